@@ -1,0 +1,71 @@
+/**
+ * The provider contract as data: each field with its path per contract version. Controllers, lint, conformance, the generic
+ * simulator and the docs read the same table; no controller spells a path into a provider's object.
+ * Upstream: internal/contract, v1.14.
+ */
+export type ContractVersion = 'v1beta2' | 'v1beta1'
+
+/** Core's own contract version first, then the older ones that it still understands. */
+export const ContractVersions: readonly ContractVersion[] = ['v1beta2', 'v1beta1']
+
+export interface ContractField<T> {
+  readonly paths: Readonly<Record<ContractVersion, string>>
+  /** Whether a provider must have it. */
+  readonly mandatory: boolean
+  readonly doc: string
+  /** Phantom: exists for the type checker only. */
+  readonly _t?: T
+}
+
+export function field<T>(
+  paths: string | Record<ContractVersion, string>,
+  doc: string,
+  options: { mandatory?: boolean } = {},
+): ContractField<T> {
+  return {
+    paths: typeof paths === 'string' ? { v1beta1: paths, v1beta2: paths } : paths,
+    mandatory: options.mandatory ?? false,
+    doc,
+  }
+}
+
+/** The value at the field's path, or `undefined`. @throws when something on the way is not an object */
+export function readField<T>(object: object, field: ContractField<T>, contract: ContractVersion): T | undefined {
+  return readPath(object, field.paths[contract]) as T | undefined
+}
+
+/** Writes on a draft, making the objects on the way. */
+export function writeField<T>(draft: object, field: ContractField<T>, contract: ContractVersion, value: T): void {
+  writePath(draft, field.paths[contract], value)
+}
+
+export function removeField(draft: object, field: ContractField<unknown>, contract: ContractVersion): void {
+  const names = field.paths[contract].split('.')
+  const last = names.pop()!
+  const parent = names.length === 0 ? draft : readPath(draft, names.join('.'))
+  if (typeof parent === 'object' && parent !== null) delete (parent as Record<string, unknown>)[last]
+}
+
+export function readPath(object: object, path: string): unknown {
+  let value: unknown = object
+  for (const name of path.split('.')) {
+    if (value === undefined || value === null) return undefined
+    if (typeof value !== 'object' || Array.isArray(value)) {
+      throw new TypeError(`Cannot read ${path}: the parent of ${name} is not an object`)
+    }
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value === null ? undefined : value
+}
+
+function writePath(draft: object, path: string, value: unknown): void {
+  const names = path.split('.')
+  const last = names.pop()!
+  let parent = draft as Record<string, unknown>
+  for (const name of names) {
+    const next = parent[name]
+    if (typeof next !== 'object' || next === null) parent[name] = {}
+    parent = parent[name] as Record<string, unknown>
+  }
+  parent[last] = value
+}

@@ -1,0 +1,68 @@
+/**
+ * A hook's declaration: group, version and name identify it; request and response give static types, wire validation, OpenAPI,
+ * docs and fixtures. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
+ */
+import type { ObjectOfShape, Schema, Shape } from '@capstan/kube'
+import { s } from '@capstan/kube'
+
+export interface Hook<Request = unknown, Response = unknown> {
+  readonly group: string
+  readonly version: string
+  /** Such as BeforeClusterCreate: path segment in lower case, kinds are `<name>Request` and `<name>Response`. */
+  readonly name: string
+  /** Whether an answer may hold back what comes next with `retryAfterSeconds`. */
+  readonly blocking: boolean
+  /** When core calls it and what the answers do, in words for authors of extensions. */
+  readonly doc: string
+  readonly request: Schema
+  readonly response: Schema
+  /** Phantoms: exist for the type checker only. */
+  readonly _request?: Request
+  readonly _response?: Response
+}
+
+/** Every request carries the settings of its ExtensionConfig, merged with those of the call. */
+export const commonRequest = {
+  apiVersion: s.string(),
+  kind: s.string(),
+  settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, and over them those of the call.'),
+}
+
+export const commonResponse = {
+  apiVersion: s.string(),
+  kind: s.string(),
+  status: s.enum('Success', 'Failure').doc('Failure is an error whatever the failure policy says.'),
+  message: s.string().optional().doc('What the user reads when status is Failure, or why the hook blocks.'),
+}
+
+/** A response that can hold back what comes next: call again after so many seconds, 0 to go on. */
+export const retryResponse = {
+  ...commonResponse,
+  retryAfterSeconds: s.int32().default(0).doc('When to call again; 0 means go on.'),
+}
+
+export const HooksGroup = 'hooks.runtime.cluster.x-k8s.io'
+export const HooksVersion = 'v1alpha1'
+
+export function defineHook<Req extends Shape, Res extends Shape>(options: {
+  name: string
+  group?: string
+  version?: string
+  blocking: boolean
+  doc: string
+  request: Req
+  response: Res
+}): Hook<ObjectOfShape<typeof commonRequest> & ObjectOfShape<Req>, ObjectOfShape<Res>> {
+  return {
+    group: options.group ?? HooksGroup,
+    version: options.version ?? HooksVersion,
+    name: options.name,
+    blocking: options.blocking,
+    doc: options.doc,
+    request: s.object({ ...commonRequest, ...options.request }),
+    response: s.object(options.response),
+  }
+}
+
+export type RequestOf<H extends Hook> = NonNullable<H['_request']>
+export type ResponseOf<H extends Hook> = NonNullable<H['_response']>

@@ -1,0 +1,18 @@
+/** What core needs of the Runtime SDK: to call the handlers registered for a hook and get one answer. Upstream: exp/runtime/client. */
+import type { Hook, RequestOf, ResponseOf } from '@capstan/api'
+import type { KubeObject } from '@capstan/kube'
+
+/** What a caller gives; apiVersion, kind and settings are filled in per handler. */
+export type CallInput<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind' | 'settings'>
+
+export interface RuntimeClient {
+  /** True once every ExtensionConfig has been tried after the start: before, "no handler" means nothing. */
+  readonly ready: boolean
+  /** Names (`handler.extensionconfig`) registered for the hook that match the object's namespace, in the order of calling. */
+  handlersFor(hook: Hook, forObject: KubeObject): Promise<readonly string[]>
+  /**
+   * Calls every matching handler in order and joins the answers: shortest retry, messages in order.
+   * @throws HookFailed on the first handler that fails, unless its failure policy is Ignore and nothing but the transport failed
+   */
+  callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, signal?: AbortSignal): Promise<ResponseOf<H>>
+}

@@ -1,0 +1,250 @@
+/**
+ * One client for every API server. A `Transport` carries requests: the embedded server's calls its verbs directly with frozen,
+ * shared objects, no JSON and no copy; `kube/node`'s speaks HTTPS. Controllers cannot tell which one they got.
+ */
+import type { Json } from './json.ts'
+import type { Kind } from './kind.ts'
+import { typeMeta } from './kind.ts'
+import type { KubeObject, ObjectKey, ObjectList, ObjectMeta } from './object.ts'
+
+export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete' | 'deletecollection'
+
+export type PatchType =
+  | 'application/json-patch+json'
+  | 'application/merge-patch+json'
+  | 'application/strategic-merge-patch+json'
+  | 'application/apply-patch+yaml'
+
+/** Query parameters of the API, under their own names. Which of them count depends on the verb. */
+export interface RequestOptions {
+  labelSelector?: string
+  fieldSelector?: string
+  resourceVersion?: string
+  resourceVersionMatch?: 'Exact' | 'NotOlderThan'
+  limit?: number
+  continue?: string
+  allowWatchBookmarks?: boolean
+  sendInitialEvents?: boolean
+  timeoutSeconds?: number
+  dryRun?: boolean
+  fieldManager?: string
+  fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
+  force?: boolean
+}
+
+/** One request to an API server, whatever carries it. */
+export interface ApiRequest {
+  readonly verb: Verb
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly subresource?: string
+  readonly options?: RequestOptions
+  /** The object to create or update, the patch, or DeleteOptions. Never changed by the receiver, nor kept without a copy. */
+  readonly body?: unknown
+  readonly patchType?: PatchType
+}
+
+export interface WatchEvent<T extends KubeObject = KubeObject> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'
+  readonly object: T
+}
+
+/** Carries requests to one API server. Failures are thrown as StatusError; what a watch meets, too. */
+export interface Transport {
+  send(request: ApiRequest, signal?: AbortSignal): Promise<unknown>
+  /** Resolves once the server has accepted the watch; the iterable ends when the server ends the stream or `signal` aborts. */
+  watch(request: ApiRequest, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>>
+  close(): void
+}
+
+export interface ListOptions {
+  namespace?: string
+  /** Grammar of `kubectl get -l`. */
+  labelSelector?: string
+  fieldSelector?: string
+  resourceVersion?: string
+  resourceVersionMatch?: 'Exact' | 'NotOlderThan'
+  /** Items per page; absent means all in one answer. */
+  limit?: number
+  continue?: string
+  signal?: AbortSignal
+}
+
+export interface WatchOptions {
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+  resourceVersion?: string
+  resourceVersionMatch?: 'NotOlderThan'
+  sendInitialEvents?: boolean
+  allowWatchBookmarks?: boolean
+  timeoutSeconds?: number
+  signal: AbortSignal
+}
+
+export interface WriteOptions {
+  subresource?: 'status' | 'scale'
+  dryRun?: boolean
+  fieldManager?: string
+  fieldValidation?: 'Strict' | 'Warn' | 'Ignore'
+  signal?: AbortSignal
+}
+
+export interface DeleteOptions {
+  preconditions?: { uid?: string; resourceVersion?: string }
+  propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
+  gracePeriodSeconds?: number
+  dryRun?: boolean
+  signal?: AbortSignal
+}
+
+export type Patch =
+  | { readonly type: 'json'; readonly operations: readonly JsonPatchOperation[] }
+  | { readonly type: 'merge'; readonly body: unknown }
+  | { readonly type: 'strategic'; readonly body: unknown }
+
+/** RFC 6902. */
+export type JsonPatchOperation =
+  | { op: 'add' | 'replace' | 'test'; path: string; value: Json }
+  | { op: 'remove'; path: string }
+  | { op: 'move' | 'copy'; from: string; path: string }
+
+/** What a caller gives to create or apply an object: the server fills in the rest of metadata, and type comes from the kind. */
+export type Input<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
+  apiVersion?: string
+  kind?: string
+  metadata: Partial<ObjectMeta>
+}
+
+export interface Reader {
+  /** @throws StatusError NotFound, see `orAbsent` */
+  get<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, options?: { signal?: AbortSignal }): Promise<T>
+  list<T extends KubeObject>(kind: Kind<T>, options?: ListOptions): Promise<ObjectList<T>>
+}
+
+/**
+ * The verbs of the Kubernetes API. What comes back is frozen and may be shared: take a `draft` before changing it.
+ *
+ * @throws StatusError for whatever the server refuses, and for transport failures (ServiceUnavailable, Timeout)
+ */
+export interface Client extends Reader {
+  watch<T extends KubeObject>(kind: Kind<T>, options: WatchOptions): Promise<AsyncIterable<WatchEvent<T>>>
+  create<T extends KubeObject>(kind: Kind<T>, object: Input<T>, options?: WriteOptions): Promise<T>
+  update<T extends KubeObject>(kind: Kind<T>, object: T, options?: WriteOptions): Promise<T>
+  patch<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, patch: Patch, options?: WriteOptions): Promise<T>
+  /** Server-side apply. `fieldManager` names who owns the fields that `object` holds. */
+  apply<T extends KubeObject>(
+    kind: Kind<T>,
+    object: Input<T>,
+    options: WriteOptions & { fieldManager: string; force?: boolean },
+  ): Promise<T>
+  /** The object as it now is when something still holds it (finalizers), `undefined` when it is gone. */
+  delete<T extends KubeObject>(kind: Kind<T>, key: ObjectKey, options?: DeleteOptions): Promise<T | undefined>
+  deleteCollection(
+    kind: Kind,
+    selection: Pick<ListOptions, 'namespace' | 'labelSelector' | 'fieldSelector'>,
+    options?: DeleteOptions,
+  ): Promise<void>
+  /** A request in the raw, for what the verbs above do not cover. */
+  readonly transport: Transport
+}
+
+export function createClient(transport: Transport, defaults: { fieldManager?: string } = {}): Client {
+  const target = (kind: Kind, namespace?: string, name?: string, subresource?: string) => ({
+    group: kind.group,
+    version: kind.version,
+    plural: kind.plural,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(name === undefined ? {} : { name }),
+    ...(subresource === undefined ? {} : { subresource }),
+  })
+  const writeOptions = ({ dryRun, fieldManager = defaults.fieldManager, fieldValidation }: WriteOptions): RequestOptions => ({
+    ...(dryRun ? { dryRun } : {}),
+    ...(fieldManager === undefined ? {} : { fieldManager }),
+    ...(fieldValidation === undefined ? {} : { fieldValidation }),
+  })
+  const named = <T extends KubeObject>(kind: Kind<T>, object: Input<T>): Input<T> => ({ ...object, ...typeMeta(kind) })
+
+  return {
+    transport,
+    async get(kind, key, options = {}) {
+      return (await transport.send({ verb: 'get', ...target(kind, key.namespace, key.name) }, options.signal)) as never
+    },
+    async list(kind, { namespace, signal, ...options } = {}) {
+      return (await transport.send({ verb: 'list', ...target(kind, namespace), options }, signal)) as never
+    },
+    async watch(kind, { namespace, signal, ...options }) {
+      return (await transport.watch({ verb: 'watch', ...target(kind, namespace), options }, signal)) as never
+    },
+    async create(kind, object, options = {}) {
+      const { namespace, name } = object.metadata
+      const request = target(kind, namespace, options.subresource ? name : undefined, options.subresource)
+      return (await transport.send(
+        { verb: 'create', ...request, options: writeOptions(options), body: named(kind, object) },
+        options.signal,
+      )) as never
+    },
+    async update(kind, object, options = {}) {
+      const { namespace, name } = object.metadata
+      return (await transport.send(
+        { verb: 'update', ...target(kind, namespace, name, options.subresource), options: writeOptions(options), body: object },
+        options.signal,
+      )) as never
+    },
+    async patch(kind, key, patch, options = {}) {
+      return (await transport.send(
+        {
+          verb: 'patch',
+          ...target(kind, key.namespace, key.name, options.subresource),
+          options: writeOptions(options),
+          patchType:
+            patch.type === 'json'
+              ? 'application/json-patch+json'
+              : `application/${patch.type === 'merge' ? 'merge' : 'strategic-merge'}-patch+json`,
+          body: patch.type === 'json' ? patch.operations : patch.body,
+        },
+        options.signal,
+      )) as never
+    },
+    async apply(kind, object, options) {
+      const { namespace, name } = object.metadata
+      return (await transport.send(
+        {
+          verb: 'patch',
+          ...target(kind, namespace, name, options.subresource),
+          options: { ...writeOptions(options), ...(options.force ? { force: true } : {}) },
+          patchType: 'application/apply-patch+yaml',
+          body: named(kind, object),
+        },
+        options.signal,
+      )) as never
+    },
+    async delete(kind, key, { signal, dryRun, ...body } = {}) {
+      const answer = (await transport.send(
+        { verb: 'delete', ...target(kind, key.namespace, key.name), options: dryRun ? { dryRun } : {}, body: deleteBody(body) },
+        signal,
+      )) as { kind?: string }
+      return answer.kind === 'Status' ? undefined : (answer as never)
+    },
+    async deleteCollection(kind, { namespace, ...selection }, { signal, dryRun, ...body } = {}) {
+      await transport.send(
+        {
+          verb: 'deletecollection',
+          ...target(kind, namespace),
+          options: { ...selection, ...(dryRun ? { dryRun } : {}) },
+          body: deleteBody(body),
+        },
+        signal,
+      )
+    },
+  }
+}
+
+const deleteBody = (options: Omit<DeleteOptions, 'signal' | 'dryRun'>) => ({
+  kind: 'DeleteOptions',
+  apiVersion: 'v1',
+  ...options,
+})

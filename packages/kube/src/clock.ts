@@ -1,0 +1,98 @@
+/**
+ * Time as an argument. Nothing but a program's `main.ts` picks the real clock; a plane on the virtual clock runs an hour of
+ * rollout in a millisecond.
+ */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number
+  /** Calls `callback` once, `after` milliseconds from now. */
+  schedule(after: number, callback: () => void): Timer
+}
+
+export interface Timer {
+  cancel(): void
+}
+
+export const seconds = (n: number): number => n * 1000
+export const minutes = (n: number): number => n * 60_000
+export const hours = (n: number): number => n * 3_600_000
+
+/** A time as the Kubernetes API writes it: RFC 3339, UTC, whole seconds. */
+export const timestamp = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`
+
+/** Resolves after `ms`; rejects with the signal's reason when aborted first. */
+export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const timer = clock.schedule(ms, () => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    })
+    const abort = () => {
+      timer.cancel()
+      reject(signal?.reason)
+    }
+    signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  schedule(after, callback) {
+    // Node clamps longer delays to one millisecond; nothing here waits 24 days, and what asks for it may come back early.
+    const timer = setTimeout(callback, Math.min(after, 2 ** 31 - 1))
+    return { cancel: () => clearTimeout(timer) }
+  },
+}
+
+interface Due {
+  readonly at: number
+  readonly order: number
+  readonly callback: () => void
+}
+
+/** A clock that stands still until told. Callbacks run in order of their time, then of their scheduling. */
+export class VirtualClock implements Clock {
+  #now: number
+  #order = 0
+  #due: Due[] = []
+
+  constructor(start: number = Date.UTC(2026, 0, 1)) {
+    this.#now = start
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  schedule(after: number, callback: () => void): Timer {
+    const due: Due = { at: this.#now + Math.max(0, after), order: this.#order++, callback }
+    let index = this.#due.length
+    while (index > 0 && this.#due[index - 1]!.at > due.at) index--
+    this.#due.splice(index, 0, due)
+    return {
+      cancel: () => {
+        const at = this.#due.indexOf(due)
+        if (at >= 0) this.#due.splice(at, 1)
+      },
+    }
+  }
+
+  /** When the next callback is due, if any is. */
+  get nextDue(): number | undefined {
+    return this.#due[0]?.at
+  }
+
+  /** Moves to `time` at the latest and runs the one callback that is due first. False when none is due by then. */
+  step(time: number): boolean {
+    const next = this.#due[0]
+    if (!next || next.at > time) {
+      this.#now = Math.max(this.#now, time)
+      return false
+    }
+    this.#due.shift()
+    this.#now = Math.max(this.#now, next.at)
+    next.callback()
+    return true
+  }
+}

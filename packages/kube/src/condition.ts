@@ -1,0 +1,41 @@
+/** Conditions declared as a table: types and reasons that are not in the table do not compile. */
+import type { Condition } from './schema.ts'
+
+/** A condition as computed in one pass, before it meets the one that the object already has. */
+export interface NewCondition {
+  readonly type: string
+  readonly status: Condition['status']
+  readonly reason: string
+  readonly message: string
+  /** Only for a mirrored condition, which keeps its source's time. */
+  readonly lastTransitionTime?: string
+}
+
+/** One declared condition: makes values of it with reasons from its own list. */
+export interface ConditionType<Type extends string = string, Reason extends string = string> {
+  readonly type: Type
+  readonly reasons: readonly Reason[]
+  true(reason: Reason, message?: string): NewCondition
+  false(reason: Reason, message?: string): NewCondition
+  unknown(reason: Reason, message?: string): NewCondition
+}
+
+/**
+ * Declares the conditions of a kind.
+ *
+ * @example
+ * export const MachineConditions = conditionTypes({ InfrastructureReady: ['Ready', 'NotReady', 'InternalError'] })
+ * MachineConditions.InfrastructureReady.false('NotReady', 'DevMachine status.initialization.provisioned is false')
+ */
+export function conditionTypes<const Table extends { readonly [type: string]: readonly string[] }>(
+  table: Table,
+): { readonly [Type in keyof Table & string]: ConditionType<Type, Table[Type][number]> } {
+  const types: Record<string, ConditionType> = {}
+  for (const [type, reasons] of Object.entries(table)) {
+    const make =
+      (status: Condition['status']) =>
+      (reason: string, message = ''): NewCondition => ({ type, status, reason, message })
+    types[type] = { type, reasons, true: make('True'), false: make('False'), unknown: make('Unknown') }
+  }
+  return types as never
+}

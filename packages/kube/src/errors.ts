@@ -1,0 +1,248 @@
+/**
+ * Failures as the Kubernetes API states them: one table of reasons, one error class, and the field errors of validation.
+ * Upstream: k8s.io/apimachinery/pkg/api/errors and pkg/util/validation/field, v0.36.
+ */
+
+/** Every reason of the Kubernetes API with its HTTP code. */
+export const StatusReasons = {
+  BadRequest: 400,
+  Unauthorized: 401,
+  Forbidden: 403,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+  NotAcceptable: 406,
+  AlreadyExists: 409,
+  Conflict: 409,
+  Gone: 410,
+  Expired: 410,
+  RequestEntityTooLarge: 413,
+  UnsupportedMediaType: 415,
+  Invalid: 422,
+  TooManyRequests: 429,
+  InternalError: 500,
+  ServiceUnavailable: 503,
+  ServerTimeout: 500,
+  StoreReadError: 500,
+  Timeout: 504,
+  Unknown: 500,
+} as const
+export type StatusReason = keyof typeof StatusReasons
+
+export interface StatusCause {
+  reason?: string
+  message?: string
+  field?: string
+}
+
+export interface StatusDetails {
+  name?: string
+  group?: string
+  kind?: string
+  uid?: string
+  causes?: StatusCause[]
+  retryAfterSeconds?: number
+}
+
+/** The body that a Kubernetes API server answers when it refuses or has nothing else to say. */
+export interface Status {
+  kind: 'Status'
+  apiVersion: 'v1'
+  metadata: Record<string, unknown>
+  status: 'Success' | 'Failure'
+  message?: string
+  reason?: string
+  details?: StatusDetails
+  code?: number
+}
+
+export interface StatusErrorOptions extends ErrorOptions {
+  details?: StatusDetails
+  /** For the few answers whose code is not the reason's usual one. */
+  code?: number
+}
+
+/**
+ * A failure as the Kubernetes API states it: thrown by the client when a server answers `kind: Status`, and by the embedded
+ * server to make that answer. `reason` is empty where a real server gives none.
+ *
+ * @example
+ * try { await client.get(Machine, key) } catch (err) { if (!isReason(err, 'NotFound')) throw err }
+ */
+export class StatusError extends Error {
+  override readonly name = 'StatusError'
+  readonly reason: StatusReason | ''
+  readonly code: number
+  readonly details: StatusDetails | undefined
+
+  constructor(reason: StatusReason | '', message: string, options: StatusErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.reason = reason
+    this.code = options.code ?? (reason === '' ? 500 : StatusReasons[reason])
+    this.details = options.details
+  }
+
+  /** The body a server answers with. */
+  get status(): Status {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      ...(this.reason === '' ? {} : { reason: this.reason }),
+      ...(this.details === undefined ? {} : { details: this.details }),
+      code: this.code,
+    }
+  }
+
+  static from(status: Status): StatusError {
+    const known = status.reason !== undefined && status.reason in StatusReasons
+    return new StatusError(
+      known ? (status.reason as StatusReason) : '',
+      status.message ?? `the server answered ${status.code ?? 500}`,
+      {
+        ...(status.details === undefined ? {} : { details: status.details }),
+        ...(status.code === undefined ? {} : { code: status.code }),
+      },
+    )
+  }
+}
+
+/** True when `err` is a StatusError for one of `reasons`, whichever copy of this module made it. */
+export function isReason(err: unknown, ...reasons: StatusReason[]): err is StatusError {
+  return err instanceof Error && err.name === 'StatusError' && reasons.includes((err as StatusError).reason as StatusReason)
+}
+
+/** The answer of `promise`, or `undefined` when the object is not there: absence is often normal. */
+export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise
+  } catch (err) {
+    if (isReason(err, 'NotFound')) return undefined
+    throw err
+  }
+}
+
+/** Retrying cannot help until the spec changes: the condition tells the user, the loop does not retry. */
+export class TerminalError extends Error {
+  override readonly name = 'TerminalError'
+}
+
+/** What the API answers about one resource: its name with group, as in `machines.cluster.x-k8s.io "m1" not found`. */
+export interface NamedResource {
+  group: string
+  plural: string
+}
+
+const resourceText = ({ group, plural }: NamedResource): string => (group === '' ? plural : `${plural}.${group}`)
+const detailsOf = ({ group, plural }: NamedResource, name: string): StatusDetails => ({
+  name,
+  ...(group === '' ? {} : { group }),
+  kind: plural,
+})
+
+export const notFound = (resource: NamedResource, name: string): StatusError =>
+  new StatusError('NotFound', `${resourceText(resource)} "${name}" not found`, { details: detailsOf(resource, name) })
+
+export const alreadyExists = (resource: NamedResource, name: string): StatusError =>
+  new StatusError('AlreadyExists', `${resourceText(resource)} "${name}" already exists`, { details: detailsOf(resource, name) })
+
+/** `why` completes the sentence `Operation cannot be fulfilled on …: why`. */
+export const conflict = (
+  resource: NamedResource,
+  name: string,
+  why = 'the object has been modified; please apply your changes to the latest version and try again',
+): StatusError =>
+  new StatusError('Conflict', `Operation cannot be fulfilled on ${resourceText(resource)} "${name}": ${why}`, {
+    details: detailsOf(resource, name),
+  })
+
+export const badRequest = (message: string): StatusError => new StatusError('BadRequest', message)
+
+// Field errors
+
+export type FieldErrorType =
+  | 'FieldValueNotFound'
+  | 'FieldValueRequired'
+  | 'FieldValueDuplicate'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'InternalError'
+  | 'FieldValueTypeInvalid'
+
+/** What is wrong with one field. `field` is the full path, such as `spec.topology.workers.machineDeployments[0].class`. */
+export interface FieldError {
+  readonly type: FieldErrorType
+  readonly field: string
+  /** The whole text without the field: `Invalid value: "x": must be …`. */
+  readonly text: string
+}
+
+/** A value as Kubernetes prints it in a field error: strings quoted, objects and lists as JSON. */
+const printed = (value: unknown): string => {
+  if (value === undefined || value === null) return 'null'
+  return JSON.stringify(value)
+}
+const withDetail = (head: string, detail: string): string => (detail === '' ? head : `${head}: ${detail}`)
+
+export const invalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  text: withDetail(`Invalid value: ${printed(value)}`, detail),
+})
+export const typeInvalid = (field: string, value: unknown, detail: string): FieldError => ({
+  type: 'FieldValueTypeInvalid',
+  field,
+  text: withDetail(`Invalid value: ${printed(value)}`, detail),
+})
+export const required = (field: string, detail = ''): FieldError => ({
+  type: 'FieldValueRequired',
+  field,
+  text: withDetail('Required value', detail),
+})
+export const forbidden = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueForbidden',
+  field,
+  text: withDetail('Forbidden', detail),
+})
+export const duplicate = (field: string, value: unknown): FieldError => ({
+  type: 'FieldValueDuplicate',
+  field,
+  text: `Duplicate value: ${printed(value)}`,
+})
+export const notSupported = (field: string, value: unknown, supported: readonly string[]): FieldError => ({
+  type: 'FieldValueNotSupported',
+  field,
+  text: withDetail(
+    `Unsupported value: ${printed(value)}`,
+    supported.length === 0 ? '' : `supported values: ${[...supported].map((s) => JSON.stringify(s)).join(', ')}`,
+  ),
+})
+export const tooLong = (field: string, max: number): FieldError => ({
+  type: 'FieldValueTooLong',
+  field,
+  text: `Too long: may not be more than ${max} bytes`,
+})
+export const tooMany = (field: string, count: number, max: number): FieldError => ({
+  type: 'FieldValueTooMany',
+  field,
+  text: `Too many: ${count}: must have at most ${max} items`,
+})
+
+/** The 422 answer for one or more field errors, in the words of a real API server. */
+export function invalidObject(kind: { group: string; kind: string }, name: string, errors: readonly FieldError[]): StatusError {
+  const lines = errors.map((e) => `${e.field}: ${e.text}`)
+  const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
+  const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
+  return new StatusError('Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {
+    details: {
+      name,
+      ...(kind.group === '' ? {} : { group: kind.group }),
+      kind: kind.kind,
+      causes: errors.map((e) => ({ reason: e.type, message: e.text, field: e.field })),
+    },
+  })
+}

@@ -1,0 +1,46 @@
+/** Values as JSON knows them, and the few operations on them that everything needs: copy, freeze, compare. */
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+export type JsonObject = { [key: string]: Json }
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A deep, mutable copy. Members that are `undefined` are left out, as JSON would. */
+export function draft<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((item) => draft(item)) as T
+  if (!isRecord(value)) return value
+  const copy: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    const member = value[key]
+    if (member !== undefined) copy[key] = typeof member === 'object' ? draft(member) : member
+  }
+  return copy as T
+}
+
+/** Freezes a JSON value and all below it. Stops at what is frozen already, so sharing parts costs nothing. */
+export function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const key of Object.keys(value)) freeze((value as Record<string, unknown>)[key])
+  return Object.freeze(value)
+}
+
+/** Deep equality of JSON values. A member that is `undefined` counts as absent. */
+export function equal(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => equal(item, b[index]))
+  }
+  if (Array.isArray(b)) return false
+  const left = a as Record<string, unknown>
+  const right = b as Record<string, unknown>
+  let members = 0
+  for (const key of Object.keys(left)) {
+    if (left[key] === undefined) continue
+    members++
+    if (!equal(left[key], right[key])) return false
+  }
+  let others = 0
+  for (const key of Object.keys(right)) if (right[key] !== undefined) others++
+  return members === others
+}

@@ -1,0 +1,180 @@
+/** One declaration of a kind gives its static type, its CustomResourceDefinition, defaulting, validation and table columns. */
+import type { FieldError } from './errors.ts'
+import type { KubeObject, ObjectMeta } from './object.ts'
+import { apiVersionOf } from './object.ts'
+import type { JSONSchema, ObjectOfShape, Schema, Shape } from './schema.ts'
+
+/** What a client needs to know to reach objects of a kind. `T` is their static type. */
+export interface Kind<T extends KubeObject = KubeObject> {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly scope: 'Namespaced' | 'Cluster'
+  /** Phantom: exists for the type checker only. */
+  readonly _t?: T
+}
+
+/** A column of the table that `kubectl get` prints. Upstream: CustomResourceColumnDefinition. */
+export interface Column {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
+  readonly jsonPath: string
+  readonly description?: string
+  readonly format?: string
+  /** Columns of a priority above 0 are shown with `-o wide`. */
+  readonly priority?: number
+}
+
+export interface ScaleSubresource {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  readonly labelSelectorPath?: string
+}
+
+/** What admission knows of a write beside the object itself. */
+export interface AdmissionContext<T> {
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  readonly oldObject: T | undefined
+  readonly dryRun: boolean
+}
+
+interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends Shape> {
+  group: string
+  version: string
+  kind: string
+  plural: string
+  singular?: string
+  listKind?: string
+  shortNames?: readonly string[]
+  categories?: readonly string[]
+  scope: 'Namespaced' | 'Cluster'
+  /** What an object of this kind is, in a sentence: `kubectl explain` shows it. */
+  doc?: string
+  spec?: Spec
+  /** Declaring it also gives the kind its status subresource, unless `statusSubresource` says no. */
+  status?: Status
+  /** Fields beside apiVersion, kind, metadata, spec and status. */
+  fields?: Fields
+  statusSubresource?: boolean
+  scale?: ScaleSubresource
+  columns?: readonly Column[]
+  /** Labels of the CustomResourceDefinition, such as the contract versions it implements. */
+  labels?: { readonly [key: string]: string }
+  /** Further CustomResourceDefinition versions of this resource, served but not stored. */
+  served?: boolean
+  /** Fills in what the schema cannot: it may change the object it is given. Must give the same answer when run again. */
+  default?(object: ObjectOfParts<Spec, Status, Fields>, context: AdmissionContext<ObjectOfParts<Spec, Status, Fields>>): void
+  /** What is wrong with the object, beyond its schema. */
+  validate?(
+    object: ObjectOfParts<Spec, Status, Fields>,
+    context: AdmissionContext<ObjectOfParts<Spec, Status, Fields>>,
+  ): FieldError[]
+}
+
+export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields extends Shape> = {
+  apiVersion: string
+  kind: string
+  metadata: ObjectMeta
+} & (unknown extends Spec['_t'] ? unknown : { spec: Spec['_t'] }) &
+  (unknown extends Status['_t'] ? unknown : { status?: Status['_t'] }) &
+  ObjectOfShape<Fields>
+
+/** A kind declared here, with everything the API promises about it. */
+export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T> {
+  readonly singular: string
+  readonly listKind: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly doc: string
+  /** Schema of the whole object, metadata left to the server. */
+  readonly schema: JSONSchema
+  readonly statusSubresource: boolean
+  readonly scale: ScaleSubresource | undefined
+  readonly columns: readonly Column[]
+  readonly labels: { readonly [key: string]: string }
+  readonly default: ((object: T, context: AdmissionContext<T>) => void) | undefined
+  readonly validate: ((object: T, context: AdmissionContext<T>) => FieldError[]) | undefined
+}
+
+/** The static type of a kind's objects: `export type Machine = ObjectOf<typeof Machine>`. */
+export type ObjectOf<K extends Kind> = NonNullable<K['_t']>
+
+export function defineKind<Spec extends Schema = Schema, Status extends Schema = Schema, const Fields extends Shape = {}>(
+  options: KindOptions<Spec, Status, Fields>,
+): DeclaredKind<ObjectOfParts<Spec, Status, Fields>> {
+  const properties: { [name: string]: JSONSchema } = {
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    metadata: { type: 'object' },
+  }
+  const required: string[] = []
+  const parts: [string, Schema][] = Object.entries(options.fields ?? {})
+  if (options.spec) parts.push(['spec', options.spec])
+  if (options.status) parts.push(['status', options.status.optional()])
+  for (const [name, field] of parts) {
+    properties[name] = field.json
+    if (!field.isOptional) required.push(name)
+  }
+  return {
+    group: options.group,
+    version: options.version,
+    kind: options.kind,
+    plural: options.plural,
+    singular: options.singular ?? options.kind.toLowerCase(),
+    listKind: options.listKind ?? `${options.kind}List`,
+    shortNames: options.shortNames ?? [],
+    categories: options.categories ?? [],
+    scope: options.scope,
+    doc: options.doc ?? '',
+    schema: {
+      ...(options.doc ? { description: options.doc } : {}),
+      type: 'object',
+      properties,
+      ...(required.length > 0 ? { required } : {}),
+    },
+    statusSubresource: options.statusSubresource ?? options.status !== undefined,
+    scale: options.scale,
+    columns: options.columns ?? [],
+    labels: options.labels ?? {},
+    default: options.default,
+    validate: options.validate,
+  }
+}
+
+/** A kind known only by name, such as a provider's: its objects are read by path. */
+export const unknownKind = (of: {
+  apiVersion: string
+  kind: string
+  plural: string
+  scope?: Kind['scope']
+}): Kind<import('./object.ts').UnknownObject> => {
+  const slash = of.apiVersion.indexOf('/')
+  return {
+    group: slash < 0 ? '' : of.apiVersion.slice(0, slash),
+    version: of.apiVersion.slice(slash + 1),
+    kind: of.kind,
+    plural: of.plural,
+    scope: of.scope ?? 'Namespaced',
+  }
+}
+
+/** `apiVersion` and `kind` as an object of this kind carries them. */
+export const typeMeta = (kind: Kind): { apiVersion: string; kind: string } => ({
+  apiVersion: apiVersionOf(kind),
+  kind: kind.kind,
+})
+
+/** `plural.group`: names a resource in maps, logs and messages; the core group adds nothing. */
+export const resourceName = ({ group, plural }: Pick<Kind, 'group' | 'plural'>): string =>
+  group === '' ? plural : `${plural}.${group}`
+
+/** A printer column. */
+export const column = (
+  name: string,
+  jsonPath: string,
+  more: { type?: Column['type']; description?: string; priority?: number; format?: string } = {},
+): Column => ({ name, jsonPath, ...more, type: more.type ?? 'string' })
+
+/** The usual last column. */
+export const age = (): Column => column('Age', '.metadata.creationTimestamp', { type: 'date' })

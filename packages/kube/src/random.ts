@@ -1,0 +1,40 @@
+/** Chance as an argument: the same seed gives the same names, and so the same log. */
+export interface Random {
+  /** A number in [0, 1). */
+  next(): number
+}
+
+export const systemRandom: Random = { next: () => Math.random() }
+
+/** A small, fast generator (mulberry32) that repeats itself for the same seed. Not for secrets. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  return {
+    next() {
+      state = (state + 0x6d2b79f5) >>> 0
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+    },
+  }
+}
+
+/** Letters and digits of generated names. Upstream: k8s.io/apimachinery/pkg/util/rand, chosen so that no words appear. */
+const NameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
+
+/** A suffix such as Kubernetes appends to `generateName`. */
+export function randomSuffix(random: Random, length = 5): string {
+  let suffix = ''
+  for (let i = 0; i < length; i++) suffix += NameAlphabet[Math.floor(random.next() * NameAlphabet.length)]
+  return suffix
+}
+
+/** A version 4 UUID. */
+export function randomUUID(random: Random): string {
+  let hex = ''
+  for (let i = 0; i < 32; i++) {
+    const digit = Math.floor(random.next() * 16)
+    hex += (i === 12 ? 4 : i === 16 ? 8 + (digit % 4) : digit).toString(16)
+  }
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

@@ -1,0 +1,212 @@
+/**
+ * The structural schema builder. `s` can express only what a CustomResourceDefinition accepts: if it compiles, a real
+ * kube-apiserver takes it. A schema is its static type (`Infer`) and its OpenAPI form (`json`) in one; `structural.ts`
+ * compiles the latter into pruning, defaulting and validation.
+ *
+ * Types are read by indexed access on a phantom member, never inferred conditionally: that keeps checking fast and hovers short.
+ */
+
+/** The subset of OpenAPI v3 that a CustomResourceDefinition may hold (`JSONSchemaProps`). */
+export interface JSONSchema {
+  type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean'
+  format?: string
+  title?: string
+  description?: string
+  default?: unknown
+  nullable?: boolean
+  enum?: unknown[]
+  pattern?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
+  exclusiveMinimum?: boolean
+  exclusiveMaximum?: boolean
+  multipleOf?: number
+  minItems?: number
+  maxItems?: number
+  uniqueItems?: boolean
+  minProperties?: number
+  maxProperties?: number
+  properties?: { [name: string]: JSONSchema }
+  additionalProperties?: JSONSchema | boolean
+  required?: string[]
+  items?: JSONSchema
+  allOf?: JSONSchema[]
+  anyOf?: JSONSchema[]
+  oneOf?: JSONSchema[]
+  not?: JSONSchema
+  'x-kubernetes-int-or-string'?: boolean
+  'x-kubernetes-preserve-unknown-fields'?: boolean
+  'x-kubernetes-embedded-resource'?: boolean
+  'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
+  'x-kubernetes-list-map-keys'?: string[]
+  'x-kubernetes-map-type'?: 'granular' | 'atomic'
+  'x-kubernetes-validations'?: ValidationRule[]
+}
+
+/** One CEL rule of a schema. */
+export interface ValidationRule {
+  rule: string
+  message?: string
+  messageExpression?: string
+  reason?: 'FieldValueInvalid' | 'FieldValueForbidden' | 'FieldValueRequired' | 'FieldValueDuplicate'
+  fieldPath?: string
+  optionalOldSelf?: boolean
+}
+
+/** A schema of values of type `T`. `Optional` says whether an object may leave the field out. */
+export class Schema<T = unknown, Optional extends boolean = boolean> {
+  /** Phantom: exists for the type checker only. */
+  declare readonly _t: T
+  declare readonly _optional: Optional
+  readonly json: JSONSchema
+  readonly isOptional: boolean
+
+  constructor(json: JSONSchema, isOptional = false) {
+    this.json = json
+    this.isOptional = isOptional
+  }
+
+  /** What users read in `kubectl explain`. */
+  doc(description: string): Schema<T, Optional> {
+    return this.with({ description })
+  }
+
+  /** The field may be absent. */
+  optional(): Schema<T, true> {
+    return new Schema(this.json, true)
+  }
+
+  /** The server fills the field in when it is absent, so clients need not send it and readers always find it. */
+  default(value: T): Schema<T, Optional> {
+    return new Schema({ ...this.json, default: value }, true) as Schema<T, Optional>
+  }
+
+  /** `null` is kept as a value of its own rather than dropped. */
+  nullable(): Schema<T | null, Optional> {
+    return this.with({ nullable: true }) as Schema<T | null, Optional>
+  }
+
+  /** Adds a CEL rule over `self` (and `oldSelf`, which makes it a rule for changes). */
+  rule(rule: string, message: string, more: Omit<ValidationRule, 'rule' | 'message'> = {}): Schema<T, Optional> {
+    const rules = this.json['x-kubernetes-validations'] ?? []
+    return this.with({ 'x-kubernetes-validations': [...rules, { rule, message, ...more }] })
+  }
+
+  /** The value cannot change once it is set. */
+  immutable(message = 'Value is immutable'): Schema<T, Optional> {
+    return this.rule('self == oldSelf', message)
+  }
+
+  /** Items are told apart by the values of `keys`: server-side apply merges them one by one. */
+  listMap(...keys: T extends readonly (infer Item)[] ? (keyof Item & string)[] : never): Schema<T, Optional> {
+    return this.with({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys })
+  }
+
+  /** Items are told apart by their value, and appear once. */
+  listSet(): Schema<T, Optional> {
+    return this.with({ 'x-kubernetes-list-type': 'set' })
+  }
+
+  /** One manager owns the list or the map as a whole. */
+  atomic(): Schema<T, Optional> {
+    return this.with(this.json.type === 'array' ? { 'x-kubernetes-list-type': 'atomic' } : { 'x-kubernetes-map-type': 'atomic' })
+  }
+
+  /** Any further keyword. */
+  with(keywords: JSONSchema): Schema<T, Optional> {
+    return new Schema({ ...this.json, ...keywords }, this.isOptional)
+  }
+}
+
+export type Infer<S extends { _t: unknown }> = S['_t']
+
+export type Shape = { [name: string]: Schema }
+
+/** The object type of a shape. Keys are remapped, not excluded, so that go-to-definition and hovers survive. */
+export type ObjectOfShape<P extends Shape> = {
+  [K in keyof P as P[K]['_optional'] extends true ? never : K]: P[K]['_t']
+} & {
+  [K in keyof P as P[K]['_optional'] extends true ? K : never]?: P[K]['_t']
+}
+
+type StringLimits = Pick<JSONSchema, 'minLength' | 'maxLength' | 'pattern' | 'format'>
+type NumberLimits = Pick<JSONSchema, 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum' | 'multipleOf'>
+type ListLimits = Pick<JSONSchema, 'minItems' | 'maxItems'>
+type ObjectLimits = Pick<JSONSchema, 'minProperties' | 'maxProperties'>
+
+export interface Condition {
+  type: string
+  status: 'True' | 'False' | 'Unknown'
+  reason: string
+  message: string
+  lastTransitionTime: string
+  observedGeneration?: number
+}
+
+export const s = {
+  string: (limits: StringLimits = {}): Schema<string, false> => new Schema({ type: 'string', ...limits }),
+  enum: <const V extends readonly string[]>(...values: V): Schema<V[number], false> =>
+    new Schema({ type: 'string', enum: [...values] }),
+  integer: (limits: NumberLimits = {}): Schema<number, false> => new Schema({ type: 'integer', ...limits }),
+  int32: (limits: NumberLimits = {}): Schema<number, false> => new Schema({ type: 'integer', format: 'int32', ...limits }),
+  int64: (limits: NumberLimits = {}): Schema<number, false> => new Schema({ type: 'integer', format: 'int64', ...limits }),
+  number: (limits: NumberLimits = {}): Schema<number, false> => new Schema({ type: 'number', ...limits }),
+  boolean: (): Schema<boolean, false> => new Schema({ type: 'boolean' }),
+  /** RFC 3339, such as 2026-01-01T00:00:00Z. */
+  timestamp: (): Schema<string, false> => new Schema({ type: 'string', format: 'date-time' }),
+  intOrString: (): Schema<number | string, false> =>
+    new Schema({ anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true }),
+
+  object: <P extends Shape>(shape: P, limits: ObjectLimits = {}): Schema<ObjectOfShape<P>, false> => {
+    const properties: { [name: string]: JSONSchema } = {}
+    const required: string[] = []
+    for (const [name, field] of Object.entries(shape)) {
+      properties[name] = field.json
+      if (!field.isOptional) required.push(name)
+    }
+    return new Schema({ type: 'object', ...limits, properties, ...(required.length === 0 ? {} : { required }) })
+  },
+  map: <V>(value: Schema<V>, limits: ObjectLimits = {}): Schema<{ [key: string]: V }, false> =>
+    new Schema({ type: 'object', ...limits, additionalProperties: value.json }),
+  list: <V>(item: Schema<V>, limits: ListLimits = {}): Schema<V[], false> =>
+    new Schema({ type: 'array', ...limits, items: item.json }),
+
+  /** An object of which nothing is known: all its fields are kept. */
+  unknownObject: (): Schema<{ [field: string]: unknown }, false> =>
+    new Schema({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }),
+  /** Any JSON value. */
+  any: (): Schema<unknown, false> => new Schema({ 'x-kubernetes-preserve-unknown-fields': true }),
+  /** A schema of a type that refers to itself, spelled out as far as needed: the static type cannot be inferred. */
+  of: <T>(json: JSONSchema): Schema<T, false> => new Schema(json),
+
+  /** `status.conditions` as metav1.Condition declares it, merged by type. */
+  conditions: (limits: ListLimits = { maxItems: 32 }): Schema<Condition[], true> =>
+    s
+      .list<Condition>(
+        s.object({
+          lastTransitionTime: s.timestamp().doc('When the status last changed.'),
+          message: s.string({ maxLength: 32768 }).doc('What is so, in words for a person. May be empty.'),
+          observedGeneration: s
+            .int64({ minimum: 0 })
+            .optional()
+            .doc('The metadata.generation that the condition was computed for.'),
+          reason: s
+            .string({ minLength: 1, maxLength: 1024, pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$' })
+            .doc('Why, in one CamelCase word for programs.'),
+          status: s.enum('True', 'False', 'Unknown').doc('Whether the condition holds.'),
+          type: s
+            .string({
+              maxLength: 316,
+              pattern:
+                '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$',
+            })
+            .doc('Name of the condition, CamelCase or with a domain in front.'),
+        }),
+        limits,
+      )
+      .listMap('type')
+      .doc('What is so about this object at this moment.')
+      .optional(),
+}
