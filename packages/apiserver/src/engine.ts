@@ -1,0 +1,62 @@
+/**
+ * The API server without HTTP: verbs over `ApiRequest`. The HTTP edge (`http/`) translates to and from it, the in-process
+ * transport calls it directly.
+ */
+import type { ApiRequest, Column, JSONSchema, KubeObject, ObjectList, ScaleSubresource, Status, WatchEvent } from '@capstan/kube'
+
+/** Who asks. Decided by authentication at the HTTP edge; in-process callers say who they are. */
+export interface Caller {
+  readonly name: string
+  readonly groups: readonly string[]
+  /** User-Agent up to the first '/': the field manager of writes that name none. */
+  readonly agent: string
+}
+
+export interface Answer {
+  readonly code: number
+  readonly body: KubeObject | ObjectList | Status
+  /** Texts for `Warning: 299` headers. */
+  readonly warnings: readonly string[]
+}
+
+/** One accepted watch. Iterating ends when the server ends it (timeoutSeconds, slow reader) or the signal aborts. */
+export interface WatchStream extends AsyncIterable<WatchEvent> {
+  readonly resource: Resource
+}
+
+export interface Engine {
+  /** Every verb but watch. Failures are thrown as StatusError. */
+  execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<Answer>
+  watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
+  readonly resources: Resources
+}
+
+/** One resource in one served version: what discovery, OpenAPI, tables and the verbs need to know of it. */
+export interface Resource {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly singular: string
+  readonly kind: string
+  readonly listKind: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly namespaced: boolean
+  /** Built into the server, or defined by a CustomResourceDefinition: answers differ in small ways. */
+  readonly builtin: boolean
+  readonly schema: JSONSchema
+  readonly columns: readonly Column[]
+  readonly statusSubresource: boolean
+  readonly scale: ScaleSubresource | undefined
+  readonly storageVersion: string
+  /** Warning sent with every answer when the version is deprecated. */
+  readonly deprecation: string | undefined
+}
+
+/** Every resource that is served right now. Changes when CustomResourceDefinitions do. */
+export interface Resources {
+  find(group: string, version: string, plural: string): Resource | undefined
+  list(): readonly Resource[]
+  /** Grows with every change, so that documents made from the list can be kept until it does. */
+  readonly generation: number
+}
