@@ -93,8 +93,9 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
   readonly scale: ScaleSubresource | undefined
   readonly columns: readonly Column[]
   readonly labels: { readonly [key: string]: string }
-  readonly default: ((object: T, context: AdmissionContext<T>) => void) | undefined
-  readonly validate: ((object: T, context: AdmissionContext<T>) => FieldError[]) | undefined
+  // Declared as methods, so that a kind of one type fits into a list of kinds.
+  default?(object: T, context: AdmissionContext<T>): void
+  validate?(object: T, context: AdmissionContext<T>): FieldError[]
 }
 
 /** The static type of a kind's objects: `export type Machine = ObjectOf<typeof Machine>`. */
@@ -137,8 +138,8 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
     scale: options.scale,
     columns: options.columns ?? [],
     labels: options.labels ?? {},
-    default: options.default,
-    validate: options.validate,
+    ...(options.default ? { default: options.default } : {}),
+    ...(options.validate ? { validate: options.validate } : {}),
   }
 }
 

@@ -1,0 +1,16 @@
+/** Conditions of others that take part in Available or Ready. */
+import type { Infer } from '@capstan/kube'
+import { s } from '@capstan/kube'
+import { conditionTypeName } from './patterns.ts'
+
+export const conditionGates = s
+  .list(
+    s.object({
+      conditionType: s.string({ minLength: 1, maxLength: 316, pattern: conditionTypeName }),
+      polarity: s.enum('Positive', 'Negative').optional(),
+    }),
+    { minItems: 1, maxItems: 32 },
+  )
+  .listMap('conditionType')
+  .doc('Further conditions, beside those that Cluster API computes, that must hold.')
+export type ConditionGate = Infer<typeof conditionGates>[number]

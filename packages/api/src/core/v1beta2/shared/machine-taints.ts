@@ -1,0 +1,18 @@
+/** Taints that Cluster API keeps on a Machine's Node. */
+import type { Infer } from '@capstan/kube'
+import { s } from '@capstan/kube'
+import { labelValue, qualifiedName } from './patterns.ts'
+
+export const machineTaints = s
+  .list(
+    s.object({
+      effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute'),
+      key: s.string({ minLength: 1, maxLength: 317, pattern: qualifiedName }),
+      propagation: s.enum('Always', 'OnInitialization'),
+      value: s.string({ minLength: 1, maxLength: 63, pattern: labelValue }).optional(),
+    }),
+    { minItems: 1, maxItems: 64 },
+  )
+  .listMap('key', 'effect')
+  .doc('Taints of the Node that Cluster API manages.')
+export type MachineTaint = Infer<typeof machineTaints>[number]

@@ -1,0 +1,23 @@
+/** Templates for names of objects. */
+import type { Infer } from '@capstan/kube'
+import { s } from '@capstan/kube'
+
+export const machineNaming = s
+  .object(
+    {
+      template: s.string({ minLength: 1, maxLength: 256 }).optional(),
+    },
+    { minProperties: 1 },
+  )
+  .doc('How Machines are named.')
+export type MachineNaming = Infer<typeof machineNaming>
+
+export const naming = s
+  .object(
+    {
+      template: s.string({ minLength: 1, maxLength: 1024 }).optional(),
+    },
+    { minProperties: 1 },
+  )
+  .doc('How the objects of a topology are named.')
+export type Naming = Infer<typeof naming>

@@ -1,0 +1,22 @@
+/** References from one object to another. */
+import type { Infer } from '@capstan/kube'
+import { s } from '@capstan/kube'
+import { dnsSubdomain, groupVersion, kindName } from './patterns.ts'
+
+export const contractReference = s
+  .object({
+    apiGroup: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+    kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
+    name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+  })
+  .doc('Refers to a provider object in the same namespace; its version follows from the contract labels of its CRD.')
+export type ContractVersionedObjectReference = Infer<typeof contractReference>
+
+export const templateReference = s
+  .object({
+    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }),
+    kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
+    name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+  })
+  .doc('Refers to a template in the same namespace, in a version of its API.')
+export type TemplateReference = Infer<typeof templateReference>
