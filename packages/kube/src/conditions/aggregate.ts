@@ -1,0 +1,160 @@
+import type { ConditionType, NewCondition } from '../condition.ts'
+import { NotYetReported } from './mirror.ts'
+import type { MergePriority, MergeReasons } from './priority.ts'
+import { GenericReasons, MergePriorities, mergedStatus, nested, topPriority, usualPriority } from './priority.ts'
+import type { ReportedCondition } from './read.ts'
+import { getCondition } from './read.ts'
+
+/** An object as its conditions are aggregated and named in messages. */
+export interface AggregatedObject {
+  readonly kind: string
+  readonly metadata: { readonly name: string; readonly labels?: { readonly [key: string]: string } }
+  readonly status?: unknown
+}
+
+export interface AggregateOptions<Reason extends string = string> {
+  /** The condition to make; by default it has the type of its sources. */
+  readonly as?: string | ConditionType<string, Reason>
+  /** The source condition is well when False, and so is the result. */
+  readonly negative?: boolean
+  readonly reasons?: MergeReasons<Reason>
+  /** Replaces the usual judgement of what counts as an issue. The result is then of positive polarity unless `negative`. */
+  readonly priority?: (condition: ReportedCondition) => MergePriority
+}
+
+/**
+ * One condition about many objects: False when any reports an issue, else Unknown when any does, else True. The message names
+ * the objects behind the three most important messages and counts the rest.
+ *
+ * @throws Error without objects: what an empty list means is for the caller to say
+ *
+ * @example aggregate(machines, 'Ready', { as: MachineSetConditions.MachinesReady, reasons: { issue: 'NotReady', … } })
+ */
+export function aggregate<Reason extends string>(
+  objects: readonly AggregatedObject[],
+  type: string,
+  options: AggregateOptions<Reason> = {},
+): NewCondition {
+  const { as = type, negative = false, reasons = GenericReasons, priority = usualPriority(negative ? [type] : []) } = options
+  if (objects.length === 0) throw new Error(`condition ${type} is aggregated over no objects`)
+
+  const reports = objects.map((object): Report => {
+    const condition = getCondition(object, type) ?? {
+      type,
+      status: 'Unknown',
+      reason: NotYetReported,
+      message: `Condition ${type} not yet reported`,
+    }
+    return {
+      kind: object.kind,
+      name: object.metadata.name,
+      first: isControlPlaneMachine(object),
+      message: condition.message ?? '',
+      since: condition.lastTransitionTime ?? '',
+      priority: priority(condition),
+    }
+  })
+  const top = topPriority(reports.map((report) => report.priority))
+  // Messages of what is well are told only when all is well, and then only if they say something.
+  const told = reports.filter((report) => (top === 'info' ? report.message !== '' : report.priority !== 'info'))
+  return {
+    type: typeof as === 'string' ? as : as.type,
+    status: mergedStatus(top, negative),
+    reason: reasons[top],
+    message: messageOf(told),
+  }
+}
+
+/** What one object says. */
+interface Report {
+  readonly kind: string
+  readonly name: string
+  /** Its message comes before others': upstream tells of control plane machines first. */
+  readonly first: boolean
+  readonly message: string
+  readonly since: string
+  readonly priority: MergePriority
+}
+
+/** Objects of one kind that say the same. */
+interface Group {
+  readonly message: string
+  readonly names: string[]
+  first: boolean
+  rank: number
+}
+
+const MaxMessages = 3
+const MaxNames = 3
+
+const Rest = { issue: 'with other issues', unknown: 'with status unknown', info: 'with additional info' } as const
+
+function messageOf(reports: readonly Report[]): string {
+  const firstNames = new Set(reports.filter((report) => report.first).map((report) => report.name))
+  const lines: string[] = []
+  let left = MaxMessages
+  for (const [kind, groups] of groupsByKind(reports)) {
+    const rest = new Map<number, number>()
+    for (const { message, names, rank } of groups) {
+      if (left === 0) {
+        rest.set(rank, (rest.get(rank) ?? 0) + names.length)
+        continue
+      }
+      left--
+      names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compare(a, b))
+      const more = names.length - MaxNames
+      const shown = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')
+      lines.push(`* ${counted(kind, names.length)} ${shown}:${nested(message)}`)
+    }
+    for (const [rank, priority] of MergePriorities.entries()) {
+      const count = rest.get(rank)
+      if (count !== undefined) lines.push(`And ${count} ${counted(kind, count)} ${Rest[priority]}`)
+    }
+  }
+  return lines.join('\n')
+}
+
+/** Groups of equal messages per kind. A message that several kinds share has its most pressing rank everywhere. */
+function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[]][] {
+  const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compare(a.since, b.since))
+  const best = new Map<string, { first: boolean; rank: number }>()
+  for (const report of ordered) {
+    const known = best.get(report.message) ?? { first: false, rank: MergePriorities.length }
+    best.set(report.message, { first: known.first || report.first, rank: Math.min(known.rank, rankOf(report)) })
+  }
+  const kinds = new Map<string, Map<string, Group>>()
+  for (const { kind, message, name } of ordered) {
+    const groups = kinds.get(kind) ?? new Map<string, Group>()
+    kinds.set(kind, groups)
+    const group = groups.get(message) ?? { message, names: [], ...best.get(message)! }
+    groups.set(message, group)
+    group.names.push(name)
+  }
+  return [...kinds]
+    .sort(([a], [b]) => compare(a, b))
+    .map(([kind, groups]) => [
+      kind,
+      [...groups.values()].sort(
+        (a, b) =>
+          Number(b.first) - Number(a.first) ||
+          a.rank - b.rank ||
+          b.names.length - a.names.length ||
+          compare(a.names.join(','), b.names.join(',')),
+      ),
+    ])
+}
+
+const rankOf = ({ priority }: Report): number => MergePriorities.indexOf(priority)
+
+// Upstream: what aggregates does so for Cluster API's own kinds, and tells of control plane Machines first.
+const isControlPlaneMachine = ({ kind, metadata }: AggregatedObject): boolean =>
+  kind === 'Machine' && metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** The kind's name as it is read before one or several names. */
+function counted(kind: string, count: number): string {
+  if (count === 1) return kind
+  if (/(s|x|z|ch|sh)$/.test(kind)) return `${kind}es`
+  return /[^aeiou]y$/.test(kind) ? `${kind.slice(0, -1)}ies` : `${kind}s`
+}

@@ -1,0 +1,271 @@
+import { describe, expect, test } from 'vitest'
+import { conditionTypes } from '../condition.ts'
+import { freeze } from '../json.ts'
+import type { Condition } from '../schema.ts'
+import { aggregate } from './aggregate.ts'
+import { mirror } from './mirror.ts'
+import { usualPriority } from './priority.ts'
+import { conditionsOf, isFalse, isTrue, isUnknown } from './read.ts'
+import type { ReportedCondition } from './read.ts'
+import { setConditions } from './set.ts'
+import { summary } from './summary.ts'
+
+const Conditions = conditionTypes({ Ready: ['Ready', 'NotReady', 'ReadyUnknown'], Deleting: ['Deleting', 'NotDeleting'] })
+
+/** `False NotReady since 10:00: text` as a condition. */
+const condition = (type: string, status: Condition['status'], message = '', since = '2026-01-01T00:00:00Z'): Condition => ({
+  type,
+  status,
+  reason: `${type}Reason`,
+  message,
+  lastTransitionTime: since,
+})
+
+describe('setConditions', () => {
+  const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+  const types = (conditions: readonly Condition[]) => conditions.map(({ type }) => type).join(' ')
+
+  test('a transition time moves only when the status does, in whole seconds', () => {
+    const old = [condition('Ready', 'False', 'waiting')]
+    const said = setConditions(old, [Conditions.Ready.false('NotReady', 'still waiting')], { now, generation: 3 })
+    expect(said).toEqual([
+      {
+        ...old[0],
+        reason: 'NotReady',
+        message: 'still waiting',
+        observedGeneration: 3,
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ])
+    expect(setConditions(said, [Conditions.Ready.true('Ready')], { now })[0]).toMatchObject({
+      lastTransitionTime: '2026-01-02T03:04:05Z',
+    })
+  })
+
+  test('a mirrored condition brings the time of its source along, cut to seconds', () => {
+    const mirrored = mirror([condition('Ready', 'True', '', '2025-05-05T05:05:05.999Z')], 'Ready')
+    expect(setConditions(undefined, [mirrored], { now })[0]?.lastTransitionTime).toBe('2025-05-05T05:05:05Z')
+  })
+
+  test('nothing new gives back the very list it got, so that nothing is written', () => {
+    const old = freeze([{ ...condition('Ready', 'True'), reason: 'Ready', observedGeneration: 1 }])
+    expect(setConditions(old, [Conditions.Ready.true('Ready')], { now, generation: 1 })).toBe(old)
+  })
+
+  test.each([
+    ['by the given order', ['Ready', 'Available'], 'Available Ready'],
+    ['others alphabetically behind it', ['Zebra', 'Gate', 'Ready'], 'Ready Gate Zebra'],
+    ['Paused and Deleting at the end', ['Deleting', 'Zebra', 'Paused', 'Available'], 'Available Zebra Paused Deleting'],
+  ])('conditions are listed %s', (_, given, listed) => {
+    const computed = given.map((type) => condition(type, 'True'))
+    expect(types(setConditions([], computed, { now, order: ['Available', 'Ready'] }))).toBe(listed)
+  })
+})
+
+describe('reading', () => {
+  test('what is missing is Unknown, neither True nor False', () => {
+    expect([isTrue([], 'Ready'), isFalse([], 'Ready'), isUnknown([], 'Ready')]).toEqual([false, false, true])
+  })
+
+  test.each([
+    ['no status', {}, []],
+    ['conditions of the wrong type', { status: { conditions: 'none' } }, []],
+    [
+      'entries that are no conditions',
+      { status: { conditions: [null, 1, { type: 'Ready' }, { type: 'Ready', status: 'True' }] } },
+      ['Ready'],
+    ],
+    [
+      'the newer list of an object in transition',
+      { status: { conditions: [{ type: 'Old', status: 'True' }], v1beta2: { conditions: [{ type: 'New', status: 'True' }] } } },
+      ['New'],
+    ],
+  ])('an object with %s is read without harm', (_, object, types) => {
+    expect(conditionsOf(object).map(({ type }) => type)).toEqual(types)
+  })
+})
+
+describe('mirror', () => {
+  test.each<[string, ReportedCondition[], Parameters<typeof mirror>[2], string]>([
+    ['as it is', [condition('Ready', 'False', 'no disk')], {}, 'Ready False ReadyReason no disk'],
+    ['under another type', [condition('Ready', 'True')], { as: 'InfrastructureReady' }, 'InfrastructureReady True ReadyReason '],
+    ['not reported', [], {}, 'Ready Unknown NotYetReported Condition Ready not yet reported'],
+    [
+      'not reported, with a fallback',
+      [],
+      { as: 'X', fallback: Conditions.Ready.false('NotReady', 'wait') },
+      'X False NotReady wait',
+    ],
+    ['without a reason', [{ type: 'Ready', status: 'True' }], {}, 'Ready True NoReasonReported '],
+    ['True without a reason, named', [{ type: 'Ready', status: 'True' }], { trueReason: 'Ready' }, 'Ready True Ready '],
+    [
+      'with a status of its own making',
+      [{ type: 'Ready', status: 'Maybe' as never }],
+      {},
+      'Ready Unknown InvalidConditionReported status for the Ready condition must be one of True, False, Unknown',
+    ],
+  ])('a condition %s', (_, source, options, expected) => {
+    const { type, status, reason, message } = mirror(source, 'Ready', options)
+    expect(`${type} ${status} ${reason} ${message}`).toBe(expected)
+  })
+})
+
+describe('summary', () => {
+  const reasons = { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' } as const
+  const sum = (conditions: Condition[], more: Partial<Parameters<typeof summary>[2]> = {}) => {
+    const { status, reason, message } = summary(conditions, Conditions.Ready, {
+      of: ['A', 'B', 'Deleting'],
+      negative: ['Deleting'],
+      reasons,
+      ...more,
+    } as never)
+    return `${status} ${reason}\n${message}`
+  }
+
+  test.each<[string, Condition[], Partial<Parameters<typeof summary>[2]>, string]>([
+    [
+      'all well',
+      [condition('A', 'True'), condition('B', 'True', 'fine'), condition('Deleting', 'False', '')],
+      {},
+      'True Ready\n* B: fine',
+    ],
+    [
+      'an issue hides what is well, not what is unknown',
+      [condition('B', 'False', 'broken'), condition('A', 'Unknown', 'lost'), condition('Deleting', 'False', 'x')],
+      {},
+      'False NotReady\n* A: lost\n* B: broken',
+    ],
+    [
+      'negative polarity',
+      [condition('A', 'True'), condition('B', 'True'), condition('Deleting', 'True')],
+      {},
+      'False NotReady\n* Deleting: DeletingReason',
+    ],
+    [
+      'missing',
+      [condition('A', 'True'), condition('Deleting', 'False')],
+      {},
+      'Unknown ReadyUnknown\n* B: Condition not yet reported',
+    ],
+    ['missing but ignored', [condition('A', 'True'), condition('Deleting', 'False')], { ignoreIfMissing: ['B'] }, 'True Ready\n'],
+    [
+      'overridden',
+      [condition('A', 'True'), condition('Deleting', 'True', 'long story')],
+      { ignoreIfMissing: ['B'], overrides: [Conditions.Deleting.true('Deleting', 'in progress')] },
+      'False NotReady\n* Deleting: in progress',
+    ],
+    [
+      'judged otherwise',
+      [condition('A', 'False', 'gone'), condition('B', 'True')],
+      { of: ['A', 'B'], priority: (c) => (c.type === 'A' ? 'info' : usualPriority()(c)) },
+      'True Ready\n* A: gone',
+    ],
+    [
+      'lines changed at the end',
+      [condition('A', 'False', 'gone')],
+      { of: ['A'], lines: (all) => all.map((line) => line.toUpperCase()) },
+      'False NotReady\n* A: GONE',
+    ],
+    [
+      'messages of several lines',
+      [
+        condition('A', 'False', '* one'),
+        condition('B', 'False', 'two\n* three'),
+        condition('C', 'False', '* four\n  * five\n* six'),
+      ],
+      { of: ['A', 'B', 'C'] },
+      'False NotReady\n* A:\n  * one\n* B:\n  * two\n    * three\n* C:\n  * four\n    * five\n  * six',
+    ],
+  ])('%s', (_, conditions, options, expected) => expect(sum(conditions, options)).toBe(expected))
+
+  test.each([
+    ['itself', () => summary([], 'Ready', { of: ['Ready'] }), 'condition Ready cannot sum up itself'],
+    [
+      'nothing',
+      () => summary([], 'Ready', { of: ['A'], ignoreIfMissing: ['A'] }),
+      'condition Ready sums up no conditions: none of A is reported',
+    ],
+    [
+      'an override of nothing',
+      () => summary([], 'Ready', { of: ['A'], overrides: [condition('A', 'True')] }),
+      'condition A is overridden in the summary for Ready but not reported',
+    ],
+  ])('a summary of %s is a mistake', (_, make, message) => expect(make).toThrow(message))
+})
+
+describe('aggregate', () => {
+  const object = (kind: string, name: string, conditions: Condition[], labels = {}) => ({
+    kind,
+    metadata: { name, labels },
+    status: { conditions },
+  })
+  const says = (name: string, status: Condition['status'], message: string, kind = 'Machine', labels = {}) =>
+    object(kind, name, [condition('Ready', status, message)], labels)
+  const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
+
+  test.each<[string, Parameters<typeof aggregate>[0], Parameters<typeof aggregate>[2], string]>([
+    ['all well, nothing to say', [says('a', 'True', ''), says('b', 'True', '')], {}, 'True InfoReported\n'],
+    ['all well, something to say', [says('a', 'True', 'hi'), says('b', 'True', '')], {}, 'True InfoReported\n* Machine a: hi'],
+    [
+      'one not reported',
+      [object('Machine', 'a', [])],
+      {},
+      'Unknown UnknownReported\n* Machine a: Condition Ready not yet reported',
+    ],
+    [
+      'negative polarity',
+      [says('a', 'True', 'growing'), says('b', 'False', 'x')],
+      { negative: true },
+      'True IssuesReported\n* Machine a: growing',
+    ],
+    [
+      'names sorted, the fourth and later counted',
+      ['e', 'd', 'c', 'b', 'a'].map((name) => says(name, 'False', 'down')),
+      {},
+      'False IssuesReported\n* Machines a, b, c, ... (2 more): down',
+    ],
+    [
+      'three messages in all, issues first, then the most frequent, then names; kinds apart',
+      [
+        says('u1', 'Unknown', 'unsure'),
+        says('u2', 'Unknown', 'unsure'),
+        says('m2', 'False', 'rare'),
+        says('m3', 'False', 'frequent'),
+        says('m1', 'False', 'frequent'),
+        says('m4', 'False', 'other'),
+        says('m5', 'False', 'another'),
+        says('p', 'False', 'frequent', 'MachinePool'),
+      ],
+      {},
+      'False IssuesReported\n* Machines m1, m3: frequent\n* Machine m2: rare\n* Machine m4: other\nAnd 1 Machine with other issues\nAnd 2 Machines with status unknown\nAnd 1 MachinePool with other issues',
+    ],
+    [
+      'control plane machines first, whatever they say',
+      [
+        says('a', 'False', 'down'),
+        says('b', 'False', 'down'),
+        says('c', 'Unknown', '* lost', 'Machine', controlPlane),
+        says('b2', 'Unknown', '* lost'),
+      ],
+      {},
+      'False IssuesReported\n* Machines c, b2:\n  * lost\n* Machines a, b: down',
+    ],
+  ])('%s', (_, objects, options, expected) => {
+    const { status, reason, message } = aggregate(objects, 'Ready', options)
+    expect(`${status} ${reason}\n${message}`).toBe(expected)
+  })
+
+  test('makes a condition of another type with its own reasons', () => {
+    expect(
+      aggregate([says('a', 'Unknown', '')], 'Ready', {
+        as: Conditions.Ready,
+        reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
+      }),
+    ).toEqual({
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'ReadyUnknown',
+      message: '* Machine a: ',
+    })
+  })
+})

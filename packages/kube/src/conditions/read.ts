@@ -1,0 +1,45 @@
+import { isRecord } from '../json.ts'
+import type { Condition } from '../schema.ts'
+
+/** A condition as found: complete on our own kinds, perhaps without reason, message or time on a provider's. */
+export interface ReportedCondition {
+  readonly type: string
+  readonly status: Condition['status']
+  readonly reason?: string
+  readonly message?: string
+  readonly lastTransitionTime?: string
+}
+
+/** Something with conditions: a list of them, or an object that has them in its status. */
+export type ConditionSource = readonly ReportedCondition[] | { readonly status?: unknown }
+
+/**
+ * The conditions of an object whose shape may be known only at run time. What is not a condition is left out.
+ * Upstream: `status.v1beta2.conditions` of objects in transition come before `status.conditions`.
+ */
+export function conditionsOf(source: ConditionSource): readonly ReportedCondition[] {
+  if (isList(source)) return source
+  const { status } = source
+  if (!isRecord(status)) return []
+  const inTransition = isRecord(status.v1beta2) ? status.v1beta2.conditions : undefined
+  const found = Array.isArray(inTransition) ? inTransition : status.conditions
+  return Array.isArray(found) ? found.filter(isCondition) : []
+}
+
+/** The condition of this type, if the object reports it. */
+export function getCondition(source: ConditionSource, type: string): ReportedCondition | undefined {
+  return conditionsOf(source).find((condition) => condition.type === type)
+}
+
+/** The condition is there and True. */
+export const isTrue = (source: ConditionSource, type: string): boolean => getCondition(source, type)?.status === 'True'
+/** The condition is there and False: absent is not False. */
+export const isFalse = (source: ConditionSource, type: string): boolean => getCondition(source, type)?.status === 'False'
+/** The condition is Unknown or was never reported. Upstream: what is missing counts as Unknown. */
+export const isUnknown = (source: ConditionSource, type: string): boolean =>
+  (getCondition(source, type)?.status ?? 'Unknown') === 'Unknown'
+
+const isList = (source: ConditionSource): source is readonly ReportedCondition[] => Array.isArray(source)
+
+const isCondition = (value: unknown): value is ReportedCondition =>
+  isRecord(value) && typeof value.type === 'string' && typeof value.status === 'string'

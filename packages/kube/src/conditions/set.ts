@@ -1,0 +1,67 @@
+import { timestamp } from '../clock.ts'
+import type { NewCondition } from '../condition.ts'
+import type { Condition } from '../schema.ts'
+
+export interface SetOptions {
+  /** Milliseconds since the Unix epoch: the transition time of what changes status now. */
+  readonly now: number
+  /** `metadata.generation` of the object that the conditions were computed for. */
+  readonly generation?: number | undefined
+  /** Types in their order. Others come after them, alphabetically; `Paused` and `Deleting` always close the list. */
+  readonly order?: readonly string[]
+}
+
+/**
+ * The conditions of an object after a pass: `computed` replace those of their type, the others stay. A transition time moves
+ * only when the status does. Gives back `existing` itself when nothing is different, so that no write follows.
+ */
+export function setConditions(
+  existing: readonly Condition[] | undefined,
+  computed: readonly NewCondition[],
+  { now, generation, order = [] }: SetOptions,
+): Condition[] {
+  const merged = [...(existing ?? [])]
+  let changed = false
+  for (const fresh of computed) {
+    const index = merged.findIndex((condition) => condition.type === fresh.type)
+    const old = merged[index]
+    const next: Condition = {
+      type: fresh.type,
+      status: fresh.status,
+      ...(generation ? { observedGeneration: generation } : {}),
+      lastTransitionTime: old && old.status === fresh.status ? old.lastTransitionTime : transitionTime(fresh, now),
+      reason: fresh.reason,
+      message: fresh.message,
+    }
+    if (old && same(old, next)) continue
+    changed = true
+    if (old) merged[index] = next
+    else merged.push(next)
+  }
+  if (!changed && existing) return existing as Condition[]
+  return merged.sort(byOrder(order))
+}
+
+/** A mirrored condition keeps the time of its source, in whole seconds; all others begin now. */
+function transitionTime({ lastTransitionTime }: NewCondition, now: number): string {
+  const given = lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
+  return timestamp(Number.isNaN(given) ? now : given)
+}
+
+const same = (a: Condition, b: Condition): boolean =>
+  a.status === b.status &&
+  a.reason === b.reason &&
+  a.message === b.message &&
+  a.observedGeneration === b.observedGeneration &&
+  a.lastTransitionTime === b.lastTransitionTime
+
+const Last = ['Paused', 'Deleting']
+
+function byOrder(order: readonly string[]): (a: Condition, b: Condition) => number {
+  const ranks = new Map<string, number>()
+  for (const type of order) if (!Last.includes(type)) ranks.set(type, ranks.size)
+  const others = ranks.size
+  for (const [index, type] of Last.entries()) ranks.set(type, others + 1 + index)
+  const rank = ({ type }: Condition) => ranks.get(type) ?? others
+  return (a, b) => rank(a) - rank(b) || (a.type < b.type ? -1 : a.type > b.type ? 1 : 0)
+}
