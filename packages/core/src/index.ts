@@ -1,1 +1,7 @@
-export {}
+export * from './external/adopt.ts'
+export * from './external/contract-version.ts'
+export * from './external/from-template.ts'
+export * from './external/get.ts'
+export * from './external/observe.ts'
+export * from './external/plural.ts'
+export * from './pause/paused.ts'

@@ -1,0 +1,90 @@
+/**
+ * Which version of a provider's kind core speaks, and by which version of the contract: both are written in labels of the
+ * CustomResourceDefinition, such as `cluster.x-k8s.io/v1beta2: v1beta1_v1beta2`.
+ * Upstream: internal/contract/version.go, util/contract.
+ */
+import { type ContractVersion, ContractVersions } from '@capstan/api'
+import {
+  isReason,
+  type Kind,
+  type KubeObject,
+  type Reader,
+  type StatusError,
+  type UnknownObject,
+  unknownKind,
+} from '@capstan/kube'
+import { compareApiVersions } from './api-version.ts'
+import { pluralOf } from './plural.ts'
+
+/** CustomResourceDefinitions as core reads them: by name, for their labels. */
+export const CustomResourceDefinition: Kind<UnknownObject> = unknownKind({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
+})
+
+export interface GroupKind {
+  readonly apiGroup: string
+  readonly kind: string
+}
+
+/** A provider's kind in the version that core should use, and the contract by which to read its objects. */
+export interface ExternalKind {
+  readonly contract: ContractVersion
+  readonly kind: Kind<UnknownObject>
+}
+
+/**
+ * Looks up how to talk to a provider's kind.
+ *
+ * @throws Error when there is no such CustomResourceDefinition. It is on purpose not a NotFound: only the absence of the
+ * referenced object itself may be taken for "not there yet".
+ */
+export async function externalKind(reader: Reader, { apiGroup, kind }: GroupKind): Promise<ExternalKind> {
+  const plural = pluralOf(kind)
+  const crd = await customResourceDefinition(reader, `${plural}.${apiGroup}`)
+  const { contract, version } = latestContract(crd)
+  return { contract, kind: unknownKind({ apiVersion: `${apiGroup}/${version}`, kind, plural }) }
+}
+
+/** The contract by which to read objects of one given apiVersion, for references that fix it. @see externalKind */
+export async function externalKindOf(
+  reader: Reader,
+  { apiVersion, kind }: { apiVersion: string; kind: string },
+): Promise<ExternalKind> {
+  const of = unknownKind({ apiVersion, kind, plural: pluralOf(kind) })
+  const crd = await customResourceDefinition(reader, `${of.plural}.${of.group}`)
+  return { contract: contractOfVersion(crd, of.version), kind: of }
+}
+
+/** The newest contract that a CustomResourceDefinition claims and core knows, and its greatest version for it. */
+export function latestContract({ metadata }: KubeObject): { contract: ContractVersion; version: string } {
+  for (const contract of ContractVersions) {
+    const versions = metadata.labels?.[ContractLabelPrefix + contract]
+    if (versions) return { contract, version: versions.split('_').sort(compareApiVersions)[0]! }
+  }
+  const sought = ContractVersions.map((version) => JSON.stringify(version)).join(' ')
+  throw new Error(
+    `cannot find any versions matching contract versions [${sought}] for CRD ${metadata.name} as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts.html#api-version-labels)`,
+  )
+}
+
+/** The newest contract known to core whose label names `version`. Upstream leaves to chance which one, when several do. */
+export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
+  for (const contract of ContractVersions) {
+    if (metadata.labels?.[ContractLabelPrefix + contract]?.split('_').includes(version)) return contract
+  }
+  throw new Error(`cannot find any contract version matching version ${JSON.stringify(version)} for CRD ${metadata.name}`)
+}
+
+const ContractLabelPrefix = 'cluster.x-k8s.io/'
+
+async function customResourceDefinition(reader: Reader, name: string): Promise<KubeObject> {
+  try {
+    return await reader.get(CustomResourceDefinition, { name })
+  } catch (err) {
+    if (!isReason(err, 'NotFound')) throw err
+    throw new Error(`failed to get CustomResourceDefinition metadata: ${(err as StatusError).message}`, { cause: err })
+  }
+}

@@ -1,0 +1,71 @@
+import type { UnknownObject } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { clonedKind, fromTemplate } from './from-template.ts'
+
+const aTemplate = (spec: object): UnknownObject => ({
+  apiVersion: 'infra.example.com/v1beta1',
+  kind: 'DevMachineTemplate',
+  metadata: { name: 'workers', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '' },
+  spec,
+})
+const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'ms-uid' }
+
+test('a clone is the template body under its own name, owner and marks of origin', () => {
+  const template = aTemplate({
+    template: {
+      metadata: { labels: { a: '1', b: '1' }, annotations: { c: '1' }, finalizers: ['x'], uid: 'stale', ownerReferences: [{}] },
+      spec: { size: 3 },
+    },
+  })
+  expect(
+    fromTemplate(template, {
+      name: 'm1',
+      namespace: 'default',
+      clusterName: 'demo',
+      labels: { b: '2' },
+      annotations: { d: '2' },
+      owner,
+    }),
+  ).toEqual({
+    apiVersion: 'infra.example.com/v1beta1',
+    kind: 'DevMachine',
+    metadata: {
+      name: 'm1',
+      namespace: 'default',
+      labels: { a: '1', b: '2', 'cluster.x-k8s.io/cluster-name': 'demo' },
+      annotations: {
+        c: '1',
+        d: '2',
+        'cluster.x-k8s.io/cloned-from-name': 'workers',
+        'cluster.x-k8s.io/cloned-from-groupkind': 'DevMachineTemplate.infra.example.com',
+      },
+      ownerReferences: [owner],
+    },
+    spec: { size: 3 },
+  })
+})
+
+test('a template without a body gives an object without a spec', () => {
+  const clone = fromTemplate(aTemplate({}), { name: 'm1', namespace: 'default', clusterName: 'demo' })
+  expect(clone).not.toHaveProperty('spec')
+  expect(clone.kind).toBe('DevMachine')
+})
+
+test('the body may say its own kind', () => {
+  const clone = fromTemplate(aTemplate({ template: { kind: 'Special', apiVersion: 'other.example.com/v1' } }), {
+    name: 'm1',
+    namespace: 'default',
+    clusterName: 'demo',
+  })
+  expect(clone).toMatchObject({ kind: 'Special', apiVersion: 'other.example.com/v1' })
+})
+
+test('what is made from templates is served under the plural of its own kind', () => {
+  expect(
+    clonedKind({ group: 'g', version: 'v1', kind: 'FooPolicyTemplate', plural: 'foopolicytemplates', scope: 'Namespaced' }),
+  ).toMatchObject({
+    kind: 'FooPolicy',
+    plural: 'foopolicies',
+    version: 'v1',
+  })
+})

@@ -1,0 +1,66 @@
+/**
+ * The plural that names a kind's resource, computed from the kind alone: core finds a provider's CustomResourceDefinition by
+ * name, without discovery, so providers must name theirs by these rules.
+ *
+ * Upstream: gobuffalo/flect v1.0.3 on the lower-cased kind. Its dictionary of English oddities is kept to words that could end
+ * the name of a kind.
+ */
+export function pluralOf(kind: string): string {
+  const word = kind.toLowerCase()
+  for (const [singular, plural] of irregular) {
+    if (word.endsWith(plural)) return word
+    if (word.endsWith(singular)) return word.slice(0, -singular.length) + plural
+  }
+  for (const [ending, plural] of endings) {
+    if (word.endsWith(ending)) return word.slice(0, -ending.length) + plural
+  }
+  return word.endsWith('s') ? word : `${word}s`
+}
+
+const irregular: readonly (readonly [string, string])[] = [
+  ['person', 'people'],
+  ['child', 'children'],
+  ['index', 'indices'],
+  ['vertex', 'vertices'],
+  ['matrix', 'matrices'],
+  ['base', 'bases'],
+]
+
+/** The first that fits wins. */
+const endings: readonly (readonly [string, string])[] = [
+  ['tive', 'tives'],
+  ['eaf', 'eaves'],
+  ['oaf', 'oaves'],
+  ['afe', 'aves'],
+  ['arf', 'arves'],
+  ['rfe', 'rves'],
+  ['rf', 'rves'],
+  ['lf', 'lves'],
+  ['fe', 'ves'],
+  ['ay', 'ays'],
+  ['ey', 'eys'],
+  ['oy', 'oys'],
+  ['quy', 'quies'],
+  ['uy', 'uys'],
+  ['y', 'ies'],
+  ['eau', 'eaux'],
+  ['trix', 'trices'],
+  ['sis', 'ses'],
+  ['ouse', 'ouses'],
+  ['lause', 'lauses'],
+  ['us', 'uses'],
+  ['ch', 'ches'],
+  ['io', 'ios'],
+  ['sh', 'shes'],
+  ['ss', 'sses'],
+  ['ez', 'ezzes'],
+  ['iz', 'izzes'],
+  ['tz', 'tzes'],
+  ['zz', 'zzes'],
+  ['ano', 'anos'],
+  ['lo', 'los'],
+  ['to', 'tos'],
+  ['oo', 'oos'],
+  ['o', 'oes'],
+  ['x', 'xes'],
+]
