@@ -1,1 +1,2 @@
-export {}
+export * from './pki.ts'
+export * from './kubeconfig.ts'

@@ -1,0 +1,71 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { formatKubeconfig, kubeconfigFor, loadKubeconfig, parseKubeconfig, resolveKubeconfig } from './kubeconfig.ts'
+
+const access = {
+  server: 'https://127.0.0.1:6443',
+  ca: 'CA',
+  servername: 'demo.default',
+  certificate: 'CERT',
+  key: 'KEY',
+  namespace: 'team',
+}
+
+test('what was written comes back', async () => {
+  expect(await resolveKubeconfig(parseKubeconfig(formatKubeconfig(kubeconfigFor('demo', access))))).toEqual(access)
+})
+
+test('files are found beside the kubeconfig, and a token file wins over a token', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'kubeconfig-'))
+  try {
+    await writeFile(join(folder, 'ca.crt'), 'THE CA')
+    const config = kubeconfigFor('demo', { server: 'https://host/', token: 'inline' })
+    config.clusters[0]!.cluster['certificate-authority'] = 'ca.crt'
+    config.users[0]!.user.tokenFile = 'token'
+    await writeFile(join(folder, 'config'), formatKubeconfig(config))
+    expect(await loadKubeconfig(join(folder, 'config'))).toEqual({
+      server: 'https://host',
+      ca: 'THE CA',
+      tokenFile: join(folder, 'token'),
+    })
+    await expect(loadKubeconfig(join(folder, 'absent'))).rejects.toThrow(/Cannot read kubeconfig .*absent: ENOENT/)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+const base = (user: object, cluster: object = {}, more: object = {}) =>
+  JSON.stringify({
+    kind: 'Config',
+    clusters: [{ name: 'c', cluster: { server: 'https://h', ...cluster } }],
+    users: [{ name: 'u', user }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+    ...more,
+  })
+
+test.each([
+  ['a user with an exec plug-in', base({ exec: { command: 'aws' } }), /user "u" uses an exec credential plug-in/],
+  ['a user with an auth provider', base({ 'auth-provider': { name: 'gcp' } }), /user "u" uses an auth-provider/],
+  ['a proxy', base({}, { 'proxy-url': 'http://p' }), /cluster "c" uses proxy-url/],
+  ['a server that is not verified', base({}, { 'insecure-skip-tls-verify': true }), /insecure-skip-tls-verify/],
+  ['plain http', base({}, { server: 'http://h' }), /must be an https URL/],
+  ['a missing server', base({}, { server: undefined }), /has no server URL/],
+  ['a context that does not exist', base({}, {}, { 'current-context': 'y' }), /context "y" does not exist/],
+  ['a cluster that does not exist', base({}, {}, { clusters: [] }), /cluster "c" does not exist/],
+  ['no current context', base({}, {}, { 'current-context': '' }), /no current-context/],
+  ['another kind', '{"kind":"Pod"}', /kind must be Config/],
+  ['no mapping', 'just text', /expected a mapping/],
+  ['no YAML', 'a: [secret', /not YAML/],
+])('%s is refused, and the refusal says so', async (_, text, message) => {
+  const attempt = (async () => resolveKubeconfig(parseKubeconfig(text)))()
+  await expect(attempt).rejects.toThrow(message)
+  await expect(attempt).rejects.not.toThrow(/secret/)
+})
+
+test('a server that is not verified is accepted when asked for', async () => {
+  const config = parseKubeconfig(base({ token: 't' }, { 'insecure-skip-tls-verify': true }))
+  expect(await resolveKubeconfig(config, { allowInsecure: true })).toEqual({ server: 'https://h', token: 't', insecure: true })
+})

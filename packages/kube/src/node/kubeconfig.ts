@@ -1,0 +1,205 @@
+/**
+ * Kubeconfig files: reading, writing, and finding out how to reach a cluster.
+ * Upstream: k8s.io/client-go/tools/clientcmd, v0.36. Certificates and tokens, inline or in files, are understood; credential
+ * plug-ins (`exec`, `auth-provider`) and proxies are refused by name rather than ignored.
+ */
+import { readFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parse, stringify } from 'yaml'
+import { isRecord } from '../json.ts'
+
+export interface Kubeconfig {
+  apiVersion: 'v1'
+  kind: 'Config'
+  clusters: { name: string; cluster: KubeconfigCluster }[]
+  users: { name: string; user: KubeconfigUser }[]
+  contexts: { name: string; context: { cluster: string; user: string; namespace?: string } }[]
+  'current-context': string
+}
+
+export interface KubeconfigCluster {
+  server: string
+  'certificate-authority'?: string
+  'certificate-authority-data'?: string
+  'insecure-skip-tls-verify'?: boolean
+  'tls-server-name'?: string
+  'proxy-url'?: string
+}
+
+export interface KubeconfigUser {
+  token?: string
+  tokenFile?: string
+  'client-certificate'?: string
+  'client-certificate-data'?: string
+  'client-key'?: string
+  'client-key-data'?: string
+  username?: string
+  password?: string
+  exec?: unknown
+  'auth-provider'?: unknown
+}
+
+/** How to reach one API server, and who to be there. Holds secrets. */
+export interface ClusterAccess {
+  /** URL of the server, such as https://127.0.0.1:6443; a path in it comes before every request's. */
+  readonly server: string
+  /** PEM bundle that the server's certificate must chain to; the system's authorities when absent. */
+  readonly ca?: string
+  /** Name to ask for and to verify in the server's certificate, where it is not the host of `server`. */
+  readonly servername?: string
+  /** Client certificate and key, PEM. */
+  readonly certificate?: string
+  readonly key?: string
+  readonly token?: string
+  /** File that holds the token; read again now and then, since what put it there rotates it. */
+  readonly tokenFile?: string
+  readonly basic?: { readonly username: string; readonly password: string }
+  /** The server's certificate is not verified. Only when the caller allowed it. */
+  readonly insecure?: boolean
+  /** Namespace of the context. */
+  readonly namespace?: string
+}
+
+export interface ResolveOptions {
+  /** Name of the context; the file's current one when absent. */
+  context?: string
+  /** Folder that relative paths in the file start from. */
+  folder?: string
+  /** Accept `insecure-skip-tls-verify`. */
+  allowInsecure?: boolean
+}
+
+/** A kubeconfig with one cluster, one user and one context, all named `name`. */
+export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
+  const cluster: KubeconfigCluster = { server: access.server }
+  if (access.ca !== undefined) cluster['certificate-authority-data'] = encode(access.ca)
+  if (access.servername !== undefined) cluster['tls-server-name'] = access.servername
+  if (access.insecure) cluster['insecure-skip-tls-verify'] = true
+  const user: KubeconfigUser = {}
+  if (access.certificate !== undefined) user['client-certificate-data'] = encode(access.certificate)
+  if (access.key !== undefined) user['client-key-data'] = encode(access.key)
+  if (access.token !== undefined) user.token = access.token
+  if (access.tokenFile !== undefined) user.tokenFile = access.tokenFile
+  if (access.basic !== undefined) Object.assign(user, access.basic)
+  const namespace = access.namespace === undefined ? {} : { namespace: access.namespace }
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name, cluster }],
+    users: [{ name, user }],
+    contexts: [{ name, context: { cluster: name, user: name, ...namespace } }],
+    'current-context': name,
+  }
+}
+
+export const formatKubeconfig = (config: Kubeconfig): string => stringify(config, { lineWidth: 0 })
+
+/** @throws Error naming what is wrong with the text; never quoting from it, since it holds secrets */
+export function parseKubeconfig(text: string): Kubeconfig {
+  let value: unknown
+  try {
+    value = parse(text, { prettyErrors: false })
+  } catch (err) {
+    const at = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
+    throw new Error(`Cannot read kubeconfig: it is not YAML${at === undefined ? '' : ` (line ${at})`}`)
+  }
+  if (!isRecord(value)) throw new Error('Cannot read kubeconfig: expected a mapping with clusters, users and contexts')
+  if (value.kind !== undefined && value.kind !== 'Config') throw new Error('Cannot read kubeconfig: kind must be Config')
+  const named = <Key extends string, T>(list: 'clusters' | 'users' | 'contexts', member: Key) => {
+    const entries = value[list] ?? []
+    if (!Array.isArray(entries)) throw new Error(`Cannot read kubeconfig: ${list} must be a list`)
+    return entries.map((entry: unknown, index) => {
+      if (!isRecord(entry) || typeof entry.name !== 'string')
+        throw new Error(`Cannot read kubeconfig: ${list}[${index}].name is missing`)
+      return { name: entry.name, [member]: (isRecord(entry[member]) ? entry[member] : {}) as T } as { name: string } & {
+        [K in Key]: T
+      }
+    })
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: named<'cluster', KubeconfigCluster>('clusters', 'cluster'),
+    users: named<'user', KubeconfigUser>('users', 'user'),
+    contexts: named<'context', { cluster: string; user: string; namespace?: string }>('contexts', 'context'),
+    'current-context': typeof value['current-context'] === 'string' ? value['current-context'] : '',
+  }
+}
+
+/** Reads a kubeconfig file and finds the cluster of its context. */
+export async function loadKubeconfig(path: string, options: Omit<ResolveOptions, 'folder'> = {}): Promise<ClusterAccess> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (err) {
+    throw new Error(`Cannot read kubeconfig ${path}: ${(err as NodeJS.ErrnoException).code ?? 'unreadable'}`, { cause: err })
+  }
+  try {
+    return await resolveKubeconfig(parseKubeconfig(text), { ...options, folder: dirname(resolve(path)) })
+  } catch (err) {
+    throw new Error(`${path}: ${(err as Error).message}`, { cause: err })
+  }
+}
+
+/** How to reach the cluster of a context, with the files that the kubeconfig names read in. */
+export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions = {}): Promise<ClusterAccess> {
+  const contextName = options.context ?? config['current-context']
+  if (contextName === '') throw new Error('Cannot use kubeconfig: it has no current-context')
+  const context = find(config.contexts, contextName, 'context').context
+  const { cluster } = find(config.clusters, context.cluster, 'cluster')
+  const { user } = context.user ? find(config.users, context.user, 'user') : { user: {} as KubeconfigUser }
+  refuse(
+    user.exec,
+    `user "${context.user}" uses an exec credential plug-in, which is not supported: give a token or a client certificate`,
+  )
+  refuse(
+    user['auth-provider'],
+    `user "${context.user}" uses an auth-provider, which is not supported: give a token or a client certificate`,
+  )
+  refuse(cluster['proxy-url'], `cluster "${context.cluster}" uses proxy-url, which is not supported`)
+  refuse(
+    cluster['insecure-skip-tls-verify'] && !options.allowInsecure,
+    `cluster "${context.cluster}" has insecure-skip-tls-verify: the server would not be verified. Give certificate-authority-data instead`,
+  )
+  if (typeof cluster.server !== 'string' || !URL.canParse(cluster.server))
+    throw new Error(`Cannot use kubeconfig: cluster "${context.cluster}" has no server URL`)
+  if (new URL(cluster.server).protocol !== 'https:')
+    throw new Error(`Cannot use kubeconfig: the server of cluster "${context.cluster}" must be an https URL`)
+
+  const material = async (data: string | undefined, file: string | undefined) => {
+    if (data !== undefined) return Buffer.from(data, 'base64').toString('utf8')
+    if (file === undefined) return undefined
+    return readFile(resolve(options.folder ?? '.', file), 'utf8')
+  }
+  const ca = await material(cluster['certificate-authority-data'], cluster['certificate-authority'])
+  const certificate = await material(user['client-certificate-data'], user['client-certificate'])
+  const key = await material(user['client-key-data'], user['client-key'])
+  return {
+    server: cluster.server.replace(/\/+$/, ''),
+    ...(ca === undefined ? {} : { ca }),
+    ...(cluster['tls-server-name'] ? { servername: cluster['tls-server-name'] } : {}),
+    ...(certificate === undefined ? {} : { certificate }),
+    ...(key === undefined ? {} : { key }),
+    // Upstream: a token file wins over an inline token.
+    ...(user.tokenFile
+      ? { tokenFile: resolve(options.folder ?? '.', user.tokenFile) }
+      : user.token === undefined
+        ? {}
+        : { token: user.token }),
+    ...(user.username ? { basic: { username: user.username, password: user.password ?? '' } } : {}),
+    ...(cluster['insecure-skip-tls-verify'] ? { insecure: true } : {}),
+    ...(context.namespace ? { namespace: context.namespace } : {}),
+  }
+}
+
+function find<T extends { name: string }>(list: readonly T[], name: string, what: string): T {
+  const found = list.find((entry) => entry.name === name)
+  if (!found) throw new Error(`Cannot use kubeconfig: ${what} "${name}" does not exist in it`)
+  return found
+}
+
+function refuse(present: unknown, why: string): void {
+  if (present) throw new Error(`Cannot use kubeconfig: ${why}`)
+}
+
+const encode = (text: string): string => Buffer.from(text, 'utf8').toString('base64')

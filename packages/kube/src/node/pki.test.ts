@@ -1,0 +1,69 @@
+import { X509Certificate } from 'node:crypto'
+import { createServer, request } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { expect, test } from 'vitest'
+import { hours, systemClock, VirtualClock } from '../clock.ts'
+import { certificateExpiry, issueCertificate, makeAuthority } from './pki.ts'
+
+const clock = new VirtualClock(Date.UTC(2026, 0, 1))
+
+test('an issued certificate names its subject, its names and its issuer, and ends when asked', async () => {
+  const ca = await makeAuthority(clock, { commonName: 'test-ca' })
+  const issued = await issueCertificate(ca, clock, {
+    commonName: 'kubernetes-admin',
+    organizations: ['system:masters', 'ops, "quoted" + more'],
+    usages: ['client', 'server'],
+    dnsNames: ['localhost'],
+    ipAddresses: ['127.0.0.1', '::1'],
+    validity: hours(1),
+  })
+  const certificate = new X509Certificate(issued.certificate)
+  expect(certificate.toLegacyObject().subject).toEqual({ O: ['system:masters', 'ops, "quoted" + more'], CN: 'kubernetes-admin' })
+  expect(certificate.subjectAltName).toBe('DNS:localhost, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1')
+  expect(certificate.checkIssued(new X509Certificate(ca.certificate))).toBe(true)
+  expect(certificate.verify(new X509Certificate(ca.certificate).publicKey)).toBe(true)
+  expect(certificate.ca).toBe(false)
+  expect(new X509Certificate(ca.certificate).ca).toBe(true)
+  expect(certificateExpiry(issued.certificate)).toBe(clock.now() + hours(1))
+})
+
+test('nothing is issued beyond the end of the authority', async () => {
+  const ca = await makeAuthority(clock, { commonName: 'short', validity: hours(1) })
+  const issued = await issueCertificate(ca, clock, { commonName: 'x', usages: ['client'], validity: hours(2) })
+  expect(certificateExpiry(issued.certificate)).toBe(clock.now() + hours(1))
+})
+
+test('server and client know one another by one authority over TLS, and a stranger is not believed', async () => {
+  const ca = await makeAuthority(systemClock, { commonName: 'test-ca' })
+  const stranger = await makeAuthority(systemClock, { commonName: 'test-ca' })
+  const server = await issueCertificate(ca, systemClock, { commonName: 'server', usages: ['server'], ipAddresses: ['127.0.0.1'] })
+  const client = await issueCertificate(ca, systemClock, { commonName: 'alice', usages: ['client'] })
+  const imposter = await issueCertificate(stranger, systemClock, { commonName: 'alice', usages: ['client'] })
+
+  const listening = createServer(
+    { key: server.key, cert: server.certificate, ca: ca.certificate, requestCert: true, rejectUnauthorized: false },
+    (req, res) => {
+      const socket = req.socket as TLSSocket
+      const { CN } = socket.getPeerCertificate().subject ?? {}
+      res.end(`${typeof CN === 'string' ? CN : ''} ${socket.authorized}`)
+    },
+  )
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  const { port } = listening.address() as AddressInfo
+  const ask = (options: object) =>
+    new Promise<string>((resolve, reject) => {
+      request({ port, host: '127.0.0.1', agent: false, ...options }, (res) => {
+        res.setEncoding('utf8').on('data', resolve)
+      })
+        .on('error', reject)
+        .end()
+    })
+  try {
+    expect(await ask({ ca: ca.certificate, key: client.key, cert: client.certificate })).toBe('alice true')
+    expect(await ask({ ca: ca.certificate, key: imposter.key, cert: imposter.certificate })).toBe('alice false')
+    await expect(ask({ ca: stranger.certificate })).rejects.toThrow(/signature|self-signed|unable to verify/)
+  } finally {
+    listening.close()
+  }
+})

@@ -1,0 +1,128 @@
+/** Builds a program from Go modules into the cache, once. */
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Component, ToolModule } from './components.ts'
+import { goMod } from './go-mod.ts'
+
+/** What a person can do something about: printed without a stack. */
+export class ToolError extends Error {
+  override readonly name = 'ToolError'
+}
+
+export interface BuildPlace {
+  /** Folder outside the tree that keeps what was built. */
+  readonly cache: string
+  readonly env: NodeJS.ProcessEnv
+  progress(line: string): void
+}
+
+/** The path of the program, built now if it was not before. */
+export async function ensureTool(component: Component, place: BuildPlace): Promise<string> {
+  const { module, name } = component
+  const folder = join(place.cache, `${module.name}-${module.version}`)
+  const program = join(folder, name)
+  if (existsSync(program)) return program
+
+  await checkGo(component, place)
+  await mkdir(folder, { recursive: true })
+  const source = await ensureModule(module, folder, place)
+  place.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
+  // Built aside and renamed, so that a build cut short leaves no half program behind.
+  const unfinished = `${program}.${process.pid}`
+  try {
+    const variables = Object.entries(module.variables).map(([variable, value]) => `-X ${variable}=${value}`)
+    const args = [
+      'build',
+      '-v',
+      '-trimpath',
+      '-ldflags',
+      ['-s', '-w', ...variables].join(' '),
+      '-o',
+      unfinished,
+      component.package,
+    ]
+    await run('go', args, source, place, progressOf(name, place))
+    await rename(unfinished, program)
+  } finally {
+    await rm(unfinished, { force: true })
+  }
+  return program
+}
+
+async function checkGo(component: Component, place: BuildPlace): Promise<void> {
+  const wanted = component.module.go
+  const needs = `${component.name} ${component.module.version} is built from source and needs Go ${wanted} or newer`
+  let version: string
+  try {
+    version = (await run('go', ['env', 'GOVERSION'], place.cache, place)).trim()
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
+    throw new ToolError(`${needs}: there is no "go" on the PATH. Install it from https://go.dev/dl/ or your distribution`)
+  }
+  const [, major = 0, minor = 0] = /^go(\d+)\.(\d+)/.exec(version) ?? []
+  const [wantedMajor = 0, wantedMinor = 0] = wanted.split('.').map(Number)
+  if (Number(major) < wantedMajor || (Number(major) === wantedMajor && Number(minor) < wantedMinor)) {
+    throw new ToolError(`${needs}: the "go" on the PATH is ${version}`)
+  }
+}
+
+async function ensureModule(module: ToolModule, folder: string, place: BuildPlace): Promise<string> {
+  const source = join(folder, 'module')
+  const file = join(source, 'go.mod')
+  if (existsSync(file)) return source
+  await mkdir(source, { recursive: true })
+  let upstream = ''
+  if (module.staging) {
+    const { of } = module.staging
+    const version = module.requires.find(({ path }) => path === of)?.version
+    place.progress(`${of} ${version}: downloading`)
+    const answer = JSON.parse(await run('go', ['mod', 'download', '-json', `${of}@${version}`], folder, place)) as {
+      GoMod: string
+    }
+    upstream = await readFile(answer.GoMod, 'utf8')
+  }
+  await writeFile(`${file}.${process.pid}`, goMod(module, upstream))
+  await rename(`${file}.${process.pid}`, file)
+  return source
+}
+
+/** Go names each package that it compiles; a line now and then shows that it goes on. */
+function progressOf(name: string, place: BuildPlace): (line: string) => void {
+  let packages = 0
+  return (line) => {
+    if (line.startsWith('go: downloading')) place.progress(line.slice('go: '.length))
+    else if (++packages % 200 === 0) place.progress(`${name}: ${packages} packages compiled`)
+  }
+}
+
+/** Runs a program to its end and gives what it printed; its last lines are part of the error when it fails. */
+async function run(
+  command: string,
+  args: readonly string[],
+  folder: string,
+  { env, cache }: BuildPlace,
+  onLine: (line: string) => void = () => {},
+): Promise<string> {
+  await mkdir(cache, { recursive: true })
+  const child = spawn(command, args, {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: `${env.GOFLAGS ?? ''} -mod=mod`.trim() },
+  })
+  let out = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text
+  })
+  const last: string[] = []
+  createInterface(child.stderr).on('line', (line) => {
+    onLine(line)
+    last.push(line)
+    if (last.length > 20) last.shift()
+  })
+  const code = await new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
+  if (code !== 0) throw new ToolError(`${command} ${args[0]} failed with ${code}:\n${last.join('\n')}`)
+  return out
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { goMod } from './go-mod.ts'
+
+const module = {
+  name: 'kubernetes',
+  version: 'v1.36.2',
+  go: '1.26',
+  requires: [{ path: 'k8s.io/kubernetes', version: 'v1.36.2' }],
+  variables: {},
+}
+
+test('requirements that upstream develops beside the module are replaced by their published release, others are left alone', () => {
+  const upstream =
+    'require (\n\tgithub.com/x/y v1.2.3\n\tk8s.io/api v0.0.0\n\tk8s.io/utils v0.0.0-2026\n\tk8s.io/kubectl v0.0.0\n)\n'
+  expect(goMod({ ...module, staging: { of: 'k8s.io/kubernetes', version: 'v0.36.2' } }, upstream)).toBe(
+    `module capstan.dev/tools/kubernetes
+go 1.26.0
+require k8s.io/kubernetes v1.36.2
+replace k8s.io/api => k8s.io/api v0.36.2
+replace k8s.io/kubectl => k8s.io/kubectl v0.36.2
+`,
+  )
+})
+
+test('a module without staging has no replacements', () => {
+  expect(goMod(module, 'require k8s.io/api v0.0.0\n')).not.toContain('replace')
+})
