@@ -1,1 +1,5 @@
-export {}
+export * from './kinds/all.ts'
+export * from './kinds/local-bootstrap-config.ts'
+export * from './kinds/local-cluster.ts'
+export * from './kinds/local-control-plane.ts'
+export * from './kinds/local-machine.ts'

@@ -1,0 +1,80 @@
+import type { ObjectOf } from '@capstan/kube'
+import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { contractLabels, duration, failure, templateOf } from './shapes.ts'
+import { immutableTemplate } from './template.ts'
+
+/** Also part of a LocalControlPlane, which makes the LocalBootstrapConfigs of its machines. */
+export const bootstrapConfigSpec = s.object({
+  nodeLabels: s.map(s.string()).optional().doc('Labels with which the Node registers.'),
+  nodeTaints: s
+    .list(
+      s.object({
+        key: s.string({ minLength: 1, maxLength: 317 }).doc('Key of the taint.'),
+        value: s.string({ maxLength: 63 }).optional().doc('Value of the taint.'),
+        effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('What the taint does to pods.'),
+      }),
+      { maxItems: 64 },
+    )
+    .atomic()
+    .optional()
+    .doc('Taints with which the Node registers, beside those of its role.'),
+  simulated: s
+    .object({
+      delay: duration().optional().doc('How long it takes to make the data. Default 0s.'),
+      failure: failure('data'),
+    })
+    .optional()
+    .doc('How the simulated bootstrapping behaves.'),
+})
+
+/** A LocalBootstrapConfig makes the bootstrap data from which one machine becomes a Node. */
+export const LocalBootstrapConfig = defineKind({
+  group: 'bootstrap.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalBootstrapConfig',
+  plural: 'localbootstrapconfigs',
+  shortNames: ['lbc'],
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalBootstrapConfig makes the bootstrap data of one Machine.',
+  labels: contractLabels,
+  spec: bootstrapConfigSpec.optional(),
+  status: s.object({
+    initialization: s
+      .object({ dataSecretCreated: s.boolean().optional().doc('True once the data secret is there; never taken back.') })
+      .optional()
+      .doc('How far bootstrapping has come; Cluster API orchestrates by it.'),
+    dataSecretName: s.string({ minLength: 1, maxLength: 253 }).optional().doc('Secret that holds the bootstrap data.'),
+    conditions: s.conditions(),
+  }),
+  columns: [
+    column('Cluster', '.metadata.labels.cluster\\.x-k8s\\.io/cluster-name'),
+    column('Ready', '.status.conditions[?(@.type=="Ready")].status'),
+    column('Data secret created', '.status.initialization.dataSecretCreated', { type: 'boolean' }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
+    age(),
+  ],
+})
+export type LocalBootstrapConfig = ObjectOf<typeof LocalBootstrapConfig>
+
+export const LocalBootstrapConfigConditions = conditionTypes({
+  /** Mirrored by core as BootstrapConfigReady of the Machine. */
+  Ready: ['Ready', 'NotReady'],
+  DataSecretAvailable: ['Available', 'NotAvailable', 'Failed'],
+  Paused: ['Paused', 'NotPaused'],
+})
+
+export const LocalBootstrapConfigTemplate = defineKind({
+  group: 'bootstrap.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalBootstrapConfigTemplate',
+  plural: 'localbootstrapconfigtemplates',
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalBootstrapConfigTemplate is what MachineSets make LocalBootstrapConfigs from.',
+  labels: contractLabels,
+  spec: templateOf(bootstrapConfigSpec),
+  columns: [age()],
+  validate: immutableTemplate('LocalBootstrapConfigTemplate'),
+})
+export type LocalBootstrapConfigTemplate = ObjectOf<typeof LocalBootstrapConfigTemplate>

@@ -1,0 +1,78 @@
+import type { ObjectOf } from '@capstan/kube'
+import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { contractLabels, duration, endpoint, failure, failureDomains, templateOf } from './shapes.ts'
+import { immutableTemplate } from './template.ts'
+
+const spec = s.object({
+  controlPlaneEndpoint: endpoint()
+    .optional()
+    .doc('Where the control plane is reached. Filled in by the provider; set it yourself to bring your own load balancer.'),
+  failureDomains: failureDomains()
+    .optional()
+    .doc('Failure domains to offer. Absent: a, b and c, all of them fit for control plane machines.'),
+  simulated: s
+    .object({
+      provisioningDelay: duration().optional().doc('How long it takes to provision. Default 0s.'),
+      deletionDelay: duration().optional().doc('How long it takes to take everything down. Default 0s.'),
+      failure: failure('provisioning', 'deletion'),
+    })
+    .optional()
+    .doc('How the simulated infrastructure behaves.'),
+})
+
+/** A LocalCluster is the infrastructure of one Cluster: a control plane endpoint, failure domains, and the workload plane behind it. */
+export const LocalCluster = defineKind({
+  group: 'infrastructure.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalCluster',
+  plural: 'localclusters',
+  shortNames: ['lc'],
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalCluster is the infrastructure of one Cluster, simulated in this process.',
+  labels: contractLabels,
+  spec: spec.optional(),
+  status: s.object({
+    initialization: s
+      .object({ provisioned: s.boolean().optional().doc('True once the infrastructure is there; never taken back.') })
+      .optional()
+      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
+    failureDomains: failureDomains().optional().doc('Where machines can be placed.'),
+    conditions: s.conditions(),
+  }),
+  columns: [
+    column('Cluster', '.metadata.labels.cluster\\.x-k8s\\.io/cluster-name'),
+    column('Ready', '.status.conditions[?(@.type=="Ready")].status'),
+    column('Provisioned', '.status.initialization.provisioned', { type: 'boolean' }),
+    column('Host', '.spec.controlPlaneEndpoint.host', { priority: 10 }),
+    column('Port', '.spec.controlPlaneEndpoint.port', { type: 'integer', priority: 10 }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
+    age(),
+  ],
+})
+export type LocalCluster = ObjectOf<typeof LocalCluster>
+
+export const LocalClusterConditions = conditionTypes({
+  /** Mirrored by core as InfrastructureReady of the Cluster. */
+  Ready: ['Ready', 'Provisioning', 'ProvisioningFailed', 'Deleting'],
+  Deleting: ['NotDeleting', 'WaitingForMachineDeletion', 'Deleting', 'DeletionFailed'],
+  Paused: ['Paused', 'NotPaused'],
+})
+
+/** On a LocalCluster until its workload plane is removed. */
+export const LocalClusterFinalizer = 'localcluster.infrastructure.capstan.dev'
+
+export const LocalClusterTemplate = defineKind({
+  group: 'infrastructure.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalClusterTemplate',
+  plural: 'localclustertemplates',
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalClusterTemplate is what a ClusterClass makes LocalClusters from.',
+  labels: contractLabels,
+  spec: templateOf(spec),
+  columns: [age()],
+  validate: immutableTemplate('LocalClusterTemplate'),
+})
+export type LocalClusterTemplate = ObjectOf<typeof LocalClusterTemplate>

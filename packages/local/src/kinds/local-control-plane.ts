@@ -1,0 +1,220 @@
+import type { FieldError, ObjectOf, Shape } from '@capstan/kube'
+import { age, column, conditionTypes, defineKind, forbidden, invalid, required, s } from '@capstan/kube'
+import { parse } from 'semver'
+import { bootstrapConfigSpec } from './local-bootstrap-config.ts'
+import {
+  contractLabels,
+  contractRef,
+  duration,
+  failure,
+  machinePolicy,
+  readinessGates,
+  templateMetadata,
+  templateOf,
+} from './shapes.ts'
+import { immutableTemplate } from './template.ts'
+
+/** What a control plane and a template of one have in common. */
+const common = {
+  machineNaming: s
+    .object({ template: s.string({ minLength: 1, maxLength: 256 }).optional() }, { minProperties: 1 })
+    .optional()
+    .doc('How Machines are named. Variables: .cluster.name, .localControlPlane.name, .random.'),
+  rollout: s
+    .object(
+      {
+        after: s.timestamp().optional().doc('Machines older than this are replaced once the time has come.'),
+        strategy: s
+          .object(
+            {
+              type: s.enum('RollingUpdate').doc('One machine after the other.'),
+              rollingUpdate: s
+                .object(
+                  {
+                    maxSurge: s.intOrString().optional().doc('Machines above spec.replicas during a rollout: 1 (default) or 0.'),
+                  },
+                  { minProperties: 1 },
+                )
+                .optional()
+                .doc('How many at once.'),
+            },
+            { minProperties: 1 },
+          )
+          .optional()
+          .doc('How machines are replaced.'),
+      },
+      { minProperties: 1 },
+    )
+    .optional()
+    .doc('When and how machines are replaced.'),
+  bootstrapConfigSpec: bootstrapConfigSpec.optional().doc('Spec of the LocalBootstrapConfigs; a change rolls the machines.'),
+  simulated: s
+    .object({
+      initializationDelay: duration().optional().doc('From the first Node to an initialized control plane. Default 0s.'),
+      failure: failure('initialization'),
+    })
+    .optional()
+    .doc('How the simulated control plane behaves.'),
+} satisfies Shape
+
+/** A LocalControlPlane is a control plane of 1, 3, 5 … Machines with its certificates and kubeconfig. */
+export const LocalControlPlane = defineKind({
+  group: 'controlplane.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalControlPlane',
+  plural: 'localcontrolplanes',
+  shortNames: ['lcp'],
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalControlPlane is the control plane of one Cluster, made of Machines.',
+  labels: contractLabels,
+  spec: s.object({
+    ...common,
+    replicas: s.int32().optional().doc('How many machines: an odd number. Default 1.'),
+    version: s.string({ minLength: 1, maxLength: 256 }).doc('Kubernetes version, such as v1.36.0.'),
+    machineTemplate: s
+      .object({
+        metadata: templateMetadata(),
+        spec: s
+          .object({
+            ...machinePolicy,
+            readinessGates: readinessGates(),
+            infrastructureRef: contractRef().doc('Template of the machines; a change rolls them.'),
+          })
+          .doc('Spec of the Machines.'),
+      })
+      .doc('How Machines are made.'),
+  }),
+  status: s.object({
+    initialization: s
+      .object({
+        controlPlaneInitialized: s.boolean().optional().doc('True once the API server accepts requests; never taken back.'),
+      })
+      .optional()
+      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
+    selector: s.string({ minLength: 1, maxLength: 4096 }).optional().doc('Selects the Machines of this control plane.'),
+    replicas: s.int32().optional().doc('Machines there are.'),
+    readyReplicas: s.int32().optional().doc('Machines whose Ready condition is True.'),
+    availableReplicas: s.int32().optional().doc('Machines whose Available condition is True.'),
+    upToDateReplicas: s.int32().optional().doc('Machines whose UpToDate condition is True.'),
+    version: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Lowest version among the Machines.'),
+    versions: s
+      .list(
+        s.object({
+          version: s.string({ minLength: 1, maxLength: 256 }).doc('A Kubernetes version.'),
+          replicas: s.int32().optional().doc('Machines that run it.'),
+        }),
+        { minItems: 1, maxItems: 100 },
+      )
+      .listMap('version')
+      .optional()
+      .doc('Versions that run, from old to new.'),
+    observedGeneration: s.int64({ minimum: 1 }).optional().doc('Generation that was last acted on without an error.'),
+    conditions: s.conditions(),
+  }),
+  scale: {
+    specReplicasPath: '.spec.replicas',
+    statusReplicasPath: '.status.replicas',
+    labelSelectorPath: '.status.selector',
+  },
+  columns: [
+    column('Cluster', '.metadata.labels.cluster\\.x-k8s\\.io/cluster-name'),
+    column('Available', '.status.conditions[?(@.type=="Available")].status'),
+    column('Desired', '.spec.replicas', { type: 'integer' }),
+    column('Current', '.status.replicas', { type: 'integer' }),
+    column('Ready', '.status.readyReplicas', { type: 'integer' }),
+    column('Available Replicas', '.status.availableReplicas', { type: 'integer', priority: 10 }),
+    column('Up-to-date', '.status.upToDateReplicas', { type: 'integer' }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
+    column('Initialized', '.status.initialization.controlPlaneInitialized', { type: 'boolean' }),
+    age(),
+    column('Version', '.spec.version'),
+  ],
+  default({ spec }) {
+    spec.replicas ??= 1
+    if (!spec.version.startsWith('v')) spec.version = `v${spec.version}`
+    spec.rollout ??= {}
+    spec.rollout.strategy ??= { type: 'RollingUpdate' }
+    spec.rollout.strategy.rollingUpdate ??= {}
+    spec.rollout.strategy.rollingUpdate.maxSurge ??= 1
+  },
+  validate({ spec }, { oldObject }) {
+    return [
+      ...replicasErrors(spec.replicas),
+      ...versionErrors(spec.version, oldObject?.spec.version),
+      ...maxSurgeErrors(spec.rollout?.strategy?.rollingUpdate?.maxSurge, spec.replicas),
+    ]
+  },
+})
+export type LocalControlPlane = ObjectOf<typeof LocalControlPlane>
+
+/** Upstream: the rules of KubeadmControlPlane, whose etcd members are the machines. */
+function replicasErrors(replicas: number | undefined): FieldError[] {
+  if (replicas === undefined) return [required('spec.replicas', 'is required')]
+  if (replicas <= 0) return [forbidden('spec.replicas', 'cannot be less than or equal to 0')]
+  if (replicas % 2 === 0) return [forbidden('spec.replicas', 'cannot be an even number when etcd is stacked')]
+  return []
+}
+
+function versionErrors(version: string, old: string | undefined): FieldError[] {
+  const next = parse(version)
+  if (next === null) return [invalid('spec.version', version, 'must be a valid semantic version')]
+  const previous = parse(old)
+  if (previous === null || next.major !== previous.major || next.minor < previous.minor + 2) return []
+  return [forbidden('spec.version', `cannot update Kubernetes version from ${previous.version} to ${next.version}`)]
+}
+
+function maxSurgeErrors(maxSurge: number | string | undefined, replicas = 1): FieldError[] {
+  const field = 'spec.rollout.strategy.rollingUpdate.maxSurge'
+  if (maxSurge === undefined || maxSurge === 1) return []
+  if (maxSurge !== 0) return [required(field, 'value must be 1 or 0')]
+  return replicas >= 3
+    ? []
+    : [required(field, 'when LocalControlPlane is configured to scale-in, replica count needs to be at least 3')]
+}
+
+export const LocalControlPlaneConditions = conditionTypes({
+  /** Mirrored by core as ControlPlaneAvailable of the Cluster. */
+  Available: ['Available', 'NotAvailable'],
+  CertificatesAvailable: ['Available', 'NotAvailable', 'InternalError'],
+  Initialized: ['Initialized', 'NotInitialized'],
+  RollingOut: ['RollingOut', 'NotRollingOut'],
+  ScalingDown: ['ScalingDown', 'NotScalingDown', 'WaitingForReplicasSet'],
+  ScalingUp: ['ScalingUp', 'NotScalingUp', 'WaitingForReplicasSet'],
+  MachinesReady: ['Ready', 'NotReady', 'ReadyUnknown', 'NoReplicas', 'InternalError'],
+  MachinesUpToDate: ['UpToDate', 'NotUpToDate', 'UpToDateUnknown', 'NoReplicas', 'InternalError'],
+  Paused: ['Paused', 'NotPaused'],
+  Deleting: ['NotDeleting', 'WaitingForWorkersDeletion', 'WaitingForMachineDeletion', 'DeletionCompleted', 'InternalError'],
+})
+
+/** On a LocalControlPlane until its Machines are gone. */
+export const LocalControlPlaneFinalizer = 'localcontrolplane.controlplane.capstan.dev'
+
+export const LocalControlPlaneTemplate = defineKind({
+  group: 'controlplane.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalControlPlaneTemplate',
+  plural: 'localcontrolplanetemplates',
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalControlPlaneTemplate is what a ClusterClass makes LocalControlPlanes from. What the Cluster decides is not in it.',
+  labels: contractLabels,
+  spec: templateOf(
+    s.object({
+      ...common,
+      machineTemplate: s
+        .object(
+          {
+            metadata: templateMetadata(),
+            spec: s.object(machinePolicy, { minProperties: 1 }).optional().doc('Spec of the Machines.'),
+          },
+          { minProperties: 1 },
+        )
+        .optional()
+        .doc('How Machines are made.'),
+    }),
+  ),
+  columns: [age()],
+  validate: immutableTemplate('LocalControlPlaneTemplate'),
+})
+export type LocalControlPlaneTemplate = ObjectOf<typeof LocalControlPlaneTemplate>

@@ -1,0 +1,114 @@
+import type { ObjectOf } from '@capstan/kube'
+import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { contractLabels, duration, failure, templateOf } from './shapes.ts'
+import { immutableTemplate } from './template.ts'
+
+const spec = s.object({
+  providerID: s
+    .string({ minLength: 1, maxLength: 512 })
+    .optional()
+    .doc('Identity of the machine, the same as on its Node. Set by the provider.'),
+  simulated: s
+    .object({
+      provisioningDelay: duration().optional().doc('From bootstrap data to a running machine. Default 0s.'),
+      nodeDelay: duration()
+        .optional()
+        .doc('From a running machine to its Node (and, on a control plane, its API server). Default 0s.'),
+      deletionDelay: duration().optional().doc('How long it takes to take the machine down. Default 0s.'),
+      failure: failure('provisioning', 'node', 'kubelet', 'deletion'),
+    })
+    .optional()
+    .doc('How the simulated machine behaves.'),
+})
+
+/** A LocalMachine is one machine: it boots from bootstrap data, and a Node of its cluster appears. */
+export const LocalMachine = defineKind({
+  group: 'infrastructure.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalMachine',
+  plural: 'localmachines',
+  shortNames: ['lm'],
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalMachine is one machine of a Cluster, simulated in this process.',
+  labels: contractLabels,
+  spec: spec.optional(),
+  status: s.object({
+    initialization: s
+      .object({ provisioned: s.boolean().optional().doc('True once the machine runs; never taken back.') })
+      .optional()
+      .doc('How far provisioning has come; Cluster API orchestrates by it.'),
+    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Where the machine was placed.'),
+    addresses: s
+      .list(
+        s.object({
+          type: s.enum('Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS').doc('What kind of address.'),
+          address: s.string({ minLength: 1, maxLength: 256 }).doc('The address.'),
+        }),
+        { maxItems: 256 },
+      )
+      .atomic()
+      .optional()
+      .doc('Addresses of the machine.'),
+    timeline: s
+      .object({
+        provisioningStarted: s.timestamp().optional().doc('When bootstrap data was there and provisioning began.'),
+        provisioned: s.timestamp().optional().doc('When the machine ran.'),
+      })
+      .optional()
+      .doc('When things happened: delays count from here, also after a restart of the provider.'),
+    conditions: s.conditions(),
+  }),
+  columns: [
+    column('Cluster', '.metadata.labels.cluster\\.x-k8s\\.io/cluster-name'),
+    column('Machine', '.metadata.ownerReferences[?(@.kind=="Machine")].name'),
+    column('Provider ID', '.spec.providerID', { priority: 10 }),
+    column('Ready', '.status.conditions[?(@.type=="Ready")].status'),
+    column('Provisioned', '.status.initialization.provisioned', { type: 'boolean' }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
+    age(),
+  ],
+})
+export type LocalMachine = ObjectOf<typeof LocalMachine>
+
+export const LocalMachineConditions = conditionTypes({
+  /** Mirrored by core as InfrastructureReady of the Machine. */
+  Ready: ['Ready', 'NotReady', 'Deleting'],
+  Provisioned: [
+    'Provisioned',
+    'WaitingForClusterInfrastructure',
+    'WaitingForBootstrapData',
+    'Provisioning',
+    'ProvisioningFailed',
+    'Deleting',
+  ],
+  NodeProvisioned: [
+    'Provisioned',
+    'WaitingForMachine',
+    'WaitingForControlPlane',
+    'Provisioning',
+    'ProvisioningFailed',
+    'KubeletFailed',
+    'Deleting',
+  ],
+  Deleting: ['NotDeleting', 'Deleting', 'DeletionFailed'],
+  Paused: ['Paused', 'NotPaused'],
+})
+
+/** On a LocalMachine until the simulated machine and its Node are gone. */
+export const LocalMachineFinalizer = 'localmachine.infrastructure.capstan.dev'
+
+export const LocalMachineTemplate = defineKind({
+  group: 'infrastructure.capstan.dev',
+  version: 'v1alpha1',
+  kind: 'LocalMachineTemplate',
+  plural: 'localmachinetemplates',
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'LocalMachineTemplate is what control planes and MachineSets make LocalMachines from.',
+  labels: contractLabels,
+  spec: templateOf(spec),
+  columns: [age()],
+  validate: immutableTemplate('LocalMachineTemplate'),
+})
+export type LocalMachineTemplate = ObjectOf<typeof LocalMachineTemplate>

@@ -1,0 +1,120 @@
+/** Pieces of schema that several kinds of this provider share: what the contract wants in many places, and what scripts the simulation. */
+import type { Schema, Shape } from '@capstan/kube'
+import { s } from '@capstan/kube'
+
+const dnsSubdomain = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'
+const qualifiedName =
+  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'
+const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
+const conditionType =
+  '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$'
+
+/** Labels of every CRD of this provider: contract v1beta2 is implemented by API version v1alpha1. */
+export const contractLabels = {
+  'cluster.x-k8s.io/provider': 'local',
+  'cluster.x-k8s.io/v1beta2': 'v1alpha1',
+} as const
+
+/** How long something takes, as Go writes it: `500ms`, `10s`, `1m30s`. */
+export const duration = () => s.string({ pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 })
+
+/** A scripted failure. `stages` are the moments at which this kind of object can fail. */
+export const failure = <const Stages extends readonly string[]>(...stages: Stages) =>
+  s
+    .object({
+      at: s.enum(...stages).doc('What fails.'),
+      message: s.string({ minLength: 1, maxLength: 1024 }).doc('What the condition will say.'),
+      times: s
+        .int32({ minimum: 1, maximum: 1000 })
+        .optional()
+        .doc('How many attempts fail before one succeeds. Absent: all of them, until the failure is taken out of the spec.'),
+    })
+    .optional()
+    .doc('A failure to play.')
+
+export const endpoint = () =>
+  s.object(
+    {
+      host: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Host name or address of the control plane.'),
+      port: s.int32({ minimum: 1, maximum: 65535 }).optional().doc('Port of the control plane.'),
+    },
+    { minProperties: 1 },
+  )
+
+export const contractRef = () =>
+  s.object({
+    apiGroup: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }).doc('API group of the object.'),
+    kind: s.string({ minLength: 1, maxLength: 63, pattern: '^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$' }).doc('Kind of the object.'),
+    name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }).doc('Name of the object.'),
+  })
+
+export const templateMetadata = () =>
+  s
+    .object(
+      {
+        labels: s.map(s.string()).optional().doc('Labels of the objects made from this template.'),
+        annotations: s.map(s.string()).optional().doc('Annotations of the objects made from this template.'),
+      },
+      { minProperties: 1 },
+    )
+    .optional()
+    .doc('Labels and annotations of the objects made from this template.')
+
+/** `spec` of a `…Template` kind: metadata and spec of the objects that are cloned from it. */
+export const templateOf = <T>(spec: Schema<T>) =>
+  s.object({
+    template: s.object({ metadata: templateMetadata(), spec: spec as Schema<T, false> }).doc('What is cloned.'),
+  })
+
+export const failureDomains = () =>
+  s
+    .list(
+      s.object({
+        name: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the failure domain.'),
+        controlPlane: s.boolean().optional().doc('Whether control plane machines may be placed here.'),
+        attributes: s.map(s.string()).optional().doc('Free attributes for users.'),
+      }),
+      { minItems: 1, maxItems: 100 },
+    )
+    .listMap('name')
+
+/** Fields of `machineTemplate.spec` that reach Machines without a rollout. */
+export const machinePolicy = {
+  deletion: s
+    .object(
+      {
+        nodeDrainTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('How long draining may take; 0 is for ever.'),
+        nodeVolumeDetachTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('How long to wait for volumes; 0 is for ever.'),
+        nodeDeletionTimeoutSeconds: s.int32({ minimum: 0 }).optional().doc('How long to retry deleting the Node; 0 is for ever.'),
+      },
+      { minProperties: 1 },
+    )
+    .optional()
+    .doc('Timeouts of Machine deletion.'),
+  taints: s
+    .list(
+      s.object({
+        key: s.string({ minLength: 1, maxLength: 317, pattern: qualifiedName }).doc('Key of the taint.'),
+        value: s.string({ minLength: 1, maxLength: 63, pattern: labelValue }).optional().doc('Value of the taint.'),
+        effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('What the taint does to pods.'),
+        propagation: s.enum('Always', 'OnInitialization').doc('Whether the taint is kept on the Node or set once.'),
+      }),
+      { minItems: 1, maxItems: 64 },
+    )
+    .listMap('key', 'effect')
+    .optional()
+    .doc('Taints of the Nodes.'),
+} satisfies Shape
+
+export const readinessGates = () =>
+  s
+    .list(
+      s.object({
+        conditionType: s.string({ minLength: 1, maxLength: 316, pattern: conditionType }).doc('Condition of the Machine.'),
+        polarity: s.enum('Positive', 'Negative').optional().doc('Negative: the Machine is ready while the condition is False.'),
+      }),
+      { minItems: 1, maxItems: 32 },
+    )
+    .listMap('conditionType')
+    .optional()
+    .doc('Further conditions that a Machine must meet to be Ready.')

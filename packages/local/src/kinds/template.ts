@@ -1,0 +1,19 @@
+import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
+import { equal, invalid } from '@capstan/kube'
+
+/** Set by the topology controller on its dry runs, which must not stumble over immutable fields. Contract: SSA dry run. */
+const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
+
+interface TemplateObject extends KubeObject {
+  spec: { template: { spec: unknown } }
+}
+
+/** Templates are rotated, never changed: objects made from them point back by name to say what they were made from. */
+export const immutableTemplate =
+  (kind: string) =>
+  (object: TemplateObject, { oldObject, dryRun }: AdmissionContext<TemplateObject>): FieldError[] => {
+    if (oldObject === undefined || equal(object.spec.template.spec, oldObject.spec.template.spec)) return []
+    if (dryRun && object.metadata.annotations?.[TopologyDryRunAnnotation] !== undefined) return []
+    const detail = `${kind} spec.template.spec field is immutable. Please create new resource instead.`
+    return [invalid('spec.template.spec', object.spec.template.spec, detail)]
+  }
