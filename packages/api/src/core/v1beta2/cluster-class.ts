@@ -1,6 +1,6 @@
 /** ClusterClass: a template for Clusters. Upstream: api/core/v1beta2/clusterclass_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { conditionGates } from './shared/condition-gates.ts'
 import { contractLabels } from './shared/crd-labels.ts'
 import { healthChecks, remediationTrigger } from './shared/health-check.ts'
@@ -283,6 +283,12 @@ const clusterClassStatus = s.object(
   { minProperties: 1 },
 )
 export type ClusterClassStatus = Infer<typeof clusterClassStatus>
+
+export const ClusterClassConditions = conditionTypes({
+  VariablesReady: ['VariablesReady', 'VariableDiscoveryFailed'],
+  RefVersionsUpToDate: ['RefVersionsUpToDate', 'RefVersionsNotUpToDate', 'InternalError'],
+  Paused: ['Paused', 'NotPaused'],
+})
 
 export const ClusterClass = defineKind({
   group: 'cluster.x-k8s.io',

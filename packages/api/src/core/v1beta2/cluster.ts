@@ -1,6 +1,6 @@
 /** Cluster: one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { conditionGates } from './shared/condition-gates.ts'
 import { contractLabels } from './shared/crd-labels.ts'
 import { healthChecks, remediationTrigger } from './shared/health-check.ts'
@@ -242,6 +242,52 @@ const clusterStatus = s.object(
   { minProperties: 1 },
 )
 export type ClusterStatus = Infer<typeof clusterStatus>
+
+/** Conditions of a Cluster. Reasons of mirrored conditions may also be the provider's own. */
+export const ClusterConditions = conditionTypes({
+  Available: ['Available', 'NotAvailable', 'AvailableUnknown', 'InternalError'],
+  TopologyReconciled: [
+    'ReconcileSucceeded',
+    'ReconcileFailed',
+    'Paused',
+    'Deleting',
+    'ClusterClassNotReconciled',
+    'ClusterCreating',
+    'ClusterUpgrading',
+    'MachineDeploymentsUpgradeDeferred',
+    'MachinePoolsUpgradeDeferred',
+  ],
+  InfrastructureReady: ['Ready', 'NotReady', 'ObjectDoesNotExist', 'ObjectDeleted', 'InvalidConditionReported', 'InternalError'],
+  ControlPlaneInitialized: ['Initialized', 'NotInitialized', 'ObjectDoesNotExist', 'InternalError'],
+  ControlPlaneAvailable: [
+    'Available',
+    'NotAvailable',
+    'ObjectDoesNotExist',
+    'ObjectDeleted',
+    'InvalidConditionReported',
+    'InternalError',
+  ],
+  WorkersAvailable: ['Available', 'NoWorkers', 'NotAvailable', 'AvailableUnknown', 'InternalError'],
+  ControlPlaneMachinesReady: ['Ready', 'NoReplicas', 'NotReady', 'ReadyUnknown', 'InternalError'],
+  WorkerMachinesReady: ['Ready', 'NoReplicas', 'NotReady', 'ReadyUnknown', 'InternalError'],
+  ControlPlaneMachinesUpToDate: ['UpToDate', 'NoReplicas', 'NotUpToDate', 'UpToDateUnknown', 'InternalError'],
+  WorkerMachinesUpToDate: ['UpToDate', 'NoReplicas', 'NotUpToDate', 'UpToDateUnknown', 'InternalError'],
+  RemoteConnectionProbe: ['ProbeSucceeded', 'ProbeFailed'],
+  RollingOut: ['RollingOut', 'NotRollingOut', 'RollingOutUnknown', 'InternalError'],
+  ScalingUp: ['ScalingUp', 'NotScalingUp', 'ScalingUpUnknown', 'InternalError'],
+  ScalingDown: ['ScalingDown', 'NotScalingDown', 'ScalingDownUnknown', 'InternalError'],
+  Remediating: ['Remediating', 'NotRemediating', 'InternalError'],
+  Deleting: [
+    'NotDeleting',
+    'WaitingForBeforeDeleteHook',
+    'WaitingForWorkersDeletion',
+    'WaitingForControlPlaneDeletion',
+    'WaitingForInfrastructureDeletion',
+    'DeletionCompleted',
+    'InternalError',
+  ],
+  Paused: ['Paused', 'NotPaused'],
+})
 
 export const Cluster = defineKind({
   group: 'cluster.x-k8s.io',

@@ -1,6 +1,6 @@
 /** MachineDeployment: rolls a template out over Machines. Upstream: api/core/v1beta2/machinedeployment_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels } from './shared/crd-labels.ts'
 import { labelSelector } from './shared/label-selector.ts'
 import { legacyConditions } from './shared/legacy-status.ts'
@@ -66,6 +66,18 @@ const machineDeploymentStatus = s.object(
   { minProperties: 1 },
 )
 export type MachineDeploymentStatus = Infer<typeof machineDeploymentStatus>
+
+export const MachineDeploymentConditions = conditionTypes({
+  Available: ['Available', 'NotAvailable', 'WaitingForReplicasSet', 'WaitingForAvailableReplicasSet', 'InternalError'],
+  MachinesReady: ['Ready', 'NoReplicas', 'NotReady', 'ReadyUnknown', 'InternalError'],
+  MachinesUpToDate: ['UpToDate', 'NoReplicas', 'NotUpToDate', 'UpToDateUnknown', 'InternalError'],
+  RollingOut: ['RollingOut', 'NotRollingOut', 'InternalError'],
+  ScalingUp: ['ScalingUp', 'NotScalingUp', 'WaitingForReplicasSet', 'InternalError'],
+  ScalingDown: ['ScalingDown', 'NotScalingDown', 'WaitingForReplicasSet', 'InternalError'],
+  Remediating: ['Remediating', 'NotRemediating', 'InternalError'],
+  Deleting: ['Deleting', 'NotDeleting', 'InternalError'],
+  Paused: ['Paused', 'NotPaused'],
+})
 
 export const MachineDeployment = defineKind({
   group: 'cluster.x-k8s.io',

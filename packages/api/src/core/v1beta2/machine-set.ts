@@ -1,6 +1,6 @@
 /** MachineSet: keeps a number of equal Machines. Upstream: api/core/v1beta2/machineset_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels } from './shared/crd-labels.ts'
 import { labelSelector } from './shared/label-selector.ts'
 import { legacyConditions } from './shared/legacy-status.ts'
@@ -47,6 +47,16 @@ const machineSetStatus = s.object(
   { minProperties: 1 },
 )
 export type MachineSetStatus = Infer<typeof machineSetStatus>
+
+export const MachineSetConditions = conditionTypes({
+  MachinesReady: ['Ready', 'NoReplicas', 'NotReady', 'ReadyUnknown', 'InternalError'],
+  MachinesUpToDate: ['UpToDate', 'NoReplicas', 'NotUpToDate', 'UpToDateUnknown', 'InternalError'],
+  ScalingUp: ['ScalingUp', 'NotScalingUp', 'WaitingForReplicasSet', 'InternalError'],
+  ScalingDown: ['ScalingDown', 'NotScalingDown', 'WaitingForReplicasSet', 'InternalError'],
+  Remediating: ['Remediating', 'NotRemediating', 'InternalError'],
+  Deleting: ['Deleting', 'NotDeleting', 'InternalError'],
+  Paused: ['Paused', 'NotPaused'],
+})
 
 export const MachineSet = defineKind({
   group: 'cluster.x-k8s.io',

@@ -1,6 +1,6 @@
 /** Machine: one host of a Cluster. Upstream: api/core/v1beta2/machine_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels } from './shared/crd-labels.ts'
 import { legacyConditions } from './shared/legacy-status.ts'
 import { machineSpec } from './shared/machine-template.ts'
@@ -88,6 +88,68 @@ const machineStatus = s.object(
   { minProperties: 1 },
 )
 export type MachineStatus = Infer<typeof machineStatus>
+
+/** Conditions of a Machine. Reasons of mirrored conditions may also be the provider's own. */
+export const MachineConditions = conditionTypes({
+  Available: ['Available', 'NotReady', 'WaitingForMinReadySeconds', 'InternalError'],
+  Ready: ['Ready', 'NotReady', 'ReadyUnknown', 'InternalError'],
+  UpToDate: ['UpToDate', 'NotUpToDate', 'Updating'],
+  BootstrapConfigReady: [
+    'Ready',
+    'NotReady',
+    'DataSecretProvided',
+    'ObjectDoesNotExist',
+    'ObjectDeleted',
+    'InvalidConditionReported',
+    'InternalError',
+  ],
+  InfrastructureReady: ['Ready', 'NotReady', 'ObjectDoesNotExist', 'ObjectDeleted', 'InvalidConditionReported', 'InternalError'],
+  NodeHealthy: [
+    'NodeHealthy',
+    'NodeNotHealthy',
+    'NodeHealthyUnknown',
+    'NodeDeleted',
+    'NodeDoesNotExist',
+    'InspectionFailed',
+    'ConnectionDown',
+    'InternalError',
+  ],
+  NodeReady: [
+    'NodeReady',
+    'NodeNotReady',
+    'NodeReadyUnknown',
+    'NodeDeleted',
+    'NodeDoesNotExist',
+    'InspectionFailed',
+    'ConnectionDown',
+    'InternalError',
+  ],
+  HealthCheckSucceeded: [
+    'HealthCheckSucceeded',
+    'NodeStartupTimeout',
+    'NodeDeleted',
+    'UnhealthyNode',
+    'UnhealthyMachine',
+    'HasRemediateAnnotation',
+  ],
+  OwnerRemediated: ['WaitingForRemediation', 'RemediationDeferred', 'CannotBeRemediated', 'MachineDeleting'],
+  ExternallyRemediated: ['WaitingForRemediation', 'RemediationTemplateNotFound', 'RemediationRequestCreationFailed'],
+  Updating: ['InPlaceUpdating', 'InPlaceUpdateFailed', 'NotUpdating'],
+  Deleting: [
+    'NotDeleting',
+    'Deleting',
+    'WaitingForPreDrainHook',
+    'DrainingNode',
+    'WaitingForVolumeDetach',
+    'WaitingForPreTerminateHook',
+    'WaitingForInfrastructureDeletion',
+    'WaitingForBootstrapDeletion',
+    'DeletingNode',
+    'DeletionCompleted',
+    'InternalError',
+  ],
+  Paused: ['Paused', 'NotPaused'],
+})
 
 export const Machine = defineKind({
   group: 'cluster.x-k8s.io',

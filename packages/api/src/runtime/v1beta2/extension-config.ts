@@ -1,6 +1,6 @@
 /** ExtensionConfig: registers a server of Runtime Extensions. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { contractLabels } from '../../core/v1beta2/shared/crd-labels.ts'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 import { legacyConditions } from '../../core/v1beta2/shared/legacy-status.ts'
@@ -65,6 +65,11 @@ const extensionConfigStatus = s.object(
   { minProperties: 1 },
 )
 export type ExtensionConfigStatus = Infer<typeof extensionConfigStatus>
+
+export const ExtensionConfigConditions = conditionTypes({
+  Discovered: ['Discovered', 'NotDiscovered'],
+  Paused: ['Paused', 'NotPaused'],
+})
 
 export const ExtensionConfig = defineKind({
   group: 'runtime.cluster.x-k8s.io',
