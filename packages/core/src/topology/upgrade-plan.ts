@@ -1,0 +1,101 @@
+/**
+ * Which versions the control plane and the workers go through on their way to the version that the topology asks for.
+ * Upstream: exp/topology/desiredstate/upgrade_plan.go, v1.14.
+ */
+import { compareVersions, compareWithBuild, parseVersion, sameVersion, versionText } from './version.ts'
+
+export interface UpgradePlan {
+  /** Versions still ahead of the control plane, next step first. */
+  readonly controlPlane: readonly string[]
+  /** The same for the workers, which may take fewer and larger steps. */
+  readonly workers: readonly string[]
+}
+
+export interface VersionsNow {
+  /** `spec.topology.version`. */
+  readonly desired: string
+  /** `spec.version` of the control plane; absent while there is none, and then there is nothing to upgrade. */
+  readonly controlPlane: string | undefined
+  /** One version per existing worker topology. */
+  readonly workers: readonly string[]
+  /** `spec.kubernetesVersions` of the ClusterClass; without it only one minor can be gone at a time. */
+  readonly known: readonly string[]
+}
+
+/** @throws Error when the version cannot be reached from here */
+export function upgradePlan({ desired, controlPlane, workers, known }: VersionsNow): UpgradePlan {
+  if (controlPlane === undefined) return { controlPlane: [], workers: [] }
+  const lowest = lowestVersion(workers, controlPlane)
+  const steps = known.length > 0 ? knownSteps(controlPlane, desired, known) : singleStep(controlPlane, desired)
+  checkControlPlaneSteps(steps, controlPlane, desired)
+  return { controlPlane: steps, workers: lowest === undefined ? [] : workerSteps(steps, controlPlane, lowest, desired) }
+}
+
+/** The version that is furthest behind. Between two that have no order, the one that is not the control plane's. */
+export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
+  let lowest: string | undefined
+  for (const version of workers) {
+    const order = lowest === undefined ? -1 : compareWithBuild(version, lowest)
+    if (order === -1 || (order === 'differ' && !sameVersion(version, controlPlane))) lowest = version
+  }
+  return lowest === undefined ? undefined : versionText(parseVersion(lowest))
+}
+
+function singleStep(from: string, to: string): string[] {
+  if (sameVersion(from, to)) return []
+  if (parseVersion(to).minor > parseVersion(from).minor + 1)
+    throw new Error(`cannot compute an upgrade plan from ${from} to ${to}`)
+  return [to]
+}
+
+/** The last known version of every minor above the current one, up to the desired version. */
+function knownSteps(from: string, to: string, known: readonly string[]): string[] {
+  if (sameVersion(from, to)) return []
+  const fromMinor = parseVersion(from).minor
+  const ahead = known.filter((version) => compareVersions(version, from) > 0 && compareVersions(version, to) <= 0)
+  if (fromMinor === parseVersion(to).minor) return ahead.slice(-1)
+  const lastOfMinor = new Map<number, string>()
+  for (const version of ahead) lastOfMinor.set(parseVersion(version).minor, version)
+  lastOfMinor.delete(fromMinor)
+  return [...lastOfMinor.values()]
+}
+
+function checkControlPlaneSteps(steps: readonly string[], from: string, to: string): void {
+  const plan = 'invalid ControlPlane upgrade plan'
+  if (sameVersion(from, to)) {
+    if (steps.length > 0) throw new Error(`${plan}: control plane is already at the desired version`)
+    return
+  }
+  let current = parseVersion(from)
+  for (const [index, step] of steps.entries()) {
+    const next = parseVersion(step)
+    const order = compareWithBuild(step, versionText(current))
+    if (order === -1 || order === 0)
+      throw new Error(`${plan}: item ${index}; version ${step} must be greater than ${versionText(current)}`)
+    if (next.minor !== current.minor && next.minor !== current.minor + 1) {
+      const expected = `expecting a version with minor ${current.minor} or ${current.minor + 1}, found version ${step}`
+      throw new Error(`${plan}: item ${index}; ${expected}`)
+    }
+    current = next
+  }
+  if (!sameVersion(versionText(current), to)) {
+    throw new Error(`${plan}: control plane upgrade plan must end with version ${to}, ends with ${versionText(current)} instead`)
+  }
+}
+
+/** The fewest steps that keep every worker within three minors of the control plane. */
+function workerSteps(controlPlaneSteps: readonly string[], controlPlane: string, lowest: string, to: string): string[] {
+  if (sameVersion(lowest, to)) return []
+  const versionOfMinor = new Map<number, string>()
+  for (const version of [controlPlane, ...controlPlaneSteps]) versionOfMinor.set(parseVersion(version).minor, version)
+
+  const first = parseVersion(lowest).minor
+  const last = parseVersion(to).minor
+  const steps: string[] = []
+  for (let minor = first + 3; minor < last; minor += 3) {
+    const version = versionOfMinor.get(minor)
+    if (version === undefined) throw new Error(`invalid upgrade plan; unable to identify version for minor ${minor}`)
+    steps.push(version)
+  }
+  return [...steps, to]
+}

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import type { UpgradeFacts, WorkerTopology } from './upgrade.ts'
+import { controlPlaneVersion, upgradeIsOver, workerVersions } from './upgrade.ts'
+
+const at = (version: string, more: Partial<NonNullable<UpgradeFacts['controlPlane']>> = {}) => ({
+  version,
+  provisioning: false,
+  upgrading: false,
+  ...more,
+})
+
+const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
+  desired: 'v1.34.1',
+  plan: { controlPlane: ['v1.34.1'], workers: ['v1.34.1'] },
+  controlPlane: at('v1.33.2'),
+  anyWorkerUpgrading: false,
+  pending: new Set(),
+  step: undefined,
+  answers: new Map(),
+  ...more,
+})
+const done = { controlPlane: [], workers: ['v1.34.1'] }
+const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
+
+describe('the control plane version', () => {
+  test.each([
+    ['a control plane to be created takes the version of the topology', { controlPlane: undefined }, 'v1.34.1 stable'],
+    [
+      'one that is provisioning keeps its version',
+      { controlPlane: at('v1.33.2', { provisioning: true }) },
+      'v1.33.2 provisioning',
+    ],
+    [
+      'one that is upgrading keeps its version',
+      { controlPlane: at('v1.34.1', { upgrading: true }), pending: started },
+      'v1.34.1 upgrading',
+    ],
+    ['an upgrade begins by asking', {}, 'call BeforeClusterUpgrade'],
+    ['a blocking answer holds it', { answers: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
+    ['an unblocking answer starts it', { answers: new Map([['BeforeClusterUpgrade', 'go']]) }, 'v1.34.1 starting'],
+    ['nobody is asked before workers have settled', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
+    ['an upgrade under way does not ask again', { pending: new Set(['AfterClusterUpgrade']) }, 'v1.34.1 starting'],
+    ['a step that was marked but never taken is taken now', { pending: started, step: 'v1.34.1' }, 'v1.34.1 starting'],
+    [
+      'a step that was taken is told',
+      { pending: started, step: 'v1.34.1', controlPlane: at('v1.34.1'), plan: done },
+      'call AfterControlPlaneUpgrade',
+    ],
+    [
+      'a mark without a step is told',
+      { pending: started, controlPlane: at('v1.34.1'), plan: done },
+      'call AfterControlPlaneUpgrade',
+    ],
+    [
+      'a control plane that must not run ahead waits for its workers',
+      {
+        desired: 'v1.35.0',
+        plan: { controlPlane: ['v1.35.0'], workers: ['v1.33.2', 'v1.35.0'] },
+        pending: new Set(['AfterClusterUpgrade']),
+      },
+      'v1.33.2 pending, waits for workers',
+    ],
+    [
+      'one that has arrived is stable',
+      { controlPlane: at('v1.34.1'), plan: { controlPlane: [], workers: [] } },
+      'v1.34.1 stable',
+    ],
+  ] as [string, Partial<UpgradeFacts>, string][])('%s', (_, more, expected) => {
+    const decision = controlPlaneVersion(facts(more))
+    const waits = decision.kind === 'version' && decision.waitingForWorkers ? ', waits for workers' : ''
+    expect(decision.kind === 'call' ? `call ${decision.hook}` : `${decision.version} ${decision.state}${waits}`).toBe(expected)
+  })
+})
+
+const worker = (name: string, more: Partial<WorkerTopology> = {}): WorkerTopology => ({
+  name,
+  current: 'v1.33.2',
+  upgrading: false,
+  defer: false,
+  hold: false,
+  ...more,
+})
+
+/** `a:v1.34.1 taking, b:…` for workers beside a control plane as given. */
+function play(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
+  const given = facts({ controlPlane: at('v1.34.1'), plan: done, pending: new Set(['AfterClusterUpgrade']), ...more })
+  const decision = controlPlaneVersion(given)
+  if (decision.kind === 'call') throw new Error(`asks for ${decision.hook}`)
+  return workerVersions(given, decision, workers, concurrency)
+    .map(({ name, version, state }) => `${name}:${version} ${state}`)
+    .join(', ')
+}
+
+describe('worker versions', () => {
+  test('one at a time', () => {
+    expect(play({}, [worker('a'), worker('b')])).toBe('a:v1.34.1 taking, b:v1.33.2 pending')
+  })
+  test('as many at once as the annotation allows', () => {
+    expect(play({}, [worker('a'), worker('b'), worker('c')], 2)).toBe('a:v1.34.1 taking, b:v1.34.1 taking, c:v1.33.2 pending')
+  })
+  test('one that still replaces its Machines counts', () => {
+    const a = worker('a', { current: 'v1.34.1', upgrading: true })
+    expect(play({ anyWorkerUpgrading: true, plan: { controlPlane: [], workers: [] } }, [a, worker('b')])).toBe(
+      'a:v1.34.1 settled, b:v1.33.2 pending',
+    )
+  })
+  test('a deferred one is passed over', () => {
+    expect(play({}, [worker('a', { defer: true }), worker('b')])).toBe('a:v1.33.2 deferred, b:v1.34.1 taking')
+  })
+  test('a hold holds all that follow', () => {
+    expect(play({}, [worker('a'), worker('b', { hold: true }), worker('c')], 3)).toBe(
+      'a:v1.34.1 taking, b:v1.33.2 deferred, c:v1.33.2 deferred',
+    )
+  })
+  test('nobody moves while AfterControlPlaneUpgrade blocks, and nobody is created', () => {
+    const blocked = { pending: started, answers: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
+    expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
+      'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
+    )
+  })
+  test('nobody moves while the control plane does', () => {
+    expect(play({ controlPlane: at('v1.34.1', { upgrading: true }) }, [worker('a')])).toBe('a:v1.33.2 pending')
+  })
+})
+
+test('an upgrade is over when nothing is pending, deferred or still moving', () => {
+  const given = facts({ controlPlane: at('v1.34.1'), plan: { controlPlane: [], workers: [] } })
+  const decision = controlPlaneVersion(given)
+  if (decision.kind === 'call') throw new Error('unexpected')
+  const settled = { name: 'a', version: 'v1.34.1', state: 'settled', upgrading: false } as const
+  expect(upgradeIsOver(given, decision, [settled])).toBe(true)
+  expect(upgradeIsOver(given, decision, [{ ...settled, upgrading: true }])).toBe(false)
+  expect(upgradeIsOver(given, decision, [{ ...settled, state: 'deferred' }])).toBe(false)
+  expect(upgradeIsOver({ ...given, pending: started }, decision, [settled])).toBe(false)
+})
