@@ -1,0 +1,117 @@
+/** Where an `ApiRequest` goes over HTTP, and which one a URL means. Pure: nothing is sent. */
+import type { ApiRequest, RequestOptions, Verb } from './client.ts'
+import { apiVersionOf } from './object.ts'
+
+const methods: { readonly [verb in Verb]: string } = {
+  get: 'GET',
+  list: 'GET',
+  watch: 'GET',
+  create: 'POST',
+  update: 'PUT',
+  patch: 'PATCH',
+  delete: 'DELETE',
+  deletecollection: 'DELETE',
+}
+
+export const methodOf = (verb: Verb): string => methods[verb]
+
+/** Path and query of a request, such as `/apis/cluster.x-k8s.io/v1beta2/namespaces/default/machines/m1?fieldManager=x`. */
+export function urlOf(request: ApiRequest): string {
+  const { group, namespace, plural, name, subresource, options = {} } = request
+  const segments = [group === '' ? '/api' : '/apis', apiVersionOf(request)]
+  if (namespace !== undefined && namespace !== '') segments.push('namespaces', encodeURIComponent(namespace))
+  segments.push(plural)
+  if (name !== undefined) segments.push(encodeURIComponent(name))
+  if (subresource !== undefined) segments.push(subresource)
+  const query = queryOf(options)
+  if (request.verb === 'watch') query.set('watch', 'true')
+  const text = query.toString()
+  return segments.join('/') + (text === '' ? '' : `?${text}`)
+}
+
+function queryOf({ dryRun, ...options }: RequestOptions): URLSearchParams {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(options)) if (value !== undefined && value !== '') query.set(name, String(value))
+  if (dryRun) query.set('dryRun', 'All')
+  return query
+}
+
+/** The resource that a path names. What the method makes of it is `verbOf`. */
+export interface ResourcePath {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly subresource?: string
+  /** The path has the old `/watch/` in it, and means a watch whatever the query says. */
+  readonly watch?: true
+}
+
+/**
+ * Reads a path below `/api/VERSION` or `/apis/GROUP/VERSION`. `undefined` for any other, for what is a discovery document, and
+ * for what has more parts than a resource can.
+ * Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfoFactory.
+ */
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const parts = path.slice(1).split('/')
+  if (parts.at(-1) === '') parts.pop()
+  const root = parts.shift()
+  if (root !== 'api' && root !== 'apis') return undefined
+  const group = root === 'api' ? '' : parts.shift()
+  const version = parts.shift()
+  if (group === undefined || version === undefined) return undefined
+  const watch = parts[0] === 'watch' && parts.length > 1
+  if (watch) parts.shift()
+
+  let decoded: string[]
+  try {
+    decoded = parts.map(decodeURIComponent)
+  } catch {
+    return undefined
+  }
+  if (decoded.length === 0 || decoded.includes('')) return undefined
+  const head = { group, version, ...(watch ? { watch: true as const } : {}) }
+
+  // `namespaces/x` and `namespaces/x/status` are the Namespace itself; anything longer is inside of it.
+  const [first, namespace, third] = decoded
+  const isInside =
+    first === 'namespaces' && third !== undefined && !(group === '' && namespaceSubresources.has(third) && decoded.length === 3)
+  const [plural, name, ...rest] = isInside ? decoded.slice(2) : decoded
+  if (plural === undefined) return undefined
+  return {
+    ...head,
+    plural,
+    ...(isInside && namespace !== undefined ? { namespace } : {}),
+    ...(name === undefined ? {} : { name }),
+    ...(rest.length === 0 ? {} : { subresource: rest.join('/') }),
+  }
+}
+
+const namespaceSubresources: ReadonlySet<string> = new Set(['status', 'finalize'])
+
+/** What a method does at a path; `undefined` where the method is not allowed. */
+export function verbOf(method: string, path: ResourcePath, query: URLSearchParams): Verb | undefined {
+  const isCollection = path.name === undefined
+  switch (method) {
+    case 'GET':
+      if (path.watch || (isCollection && asksForWatch(query))) return 'watch'
+      return isCollection ? 'list' : 'get'
+    case 'POST':
+      return isCollection || path.subresource !== undefined ? 'create' : undefined
+    case 'PUT':
+      return isCollection ? undefined : 'update'
+    case 'PATCH':
+      return isCollection ? undefined : 'patch'
+    case 'DELETE':
+      return isCollection ? 'deletecollection' : 'delete'
+    default:
+      return undefined
+  }
+}
+
+/** Upstream: whatever is not false or 0 counts as true. */
+function asksForWatch(query: URLSearchParams): boolean {
+  const value = query.get('watch')
+  return value !== null && value.toLowerCase() !== 'false' && value !== '0'
+}

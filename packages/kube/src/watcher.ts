@@ -1,0 +1,144 @@
+/**
+ * All objects of a kind, and everything that happens to them, as one stream that does not break: a list, then a watch that is
+ * opened again from where it stopped, then a new list when the server has forgotten that point.
+ *
+ * Guarantees:
+ * - The first event is `replaced`. Whoever applies the events in order holds what the server held at `resourceVersion`.
+ * - No change is left out between two events; after a gap that cannot be closed there is another `replaced`, and what is not in
+ *   it is gone.
+ * - Iteration ends only when `signal` aborts or the reader stops. Failures are logged and tried again, ever more slowly.
+ */
+import type { Client, WatchEvent } from './client.ts'
+import type { Clock } from './clock.ts'
+import { seconds, sleep } from './clock.ts'
+import { isReason } from './errors.ts'
+import type { Kind } from './kind.ts'
+import { resourceName } from './kind.ts'
+import type { Logger } from './log.ts'
+import { silent } from './log.ts'
+import type { KubeObject } from './object.ts'
+import type { Random } from './random.ts'
+
+export type WatcherEvent<T extends KubeObject = KubeObject> =
+  /** These objects and no others exist. */
+  | { readonly kind: 'replaced'; readonly objects: readonly T[]; readonly resourceVersion: string }
+  /** The object was created or changed. */
+  | { readonly kind: 'applied'; readonly object: T }
+  /** The object is gone; this is the last that was seen of it. */
+  | { readonly kind: 'deleted'; readonly object: T }
+  /** Nothing else has happened up to this version. */
+  | { readonly kind: 'progress'; readonly resourceVersion: string }
+
+export interface WatcherOptions {
+  namespace?: string
+  labelSelector?: string
+  fieldSelector?: string
+  clock: Clock
+  random: Random
+  signal: AbortSignal
+  log?: Logger
+}
+
+export async function* watchObjects<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  { clock, random, signal, log = silent, ...selection }: WatcherOptions,
+): AsyncGenerator<WatcherEvent<T>, void, undefined> {
+  let state: WatcherState = { state: 'unlisted', failures: 0 }
+  while (!signal.aborted) {
+    // Each attempt has a signal of its own, so that a watch is closed whichever way this pass is left.
+    const attempt = new AbortController()
+    const abort = () => attempt.abort(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      const delay = backoff(state, random)
+      if (delay > 0) await sleep(clock, delay, attempt.signal)
+      if (state.state === 'unlisted') {
+        const list = await client.list(kind, { ...selection, signal: attempt.signal })
+        state = nextState(state, { kind: 'listed', resourceVersion: list.metadata.resourceVersion })
+        yield { kind: 'replaced', objects: list.items, resourceVersion: list.metadata.resourceVersion }
+        continue
+      }
+      const { resourceVersion }: { resourceVersion: string } = state
+      const options = { ...selection, resourceVersion, allowWatchBookmarks: true, signal: attempt.signal }
+      const stream = await client.watch(kind, options)
+      state = nextState(state, { kind: 'opened' })
+      for await (const event of stream) {
+        state = nextState(state, { kind: 'event', event })
+        yield asWatcherEvent(event)
+      }
+      state = nextState(state, { kind: 'ended' })
+    } catch (error) {
+      if (signal.aborted) return
+      state = nextState(state, { kind: 'failed', error })
+      if (state.state === 'unlisted' && isExpired(error)) log.debug('Listing again', { resource: resourceName(kind), err: error })
+      else log.warn('Watching failed', { resource: resourceName(kind), failures: state.failures, err: error })
+    } finally {
+      signal.removeEventListener('abort', abort)
+      attempt.abort()
+    }
+  }
+}
+
+/** Where a watcher stands. `failures` counts attempts since the last thing that was heard from the server in a watch. */
+export type WatcherState =
+  /** Nothing is known, or what is known cannot be brought up to date: list. */
+  | { readonly state: 'unlisted'; readonly failures: number }
+  /** All is known up to a version: watch from there. */
+  | { readonly state: 'listed'; readonly resourceVersion: string; readonly failures: number }
+  /** A watch is open. */
+  | { readonly state: 'watching'; readonly resourceVersion: string; readonly failures: number }
+
+export type WatcherInput =
+  | { readonly kind: 'listed'; readonly resourceVersion: string }
+  | { readonly kind: 'opened' }
+  | { readonly kind: 'event'; readonly event: WatchEvent }
+  /** The server closed the watch in good order, as it does now and then. */
+  | { readonly kind: 'ended' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+
+/** Pure: what a watcher does next follows from where it stood and what it met. */
+export function nextState(state: WatcherState, input: WatcherInput): WatcherState {
+  switch (input.kind) {
+    case 'listed':
+      return { state: 'listed', resourceVersion: input.resourceVersion, failures: state.failures }
+    case 'event':
+      return { state: 'watching', resourceVersion: input.event.object.metadata.resourceVersion, failures: 0 }
+    case 'opened':
+      return state.state === 'listed' ? { ...state, state: 'watching' } : state
+    case 'ended':
+      // A watch that ends before it said anything counts as a failure: a server that closes each at once must not be hammered.
+      return state.state === 'watching' ? { ...state, state: 'listed', failures: state.failures + 1 } : state
+    case 'failed': {
+      const failures = state.failures + 1
+      if (state.state === 'unlisted' || isExpired(input.error)) return { state: 'unlisted', failures }
+      return { state: 'listed', resourceVersion: state.resourceVersion, failures }
+    }
+  }
+}
+
+const firstDelay = 100
+const longestDelay = seconds(30)
+
+/** How long to wait before the next attempt, in milliseconds: doubling, with as much again at random, so that many do not come at once. */
+export function backoff({ failures }: WatcherState, random: Random): number {
+  if (failures === 0) return 0
+  return Math.min(firstDelay * 2 ** (failures - 1), longestDelay) * (1 + random.next())
+}
+
+/** The server can no longer, or not yet, continue from our version. */
+const isExpired = (error: unknown): boolean =>
+  isReason(error, 'Expired', 'Gone') ||
+  (isReason(error, 'Timeout') && (error.details?.causes ?? []).some(({ reason }) => reason === 'ResourceVersionTooLarge'))
+
+function asWatcherEvent<T extends KubeObject>({ type, object }: WatchEvent<T>): WatcherEvent<T> {
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+      return { kind: 'applied', object }
+    case 'DELETED':
+      return { kind: 'deleted', object }
+    case 'BOOKMARK':
+      return { kind: 'progress', resourceVersion: object.metadata.resourceVersion }
+  }
+}
