@@ -126,9 +126,9 @@ export type Shape = { [name: string]: Schema }
 
 /** The object type of a shape. Keys are remapped, not excluded, so that go-to-definition and hovers survive. */
 export type ObjectOfShape<P extends Shape> = {
-  [K in keyof P as P[K]['_optional'] extends true ? never : K]: P[K]['_t']
+  -readonly [K in keyof P as P[K]['_optional'] extends true ? never : K]: P[K]['_t']
 } & {
-  [K in keyof P as P[K]['_optional'] extends true ? K : never]?: P[K]['_t']
+  -readonly [K in keyof P as P[K]['_optional'] extends true ? K : never]?: P[K]['_t']
 }
 
 type StringLimits = Pick<JSONSchema, 'minLength' | 'maxLength' | 'pattern' | 'format'>

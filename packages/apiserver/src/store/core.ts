@@ -1,0 +1,244 @@
+/**
+ * What the memory store and the durable store share: all state by revision, the window of recent changes, group commit. How a
+ * group of changes becomes durable is the `Log`'s business; without one, a commit is done at once.
+ */
+import { freeze, type KubeObject } from '@capstan/kube'
+import { ChangeWindow, type HistoryLimits } from './change-window.ts'
+import { type Change, type Since, type Store, StoreConflict, type StoreKey, type Write } from './store.ts'
+
+/** Makes changes durable. Called with one group at a time, in order of revision. */
+export interface Log {
+  /** Resolves once all of `changes` survive a crash. `forgotten` are revisions that the window of changes has let go. */
+  append(changes: readonly Change[], forgotten: readonly number[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a log kept from an earlier life. */
+export interface Recovered {
+  readonly revision: number
+  readonly objects: Iterable<readonly [key: StoreKey, object: KubeObject]>
+  /** Oldest first, without gaps up to `revision`. */
+  readonly changes: readonly Change[]
+}
+
+export interface StoreOptions {
+  readonly history?: Partial<HistoryLimits>
+}
+
+/** Objects of one resource, sorted by `namespace/name`. */
+interface Table {
+  readonly byKey: Map<string, KubeObject>
+  readonly keys: string[]
+  readonly objects: KubeObject[]
+}
+
+interface Pending {
+  readonly write: Write
+  resolve(change: Change): void
+  reject(reason: unknown): void
+}
+
+export class CoreStore implements Store {
+  readonly #log: Log | undefined
+  readonly #tables = new Map<string, Table>()
+  readonly #listeners = new Map<string, Set<(change: Change) => void>>()
+  readonly #window: ChangeWindow
+  #revision: number
+  #pending: Pending[] = []
+  #forgotten: number[] = []
+  #flushing: Promise<void> | undefined
+  #unpublished: Change[] = []
+  #publishing = false
+  #closed = false
+
+  constructor(log: Log | undefined, recovered: Recovered, options: StoreOptions = {}) {
+    this.#log = log
+    this.#revision = recovered.revision
+    for (const [key, object] of recovered.objects) put(this.#table(key.resource), textOf(key), object)
+    const oldest = recovered.changes[0]?.revision ?? recovered.revision + 1
+    this.#window = new ChangeWindow(options.history, oldest - 1)
+    for (const change of recovered.changes) this.#forgotten.push(...this.#window.push(change))
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  get(key: StoreKey): KubeObject | undefined {
+    return this.#tables.get(key.resource)?.byKey.get(textOf(key))
+  }
+
+  list(resource: string, namespace?: string): readonly KubeObject[] {
+    const table = this.#tables.get(resource)
+    if (!table) return []
+    return namespace === undefined ? table.objects.slice() : table.objects.slice(...range(table.keys, namespace))
+  }
+
+  listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined {
+    if (revision >= this.#revision) return this.list(resource, namespace)
+    const later = this.#window.since(revision, resource)
+    if (later.kind === 'expired') return undefined
+    if (later.changes.length === 0) return this.list(resource, namespace)
+    const current = this.#tables.get(resource)
+    const past: Table = {
+      byKey: new Map(current?.byKey),
+      keys: current?.keys.slice() ?? [],
+      objects: current?.objects.slice() ?? [],
+    }
+    for (const change of later.changes.toReversed()) {
+      if (change.previous) put(past, textOf(change.key), change.previous)
+      else remove(past, textOf(change.key))
+    }
+    return namespace === undefined ? past.objects : past.objects.slice(...range(past.keys, namespace))
+  }
+
+  count(resource: string): number {
+    return this.#tables.get(resource)?.keys.length ?? 0
+  }
+
+  commit(write: Write): Promise<Change> {
+    if (this.#closed) return Promise.reject(new Error('the store is closed'))
+    if (!this.#log) {
+      if (this.get(write.key) !== write.previous) return Promise.reject(conflictOn(write.key))
+      const change = stamp(write, this.#revision + 1)
+      this.#apply(change)
+      this.#forgotten.length = 0
+      this.#publish([change])
+      return Promise.resolve(change)
+    }
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ write, resolve, reject })
+      this.#flushing ??= this.#flush(this.#log!)
+    })
+  }
+
+  since(revision: number, resource: string): Since {
+    return this.#window.since(revision, resource)
+  }
+
+  subscribe(resource: string, listener: (change: Change) => void): () => void {
+    let listeners = this.#listeners.get(resource)
+    if (!listeners) this.#listeners.set(resource, (listeners = new Set()))
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#flushing
+    this.#listeners.clear()
+    await this.#log?.close()
+  }
+
+  /** Writes groups until none is waiting. A second write of one key waits for the next group, so that it sees the first. */
+  async #flush(log: Log): Promise<void> {
+    while (this.#pending.length > 0) {
+      const waiting = this.#pending
+      this.#pending = []
+      const group = new Map<string, { pending: Pending; change: Change }>()
+      for (const pending of waiting) {
+        const { write } = pending
+        const id = `${write.key.resource} ${textOf(write.key)}`
+        if (group.has(id)) this.#pending.push(pending)
+        else if (this.get(write.key) !== write.previous) pending.reject(conflictOn(write.key))
+        else group.set(id, { pending, change: stamp(write, this.#revision + 1 + group.size) })
+      }
+      if (group.size === 0) continue
+      const members = [...group.values()]
+      const changes = members.map(({ change }) => change)
+      const forgotten = this.#forgotten
+      this.#forgotten = []
+      try {
+        await log.append(changes, forgotten)
+      } catch (cause) {
+        // Whether the group reached the disk is unknown. Going on could reuse its revisions: nothing more is accepted.
+        this.#closed = true
+        for (const { pending } of [...members, ...this.#pending.splice(0).map((pending) => ({ pending }))]) {
+          pending.reject(new Error('the write could not be made durable; the store has stopped', { cause }))
+        }
+        break
+      }
+      for (const change of changes) this.#apply(change)
+      this.#publish(changes)
+      for (const { pending, change } of members) pending.resolve(change)
+    }
+    this.#flushing = undefined
+  }
+
+  #apply(change: Change): void {
+    this.#revision = change.revision
+    const table = this.#table(change.key.resource)
+    if (change.object) put(table, textOf(change.key), change.object)
+    else remove(table, textOf(change.key))
+    this.#forgotten.push(...this.#window.push(change))
+  }
+
+  /** A listener may write: what it writes is published after what is being published, so that all see one order. */
+  #publish(changes: readonly Change[]): void {
+    this.#unpublished.push(...changes)
+    if (this.#publishing) return
+    this.#publishing = true
+    try {
+      for (let change = this.#unpublished.shift(); change; change = this.#unpublished.shift()) {
+        for (const listener of this.#listeners.get(change.key.resource) ?? []) listener(change)
+      }
+    } finally {
+      this.#publishing = false
+    }
+  }
+
+  #table(resource: string): Table {
+    let table = this.#tables.get(resource)
+    if (!table) this.#tables.set(resource, (table = { byKey: new Map(), keys: [], objects: [] }))
+    return table
+  }
+}
+
+const textOf = ({ namespace, name }: StoreKey): string => `${namespace}/${name}`
+
+const conflictOn = ({ resource, namespace, name }: StoreKey): StoreConflict =>
+  new StoreConflict(`${resource} ${namespace === '' ? name : `${namespace}/${name}`} was written by somebody else meanwhile`)
+
+function stamp({ key, previous, object }: Write, revision: number): Change {
+  if (object) {
+    object.metadata.resourceVersion = String(revision)
+    freeze(object)
+  }
+  return Object.freeze({ revision, key, previous, object })
+}
+
+function put({ byKey, keys, objects }: Table, key: string, object: KubeObject): void {
+  const at = position(keys, key)
+  if (keys[at] === key) objects[at] = object
+  else {
+    keys.splice(at, 0, key)
+    objects.splice(at, 0, object)
+  }
+  byKey.set(key, object)
+}
+
+function remove({ byKey, keys, objects }: Table, key: string): void {
+  if (!byKey.delete(key)) return
+  const at = position(keys, key)
+  keys.splice(at, 1)
+  objects.splice(at, 1)
+}
+
+/** Index of the first key that is not below `key`. */
+function position(keys: readonly string[], key: string): number {
+  let low = 0
+  let high = keys.length
+  if (high > 0 && keys[high - 1]! < key) return high
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (keys[middle]! < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** From the first key of a namespace to the one after its last: '0' follows '/'. */
+const range = (keys: readonly string[], namespace: string): [number, number] => [
+  position(keys, `${namespace}/`),
+  position(keys, `${namespace}0`),
+]

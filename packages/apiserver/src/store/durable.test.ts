@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { crashTest } from './crash.suite.ts'
+import { type DurableStores, openDurable } from './durable.ts'
+import { at, put, storeSuite } from './store.suite.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capstan-store-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+let folders = 0
+const newFolder = () => join(root, String(folders++))
+
+describe('the durable store', () => {
+  describe('as any store', () => {
+    let stores: DurableStores | undefined
+    let opened = 0
+    afterEach(async () => {
+      await stores?.close()
+      stores = undefined
+    })
+    storeSuite(async (options) => {
+      stores ??= await openDurable(newFolder())
+      return stores.store(`store ${opened++}`, options)
+    })
+  })
+
+  let folder: string
+  let stores: DurableStores
+  const reopen = async () => {
+    await stores.close()
+    stores = await openDurable(folder)
+  }
+  beforeEach(async () => {
+    folder = newFolder()
+    stores = await openDurable(folder)
+  })
+  afterEach(() => stores.close())
+
+  test('objects, revision and recent changes survive a restart', async () => {
+    const before = await stores.store('main')
+    await put(before, at('a'), { v: '1' })
+    await put(before, at('a'), { v: '2' })
+    await put(before, at('gone'))
+    await before.commit({ key: at('gone'), previous: before.get(at('gone')), object: undefined })
+    const told = before.since(0, 'configmaps')
+    await reopen()
+    const after = await stores.store('main')
+    expect(after.revision).toBe(4)
+    expect(after.get(at('a'))).toMatchObject({ data: { v: '2' }, metadata: { resourceVersion: '2' } })
+    expect(after.since(0, 'configmaps')).toEqual(told)
+    expect(after.listAt(1, 'configmaps')).toMatchObject([{ data: { v: '1' } }])
+    expect((await put(after, at('b'))).revision).toBe(5)
+  })
+
+  test('changes forgotten before a restart stay forgotten', async () => {
+    const before = await stores.store('main', { history: { changes: 2 } })
+    for (let i = 0; i < 6; i++) await put(before, at('a'), { v: String(i) })
+    await reopen()
+    const after = await stores.store('main', { history: { changes: 2 } })
+    expect(after.since(1, 'configmaps')).toMatchObject({ kind: 'expired' })
+    expect(after.since(4, 'configmaps')).toMatchObject({ kind: 'changes', changes: [{ revision: 5 }, { revision: 6 }] })
+  })
+
+  test('stores of one folder know nothing of each other, and one can be removed', async () => {
+    const [one, two] = await Promise.all([stores.store('a/b'), stores.store('a/b/c')])
+    await Promise.all([put(one, at('x')), put(two, at('y')), put(two, at('z'))])
+    await stores.remove('a/b')
+    expect((await stores.store('a/b')).count('configmaps')).toBe(0)
+    await reopen()
+    expect((await stores.store('a/b')).revision).toBe(0)
+    expect((await stores.store('a/b/c')).count('configmaps')).toBe(2)
+  })
+
+  test('a folder that is in use is refused by name', async () => {
+    await expect(openDurable(folder)).rejects.toThrow(`Cannot open data folder ${folder}: it is in use by another process`)
+  })
+
+  test('kill -9 loses no acknowledged write, and the revision never goes back', async () => {
+    await crashTest({ folder: newFolder(), rounds: 4 })
+  })
+})

@@ -1,0 +1,6 @@
+/** State of one plane that lives as long as the process. */
+import { CoreStore, type StoreOptions } from './core.ts'
+import type { Store } from './store.ts'
+
+export const memoryStore = (options: StoreOptions = {}): Store =>
+  new CoreStore(undefined, { revision: 0, objects: [], changes: [] }, options)

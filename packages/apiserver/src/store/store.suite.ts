@@ -1,0 +1,164 @@
+/** What every store must do, told once. Run by `memory.test.ts` and `durable.test.ts`. */
+import type { KubeObject } from '@capstan/kube'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { StoreOptions } from './core.ts'
+import { type Change, type Store, StoreConflict, type StoreKey } from './store.ts'
+
+export const at = (name: string, namespace = 'default', resource = 'configmaps'): StoreKey => ({ resource, namespace, name })
+
+export const object = (name: string, data: Record<string, string> = {}): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data }) as unknown as KubeObject
+
+/** Writes over whatever is there. */
+export const put = (store: Store, key: StoreKey, data?: Record<string, string>): Promise<Change> =>
+  store.commit({ key, previous: store.get(key), object: object(key.name, data) })
+
+const remove = (store: Store, key: StoreKey): Promise<Change> =>
+  store.commit({ key, previous: store.get(key), object: undefined })
+
+const names = (objects: readonly KubeObject[] | undefined) => objects?.map((o) => o.metadata.name)
+
+export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): void {
+  let store: Store
+  beforeEach(async () => {
+    store = await open()
+  })
+  afterEach(() => store.close())
+
+  describe('commits', () => {
+    test('each has the next revision, and the object carries it, frozen', async () => {
+      const first = await put(store, at('a'))
+      const second = await put(store, at('b'))
+      expect([first.revision, second.revision, store.revision]).toEqual([1, 2, 2])
+      expect(store.get(at('b'))).toBe(second.object)
+      expect(second.object?.metadata.resourceVersion).toBe('2')
+      expect(Object.isFrozen(second.object?.metadata)).toBe(true)
+    })
+
+    test('one of two writers who read the same wins, the other is told', async () => {
+      const { object: previous } = await put(store, at('a'))
+      const results = await Promise.allSettled([
+        store.commit({ key: at('a'), previous, object: object('a', { by: 'first' }) }),
+        store.commit({ key: at('a'), previous, object: object('a', { by: 'second' }) }),
+      ])
+      expect(results.map((r) => r.status)).toEqual(['fulfilled', 'rejected'])
+      expect((results[1] as PromiseRejectedResult).reason).toBeInstanceOf(StoreConflict)
+      expect(store.get(at('a'))).toMatchObject({ data: { by: 'first' } })
+      expect(store.revision).toBe(2)
+    })
+
+    test.each([
+      ['creating what exists', undefined, 'a'],
+      ['changing what does not', object('b'), 'b'],
+      ['changing what was read before it changed', object('a'), 'a'],
+    ] as const)('%s is a conflict', async (_, previous, name) => {
+      await put(store, at('a'))
+      await expect(store.commit({ key: at(name), previous, object: object(name) })).rejects.toBeInstanceOf(StoreConflict)
+      expect(store.revision).toBe(1)
+    })
+
+    test('a hundred at once all arrive, in one order for everybody', async () => {
+      const seen: number[] = []
+      store.subscribe('configmaps', (change) => seen.push(change.revision))
+      const all = await Promise.all(Array.from({ length: 100 }, (_, i) => put(store, at(`o${i}`))))
+      expect(new Set(all.map((c) => c.revision)).size).toBe(100)
+      expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => i + 1))
+      expect(store.count('configmaps')).toBe(100)
+    })
+
+    test('nothing is accepted after close', async () => {
+      await store.close()
+      await expect(put(store, at('late'))).rejects.toThrow('closed')
+    })
+  })
+
+  describe('reading', () => {
+    test('lists are sorted by namespace/name, and hold one resource and namespace', async () => {
+      for (const key of [at('b', 'n2'), at('c', 'n1'), at('a', 'n2'), at('z', 'n'), at('x', 'n1', 'secrets')])
+        await put(store, key)
+      await remove(store, at('c', 'n1'))
+      await put(store, at('d', 'n1'))
+      expect(names(store.list('configmaps'))).toEqual(['z', 'd', 'a', 'b'])
+      expect(names(store.list('configmaps', 'n2'))).toEqual(['a', 'b'])
+      expect(names(store.list('configmaps', 'n3'))).toEqual([])
+      expect(names(store.list('pods'))).toEqual([])
+      expect([store.count('configmaps'), store.count('secrets'), store.count('pods')]).toEqual([4, 1, 0])
+    })
+
+    test('a list does not change under its reader', async () => {
+      await put(store, at('a'))
+      const list = store.list('configmaps')
+      await remove(store, at('a'))
+      expect(names(list)).toEqual(['a'])
+    })
+
+    test('a list of an older revision shows what there was then', async () => {
+      await put(store, at('kept'))
+      await put(store, at('changed'), { v: '1' })
+      await put(store, at('deleted'))
+      const { revision } = store
+      await put(store, at('changed'), { v: '2' })
+      await remove(store, at('deleted'))
+      await put(store, at('added'))
+      const then = store.listAt(revision, 'configmaps')
+      expect(names(then)).toEqual(['changed', 'deleted', 'kept'])
+      expect(then?.[0]).toMatchObject({ data: { v: '1' } })
+      expect(names(store.listAt(store.revision, 'configmaps', 'default'))).toEqual(['added', 'changed', 'kept'])
+    })
+  })
+
+  describe('changes', () => {
+    test('say what was there before and what is there now', async () => {
+      const seen: Change[] = []
+      const stop = store.subscribe('configmaps', (change) => seen.push(change))
+      await put(store, at('a'), { v: '1' })
+      await put(store, at('a'), { v: '2' })
+      await put(store, at('s', 'default', 'secrets'))
+      await remove(store, at('a'))
+      stop()
+      await put(store, at('unseen'))
+      const told = seen.map(({ revision, previous, object: now }) => [revision, dataOf(previous), dataOf(now)])
+      expect(told).toEqual([
+        [1, undefined, { v: '1' }],
+        [2, { v: '1' }, { v: '2' }],
+        [4, { v: '2' }, undefined],
+      ])
+      expect(store.since(1, 'configmaps')).toMatchObject({
+        kind: 'changes',
+        changes: [{ revision: 2 }, { revision: 4 }, { revision: 5 }],
+      })
+      expect(store.since(99, 'configmaps')).toEqual({ kind: 'changes', changes: [] })
+    })
+
+    test('a listener that writes does not upset the order of others', async () => {
+      const seen: string[] = []
+      const writes: Promise<unknown>[] = []
+      store.subscribe('configmaps', (change) => {
+        if (change.key.name === 'cause') writes.push(put(store, at('effect')))
+      })
+      store.subscribe('configmaps', (change) => seen.push(change.key.name))
+      await put(store, at('cause'))
+      await Promise.all(writes)
+      expect(seen).toEqual(['cause', 'effect'])
+    })
+
+    test.each([
+      ['there are too many', { changes: 3, size: 1e9 }],
+      ['they are too large', { changes: 1e9, size: 1000 }],
+    ])('are forgotten, oldest first, when %s', async (_, history) => {
+      const small = await open({ history })
+      for (let i = 0; i < 10; i++) await put(small, at('a'), { v: String(i) })
+      const told = small.since(1, 'configmaps')
+      expect(told.kind).toBe('expired')
+      const oldest = told.kind === 'expired' ? told.oldest : 0
+      expect(oldest).toBeGreaterThan(5)
+      expect(small.since(oldest - 1, 'configmaps')).toMatchObject({ kind: 'changes' })
+      expect(small.since(oldest - 1, 'pods')).toEqual({ kind: 'changes', changes: [] })
+      expect(small.listAt(oldest - 2, 'configmaps')).toBeUndefined()
+      expect(small.listAt(oldest, 'configmaps')).toHaveLength(1)
+      await small.close()
+    })
+  })
+}
+
+const dataOf = (of: KubeObject | undefined) => (of as unknown as { data?: unknown } | undefined)?.data

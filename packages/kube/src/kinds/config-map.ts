@@ -1,0 +1,80 @@
+import { equal } from '../json.ts'
+import { type FieldError, forbidden, invalid, tooLong } from '../errors.ts'
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { s } from '../schema.ts'
+
+export const ConfigMap = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  shortNames: ['cm'],
+  scope: 'Namespaced',
+  doc: 'Configuration for others to read.',
+  fields: {
+    data: s.map(s.string()).optional().doc('Texts by key.'),
+    binaryData: s
+      .map(s.string({ format: 'byte' }))
+      .optional()
+      .doc('Bytes by key, base64.'),
+    immutable: s.boolean().optional().doc('Nothing but metadata can change any more.'),
+  },
+  validate(configMap, { oldObject }) {
+    const errors: FieldError[] = []
+    let size = 0
+    for (const [key, value] of Object.entries(configMap.data ?? {})) {
+      size += byteLength(value)
+      errors.push(...keyErrors(`data[${key}]`, key))
+      if (configMap.binaryData && key in configMap.binaryData) {
+        errors.push(invalid(`data[${key}]`, key, 'duplicate of key present in binaryData'))
+      }
+    }
+    for (const [key, value] of Object.entries(configMap.binaryData ?? {})) {
+      size += decodedLength(value)
+      errors.push(...keyErrors(`binaryData[${key}]`, key))
+    }
+    if (size > MaxDataSize) errors.push(tooLong('', MaxDataSize))
+    if (oldObject?.immutable) errors.push(...immutableErrors(configMap, oldObject, ['data', 'binaryData']))
+    return errors
+  },
+})
+export type ConfigMap = ObjectOf<typeof ConfigMap>
+
+/** Upstream: core/v1 MaxSecretSize. */
+export const MaxDataSize = 1024 * 1024
+
+/** Upstream: validation.IsConfigMapKey. */
+export function keyErrors(field: string, key: string): FieldError[] {
+  if (key.length > 253) return [invalid(field, key, 'must be no more than 253 characters')]
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
+    return [
+      invalid(
+        field,
+        key,
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+      ),
+    ]
+  }
+  if (key === '.') return [invalid(field, key, "must not be '.'")]
+  if (key === '..') return [invalid(field, key, "must not be '..'")]
+  return key.startsWith('..') ? [invalid(field, key, "must not start with '..'")] : []
+}
+
+/** What an object with `immutable: true` refuses. */
+export function immutableErrors<T extends { immutable?: boolean }>(
+  now: T,
+  old: T,
+  fields: readonly (keyof T & string)[],
+): FieldError[] {
+  const text = 'field is immutable when `immutable` is set'
+  const errors = now.immutable ? [] : [forbidden('immutable', text)]
+  for (const field of fields) if (!equal(now[field] ?? {}, old[field] ?? {})) errors.push(forbidden(field, text))
+  return errors
+}
+
+const encoder = new TextEncoder()
+const byteLength = (text: string): number => encoder.encode(text).length
+
+/** Length of what a base64 text stands for. */
+export const decodedLength = (base64: string): number =>
+  Math.floor((base64.length * 3) / 4) - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0)

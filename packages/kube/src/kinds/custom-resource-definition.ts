@@ -1,0 +1,94 @@
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { type JSONSchema, s } from '../schema.ts'
+
+const names = () =>
+  s.object({
+    plural: s.string(),
+    singular: s.string().optional(),
+    kind: s.string(),
+    listKind: s.string().optional(),
+    shortNames: s.list(s.string()).atomic().optional(),
+    categories: s.list(s.string()).atomic().optional(),
+  })
+
+/** A schema inside a schema: JSON that the server checks in code, since it refers to itself. */
+const jsonSchema = () => s.of<JSONSchema>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
+
+export const CustomResourceDefinition = defineKind({
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  shortNames: ['crd', 'crds'],
+  categories: ['api-extensions'],
+  scope: 'Cluster',
+  doc: 'A resource that the API server serves in addition to its own. Its name is <plural>.<group>.',
+  spec: s.object({
+    group: s.string(),
+    names: names(),
+    scope: s.string(),
+    versions: s
+      .list(
+        s.object({
+          name: s.string(),
+          served: s.boolean(),
+          storage: s.boolean(),
+          deprecated: s.boolean().optional(),
+          deprecationWarning: s.string().optional(),
+          schema: s.object({ openAPIV3Schema: jsonSchema().optional() }).optional(),
+          subresources: s
+            .object({
+              status: s.of<Record<string, never>>({ type: 'object' }).optional(),
+              scale: s
+                .object({
+                  specReplicasPath: s.string(),
+                  statusReplicasPath: s.string(),
+                  labelSelectorPath: s.string().optional(),
+                })
+                .optional(),
+            })
+            .optional(),
+          additionalPrinterColumns: s
+            .list(
+              s.object({
+                name: s.string(),
+                type: s.string(),
+                format: s.string().optional(),
+                description: s.string().optional(),
+                priority: s.int32().optional(),
+                jsonPath: s.string(),
+              }),
+            )
+            .atomic()
+            .optional(),
+          selectableFields: s
+            .list(s.object({ jsonPath: s.string() }))
+            .atomic()
+            .optional(),
+        }),
+      )
+      .atomic(),
+    conversion: s.object({ strategy: s.string(), webhook: s.unknownObject().optional() }).optional(),
+    preserveUnknownFields: s.boolean().optional(),
+  }),
+  status: s.object({
+    conditions: s
+      .list(
+        s.object({
+          type: s.string(),
+          status: s.string(),
+          lastTransitionTime: s.timestamp().nullable().optional(),
+          observedGeneration: s.int64().optional(),
+          reason: s.string().optional(),
+          message: s.string().optional(),
+        }),
+      )
+      .listMap('type')
+      .nullable()
+      .optional(),
+    acceptedNames: names().optional(),
+    storedVersions: s.list(s.string()).atomic().nullable().optional(),
+    observedGeneration: s.int64().optional(),
+  }),
+})
+export type CustomResourceDefinition = ObjectOf<typeof CustomResourceDefinition>

@@ -1,0 +1,58 @@
+import { type FieldError, invalid } from '../errors.ts'
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { s } from '../schema.ts'
+
+const reference = () => ({
+  apiVersion: s.string().optional(),
+  kind: s.string().optional(),
+  namespace: s.string().optional(),
+  name: s.string().optional(),
+  uid: s.string().optional(),
+  resourceVersion: s.string().optional(),
+  fieldPath: s.string().optional(),
+})
+
+export const Event = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  shortNames: ['ev'],
+  scope: 'Namespaced',
+  doc: 'Something that happened to an object, for people to read.',
+  fields: {
+    involvedObject: s.object(reference()).doc('The object it happened to.'),
+    reason: s.string().optional().doc('Why, in one CamelCase word.'),
+    message: s.string().optional(),
+    type: s.string().optional().doc('Normal or Warning.'),
+    count: s.int32().optional().doc('How often it happened.'),
+    firstTimestamp: s.timestamp().nullable().optional(),
+    lastTimestamp: s.timestamp().nullable().optional(),
+    eventTime: s.timestamp().nullable().optional(),
+    source: s.object({ component: s.string().optional(), host: s.string().optional() }).optional(),
+    series: s.object({ count: s.int32().optional(), lastObservedTime: s.timestamp().nullable().optional() }).optional(),
+    action: s.string().optional(),
+    related: s.object(reference()).optional(),
+    reportingComponent: s.string().optional().doc('The controller that says so.'),
+    reportingInstance: s.string().optional(),
+  },
+  default(event) {
+    event.source ??= {}
+    event.firstTimestamp ??= null
+    event.lastTimestamp ??= null
+    event.eventTime ??= null
+    event.reportingComponent ??= ''
+    event.reportingInstance ??= ''
+  },
+  validate(event) {
+    const errors: FieldError[] = []
+    const { namespace = '' } = event.involvedObject
+    const expected = event.metadata.namespace
+    // Events about objects without a namespace live in `default`.
+    if (namespace === '' ? expected !== 'default' && expected !== 'kube-system' : namespace !== expected) {
+      errors.push(invalid('involvedObject.namespace', namespace, 'does not match event.namespace'))
+    }
+    return errors
+  },
+})
+export type Event = ObjectOf<typeof Event>

@@ -1,0 +1,46 @@
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { s } from '../schema.ts'
+
+export const Namespace = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  shortNames: ['ns'],
+  scope: 'Cluster',
+  doc: 'A scope for names. Deleting it deletes what is in it.',
+  spec: s
+    .object({
+      finalizers: s.list(s.string()).atomic().optional().doc('Who must be done before the namespace is gone.'),
+    })
+    .optional(),
+  status: s.object({
+    phase: s.enum('Active', 'Terminating').optional(),
+    conditions: s
+      .list(
+        s.object({
+          type: s.string(),
+          status: s.string(),
+          lastTransitionTime: s.timestamp().optional(),
+          reason: s.string().optional(),
+          message: s.string().optional(),
+        }),
+      )
+      .listMap('type')
+      .optional(),
+  }),
+  default(namespace, { operation, oldObject }) {
+    if (operation === 'CREATE') {
+      const finalizers = namespace.spec?.finalizers ?? []
+      namespace.spec = {
+        ...namespace.spec,
+        finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'],
+      }
+      namespace.status = { phase: 'Active' }
+    }
+    // Selectors find namespaces by name through this label, so it cannot be taken away.
+    const labels = (namespace.metadata.labels ??= {})
+    labels['kubernetes.io/metadata.name'] = oldObject?.metadata.name ?? namespace.metadata.name
+  },
+})
+export type Namespace = ObjectOf<typeof Namespace>

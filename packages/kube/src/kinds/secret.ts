@@ -1,0 +1,71 @@
+import { type FieldError, invalid, required, tooLong } from '../errors.ts'
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { s } from '../schema.ts'
+import { decodedLength, immutableErrors, keyErrors, MaxDataSize } from './config-map.ts'
+
+export const Secret = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Secret',
+  plural: 'secrets',
+  scope: 'Namespaced',
+  doc: 'Confidential data for others to read.',
+  fields: {
+    data: s
+      .map(s.string({ format: 'byte' }))
+      .optional()
+      .doc('Bytes by key, base64.'),
+    stringData: s.map(s.string()).optional().doc('Texts by key, for writing only: the server moves them to data.'),
+    type: s.string().optional().doc('Says which keys to expect; `Opaque` promises nothing.'),
+    immutable: s.boolean().optional().doc('Nothing but metadata can change any more.'),
+  },
+  default(secret) {
+    if (secret.stringData) {
+      secret.data = { ...secret.data }
+      for (const [key, text] of Object.entries(secret.stringData)) secret.data[key] = base64(text)
+      delete secret.stringData
+    }
+    secret.type ||= 'Opaque'
+  },
+  validate(secret, { oldObject }) {
+    const errors: FieldError[] = []
+    let size = 0
+    for (const [key, value] of Object.entries(secret.data ?? {})) {
+      errors.push(...keyErrors(`data[${key}]`, key))
+      size += decodedLength(value)
+    }
+    if (size > MaxDataSize) errors.push(tooLong('data', MaxDataSize))
+    for (const key of requiredKeys[secret.type ?? ''] ?? []) {
+      if (secret.data?.[key] === undefined) errors.push(required(`data[${key}]`))
+    }
+    if (secret.type === 'kubernetes.io/service-account-token' && !secret.metadata.annotations?.[ServiceAccountName]) {
+      errors.push(required(`metadata.annotations[${ServiceAccountName}]`))
+    }
+    if (secret.type === 'kubernetes.io/basic-auth' && !secret.data?.username && !secret.data?.password) {
+      errors.push(required('data[username]'), required('data[password]'))
+    }
+    if (oldObject) {
+      if (secret.type !== oldObject.type) errors.push(invalid('type', secret.type, 'field is immutable'))
+      if (oldObject.immutable) errors.push(...immutableErrors(secret, oldObject, ['data']))
+    }
+    return errors
+  },
+})
+export type Secret = ObjectOf<typeof Secret>
+
+const ServiceAccountName = 'kubernetes.io/service-account.name'
+
+/** Keys that a secret of the type cannot be without. Upstream: core validation, ValidateSecret. */
+const requiredKeys: { readonly [type: string]: readonly string[] } = {
+  'kubernetes.io/tls': ['tls.crt', 'tls.key'],
+  'kubernetes.io/dockercfg': ['.dockercfg'],
+  'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
+  'kubernetes.io/ssh-auth': ['ssh-privatekey'],
+}
+
+/** Base64 of a text's UTF-8 bytes, without Node's Buffer: this runs in browsers, too. */
+function base64(text: string): string {
+  let bytes = ''
+  for (const byte of new TextEncoder().encode(text)) bytes += String.fromCharCode(byte)
+  return btoa(bytes)
+}
