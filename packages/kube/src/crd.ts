@@ -1,26 +1,9 @@
 /** From declared kinds to the CustomResourceDefinition that makes an API server serve them. */
 import type { Input } from './client.ts'
 import type { Column, DeclaredKind, ScaleSubresource } from './kind.ts'
+import type { CustomResourceDefinition } from './kinds/custom-resource-definition.ts'
 import { resourceName } from './kind.ts'
-import type { KubeObject } from './object.ts'
-import type { Condition, JSONSchema } from './schema.ts'
-
-/** Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1, v0.36. */
-export interface CustomResourceDefinition extends KubeObject {
-  spec: {
-    group: string
-    names: CustomResourceNames
-    scope: 'Namespaced' | 'Cluster'
-    versions: CustomResourceVersion[]
-    conversion?: CustomResourceConversion
-    preserveUnknownFields?: boolean
-  }
-  status?: {
-    conditions?: Condition[]
-    acceptedNames?: CustomResourceNames
-    storedVersions?: string[]
-  }
-}
+import type { JSONSchema } from './schema.ts'
 
 export interface CustomResourceNames {
   plural: string

@@ -1,5 +1,7 @@
-import { defineKind, type ObjectOf } from '../kind.ts'
-import { type JSONSchema, s } from '../schema.ts'
+import type { CustomResourceConversion, CustomResourceNames, CustomResourceVersion } from '../crd.ts'
+import { type DeclaredKind, defineKind } from '../kind.ts'
+import type { KubeObject } from '../object.ts'
+import { type Condition, type JSONSchema, s } from '../schema.ts'
 
 const names = () =>
   s.object({
@@ -14,7 +16,7 @@ const names = () =>
 /** A schema inside a schema: JSON that the server checks in code, since it refers to itself. */
 const jsonSchema = () => s.of<JSONSchema>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
 
-export const CustomResourceDefinition = defineKind({
+const declared = defineKind({
   group: 'apiextensions.k8s.io',
   version: 'v1',
   kind: 'CustomResourceDefinition',
@@ -91,4 +93,21 @@ export const CustomResourceDefinition = defineKind({
     observedGeneration: s.int64().optional(),
   }),
 })
-export type CustomResourceDefinition = ObjectOf<typeof CustomResourceDefinition>
+/** Upstream: k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1, v0.36. */
+export interface CustomResourceDefinition extends KubeObject {
+  spec: {
+    group: string
+    names: CustomResourceNames
+    scope: 'Namespaced' | 'Cluster'
+    versions: CustomResourceVersion[]
+    conversion?: CustomResourceConversion
+    preserveUnknownFields?: boolean
+  }
+  status?: {
+    conditions?: Condition[]
+    acceptedNames?: CustomResourceNames
+    storedVersions?: string[]
+  }
+}
+
+export const CustomResourceDefinition = declared as unknown as DeclaredKind<CustomResourceDefinition>
