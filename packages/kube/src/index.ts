@@ -16,10 +16,8 @@ export * from './conditions/mirror.ts'
 export * from './conditions/priority.ts'
 export * from './conditions/summary.ts'
 export * from './conditions/aggregate.ts'
-<<<<<<< HEAD
 export * from './watcher.ts'
 export * from './request.ts'
-=======
 export * from './kinds/config-map.ts'
 export * from './kinds/custom-resource-definition.ts'
 export * from './kinds/event.ts'
@@ -29,4 +27,3 @@ export * from './kinds/node.ts'
 export * from './kinds/secret.ts'
 export * from './kinds/service-account.ts'
 export * from './kinds/workloads.ts'
->>>>>>> 2aafd13 (apiserver: memory and durable stores; kube: built-in kinds)
