@@ -1,1 +1,5 @@
 export * from './field.ts'
+export * from './api-version.ts'
+export * from './contract-labels.ts'
+export * from './from-template.ts'
+export * from './plural.ts'

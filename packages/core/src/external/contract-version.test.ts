@@ -1,7 +1,7 @@
 import { isReason, type KubeObject, notFound, type Reader } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { compareApiVersions } from './api-version.ts'
-import { contractOfVersion, externalKind, latestContract } from './contract-version.ts'
+import { compareApiVersions, contractOfVersion, latestContract } from '@capstan/api'
+import { externalKind } from './contract-version.ts'
 import { getExternal } from './get.ts'
 
 const aCrd = (labels: Record<string, string>): KubeObject => ({

@@ -1,0 +1,29 @@
+/**
+ * Which versions of the contract a CustomResourceDefinition claims, and in which versions of its API: labels such as
+ * `cluster.x-k8s.io/v1beta2: v1beta1_v1beta2`. Upstream: internal/contract/version.go.
+ */
+import type { KubeObject } from '@capstan/kube'
+import { compareApiVersions } from './api-version.ts'
+import { type ContractVersion, ContractVersions } from './field.ts'
+
+/** The newest contract that a CustomResourceDefinition claims and core knows, and its greatest version for it. */
+export function latestContract({ metadata }: KubeObject): { contract: ContractVersion; version: string } {
+  for (const contract of ContractVersions) {
+    const versions = metadata.labels?.[ContractLabelPrefix + contract]
+    if (versions) return { contract, version: versions.split('_').sort(compareApiVersions)[0]! }
+  }
+  const sought = ContractVersions.map((version) => JSON.stringify(version)).join(' ')
+  throw new Error(
+    `cannot find any versions matching contract versions [${sought}] for CRD ${metadata.name} as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts.html#api-version-labels)`,
+  )
+}
+
+/** The newest contract known to core whose label names `version`. Upstream leaves to chance which one, when several do. */
+export function contractOfVersion({ metadata }: KubeObject, version: string): ContractVersion {
+  for (const contract of ContractVersions) {
+    if (metadata.labels?.[ContractLabelPrefix + contract]?.split('_').includes(version)) return contract
+  }
+  throw new Error(`cannot find any contract version matching version ${JSON.stringify(version)} for CRD ${metadata.name}`)
+}
+
+const ContractLabelPrefix = 'cluster.x-k8s.io/'

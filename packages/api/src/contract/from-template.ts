@@ -1,0 +1,61 @@
+import {
+  type Input,
+  isRecord,
+  draft,
+  type Kind,
+  type OwnerReference,
+  type UnknownObject,
+  unknownKind,
+  parseApiVersion,
+} from '@capstan/kube'
+import { pluralOf } from './plural.ts'
+
+export interface FromTemplateOptions {
+  readonly name: string
+  readonly namespace: string
+  readonly clusterName: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  /** The only owner of the clone; what the template says of owners does not count. */
+  readonly owner?: OwnerReference
+}
+
+/**
+ * The object to create from a provider's template: its `spec.template`, under the name and owner given, labelled for the
+ * cluster and annotated with where it came from. Pure.
+ * Upstream: controllers/external/util.go.
+ */
+export function fromTemplate(template: UnknownObject, options: FromTemplateOptions): Input<UnknownObject> {
+  const spec = template['spec']
+  const body = draft(isRecord(spec) && isRecord(spec['template']) ? spec['template'] : {}) as Partial<UnknownObject>
+  const { labels, annotations } = (body.metadata ?? {}) as {
+    labels?: Record<string, string>
+    annotations?: Record<string, string>
+  }
+  const { group } = parseApiVersion(template.apiVersion)
+  return {
+    ...body,
+    apiVersion: body.apiVersion ?? template.apiVersion,
+    kind: body.kind ?? kindOfClones(template.kind),
+    metadata: {
+      name: options.name,
+      namespace: options.namespace,
+      labels: { ...labels, ...options.labels, 'cluster.x-k8s.io/cluster-name': options.clusterName },
+      annotations: {
+        ...annotations,
+        ...options.annotations,
+        'cluster.x-k8s.io/cloned-from-name': template.metadata.name,
+        'cluster.x-k8s.io/cloned-from-groupkind': group === '' ? template.kind : `${template.kind}.${group}`,
+      },
+      ...(options.owner ? { ownerReferences: [options.owner] } : {}),
+    },
+  }
+}
+
+/** The kind of what is made from templates of `kind`: same group and version. */
+export function clonedKind(template: Kind<UnknownObject>): Kind<UnknownObject> {
+  const kind = kindOfClones(template.kind)
+  return unknownKind({ apiVersion: `${template.group}/${template.version}`, kind, plural: pluralOf(kind) })
+}
+
+const kindOfClones = (templateKind: string): string => templateKind.replace(/Template$/, '')
