@@ -1,8 +1,6 @@
+import { TopologyDryRunAnnotation } from '@capstan/api'
 import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
 import { equal, invalid } from '@capstan/kube'
-
-/** Set by the topology controller on its dry runs, which must not stumble over immutable fields. Contract: SSA dry run. */
-const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 
 interface TemplateObject extends KubeObject {
   spec: { template: { spec: unknown } }
