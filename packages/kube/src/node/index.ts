@@ -1,2 +1,3 @@
 export * from './pki.ts'
 export * from './kubeconfig.ts'
+export * from './https-transport.ts'

@@ -1,0 +1,249 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { ApiRequest } from '../client.ts'
+import { seconds, systemClock, VirtualClock } from '../clock.ts'
+import { isReason, StatusError } from '../errors.ts'
+import { seededRandom } from '../random.ts'
+import type { HttpsTransportOptions } from './https-transport.ts'
+import { httpsTransport } from './https-transport.ts'
+import type { CertifiedKey } from './pki.ts'
+import { issueCertificate, makeAuthority } from './pki.ts'
+
+let ca: CertifiedKey
+let server: CertifiedKey
+beforeAll(async () => {
+  ca = await makeAuthority(systemClock, { commonName: 'ca' })
+  server = await issueCertificate(ca, systemClock, {
+    commonName: 's',
+    usages: ['server'],
+    dnsNames: ['plane.test'],
+    ipAddresses: ['127.0.0.1'],
+  })
+})
+
+type Handler = (req: IncomingMessage, res: ServerResponse, body: string) => void
+
+const open: (() => void)[] = []
+afterAll(() => open.forEach((close) => close()))
+
+async function serve(handler: Handler) {
+  const connections = new Set<Socket>()
+  const listening = createServer({ key: server.key, cert: server.certificate }, (req, res) => {
+    let body = ''
+    req.setEncoding('utf8').on('data', (text: string) => {
+      body += text
+    })
+    req.on('end', () => handler(req, res, body))
+  })
+  listening.on('secureConnection', (socket) => connections.add(socket))
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    listening.close()
+    listening.closeAllConnections()
+  }
+  open.push(close)
+  return { url: `https://127.0.0.1:${(listening.address() as AddressInfo).port}`, connections, close }
+}
+
+const connect = (url: string, options: Partial<HttpsTransportOptions> = {}, access: object = {}) => {
+  const transport = httpsTransport(
+    { server: url, ca: ca.certificate, ...access },
+    { clock: systemClock, random: seededRandom(1), ...options },
+  )
+  open.push(() => transport.close())
+  return transport
+}
+const json = (res: ServerResponse, code: number, body: unknown, headers = {}) =>
+  res.writeHead(code, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+
+const configMap: ApiRequest = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', namespace: 'n', name: 'a' }
+const machines: ApiRequest = { verb: 'list', group: 'cluster.x-k8s.io', version: 'v1beta2', plural: 'machines' }
+
+test('requests carry method, path, token and body, come back frozen, and share connections', async () => {
+  const seen: string[] = []
+  const { url, connections } = await serve((req, res, body) => {
+    seen.push(`${req.method} ${req.url} ${req.headers.authorization} ${req.headers['content-type']} ${body}`)
+    json(res, 200, { kind: 'ConfigMap', metadata: { name: 'a' } })
+  })
+  const transport = connect(url, {}, { token: 'secret' })
+  const got = await transport.send(configMap)
+  await transport.send({
+    ...configMap,
+    verb: 'patch',
+    patchType: 'application/merge-patch+json',
+    body: { data: {} },
+    options: { dryRun: true },
+  })
+  expect(Object.isFrozen((got as { metadata: object }).metadata)).toBe(true)
+  expect(seen).toEqual([
+    'GET /api/v1/namespaces/n/configmaps/a Bearer secret undefined ',
+    'PATCH /api/v1/namespaces/n/configmaps/a?dryRun=All Bearer secret application/merge-patch+json {"data":{}}',
+  ])
+  expect(connections.size).toBe(1)
+})
+
+test('items of a list get the type that built-in lists leave out', async () => {
+  const { url } = await serve((_, res) =>
+    json(res, 200, { kind: 'SecretList', apiVersion: 'v1', metadata: {}, items: [{ metadata: {} }] }),
+  )
+  expect(await connect(url).send({ ...configMap, verb: 'list' })).toMatchObject({ items: [{ kind: 'Secret', apiVersion: 'v1' }] })
+})
+
+test.each<[string, Handler, object]>([
+  [
+    'a Status',
+    (_, res) => json(res, 409, { kind: 'Status', reason: 'AlreadyExists', message: 'exists', details: { name: 'a' }, code: 409 }),
+    { reason: 'AlreadyExists', code: 409, message: 'exists', details: { name: 'a' } },
+  ],
+  [
+    'plain text',
+    (_, res) => res.writeHead(404).end('404 page not found'),
+    {
+      reason: 'NotFound',
+      code: 404,
+      message: 'the server could not find the requested resource (list machines.cluster.x-k8s.io)',
+    },
+  ],
+  [
+    'an unknown code',
+    (_, res) => res.writeHead(502).end('bad gateway'),
+    {
+      reason: 'InternalError',
+      code: 502,
+      message: expect.stringContaining('an error on the server ("bad gateway") has prevented'),
+    },
+  ],
+  [
+    'no JSON',
+    (_, res) => res.writeHead(200).end('<html>'),
+    { reason: 'InternalError', message: expect.stringContaining('not JSON') },
+  ],
+  ['too much', (_, res) => res.writeHead(200).end('x'.repeat(2000)), { reason: 'RequestEntityTooLarge' }],
+  [
+    'nothing',
+    (req) => req.socket.destroy(),
+    { reason: 'ServiceUnavailable', message: expect.stringMatching(/cannot reach https:\/\/127/) },
+  ],
+])('a server that answers %s fails the request in words', async (_, handler, error) => {
+  const { url } = await serve(handler)
+  await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
+})
+
+test('nobody listening, a server that is not believed and one that does not answer are told apart', async () => {
+  const { url, close } = await serve(() => {})
+  const stranger = await makeAuthority(systemClock, { commonName: 'other' })
+  await expect(connect(url, {}, { ca: stranger.certificate }).send(machines)).rejects.toThrow(
+    /cannot reach .*(signature|self-signed|verify)/,
+  )
+  await expect(connect(url, {}, { servername: 'other.test' }).send(machines)).rejects.toThrow(/cannot reach .*altnames/)
+  const clock = new VirtualClock()
+  const waiting = connect(url, { clock, timeout: seconds(10) }).send(machines)
+  clock.step(clock.now() + seconds(10))
+  await expect(waiting).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('no answer within 10 s') })
+  close()
+  await expect(connect(url).send(machines)).rejects.toMatchObject({
+    reason: 'ServiceUnavailable',
+    message: expect.stringContaining('ECONNREFUSED'),
+  })
+})
+
+test('a name other than the host is asked for and verified', async () => {
+  const { url } = await serve((_, res) => json(res, 200, { items: [], kind: 'MachineList' }))
+  await expect(connect(url, {}, { servername: 'plane.test' }).send(machines)).resolves.toBeDefined()
+})
+
+test('an overloaded server is asked again when it says to', async () => {
+  let asked = 0
+  const { url } = await serve((_, res) =>
+    ++asked < 3 ? json(res, 429, {}, { 'retry-after': '7' }) : json(res, 200, { kind: 'ConfigMap' }),
+  )
+  const clock = new VirtualClock()
+  const answer = connect(url, { clock, timeout: seconds(100) }).send(configMap)
+  const before = clock.now()
+  while (asked < 3) {
+    await new Promise(setImmediate)
+    if (clock.nextDue !== undefined && clock.nextDue <= before + seconds(20)) clock.step(clock.nextDue)
+  }
+  await expect(answer).resolves.toEqual({ kind: 'ConfigMap' })
+  expect(clock.now() - before).toBe(seconds(14))
+})
+
+test('an aborted request rejects with the reason of the signal', async () => {
+  const { url } = await serve(() => {})
+  const stop = new AbortController()
+  const waiting = connect(url).send(machines, stop.signal)
+  stop.abort(new Error('enough'))
+  await expect(waiting).rejects.toThrow('enough')
+})
+
+const event = (type: string, name: string) => `${JSON.stringify({ type, object: { metadata: { name } } })}\n`
+
+async function follow(url: string, options: Partial<HttpsTransportOptions> = {}, signal = new AbortController().signal) {
+  const names: string[] = []
+  const stream = await connect(url, options).watch({ ...machines, verb: 'watch' }, signal)
+  const end = (async () => {
+    for await (const { type, object } of stream) names.push(`${type} ${object.metadata.name}`)
+  })()
+  return { names, end }
+}
+
+test('a watch yields events however the bytes are cut, and ends when the server ends it', async () => {
+  let asked = ''
+  const { url } = await serve((req, res) => {
+    asked = req.url ?? ''
+    res.writeHead(200)
+    const bytes = Buffer.from(event('ADDED', 'ä') + event('MODIFIED', 'b') + event('DELETED', 'c'))
+    const send = (from: number) =>
+      from >= bytes.length ? res.end() : res.write(bytes.subarray(from, from + 7), () => send(from + 7))
+    send(0)
+  })
+  const { names, end } = await follow(url)
+  await end
+  expect(names).toEqual(['ADDED ä', 'MODIFIED b', 'DELETED c'])
+  expect(asked).toMatch(/machines\?timeoutSeconds=(3|4|5)\d\d&watch=true$/)
+})
+
+test('an ERROR event of a watch is thrown as the Status it holds', async () => {
+  const status = { kind: 'Status', reason: 'Expired', code: 410, message: 'too old resource version: 1 (5)' }
+  const { url } = await serve((_, res) =>
+    res.writeHead(200).end(event('ADDED', 'a') + JSON.stringify({ type: 'ERROR', object: status }) + '\n'),
+  )
+  const { names, end } = await follow(url)
+  await expect(end).rejects.toMatchObject({ reason: 'Expired', code: 410 })
+  expect(names).toEqual(['ADDED a'])
+})
+
+test('a watch that is refused, dropped, or silent fails in words, and one that is aborted just ends', async () => {
+  const refused = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
+  await expect(follow(refused.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
+
+  const dropping = await serve((_, res) => {
+    res.writeHead(200)
+    res.write(event('ADDED', 'a'), () => res.destroy())
+  })
+  await expect((await follow(dropping.url)).end).rejects.toMatchObject({ reason: 'ServiceUnavailable' })
+
+  const silent = await serve((_, res) => res.writeHead(200).flushHeaders())
+  const clock = new VirtualClock()
+  const watched = await follow(silent.url, { clock, stallAfter: seconds(60) })
+  clock.step(clock.now() + seconds(30))
+  for (let i = 0; i < 8; i++) clock.step(clock.now() + seconds(15))
+  await expect(watched.end).rejects.toMatchObject({ reason: 'Timeout', message: expect.stringContaining('silent for 60 s') })
+
+  const stop = new AbortController()
+  const aborted = await follow(silent.url, {}, stop.signal)
+  stop.abort()
+  await expect(aborted.end).resolves.toBeUndefined()
+})
+
+test('no error shows the token', async () => {
+  const { url, close } = await serve(() => {})
+  close()
+  const err = await connect(url, {}, { token: 'top-secret' })
+    .send(machines)
+    .catch((e: unknown) => e)
+  expect(err).toBeInstanceOf(StatusError)
+  expect(JSON.stringify([(err as Error).message, (err as StatusError).status])).not.toContain('top-secret')
+})

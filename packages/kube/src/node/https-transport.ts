@@ -1,0 +1,275 @@
+/**
+ * The transport to a real API server: JSON over HTTPS/1.1 with keep-alive. All requests to one server share its connections;
+ * each watch holds one of its own, so that watches never keep requests waiting.
+ */
+import { readFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
+import { Agent, request as httpsRequest } from 'node:https'
+import type { ApiRequest, Transport, WatchEvent } from '../client.ts'
+import type { Clock } from '../clock.ts'
+import { minutes, seconds, sleep } from '../clock.ts'
+import { StatusError } from '../errors.ts'
+import { freeze } from '../json.ts'
+import type { ObjectList } from '../object.ts'
+import type { Random } from '../random.ts'
+import { methodOf, urlOf } from '../request.ts'
+import { errorOfResponse } from './error-response.ts'
+import type { ClusterAccess } from './kubeconfig.ts'
+import { readLines } from './lines.ts'
+
+export interface HttpsTransportOptions {
+  clock: Clock
+  random: Random
+  /** Up to its first '/', servers take it as the field manager of writes that name none. */
+  userAgent?: string
+  /** Milliseconds until a request counts as lost. Watches are not meant. */
+  timeout?: number
+  /** Milliseconds without a byte until a watch counts as lost. Servers send a bookmark about once a minute. */
+  stallAfter?: number
+  /** Bytes of an answer, and of one watch event. */
+  maxResponseBytes?: number
+  maxEventBytes?: number
+}
+
+/** @throws StatusError from its methods: what the server answered, or ServiceUnavailable and Timeout when it did not */
+export function httpsTransport(access: ClusterAccess, options: HttpsTransportOptions): Transport {
+  return new HttpsTransport(access, options)
+}
+
+/** Requests that may be under way at once; more wait for their turn. */
+const maxSockets = 64
+/** How often an overloaded server is asked again when it says when to. Upstream: client-go's rest.Request. */
+const maxRetries = 10
+
+class HttpsTransport implements Transport {
+  readonly #access: ClusterAccess
+  readonly #options: Required<HttpsTransportOptions>
+  readonly #url: URL
+  readonly #agent: Agent
+  readonly #watchAgent: Agent
+  #token: { value: string; readAt: number } | undefined
+
+  constructor(access: ClusterAccess, options: HttpsTransportOptions) {
+    this.#access = access
+    this.#options = {
+      userAgent: 'capstan',
+      timeout: minutes(1),
+      stallAfter: minutes(3),
+      maxResponseBytes: 512 << 20,
+      maxEventBytes: 32 << 20,
+      ...options,
+    }
+    this.#url = new URL(access.server)
+    const connection = {
+      keepAlive: true,
+      keepAliveMsecs: seconds(30),
+      scheduling: 'lifo' as const,
+      rejectUnauthorized: access.insecure !== true,
+      ...(access.ca === undefined ? {} : { ca: access.ca }),
+      ...(access.certificate === undefined ? {} : { cert: access.certificate }),
+      ...(access.key === undefined ? {} : { key: access.key }),
+      ...(access.servername === undefined ? {} : { servername: access.servername }),
+    }
+    this.#agent = new Agent({ ...connection, maxSockets })
+    this.#watchAgent = new Agent(connection)
+  }
+
+  async send(request: ApiRequest, signal?: AbortSignal): Promise<unknown> {
+    const { clock, timeout, maxResponseBytes } = this.#options
+    const lost = new AbortController()
+    const timer = clock.schedule(timeout, () => {
+      lost.abort(this.#unreachable('Timeout', request, `no answer within ${timeout / 1000} s`))
+    })
+    const either = signal ? AbortSignal.any([signal, lost.signal]) : lost.signal
+    try {
+      for (let retries = 0; ; retries++) {
+        const response = await this.#open(request, this.#agent, either)
+        const body = await this.#read(response, request, maxResponseBytes, either)
+        const code = response.statusCode ?? 500
+        if (code < 300) return withItemTypes(request, this.#parse(body, request))
+        const retryAfter = Number(response.headers['retry-after'])
+        const mayRetry = (code === 429 || code === 503) && retryAfter >= 1 && retries < maxRetries
+        if (!mayRetry) throw errorOfResponse(request, code, body)
+        await sleep(clock, seconds(retryAfter), either)
+      }
+    } catch (err) {
+      if (signal?.aborted) throw signal.reason
+      throw err
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  async watch(request: ApiRequest, signal: AbortSignal): Promise<AsyncIterable<WatchEvent>> {
+    const { random, timeout, clock } = this.#options
+    // Upstream: client-go asks for an end after 5 to 10 minutes, which spreads reconnections over the servers.
+    const timeoutSeconds = request.options?.timeoutSeconds ?? Math.floor(300 * (1 + random.next()))
+    const lost = new AbortController()
+    const timer = clock.schedule(timeout, () => {
+      lost.abort(this.#unreachable('Timeout', request, `no answer within ${timeout / 1000} s`))
+    })
+    try {
+      const asked = { ...request, options: { ...request.options, timeoutSeconds } }
+      const response = await this.#open(asked, this.#watchAgent, AbortSignal.any([signal, lost.signal]))
+      if (response.statusCode !== 200) {
+        const body = await this.#read(response, request, this.#options.maxEventBytes, AbortSignal.any([signal, lost.signal]))
+        throw errorOfResponse(request, response.statusCode ?? 500, body)
+      }
+      return this.#events(response, request, signal)
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  close(): void {
+    this.#agent.destroy()
+    this.#watchAgent.destroy()
+  }
+
+  async *#events(response: IncomingMessage, request: ApiRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
+    const { clock, stallAfter, maxEventBytes } = this.#options
+    // Only time spent waiting for the server counts: a slow reader is not a stalled server.
+    let waitingSince: number | undefined = clock.now()
+    const check = () => {
+      if (waitingSince !== undefined && clock.now() - waitingSince >= stallAfter)
+        response.destroy(this.#unreachable('Timeout', request, `the watch was silent for ${stallAfter / 1000} s`))
+      else timer = clock.schedule(stallAfter / 4, check)
+    }
+    let timer = clock.schedule(stallAfter / 4, check)
+    const abort = () => response.destroy()
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      if (signal.aborted) return
+      for await (const lines of readLines(response, maxEventBytes)) {
+        waitingSince = undefined
+        for (const line of lines) {
+          const event = this.#parse(line, request) as WatchEvent | { type: 'ERROR'; object: never }
+          if (event.type === 'ERROR') throw StatusError.from(event.object)
+          yield freeze(event)
+        }
+        waitingSince = clock.now()
+      }
+    } catch (err) {
+      if (signal.aborted) return
+      throw err instanceof StatusError ? err : this.#unreachable('ServiceUnavailable', request, causeText(err), err)
+    } finally {
+      timer.cancel()
+      signal.removeEventListener('abort', abort)
+      response.destroy()
+    }
+  }
+
+  /** Sends a request and resolves with the head of the answer. */
+  async #open(request: ApiRequest, agent: Agent, signal: AbortSignal): Promise<IncomingMessage> {
+    const authorization = await this.#authorization()
+    signal.throwIfAborted()
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
+    const { hostname, port, pathname } = this.#url
+    const attempt = () =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        const outgoing = httpsRequest({
+          agent,
+          method: methodOf(request.verb),
+          host: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+          port: port === '' ? 443 : Number(port),
+          path: (pathname === '/' ? '' : pathname) + urlOf(request),
+          headers: {
+            accept: 'application/json',
+            'user-agent': this.#options.userAgent,
+            ...(authorization === undefined ? {} : { authorization }),
+            ...(body === undefined
+              ? {}
+              : { 'content-type': request.patchType ?? 'application/json', 'content-length': body.length }),
+          },
+        })
+        const abort = () => outgoing.destroy(signal.reason instanceof Error ? signal.reason : new Error('aborted'))
+        signal.addEventListener('abort', abort, { once: true })
+        outgoing.on('response', (response) => {
+          signal.removeEventListener('abort', abort)
+          resolve(response)
+        })
+        outgoing.on('error', (err: NodeJS.ErrnoException) => {
+          signal.removeEventListener('abort', abort)
+          // A server may close a connection it thinks is idle just as we take it up: what only reads is sent again on a new one.
+          const mayRepeat = outgoing.reusedSocket && err.code === 'ECONNRESET' && methodOf(request.verb) === 'GET'
+          if (signal.aborted) reject(signal.reason)
+          else if (mayRepeat) resolve(attempt())
+          else reject(this.#unreachable('ServiceUnavailable', request, causeText(err), err))
+        })
+        outgoing.end(body)
+      })
+    return attempt()
+  }
+
+  async #read(response: IncomingMessage, request: ApiRequest, limit: number, signal: AbortSignal): Promise<Buffer> {
+    const abort = () => response.destroy()
+    signal.addEventListener('abort', abort, { once: true })
+    try {
+      const chunks: Buffer[] = []
+      let size = 0
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        size += chunk.length
+        if (size > limit)
+          throw new StatusError(
+            'RequestEntityTooLarge',
+            `${describe(request)}: ${this.#url.origin} answered more than ${limit} bytes`,
+          )
+        chunks.push(chunk)
+      }
+      return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
+    } catch (err) {
+      if (signal.aborted) throw signal.reason
+      throw err instanceof StatusError ? err : this.#unreachable('ServiceUnavailable', request, causeText(err), err)
+    } finally {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  #parse(body: Buffer, request: ApiRequest): unknown {
+    try {
+      return JSON.parse(body.toString('utf8'))
+    } catch (cause) {
+      throw new StatusError('InternalError', `${describe(request)}: ${this.#url.origin} answered something that is not JSON`, {
+        cause,
+      })
+    }
+  }
+
+  async #authorization(): Promise<string | undefined> {
+    const { token, tokenFile, basic } = this.#access
+    if (basic) return `Basic ${Buffer.from(`${basic.username}:${basic.password}`).toString('base64')}`
+    if (token !== undefined) return `Bearer ${token}`
+    if (tokenFile === undefined) return undefined
+    const now = this.#options.clock.now()
+    if (!this.#token || now - this.#token.readAt > minutes(1)) {
+      const value = (await readFile(tokenFile, 'utf8')).trim()
+      this.#token = { value, readAt: now }
+    }
+    return `Bearer ${this.#token.value}`
+  }
+
+  #unreachable(reason: 'ServiceUnavailable' | 'Timeout', request: ApiRequest, why: string, cause?: unknown): StatusError {
+    return new StatusError(reason, `${describe(request)}: cannot reach ${this.#url.origin}: ${why}`, { cause })
+  }
+}
+
+const describe = ({ verb, plural, group, name }: ApiRequest): string =>
+  `${verb} ${group === '' ? plural : `${plural}.${group}`}${name === undefined ? '' : ` ${name}`}`
+
+const causeText = (err: unknown): string =>
+  err instanceof Error ? err.message || (err as NodeJS.ErrnoException).code || err.name : 'failed'
+
+/** Items of lists of built-in kinds come without their type, which every object here carries. */
+function withItemTypes(request: ApiRequest, answer: unknown): unknown {
+  if (request.verb === 'list') {
+    const list = answer as ObjectList
+    const { apiVersion } = list
+    const kind = list.kind.replace(/List$/, '')
+    list.items ??= []
+    for (const item of list.items) {
+      item.apiVersion ??= apiVersion
+      item.kind ??= kind
+    }
+  }
+  return freeze(answer)
+}
