@@ -1,0 +1,99 @@
+/**
+ * What Kubernetes accepts as a name, a label and the like. Each function gives the texts of what is wrong, none when all is well.
+ * Upstream: k8s.io/apimachinery/pkg/util/validation and pkg/api/validate/content, v0.36.
+ */
+
+export function labelKeyProblems(key: string): string[] {
+  const parts = key.split('/')
+  if (parts.length > 2) {
+    return [
+      `a valid label key ${notOfForm(LabelName, 'MyName', 'my.name', '123-abc')} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ]
+  }
+  return qualifiedParts(parts)
+}
+
+/** Names such as finalizers and condition types have: a name with, perhaps, a domain before it. */
+export function qualifiedNameProblems(name: string): string[] {
+  const parts = name.split('/')
+  if (parts.length > 2) {
+    return [
+      `a qualified name ${notOfForm(LabelName, 'MyName', 'my.name', '123-abc')} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+    ]
+  }
+  return qualifiedParts(parts)
+}
+
+export const labelValueProblems = (value: string): string[] => [
+  ...(value.length > 63 ? [tooLongText(63, 'bytes')] : []),
+  ...(matches(LabelValue, value) ? [] : [notOfForm(LabelValue, 'MyValue', 'my_value', '12345')]),
+]
+
+/** The form of most object names. */
+export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 'characters'): string[] => [
+  ...(value.length > 253 ? [tooLongText(253, unit)] : []),
+  ...(matches(Subdomain, value) ? [] : [notOfForm(Subdomain, 'example.com')]),
+]
+
+/** The form of the names of namespaces. */
+export const dnsLabelProblems = (value: string): string[] => [
+  ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),
+  ...(matches(DNSLabel, value)
+    ? []
+    : matches(Subdomain, value)
+      ? ['must not contain dots']
+      : [notOfForm(DNSLabel, 'my-name', '123-abc')]),
+]
+
+/** The form of the names of Services, of resources and of kinds in lower case. */
+export const dns1035LabelProblems = (value: string): string[] => [
+  ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),
+  ...(matches(DNS1035Label, value) ? [] : [notOfForm(DNS1035Label, 'my-name', 'abc-123')]),
+]
+
+interface Form {
+  readonly rule: string
+  readonly pattern: string
+  readonly test: RegExp
+}
+
+const form = (pattern: string, rule: string): Form => ({ rule, pattern, test: new RegExp(`^(?:${pattern})$`) })
+const matches = ({ test }: Form, value: string): boolean => test.test(value)
+
+const LabelName = form(
+  '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]',
+  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+)
+const LabelValue = form(
+  '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?',
+  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+)
+const Subdomain = form(
+  '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*',
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+)
+const DNSLabel = form(
+  '[a-z0-9]([-a-z0-9]*[a-z0-9])?',
+  "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+)
+const DNS1035Label = form(
+  '[a-z]([-a-z0-9]*[a-z0-9])?',
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+)
+
+function qualifiedParts(parts: readonly string[]): string[] {
+  const problems: string[] = []
+  const [prefix, name] = parts.length === 2 ? [parts[0]!, parts[1]!] : [undefined, parts[0] ?? '']
+  if (prefix === '') problems.push('prefix part must be non-empty')
+  else if (prefix !== undefined) problems.push(...subdomainProblems(prefix, 'bytes').map((problem) => `prefix part ${problem}`))
+  if (name === '') problems.push('name part must be non-empty')
+  else if (name.length > 63) problems.push(`name part ${tooLongText(63, 'bytes')}`)
+  if (!matches(LabelName, name)) problems.push(`name part ${notOfForm(LabelName, 'MyName', 'my.name', '123-abc')}`)
+  return problems
+}
+
+// Upstream counts the same limits as bytes in some places and as characters in others.
+const tooLongText = (max: number, unit: 'bytes' | 'characters'): string => `must be no more than ${max} ${unit}`
+
+const notOfForm = ({ rule, pattern }: Form, ...examples: string[]): string =>
+  `${rule} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`

@@ -1,0 +1,90 @@
+/** Amounts such as `500m`, `1.5Gi` and `1e3`. Upstream: k8s.io/apimachinery/pkg/api/resource, v0.36. */
+
+export type QuantityFormat = 'DecimalSI' | 'BinarySI' | 'DecimalExponent'
+
+/** An exact amount, in the billionths that are the smallest part Kubernetes keeps. */
+export interface Quantity {
+  readonly nano: bigint
+  /** How it is written. */
+  readonly format: QuantityFormat
+}
+
+/** @throws Error with upstream's text when it is not a quantity */
+export function parseQuantity(text: string): Quantity {
+  const parts = /^([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.exec(text)
+  if (!parts || text === '') throw new Error(`quantities must match the regular expression '${Pattern}'`)
+  const [, sign, whole = '', fraction = '', suffix = ''] = parts
+  if (whole === '' && fraction === '') throw new Error('unable to parse numeric part of quantity')
+  const unit = unitOf(suffix)
+  if (!unit) throw new Error("unable to parse quantity's suffix")
+
+  let nano = scaled(BigInt(whole + fraction), unit, fraction.length)
+  let { format } = unit
+  if (format === 'BinarySI') {
+    if (nano > MaxBinary) nano = MaxBinary
+    // Less than one is never written as a power of two.
+    if (nano > 0n && nano < One) format = 'DecimalSI'
+  }
+  return { nano: sign === '-' ? -nano : nano, format }
+}
+
+/** The canonical text: no fraction, the largest suffix that needs none. */
+export function quantityText({ nano, format }: Quantity): string {
+  if (nano === 0n) return '0'
+  const small = nano > -1024n * One && nano < 1024n * One
+  if (format === 'BinarySI' && !small && nano % One === 0n) {
+    let [amount, power] = [nano / One, 0]
+    while (amount % 1024n === 0n && power < BinarySuffixes.length - 1) {
+      amount /= 1024n
+      power++
+    }
+    return `${amount}${BinarySuffixes[power]}`
+  }
+  let [amount, exponent] = [nano, -9]
+  const largest = format === 'DecimalExponent' ? Number.POSITIVE_INFINITY : 18
+  while (amount % 1000n === 0n && exponent < largest) {
+    amount /= 1000n
+    exponent += 3
+  }
+  if (format === 'DecimalExponent') return exponent === 0 ? `${amount}` : `${amount}e${exponent}`
+  return `${amount}${DecimalSuffixes[exponent / 3 + 3]}`
+}
+
+/** Negative, zero or positive, as a is less than, equal to or more than b. */
+export const compareQuantities = (a: Quantity, b: Quantity): number => (a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0)
+
+/** The sum, written like the first that is not zero. */
+export const addQuantities = (a: Quantity, b: Quantity): Quantity => ({
+  nano: a.nano + b.nano,
+  format: a.nano === 0n ? b.format : a.format,
+})
+
+const One = 1_000_000_000n
+const MaxBinary = (2n ** 63n - 1n) * One
+const Pattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
+const DecimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
+const BinarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+
+interface Unit {
+  readonly format: QuantityFormat
+  readonly base: 2n | 10n
+  readonly exponent: number
+}
+
+function unitOf(suffix: string): Unit | undefined {
+  const decimal = DecimalSuffixes.indexOf(suffix)
+  if (decimal >= 0) return { format: 'DecimalSI', base: 10n, exponent: (decimal - 3) * 3 }
+  const binary = BinarySuffixes.indexOf(suffix)
+  if (binary > 0) return { format: 'BinarySI', base: 2n, exponent: binary * 10 }
+  const exponent = /^[eE]([+-]?\d+)$/.exec(suffix)
+  // Beyond this every digit is lost or the number is longer than anything could mean.
+  if (!exponent || Math.abs(Number(exponent[1])) > 300) return undefined
+  return { format: 'DecimalExponent', base: 10n, exponent: Number(exponent[1]) }
+}
+
+/** `digits` with `decimals` of them behind the point, in billionths. What is smaller counts as one: a little is not nothing. */
+function scaled(digits: bigint, { base, exponent }: Unit, decimals: number): bigint {
+  const numerator = digits * One * (exponent > 0 ? base ** BigInt(exponent) : 1n)
+  const denominator = 10n ** BigInt(decimals) * (exponent < 0 ? base ** BigInt(-exponent) : 1n)
+  return (numerator + denominator - 1n) / denominator
+}

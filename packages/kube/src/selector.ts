@@ -1,0 +1,305 @@
+/**
+ * Label selectors, in the grammar of `kubectl get -l` and as the objects that specs hold, and field selectors.
+ * Upstream: k8s.io/apimachinery/pkg/labels and pkg/fields, v0.36, with their texts.
+ */
+import { badRequest } from './errors.ts'
+import { labelKeyProblems, labelValueProblems } from './names.ts'
+
+export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'
+
+/** One requirement on one label. */
+export interface LabelRequirement {
+  readonly key: string
+  readonly operator: LabelOperator
+  /** Sorted, each once. */
+  readonly values: readonly string[]
+}
+
+export type Labels = { readonly [key: string]: string }
+
+/** metav1.LabelSelector, as `spec.selector` of many kinds. */
+export interface LabelSelector {
+  matchLabels?: { [key: string]: string }
+  matchExpressions?: { key: string; operator: string; values?: string[] }[]
+}
+
+/** A selector ready for use. `text` is its form in a query, for instance `a=b,c in (d,e)`. */
+export interface Selector {
+  readonly requirements: readonly LabelRequirement[]
+  readonly text: string
+  matches(labels: Labels | undefined): boolean
+}
+
+/** Selects every object. */
+export const everything: Selector = { requirements: [], text: '', matches: () => true }
+/** Selects no object: what an absent LabelSelector means. */
+export const nothing: Selector = { requirements: [], text: '', matches: () => false }
+
+/** @throws StatusError BadRequest with upstream's text when the selector is not well-formed */
+export function parseLabelSelector(text: string): Selector {
+  return selectorOf(parse(scan(text)))
+}
+
+/**
+ * The selector of a spec. Absent selects nothing, empty everything.
+ *
+ * @throws StatusError BadRequest when an expression is not valid
+ */
+export function labelSelector(selector: LabelSelector | undefined): Selector {
+  if (!selector) return nothing
+  const requirements: LabelRequirement[] = []
+  for (const [key, value] of Object.entries(selector.matchLabels ?? {})) requirements.push(requirement(key, '=', [value]))
+  for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+    const parsed = ExpressionOperators[operator as keyof typeof ExpressionOperators]
+    if (!parsed) throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`)
+    requirements.push(requirement(key, parsed, values))
+  }
+  return selectorOf(requirements)
+}
+
+const ExpressionOperators = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const
+
+/** The selector of exactly these labels. */
+export const labelsSelector = (labels: Labels): Selector =>
+  selectorOf(Object.entries(labels).map(([key, value]) => ({ key, operator: '=', values: [value] })))
+
+function selectorOf(requirements: readonly LabelRequirement[]): Selector {
+  if (requirements.length === 0) return everything
+  const sorted = [...requirements].sort((a, b) => compare(a.key, b.key))
+  return {
+    requirements: sorted,
+    text: sorted.map(requirementText).join(','),
+    matches: (labels) => sorted.every((one) => holds(one, labels)),
+  }
+}
+
+function holds({ key, operator, values }: LabelRequirement, labels: Labels | undefined): boolean {
+  const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined
+  switch (operator) {
+    case '=':
+    case '==':
+    case 'in':
+      return value !== undefined && values.includes(value)
+    case '!=':
+    case 'notin':
+      return value === undefined || !values.includes(value)
+    case 'exists':
+      return value !== undefined
+    case '!':
+      return value === undefined
+    case 'gt':
+    case 'lt': {
+      const [number, limit] = [integer(value), integer(values[0])]
+      if (number === undefined || limit === undefined) return false
+      return operator === 'gt' ? number > limit : number < limit
+    }
+  }
+}
+
+function requirementText({ key, operator, values }: LabelRequirement): string {
+  switch (operator) {
+    case 'exists':
+      return key
+    case '!':
+      return `!${key}`
+    case 'in':
+    case 'notin':
+      return `${key} ${operator} (${values.join(',')})`
+    case 'gt':
+    case 'lt':
+      return `${key}${operator === 'gt' ? '>' : '<'}${values[0]}`
+    case '=':
+    case '==':
+    case '!=':
+      return `${key}${operator}${values[0]}`
+  }
+}
+
+/** Checks a requirement as upstream does; `path` is where its texts say it is. */
+function requirement(key: string, operator: LabelOperator, given: readonly string[]): LabelRequirement {
+  const values = [...new Set(given)].sort(compare)
+  const problems = labelKeyProblems(key).length > 0 ? [invalidText('key', key, labelKeyProblems(key).join('; '))] : []
+  const list = JSON.stringify(given)
+  if ((operator === 'in' || operator === 'notin') && values.length === 0) {
+    problems.push(`values: Invalid value: ${list}: for 'in', 'notin' operators, values set can't be empty`)
+  }
+  if ((operator === 'exists' || operator === '!') && values.length > 0) {
+    problems.push(`values: Invalid value: ${list}: values set must be empty for exists and does not exist`)
+  }
+  if ((operator === 'gt' || operator === 'lt') && integer(values[0]) === undefined) {
+    problems.push(invalidText('values[0]', values[0] ?? '', "for 'Gt', 'Lt' operators, the value must be an integer"))
+  }
+  for (const [index, value] of values.entries()) {
+    const wrong = labelValueProblems(value)
+    if (wrong.length > 0) problems.push(invalidText(`values[${index}][${key}]`, value, wrong.join('; ')))
+  }
+  if (problems.length > 0) throw badRequest(problems.length === 1 ? problems[0]! : `[${problems.join(', ')}]`)
+  return { key, operator, values }
+}
+
+const invalidText = (path: string, value: string, why: string): string =>
+  `${path}: Invalid value: ${JSON.stringify(value)}: ${why}`
+
+/** A 64-bit integer as Go's ParseInt takes it. */
+function integer(text: string | undefined): bigint | undefined {
+  if (text === undefined || !/^[+-]?\d+$/.test(text)) return undefined
+  const value = BigInt(text.replace(/^\+/, ''))
+  return BigInt.asIntN(64, value) === value ? value : undefined
+}
+
+// Grammar
+
+type TokenKind = 'identifier' | 'in' | 'notin' | '(' | ')' | ',' | '!' | '=' | '==' | '!=' | '>' | '<' | 'end'
+interface Token {
+  readonly kind: TokenKind
+  readonly text: string
+}
+
+function scan(text: string): Token[] {
+  const tokens: Token[] = []
+  for (const [, symbol, word] of text.matchAll(/(==|!=|[=!(),<>])|([^\s=!(),<>]+)/g)) {
+    if (symbol !== undefined) tokens.push({ kind: symbol as TokenKind, text: symbol })
+    else tokens.push({ kind: word === 'in' || word === 'notin' ? word : 'identifier', text: word! })
+  }
+  return tokens
+}
+
+function parse(tokens: readonly Token[]): LabelRequirement[] {
+  let position = 0
+  const End: Token = { kind: 'end', text: '' }
+  // `in` and `notin` are operators only where an operator can stand.
+  const asValue = (token: Token): Token =>
+    token.kind === 'in' || token.kind === 'notin' ? { kind: 'identifier', text: token.text } : token
+  const peek = () => asValue(tokens[position] ?? End)
+  const take = () => asValue(tokens[position++] ?? End)
+
+  const one = (): LabelRequirement => {
+    let token = take()
+    const negated = token.kind === '!'
+    if (negated) token = take()
+    if (token.kind !== 'identifier') throw unparsable(`found '${token.text}', expected: identifier`)
+    const key = token.text
+    const wrong = labelKeyProblems(key)
+    if (wrong.length > 0) throw unparsable(invalidText('<nil>', key, wrong.join('; ')))
+    if (negated) return checked(key, '!', [])
+    if (peek().kind === 'end' || peek().kind === ',') return checked(key, 'exists', [])
+    const operator = tokens[position++] ?? End
+    const { kind } = operator
+    if (kind === 'in' || kind === 'notin') return checked(key, kind, valueList())
+    if (kind === '=' || kind === '==' || kind === '!=') return checked(key, kind, [exactValue()])
+    if (kind === '>' || kind === '<') return checked(key, kind === '>' ? 'gt' : 'lt', [exactValue()])
+    throw unparsable(`found '${operator.text}', expected: in, notin, =, ==, !=, gt, lt`)
+  }
+
+  const exactValue = (): string => {
+    if (peek().kind === 'end' || peek().kind === ',') return ''
+    const token = take()
+    if (token.kind !== 'identifier') throw unparsable(`found '${token.text}', expected: identifier`)
+    return token.text
+  }
+
+  const valueList = (): string[] => {
+    const open = take()
+    if (open.kind !== '(') throw unparsable(`found '${open.text}' expected: '('`)
+    const first = peek()
+    if (first.kind === ')') {
+      take()
+      return []
+    }
+    if (first.kind !== 'identifier' && first.kind !== ',') {
+      throw unparsable(`found '${first.text}', expected: ',', ')' or identifier`)
+    }
+    const values: string[] = []
+    for (;;) {
+      const token = take()
+      if (token.kind === 'identifier') {
+        values.push(token.text)
+        const next = peek()
+        if (next.kind === ')') break
+        if (next.kind !== ',') throw unparsable(`found '${next.text}', expected: ',' or ')'`)
+      } else if (token.kind === ',') {
+        // Commas at the ends or side by side enclose the empty value.
+        if (values.length === 0) values.push('')
+        if (peek().kind === ')') {
+          values.push('')
+          break
+        }
+        if (peek().kind === ',') {
+          take()
+          values.push('')
+        }
+      } else throw unparsable(`found '${token.text}', expected: ',', or identifier`)
+    }
+    take()
+    return values
+  }
+
+  const requirements: LabelRequirement[] = []
+  for (;;) {
+    const token = peek()
+    if (token.kind === 'end') return requirements
+    if (token.kind !== 'identifier' && token.kind !== '!') {
+      throw badRequest(`found '${token.text}', expected: !, identifier, or 'end of string'`)
+    }
+    requirements.push(one())
+    const separator = take()
+    if (separator.kind === 'end') return requirements
+    if (separator.kind !== ',') throw badRequest(`found '${separator.text}', expected: ',' or 'end of string'`)
+    const next = peek()
+    if (next.kind !== 'identifier' && next.kind !== '!') throw badRequest(`found '${next.text}', expected: identifier after ','`)
+  }
+}
+
+const unparsable = (why: string) => badRequest(`unable to parse requirement: ${why}`)
+
+function checked(key: string, operator: LabelOperator, values: readonly string[]): LabelRequirement {
+  try {
+    return requirement(key, operator, values)
+  } catch (err) {
+    throw unparsable((err as Error).message)
+  }
+}
+
+// Field selectors
+
+/** One term of a field selector: the field equals the value, or does not. */
+export interface FieldRequirement {
+  readonly field: string
+  readonly value: string
+  readonly equals: boolean
+}
+
+/**
+ * The terms of a field selector, all of which must hold. Which fields a resource knows is for the caller to check.
+ *
+ * @throws StatusError BadRequest with upstream's text
+ */
+export function parseFieldSelector(text: string): FieldRequirement[] {
+  const terms = text.match(/(?:\\[\s\S]|[^,\\])+|\\$/g) ?? []
+  return terms.sort(compare).map((term) => {
+    const parts = /^([\s\S]*?)(!=|==|=)([\s\S]*)$/.exec(term)
+    if (!parts) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
+    return { field: parts[1]!, value: unescaped(parts[3]!), equals: parts[2] !== '!=' }
+  })
+}
+
+/** Whether an object whose fields `read` gives is selected. A field that is not there reads as the empty string. */
+export const matchesFields = (requirements: readonly FieldRequirement[], read: (field: string) => string): boolean =>
+  requirements.every(({ field, value, equals }) => (read(field) === value) === equals)
+
+function unescaped(value: string): string {
+  let text = ''
+  for (let index = 0; index < value.length; index++) {
+    const char = value[index]!
+    if (char === '\\') {
+      const next = value[++index] ?? ''
+      if (next === '' || !'\\,='.includes(next)) throw badRequest(`invalid field selector: invalid escape sequence: \\${next}`)
+      text += next
+    } else if (char === ',' || char === '=') {
+      throw badRequest(`invalid field selector: unescaped character in value: ${char.charCodeAt(0)}`)
+    } else text += char
+  }
+  return text
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
