@@ -1,0 +1,218 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type ControlPlane, type PlannedMachine, planStep } from './plan.ts'
+
+const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachine => ({
+  name,
+  created: `2026-01-01T00:00:0${name.slice(1)}Z`,
+  deleting: false,
+  healthy: true,
+  outdated: [],
+  deleteFirst: false,
+  ...of,
+})
+const aPlane = (of: Partial<ControlPlane> = {}): ControlPlane => ({
+  replicas: 3,
+  maxSurge: 1,
+  machines: [],
+  failureDomains: [],
+  certificatesAvailable: true,
+  ...of,
+})
+const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
+const old = { outdated: ['Version v1.35.0, v1.36.0 required'] }
+
+const summarise = (plane: ControlPlane): string => {
+  const step = planStep(plane)
+  switch (step.kind) {
+    case 'create':
+      return `create${step.failureDomain ? ` in ${step.failureDomain}` : ''}: ${step.reason}`
+    case 'delete':
+      return `delete ${step.machine}: ${step.reason}`
+    case 'hold':
+      return `hold ${step.messages.join(' ')}`
+    case 'rest':
+      return 'rest'
+  }
+}
+
+describe('the next step', () => {
+  test.each([
+    ['of a new control plane needs no preflight', { certificatesAvailable: false }, 'create: first control plane machine'],
+    ['of one that has what it should is none', { machines: three }, 'rest'],
+    [
+      'up waits for a Machine to become healthy',
+      { machines: [aMachine('m1', { healthy: false })] },
+      'hold * waiting for control plane components to become healthy',
+    ],
+    [
+      'up waits for a Machine to be gone',
+      { machines: [aMachine('m1', { deleting: true, healthy: false })] },
+      'hold * waiting for a control plane Machine to complete deletion',
+    ],
+    [
+      'up waits for certificates',
+      { machines: [aMachine('m1')], certificatesAvailable: false },
+      'hold * cluster certificates are missing or unknown',
+    ],
+    [
+      'up waits for a version on its way',
+      { machines: [aMachine('m1')], pendingVersion: 'v1.37.0' },
+      'hold * waiting for a version upgrade to v1.37.0 to be propagated',
+    ],
+    ['up', { machines: [aMachine('m1')] }, 'create: 1 Machines < 3 replicas'],
+    ['down takes the oldest', { machines: three, replicas: 1 }, 'delete m1: 3 Machines > 1 replicas'],
+    [
+      'down takes what a person marked',
+      { machines: [three[0]!, three[1]!, aMachine('m3', { deleteFirst: true })], replicas: 1 },
+      'delete m3: 3 Machines > 1 replicas',
+    ],
+    [
+      'down does not need certificates',
+      { machines: three, replicas: 1, certificatesAvailable: false },
+      'delete m1: 3 Machines > 1 replicas',
+    ],
+    [
+      'down waits for the ones that stay',
+      { machines: [three[0]!, three[1]!, aMachine('m3', { healthy: false })], replicas: 1 },
+      'hold * waiting for control plane components to become healthy',
+    ],
+    [
+      'down does not wait for the one that goes',
+      { machines: [aMachine('m1', { healthy: false }), three[1]!, three[2]!], replicas: 1 },
+      'delete m1: 3 Machines > 1 replicas',
+    ],
+    [
+      'of a rollout makes a new Machine first',
+      { machines: [aMachine('m1', old), three[1]!, three[2]!] },
+      'create: Machine m1 not up-to-date',
+    ],
+    [
+      'of a rollout without surge deletes first',
+      { machines: [aMachine('m1', old), three[1]!, three[2]!], maxSurge: 0 },
+      'delete m1: Machine m1 not up-to-date',
+    ],
+    [
+      'of a rollout deletes what is old and unhealthy',
+      { machines: [aMachine('m1', old), aMachine('m2', { ...old, healthy: false }), three[2]!, aMachine('m4')] },
+      'delete m2: Machines m1, m2 not up-to-date',
+    ],
+  ] as const)('%s', (_, plane, expected) => {
+    expect(summarise(aPlane(plane))).toBe(expected)
+  })
+
+  test.each([
+    ['goes where the fewest Machines are', [aMachine('m1', { failureDomain: 'a' })], 'create in b: 1 Machines < 3 replicas'],
+    ['goes to the first of equals', [], 'create in a: first control plane machine'],
+    [
+      'does not count what must go',
+      [
+        aMachine('m1', { failureDomain: 'a', ...old }),
+        aMachine('m2', { failureDomain: 'b' }),
+        aMachine('m3', { failureDomain: 'c' }),
+      ],
+      'create in a: Machine m1 not up-to-date',
+    ],
+  ] as const)('a new Machine %s', (_, machines, expected) => {
+    expect(summarise(aPlane({ machines, failureDomains: ['a', 'b', 'c'] }))).toBe(expected)
+  })
+
+  test('a Machine outside of all failure domains goes before the others', () => {
+    const machines = [
+      aMachine('m1', { failureDomain: 'a' }),
+      aMachine('m2', { failureDomain: 'gone' }),
+      aMachine('m3', { failureDomain: 'b' }),
+    ]
+    expect(summarise(aPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe('delete m2: 3 Machines > 1 replicas')
+  })
+
+  test('a Machine goes from the fullest failure domain', () => {
+    const machines = [
+      aMachine('m1', { failureDomain: 'a' }),
+      aMachine('m2', { failureDomain: 'b' }),
+      aMachine('m3', { failureDomain: 'b' }),
+    ]
+    expect(summarise(aPlane({ machines, replicas: 1, failureDomains: ['a', 'b'] }))).toBe('delete m2: 3 Machines > 1 replicas')
+  })
+})
+
+/** Does what the plan says until it rests, each new Machine healthy at once; one line per step. */
+function play(plane: ControlPlane): { steps: string[]; plane: ControlPlane } {
+  const steps: string[] = []
+  let serial = plane.machines.length
+  while (steps.length < 100) {
+    const step = planStep(plane)
+    if (step.kind === 'rest') return { steps, plane }
+    if (step.kind === 'hold') throw new Error(step.messages.join())
+    steps.push(`${plane.machines.length} ${summarise(plane)}`)
+    plane =
+      step.kind === 'create'
+        ? { ...plane, machines: [...plane.machines, aMachine(`m${++serial}`, { failureDomain: step.failureDomain })] }
+        : { ...plane, machines: plane.machines.filter((machine) => machine.name !== step.machine) }
+  }
+  throw new Error(`no rest after ${steps.length} steps`)
+}
+
+test('a control plane scales 1, 3, 5, 1 over three failure domains', () => {
+  const story: string[] = []
+  let plane = aPlane({ failureDomains: ['a', 'b', 'c'] })
+  for (const replicas of [1, 3, 5, 1]) {
+    const played = play({ ...plane, replicas })
+    story.push(`to ${replicas}`, ...played.steps.map((step) => `  ${step}`))
+    plane = played.plane
+  }
+  expect(`\n${story.join('\n')}`).toMatchInlineSnapshot(`
+    "
+    to 1
+      0 create in a: first control plane machine
+    to 3
+      1 create in b: 1 Machines < 3 replicas
+      2 create in c: 2 Machines < 3 replicas
+    to 5
+      3 create in a: 3 Machines < 5 replicas
+      4 create in b: 4 Machines < 5 replicas
+    to 1
+      5 delete m1: 5 Machines > 1 replicas
+      4 delete m2: 4 Machines > 1 replicas
+      3 delete m4: 3 Machines > 1 replicas
+      2 delete m5: 2 Machines > 1 replicas"
+  `)
+})
+
+test('a new version comes one Machine at a time, the new one before the old one goes', () => {
+  const machines = three.map((machine, i) => ({ ...machine, ...old, failureDomain: ['a', 'b', 'c'][i] }))
+  expect(`\n${play(aPlane({ machines, failureDomains: ['a', 'b', 'c'] })).steps.join('\n')}`).toMatchInlineSnapshot(`
+    "
+    3 create in a: Machines m1, m2, m3 not up-to-date
+    4 delete m1: Machines m1, m2, m3 not up-to-date
+    3 create in b: Machines m2, m3 not up-to-date
+    4 delete m2: Machines m2, m3 not up-to-date
+    3 create in c: Machine m3 not up-to-date
+    4 delete m3: Machine m3 not up-to-date"
+  `)
+})
+
+test('a rollout stays between replicas less one and replicas plus surge, and ends up to date', () => {
+  const plane = fc.record({
+    replicas: fc.constantFrom(1, 3, 5),
+    surge: fc.constantFrom(0, 1),
+    before: fc.constantFrom(1, 3, 5),
+    outdated: fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }),
+    domains: fc.constantFrom<string[]>([], ['a'], ['a', 'b', 'c']),
+  })
+  fc.assert(
+    fc.property(plane, ({ replicas, surge, before, outdated, domains }) => {
+      const maxSurge = replicas < 3 ? 1 : surge
+      const machines = Array.from({ length: before }, (_, i) =>
+        aMachine(`m${i + 1}`, { ...(outdated[i] ? old : {}), failureDomain: domains[i % (domains.length || 1)] }),
+      )
+      const { steps, plane: end } = play(aPlane({ replicas, maxSurge, machines, failureDomains: domains }))
+      for (const step of steps) {
+        expect(Number.parseInt(step, 10)).toBeLessThanOrEqual(Math.max(before, replicas + maxSurge))
+        expect(Number.parseInt(step, 10)).toBeGreaterThanOrEqual(Math.min(before, replicas - 1))
+      }
+      expect(end.machines).toHaveLength(replicas)
+      expect(end.machines.every((machine) => machine.outdated.length === 0)).toBe(true)
+    }),
+  )
+})

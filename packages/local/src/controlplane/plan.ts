@@ -1,0 +1,130 @@
+/**
+ * What a control plane does next: at most one Machine is made or deleted per step, and the next step waits until the last one
+ * has come to rest. Pure: it reads no clock and no cluster, so tests can play whole rollouts.
+ * Upstream: controlplane/kubeadm/reconcilers, v1.14.
+ */
+
+/** A control plane Machine as far as planning cares. */
+export interface PlannedMachine {
+  readonly name: string
+  /** RFC 3339. */
+  readonly created: string
+  readonly failureDomain?: string | undefined
+  readonly deleting: boolean
+  /** Its Node is there and Ready. */
+  readonly healthy: boolean
+  /** Why it must be replaced; empty when it is as it should be. */
+  readonly outdated: readonly string[]
+  /** A person asked for it to go first. */
+  readonly deleteFirst: boolean
+}
+
+export interface ControlPlane {
+  readonly replicas: number
+  /** Machines above `replicas` during a rollout: 1 or 0. */
+  readonly maxSurge: number
+  readonly machines: readonly PlannedMachine[]
+  /** Failure domains fit for control plane machines. */
+  readonly failureDomains: readonly string[]
+  readonly certificatesAvailable: boolean
+  /** The version that the Cluster's topology wants and that has not come down to the control plane yet. */
+  readonly pendingVersion?: string | undefined
+}
+
+export type Step =
+  | { readonly kind: 'create'; readonly failureDomain: string | undefined; readonly reason: string }
+  | { readonly kind: 'delete'; readonly machine: string; readonly reason: string }
+  /** Something is to be done, and must wait: `messages` say for what. */
+  | { readonly kind: 'hold'; readonly messages: readonly string[] }
+  | { readonly kind: 'rest' }
+
+/** The next step of a control plane that is not being deleted. */
+export function planStep(plane: ControlPlane): Step {
+  const { machines, replicas, maxSurge } = plane
+  const current = machines.length
+  if (current === 0) return scaleUp(plane, 'first control plane machine')
+  const outdated = machines.filter(needsRollout)
+  if (outdated.length > 0) {
+    const reason = `${names(outdated)} not up-to-date`
+    return current < replicas + maxSurge ? scaleUp(plane, reason) : scaleDown(plane, reason)
+  }
+  if (current < replicas) return scaleUp(plane, `${current} Machines < ${replicas} replicas`)
+  if (current > replicas) return scaleDown(plane, `${current} Machines > ${replicas} replicas`)
+  return { kind: 'rest' }
+}
+
+/** Machines that a rollout must replace. */
+export const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
+
+function scaleUp(plane: ControlPlane, reason: string): Step {
+  const messages = preflight(plane)
+  if (messages.length > 0) return { kind: 'hold', messages }
+  return { kind: 'create', failureDomain: domainForNext(plane), reason }
+}
+
+function scaleDown(plane: ControlPlane, reason: string): Step {
+  const machine = machineToDelete(plane)
+  const messages = preflight(plane, machine)
+  if (messages.length > 0) return { kind: 'hold', messages }
+  return { kind: 'delete', machine: machine.name, reason }
+}
+
+/** What must be true before anything changes, `leaving` set aside. Texts are upstream's. */
+function preflight(plane: ControlPlane, leaving?: PlannedMachine): string[] {
+  const { machines, pendingVersion, certificatesAvailable } = plane
+  if (machines.length === 0) return []
+  if (pendingVersion !== undefined) return [`* waiting for a version upgrade to ${pendingVersion} to be propagated`]
+  const messages: string[] = []
+  if (leaving === undefined && !certificatesAvailable) messages.push('* cluster certificates are missing or unknown')
+  if (machines.some((machine) => machine.deleting)) {
+    return [...messages, '* waiting for a control plane Machine to complete deletion']
+  }
+  if (machines.some((machine) => machine !== leaving && !machine.healthy)) {
+    messages.push('* waiting for control plane components to become healthy')
+  }
+  return messages
+}
+
+/** Where the next Machine goes: where the fewest good ones are, then where the fewest are at all. */
+export function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
+  const good = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)
+  return [...failureDomains].sort(
+    (a, b) =>
+      inDomain(good, a).length - inDomain(good, b).length ||
+      inDomain(machines, a).length - inDomain(machines, b).length ||
+      compare(a, b),
+  )[0]
+}
+
+/** Which Machine goes next: out of the first of these sets that has any, from the fullest failure domain, the oldest. */
+function machineToDelete({ machines, failureDomains }: ControlPlane): PlannedMachine {
+  const outdated = machines.filter(needsRollout)
+  const candidates = [
+    outdated.filter((machine) => machine.deleteFirst),
+    machines.filter((machine) => machine.deleteFirst),
+    outdated.filter((machine) => !machine.healthy),
+    outdated,
+    machines,
+  ].find((set) => set.length > 0)!
+
+  const stray = candidates.filter((machine) => !failureDomains.includes(machine.failureDomain ?? ''))
+  if (stray.length > 0 && failureDomains.length > 0) return oldest(stray)
+  const fullest = [...failureDomains].sort(
+    (a, b) =>
+      inDomain(candidates, b).length - inDomain(candidates, a).length ||
+      inDomain(machines, b).length - inDomain(machines, a).length ||
+      compare(a, b),
+  )[0]
+  return oldest(fullest === undefined ? candidates : inDomain(candidates, fullest))
+}
+
+const inDomain = (machines: readonly PlannedMachine[], domain: string) =>
+  machines.filter((machine) => machine.failureDomain === domain)
+
+const oldest = (machines: readonly PlannedMachine[]): PlannedMachine =>
+  [...machines].sort((a, b) => compare(a.created, b.created) || compare(a.name, b.name))[0]!
+
+const names = (machines: readonly PlannedMachine[]) =>
+  `${machines.length > 1 ? 'Machines' : 'Machine'} ${machines.map((m) => m.name).join(', ')}`
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
