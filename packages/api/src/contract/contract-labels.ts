@@ -14,7 +14,7 @@ export function latestContract({ metadata }: KubeObject): { contract: ContractVe
   }
   const sought = ContractVersions.map((version) => JSON.stringify(version)).join(' ')
   throw new Error(
-    `cannot find any versions matching contract versions [${sought}] for CRD ${metadata.name} as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts.html#api-version-labels)`,
+    `cannot find any versions matching contract versions [${sought}] for CRD ${metadata.name} as contract version label(s) are either missing or empty (see https://cluster-api.sigs.k8s.io/developer/providers/contracts/overview.html#api-version-labels)`,
   )
 }
 
@@ -23,7 +23,7 @@ export function contractOfVersion({ metadata }: KubeObject, version: string): Co
   for (const contract of ContractVersions) {
     if (metadata.labels?.[ContractLabelPrefix + contract]?.split('_').includes(version)) return contract
   }
-  throw new Error(`cannot find any contract version matching version ${JSON.stringify(version)} for CRD ${metadata.name}`)
+  throw new Error(`cannot find any contract version matching version ${version} for CRD ${metadata.name}`)
 }
 
 const ContractLabelPrefix = 'cluster.x-k8s.io/'

@@ -2,7 +2,7 @@
  * Which versions the control plane and the workers go through on their way to the version that the topology asks for.
  * Upstream: exp/topology/desiredstate/upgrade_plan.go, v1.14.
  */
-import { compareVersions, compareWithBuild, parseVersion, sameVersion, versionText } from './version.ts'
+import { compareVersions, compareWithBuild, parseVersion, sameVersion, versionText } from '@capstan/api'
 
 export interface UpgradePlan {
   /** Versions still ahead of the control plane, next step first. */

@@ -3,7 +3,7 @@
  * missing the decision is to ask for it. Upstream: exp/topology/desiredstate, v1.14, with the order of marks of its #14171.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
-import { compareWithBuild } from './version.ts'
+import { compareWithBuild } from '@capstan/api'
 
 /** The hooks of an upgrade. */
 export type UpgradeHook = 'BeforeClusterUpgrade' | 'AfterControlPlaneUpgrade' | 'AfterClusterUpgrade'

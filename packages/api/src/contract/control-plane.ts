@@ -1,0 +1,147 @@
+/** Contract of a control plane. Upstream: internal/contract/controlplane.go, v1.14. */
+import type { ConditionGate } from '../core/v1beta2/shared/condition-gates.ts'
+import type { MachineTaint } from '../core/v1beta2/shared/machine-taints.ts'
+import type { ContractVersionedObjectReference } from '../core/v1beta2/shared/references.ts'
+import type { ReplicasOfVersion } from '../core/v1beta2/shared/versions.ts'
+import { compareWithBuild, isUpgrade } from '../versions.ts'
+import type { ContractEndpoint, ContractMetadata } from './common.ts'
+import { failureFields, templateFields } from './common.ts'
+import type { ContractField, ContractVersion } from './field.ts'
+import { field, readField, writeField } from './field.ts'
+
+/** How contract v1beta1 refers to the template of control plane machines. */
+export interface V1Beta1ObjectReference {
+  apiVersion: string
+  kind: string
+  name: string
+  namespace: string
+}
+
+/** Seconds in contract v1beta2; in v1beta1 a duration in words, such as `1m30s`. Written with `writeSeconds`. */
+type Timeout = number | string
+
+const timeout = (v1beta1: string, what: string) =>
+  field<Timeout>(
+    { v1beta1: `spec.machineTemplate.${v1beta1}`, v1beta2: `spec.machineTemplate.spec.deletion.${v1beta1}Seconds` },
+    `How long ${what} may take when a control plane Machine is deleted; 0 means for ever.`,
+  )
+
+export const ControlPlaneContract = {
+  initialized: field<boolean>(
+    { v1beta1: 'status.initialized', v1beta2: 'status.initialization.controlPlaneInitialized' },
+    'True once the API server answers for the first time. Core never takes the milestone back.',
+    { mandatory: true },
+  ),
+  controlPlaneEndpoint: field<ContractEndpoint>(
+    'spec.controlPlaneEndpoint',
+    'Where the API server is reached, when it is the control plane that knows.',
+  ),
+  specReplicas: field<number>('spec.replicas', 'How many Machines there should be. Absent for control planes without Machines.'),
+  replicas: field<number>('status.replicas', 'How many Machines there are.'),
+  readyReplicas: field<number>('status.readyReplicas', 'How many of them are Ready.'),
+  availableReplicas: field<number>(
+    'status.availableReplicas',
+    'How many of them are Available; contract v1beta1 tells the others, see availableReplicasOf.',
+  ),
+  unavailableReplicas: field<number>('status.unavailableReplicas', 'Contract v1beta1 only: how many are not available.'),
+  upToDateReplicas: field<number>(
+    { v1beta1: 'status.updatedReplicas', v1beta2: 'status.upToDateReplicas' },
+    'How many of them are as the spec says.',
+  ),
+  selector: field<string>('status.selector', 'Selects the Machines: of the scale subresource.'),
+  version: field<string>('spec.version', 'Kubernetes version to run. Mandatory when used in a ClusterClass.'),
+  statusVersion: field<string>('status.version', 'Lowest Kubernetes version that runs; `status.versions` is preferred.'),
+  statusVersions: field<ReplicasOfVersion[]>(
+    'status.versions',
+    'Kubernetes versions that run, from old to new, with how many replicas.',
+  ),
+  machineTemplateMetadata: field<ContractMetadata>(
+    'spec.machineTemplate.metadata',
+    'Labels and annotations for the control plane Machines.',
+  ),
+  machineInfrastructureRef: field<ContractVersionedObjectReference | V1Beta1ObjectReference>(
+    { v1beta1: 'spec.machineTemplate.infrastructureRef', v1beta2: 'spec.machineTemplate.spec.infrastructureRef' },
+    'Template of the infrastructure of control plane Machines. Mandatory when the ClusterClass has machineInfrastructure.',
+  ),
+  nodeDrainTimeout: timeout('nodeDrainTimeout', 'draining the Node'),
+  nodeVolumeDetachTimeout: timeout('nodeVolumeDetachTimeout', 'detaching volumes'),
+  nodeDeletionTimeout: timeout('nodeDeletionTimeout', 'deleting the Node'),
+  readinessGates: field<ConditionGate[]>(
+    { v1beta1: 'spec.machineTemplate.readinessGates', v1beta2: 'spec.machineTemplate.spec.readinessGates' },
+    'Further conditions that control plane Machines need to be Ready.',
+  ),
+  taints: field<MachineTaint[]>(
+    { v1beta1: 'spec.machineTemplate.taints', v1beta2: 'spec.machineTemplate.spec.taints' },
+    'Taints of the Nodes of control plane Machines.',
+  ),
+  rolloutAfter: field<string>('spec.rollout.after', 'Machines made before this time are replaced once it has come.'),
+  externalManagedControlPlane: field<boolean>(
+    'status.externalManagedControlPlane',
+    'True when no Machine runs the control plane: deletion of Machines then need not spare the last member.',
+  ),
+  ...failureFields,
+}
+
+export const ControlPlaneTemplateContract = {
+  ...templateFields,
+  machineTemplateMetadata: field<ContractMetadata>(
+    'spec.template.spec.machineTemplate.metadata',
+    'Labels and annotations for the control plane Machines.',
+  ),
+}
+
+/** Whether the control plane is being created for the first time: it reports no version yet. */
+export const isProvisioning = (controlPlane: object, contract: ContractVersion): boolean =>
+  !currentStatusVersion(controlPlane, contract)
+
+/** The lowest version that the control plane runs, or `undefined`. @throws when `status.versions` is not from old to new */
+export function currentStatusVersion(controlPlane: object, contract: ContractVersion): string | undefined {
+  return (
+    statusVersionsOf(controlPlane, contract)?.[0]?.version ??
+    readField(controlPlane, ControlPlaneContract.statusVersion, contract)
+  )
+}
+
+/** Whether some of the control plane runs an older version, or another build, than its spec asks for. */
+export function isUpgrading(controlPlane: object, contract: ContractVersion): boolean {
+  const desired = readField(controlPlane, ControlPlaneContract.version, contract)
+  if (!desired) throw new TypeError('failed to get control plane spec version')
+  const versions = statusVersionsOf(controlPlane, contract) ?? []
+  if (versions.length > 0) return versions.some(({ version }) => isUpgrade(version, desired))
+  const current = readField(controlPlane, ControlPlaneContract.statusVersion, contract)
+  return current ? isUpgrade(current, desired) : false
+}
+
+/** `status.versions`, checked. @throws TypeError when they are in the wrong order or a count is negative */
+export function statusVersionsOf(controlPlane: object, contract: ContractVersion): ReplicasOfVersion[] | undefined {
+  const versions = readField(controlPlane, ControlPlaneContract.statusVersions, contract)
+  versions?.forEach(({ version, replicas }, index) => {
+    const previous = versions[index - 1]?.version
+    if (previous !== undefined && compareWithBuild(previous, version) === 1) {
+      throw new TypeError(`version "${previous}" and "${version}" are in the wrong order`)
+    }
+    if (replicas !== undefined && replicas < 0) throw new TypeError(`.status.versions[${index}].replicas must not be negative`)
+  })
+  return versions
+}
+
+/** How many replicas are available; for contract v1beta1 worked out from those that are not. */
+export function availableReplicasOf(controlPlane: object, contract: ContractVersion): number | undefined {
+  if (contract === 'v1beta2') return readField(controlPlane, ControlPlaneContract.availableReplicas, contract)
+  const desired = readField(controlPlane, ControlPlaneContract.specReplicas, contract)
+  const unavailable = readField(controlPlane, ControlPlaneContract.unavailableReplicas, contract)
+  return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
+}
+
+/** Writes a time limit in the form of the contract version. */
+export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, seconds: number): void {
+  writeField(draft, field, contract, contract === 'v1beta2' ? seconds : durationText(seconds))
+}
+
+/** As Go prints durations, so that a provider's webhook finds nothing to change: `90` is `1m30s`. */
+function durationText(seconds: number): string {
+  const hours = Math.floor(seconds / 3600)
+  const minutes = Math.floor((seconds % 3600) / 60)
+  const rest = `${seconds % 60}s`
+  return hours > 0 ? `${hours}h${minutes}m${rest}` : minutes > 0 ? `${minutes}m${rest}` : rest
+}

@@ -1,0 +1,44 @@
+/** Contract of the infrastructure of a Cluster. Upstream: internal/contract/infrastructure_cluster.go, v1.14. */
+import type { FailureDomain } from '../core/v1beta2/cluster.ts'
+import type { ContractEndpoint } from './common.ts'
+import { failureFields, templateFields } from './common.ts'
+import type { ContractVersion } from './field.ts'
+import { field, readField } from './field.ts'
+
+type FailureDomainMap = { [name: string]: { controlPlane?: boolean; attributes?: { [key: string]: string } } }
+
+export const InfraClusterContract = {
+  provisioned: field<boolean>(
+    { v1beta1: 'status.ready', v1beta2: 'status.initialization.provisioned' },
+    'True once the infrastructure is there. Core then copies endpoint and failure domains; it never takes the milestone back.',
+    { mandatory: true },
+  ),
+  controlPlaneEndpoint: field<ContractEndpoint>(
+    'spec.controlPlaneEndpoint',
+    'Where the API server will be reached. Mandatory unless the control plane or the user provides it.',
+  ),
+  failureDomains: field<FailureDomain[] | FailureDomainMap>(
+    'status.failureDomains',
+    'Where Machines can be placed: a list in contract v1beta2, a map by name in v1beta1.',
+  ),
+  ...failureFields,
+}
+
+export const InfraClusterTemplateContract = templateFields
+
+/** Failure domains in the form of the Cluster's status, sorted by name, from either contract version. */
+export function failureDomainsOf(infraCluster: object, contract: ContractVersion): FailureDomain[] {
+  const value = readField(infraCluster, InfraClusterContract.failureDomains, contract) ?? []
+  const list = Array.isArray(value) ? value : Object.entries(value).map(([name, domain]) => ({ name, ...domain }))
+  return list
+    .map(({ name, controlPlane, attributes }) => ({
+      name,
+      controlPlane: controlPlane ?? false,
+      ...(attributes === undefined ? {} : { attributes }),
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+}
+
+/** Whether an endpoint can be used: host and port are set. */
+export const isValidEndpoint = (endpoint: ContractEndpoint | undefined): endpoint is { host: string; port: number } =>
+  endpoint?.host !== undefined && endpoint.host !== '' && endpoint.port !== undefined && endpoint.port !== 0

@@ -1,0 +1,57 @@
+import { describe, expect, it, test } from 'vitest'
+import {
+  compareVersions,
+  isKubernetesVersion,
+  isUpgrade,
+  compareWithBuild,
+  parseVersion,
+  versionText,
+  withVersionPrefix,
+} from './versions.ts'
+
+describe('compareWithBuild', () => {
+  test.each([
+    ['v1.36.0', 'v1.36.0', 0],
+    ['v1.35.9', 'v1.36.0', -1],
+    ['v1.36.0', 'v1.36.0-rc.1', 1],
+    ['1.36', 'v1.36.0', 0],
+    ['v1.36.0+1', 'v1.36.0+2', -1],
+    ['v1.36.0+2', 'v1.36.0+10', -1],
+    ['v1.36.0+1', 'v1.36.0', 1],
+    ['v1.36.0+1.1', 'v1.36.0+1', 1],
+    ['v1.36.0+1', 'v1.36.0+abc', -1],
+    ['v1.36.0+abc', 'v1.36.0+abc', 0],
+    ['v1.36.0+abc', 'v1.36.0+xyz', 'differ'],
+    ['v1.37.0+abc', 'v1.36.0+xyz', 1],
+  ])('%s and %s: %s', (a, b, order) => expect(compareWithBuild(a, b)).toBe(order))
+})
+
+it('ignores build tags in the plain comparison', () => expect(compareVersions('v1.36.0+2', 'v1.36.0+1')).toBe(0))
+
+it('takes another build of the same version for an upgrade', () => {
+  expect(isUpgrade('v1.36.0+abc', 'v1.36.0+xyz')).toBe(true)
+  expect(isUpgrade('v1.36.0', 'v1.36.0')).toBe(false)
+  expect(isUpgrade('v1.36.1', 'v1.36.0')).toBe(false)
+})
+
+test.each(['', 'v', 'latest', '1.2.3.4', '1.x', 'v1.36-rc.1'])('%j is no version', (text) =>
+  expect(() => parseVersion(text)).toThrow(TypeError),
+)
+
+test.each([
+  ['v1.36.0', true],
+  ['v1.36.0-rc.1+build.7', true],
+  ['1.36.0', false],
+  ['v1.36', false],
+  ['vv1.36.0', false],
+  ['v1.036.0', false],
+  ['v1.36.0 ', false],
+])('%j is a version that fields accept: %s', (text, valid) => expect(isKubernetesVersion(text)).toBe(valid))
+
+test.each([
+  ['1.36.0', 'v1.36.0'],
+  ['v1.36.0', 'v1.36.0'],
+  ['', ''],
+])('%j becomes %j', (text, prefixed) => expect(withVersionPrefix(text)).toBe(prefixed))
+
+it('prints a version in its canonical form', () => expect(versionText(parseVersion('1.36.0+abc.1'))).toBe('v1.36.0+abc.1'))
