@@ -12,9 +12,19 @@ export function draft<T>(value: T): T {
   const copy: Record<string, unknown> = {}
   for (const key of Object.keys(value)) {
     const member = value[key]
-    if (member !== undefined) copy[key] = typeof member === 'object' ? draft(member) : member
+    if (member !== undefined) setMember(copy, key, typeof member === 'object' ? draft(member) : member)
   }
   return copy as T
+}
+
+/** The object's own member: what it inherits, such as `constructor`, is not data. */
+export const getMember = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined
+
+/** Sets a member by a name that came from outside: `__proto__` too is only a name. */
+export function setMember(object: Record<string, unknown>, key: string, value: unknown): void {
+  if (key === '__proto__') Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
+  else object[key] = value
 }
 
 /** Freezes a JSON value and all below it. Stops at what is frozen already, so sharing parts costs nothing. */

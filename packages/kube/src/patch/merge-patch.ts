@@ -1,0 +1,46 @@
+/** JSON Merge Patch, RFC 7396: members replace members, null removes, lists are replaced whole. */
+import type { JsonObject } from '../json.ts'
+import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
+
+/** The document after the patch. Neither argument changes. */
+export function applyMergePatch<T>(document: T, patch: unknown): T {
+  return merge(document, patch) as T
+}
+
+function merge(target: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return draft(patch)
+  const base = isRecord(target) ? target : {}
+  const result: Record<string, unknown> = {}
+  for (const key of Object.keys(base)) {
+    const change = getMember(patch, key)
+    if (change === undefined) setMember(result, key, draft(base[key]))
+    else if (change !== null) setMember(result, key, merge(base[key], change))
+  }
+  for (const key of Object.keys(patch)) {
+    const change = patch[key]
+    if (!Object.hasOwn(base, key) && change !== null && change !== undefined) setMember(result, key, merge(undefined, change))
+  }
+  return result
+}
+
+/**
+ * The patch that makes `to` of `from`, or `undefined` when they are equal. Members that are null in `to` cannot be expressed:
+ * in this language null means absent.
+ */
+export function diffMerge(from: object, to: object): JsonObject | undefined {
+  return difference(from as Record<string, unknown>, to as Record<string, unknown>) as JsonObject | undefined
+}
+
+function difference(from: Record<string, unknown>, to: Record<string, unknown>): Record<string, unknown> | undefined {
+  const patch: Record<string, unknown> = {}
+  for (const key of Object.keys(from)) {
+    if (from[key] !== undefined && from[key] !== null && (getMember(to, key) ?? null) === null) setMember(patch, key, null)
+  }
+  for (const key of Object.keys(to)) {
+    const [before, after] = [getMember(from, key), to[key]]
+    if (after === undefined || after === null || equal(before, after)) continue
+    const change = isRecord(before) && isRecord(after) ? difference(before, after) : draft(after)
+    if (change !== undefined) setMember(patch, key, change)
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch
+}

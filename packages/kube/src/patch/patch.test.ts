@@ -1,0 +1,153 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { JsonPatchOperation } from '../client.ts'
+import type { Json } from '../json.ts'
+import { freeze } from '../json.ts'
+import { applyJsonPatch, diffJson, parseJsonPatch } from './json-patch.ts'
+import { applyMergePatch, diffMerge } from './merge-patch.ts'
+
+/** JSON without the value and name that JavaScript treats in its own way; `hostile` brings the name back. */
+const json = (names: fc.Arbitrary<string>, leaves: fc.Arbitrary<unknown>) =>
+  fc.letrec<{ any: unknown; object: Record<string, unknown> }>((tie) => ({
+    any: fc.oneof({ depthSize: 'small' }, leaves, fc.array(tie('any'), { maxLength: 4 }), tie('object')),
+    object: fc.dictionary(names, tie('any'), { maxKeys: 4 }),
+  }))
+const names = fc.constantFrom('a', 'b', 'a/b', 'c~d', '', 'constructor', 'toString', '-', '0')
+const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom('', 'x', 'y'))
+
+describe('JSON patch', () => {
+  const document = freeze({ spec: { replicas: 1, args: ['a', 'b'], free: { x: { y: 1 } } } })
+  test.each<[string, JsonPatchOperation[], unknown]>([
+    ['add', [{ op: 'add', path: '/spec/new', value: 1 }], { ...document.spec, new: 1 }],
+    ['add at the end', [{ op: 'add', path: '/spec/args/-', value: 'c' }], { ...document.spec, args: ['a', 'b', 'c'] }],
+    ['add in front', [{ op: 'add', path: '/spec/args/0', value: 'z' }], { ...document.spec, args: ['z', 'a', 'b'] }],
+    ['remove from the end', [{ op: 'remove', path: '/spec/args/-1' }], { ...document.spec, args: ['a'] }],
+    ['replace what is missing', [{ op: 'replace', path: '/spec/nope', value: 1 }], { ...document.spec, nope: 1 }],
+    [
+      'copy',
+      [{ op: 'copy', from: '/spec/free/x', path: '/spec/free/z' }],
+      { ...document.spec, free: { x: { y: 1 }, z: { y: 1 } } },
+    ],
+    ['move', [{ op: 'move', from: '/spec/free/x', path: '/spec/free/z' }], { ...document.spec, free: { z: { y: 1 } } }],
+    [
+      'escaped names',
+      [{ op: 'add', path: '/spec/free/a~1b~0c', value: 1 }],
+      { ...document.spec, free: { x: { y: 1 }, 'a/b~c': 1 } },
+    ],
+    [
+      'test, then change',
+      [
+        { op: 'test', path: '/spec/replicas', value: 1 },
+        { op: 'replace', path: '/spec/replicas', value: 2 },
+      ],
+      { ...document.spec, replicas: 2 },
+    ],
+    ['test for absence', [{ op: 'test', path: '/spec/nope', value: null }], document.spec],
+  ])('%s', (_, operations, spec) => expect(applyJsonPatch(document, operations).spec).toEqual(spec))
+
+  test('the whole document is a place too', () => {
+    expect(applyJsonPatch<Json>({ a: 1 }, [{ op: 'replace', path: '', value: [1] }])).toEqual([1])
+  })
+
+  test.each<[string, unknown, string]>([
+    [
+      'a failing test',
+      { op: 'test', path: '/spec/replicas', value: 99 },
+      'operation 0 ("test" "/spec/replicas"): the value is 1',
+    ],
+    ['removing nothing', { op: 'remove', path: '/spec/nope' }, 'operation 0 ("remove" "/spec/nope"): there is nothing at "nope"'],
+    [
+      'an index out of range',
+      { op: 'remove', path: '/spec/args/9' },
+      'operation 0 ("remove" "/spec/args/9"): "9" is no index of a list of 2',
+    ],
+    ['an unknown operation', { op: 'bogus', path: '/spec' }, 'operation 0 ("bogus" "/spec"): there is no such operation'],
+    [
+      'a parent that is not there',
+      { op: 'add', path: '/nope/x', value: 1 },
+      'operation 0 ("add" "/nope/x"): there is nothing at "nope"',
+    ],
+    [
+      'what only prototypes have',
+      { op: 'add', path: '/constructor/prototype/x', value: 1 },
+      'operation 0 ("add" "/constructor/prototype/x"): there is nothing at "constructor"',
+    ],
+    [
+      'a value into itself',
+      { op: 'move', from: '/spec', path: '/spec/free/z' },
+      'operation 0 ("move" "/spec/free/z"): a value cannot move into itself',
+    ],
+    ['a copy of nothing', { op: 'copy', from: '/x', path: '/y' }, 'operation 0 ("copy" "/y"): there is nothing at "/x"'],
+    ['no path', { op: 'add', value: 1 }, 'operation 0 ("add" undefined): the path is not a string'],
+  ])('%s is refused, and nothing has changed', (_, operation, why) => {
+    expect(() => applyJsonPatch(document, [operation as JsonPatchOperation])).toThrow(
+      expect.objectContaining({
+        reason: 'Invalid',
+        message: 'the server rejected our request due to an error in our request',
+        details: {},
+        cause: expect.objectContaining({ message: why }),
+      }),
+    )
+  })
+
+  test('a member called __proto__ is only a member', () => {
+    const patched = applyJsonPatch<object>({}, [{ op: 'add', path: '/__proto__', value: { polluted: true } }])
+    expect(JSON.stringify(patched)).toBe('{"__proto__":{"polluted":true}}')
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+
+  test.each<[unknown, string]>([
+    [{ op: 'add' }, 'error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp'],
+    [['x'], 'error decoding patch: json: cannot unmarshal string into Go value of type handlers.jsonPatchOp'],
+    [
+      Array.from({ length: 10_001 }, () => ({})),
+      'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
+    ],
+  ])('a body that is no patch is refused: %#', (body, message) => expect(() => parseJsonPatch(body)).toThrow(message))
+
+  test('the difference of two documents makes the one of the other', () => {
+    const { any } = json(names, fc.oneof(leaf, fc.constant(null)))
+    fc.assert(
+      fc.property(any, any, (from, to) => {
+        expect(applyJsonPatch(from, diffJson(from as Json, to as Json))).toEqual(to)
+      }),
+    )
+  })
+
+  test('a difference is small: only what differs, in alphabetical order', () => {
+    expect(diffJson({ c: 1, b: [1, 2, 3, 4], a: 'x' }, { b: [1, 3, 4], a: 'y', d: {} })).toEqual([
+      { op: 'replace', path: '/a', value: 'y' },
+      { op: 'remove', path: '/b/1' },
+      { op: 'remove', path: '/c' },
+      { op: 'add', path: '/d', value: {} },
+    ])
+  })
+})
+
+describe('merge patch', () => {
+  test.each<[string, unknown, unknown, unknown]>([
+    ['members one by one', { a: 1, b: { c: 1, d: 2 } }, { b: { c: 3 } }, { a: 1, b: { c: 3, d: 2 } }],
+    ['null removes', { a: 1, b: 2 }, { a: null, c: null }, { b: 2 }],
+    ['nulls inside new objects too', {}, { a: { b: null, c: { d: null } } }, { a: { c: {} } }],
+    ['lists whole', { a: [1, 2] }, { a: [3] }, { a: [3] }],
+    ['an object in place of something else', { a: 'x' }, { a: { b: 1 } }, { a: { b: 1 } }],
+    ['something else in place of an object', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],
+  ])('%s', (_, document, patch, expected) => expect(applyMergePatch(freeze(document), freeze(patch))).toEqual(expected))
+
+  test('hostile names stay names', () => {
+    const patched = applyMergePatch({ constructor: { x: 1 } }, JSON.parse('{"__proto__":{"polluted":1},"constructor":{"y":2}}'))
+    expect(JSON.stringify(patched)).toBe('{"constructor":{"x":1,"y":2},"__proto__":{"polluted":1}}')
+    expect(({} as { polluted?: number }).polluted).toBeUndefined()
+  })
+
+  test('the difference of two objects makes the one of the other, and there is none between equals', () => {
+    const { object } = json(names, leaf)
+    fc.assert(
+      fc.property(object, object, (from, to) => {
+        const patch = diffMerge(from, to)
+        expect(applyMergePatch(from, patch ?? {})).toEqual(to)
+        expect(diffMerge(to, to)).toBeUndefined()
+      }),
+    )
+  })
+})
