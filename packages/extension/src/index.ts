@@ -1,1 +1,1 @@
-export {}
+export * from './runtime-client.ts'

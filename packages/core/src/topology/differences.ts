@@ -1,0 +1,102 @@
+/**
+ * Whether applying an object would change anything, decided here rather than by a dry run at the server: from the object as it
+ * is, and from the managed fields that say what was applied before.
+ */
+import { createHash } from 'node:crypto'
+import { equal, type Input, isRecord, type KubeObject, type ManagedFieldsEntry, type UnknownObject } from '@capstan/kube'
+
+/** Who applies, as managed fields name it. Upstream: structuredmerge.TopologyManagerName. */
+export const TopologyManager = 'capi-topology'
+
+/** `metadata` when only labels, annotations or owners differ. */
+export type Difference = 'none' | 'metadata' | 'spec'
+
+/**
+ * How `current` differs from what it would be after `desired` is applied. May see a difference where the server sees none (a list
+ * whose items get defaults, a webhook that rewrites a value), never the other way round.
+ */
+export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
+  const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)
+  const { metadata, apiVersion: _v, kind: _k, ...body } = desired
+  const { metadata: currentMetadata, apiVersion: _cv, kind: _ck, ...currentBody } = current as UnknownObject
+  const { metadata: ownedMetadata, body: ownedBody } = split(applied?.fieldsV1 ?? {})
+  if (changes(body, currentBody, ownedBody)) return 'spec'
+  const { labels, annotations, ownerReferences } = metadata
+  const settable = { labels, annotations, ownerReferences }
+  return applied === undefined || changes(settable, currentMetadata, ownedMetadata) ? 'metadata' : 'none'
+}
+
+/** What this manager applied last. Absent for another version of the kind, too: applying once brings it over. */
+const appliedFields = ({ metadata }: KubeObject, apiVersion: string): ManagedFieldsEntry | undefined =>
+  metadata.managedFields?.find(
+    (entry) =>
+      entry.manager === TopologyManager && entry.operation === 'Apply' && entry.apiVersion === apiVersion && !entry.subresource,
+  )
+
+type Fields = Readonly<Record<string, unknown>>
+
+function split({ 'f:metadata': metadata, ...body }: Fields): { metadata: Fields; body: Fields } {
+  return { metadata: fieldsOf(metadata), body }
+}
+const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
+
+/** True when a member of `desired` is not in `current` as it is, or one that was applied before is desired no more. */
+function changes(desired: unknown, current: unknown, owned: Fields): boolean {
+  if (Array.isArray(desired)) return listChanges(desired, current, owned)
+  if (!isRecord(desired)) return !equal(desired, current)
+  if (!isRecord(current)) return true
+  for (const [name, value] of Object.entries(desired)) {
+    if (value !== undefined && changes(value, current[name], fieldsOf(owned[`f:${name}`]))) return true
+  }
+  return Object.keys(owned).some((field) => field.startsWith('f:') && desired[field.slice(2)] === undefined)
+}
+
+function listChanges(desired: readonly unknown[], current: unknown, owned: Fields): boolean {
+  if (equal(desired, current)) return false
+  if (!Array.isArray(current)) return true
+  const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
+  // Nobody but us has written an atomic list, or a set: then it must be the same.
+  if (keyed.length === 0) return true
+  const keys = Object.keys(JSON.parse(keyed[0]!.slice(2)) as object)
+  const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
+  const ownedOf = (item: unknown) => keyed.find((field) => sameItem(JSON.parse(field.slice(2)), item))
+  const changed = desired.some((item) => {
+    const field = ownedOf(item)
+    return changes(
+      item,
+      current.find((other) => sameItem(other, item)),
+      field === undefined ? {} : fieldsOf(owned[field]),
+    )
+  })
+  return changed || keyed.some((field) => !desired.some((item) => sameItem(JSON.parse(field.slice(2)), item)))
+}
+
+/**
+ * Remembers what was applied to which object and what the server made of it. When neither has changed since, there is nothing
+ * to apply, even if a webhook or a default makes the two look different.
+ */
+export class AppliedObjects {
+  readonly #applied = new Map<string, { readonly desired: string; readonly fields: string }>()
+
+  /** To be told after every apply, with the server's answer. */
+  remember(desired: Input<UnknownObject>, answer: KubeObject): void {
+    this.#applied.set(answer.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, answer) })
+  }
+
+  /** True when `current` still has, field by field, what was applied to it, and `desired` is what was applied. */
+  isCurrent(desired: Input<UnknownObject>, current: KubeObject): boolean {
+    const known = this.#applied.get(current.metadata.uid)
+    return known !== undefined && known.desired === hashOf(desired) && known.fields === this.#fields(desired, current)
+  }
+
+  forget(uid: string): void {
+    this.#applied.delete(uid)
+  }
+
+  /** Managed fields name a field as ours exactly as long as nobody else has changed its value. */
+  #fields(desired: Input<UnknownObject>, object: KubeObject): string {
+    return hashOf(appliedFields(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
+  }
+}
+
+const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')

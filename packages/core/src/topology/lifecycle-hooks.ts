@@ -1,0 +1,107 @@
+/** Calls of lifecycle hooks for one Cluster: who is asked, with what, and how long an answer holds. */
+import type { Hook, RequestOf } from '@capstan/api'
+import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, ConversionDataAnnotation } from '@capstan/api'
+import type { CallInput, RuntimeClient } from '@capstan/extension'
+import { type Clock, draft, hours, seconds } from '@capstan/kube'
+
+/** A hook that holds something back, as the condition shows it. */
+export interface BlockingHook {
+  readonly hook: string
+  /** What the extensions say; may be empty. */
+  readonly message: string
+  /** Milliseconds until it is worth asking again. */
+  readonly retryAfter: number
+}
+
+export type HookAnswer = { readonly kind: 'go' } | ({ readonly kind: 'blocked' } & BlockingHook)
+
+const go: HookAnswer = { kind: 'go' }
+
+/** What a hook wants to know beside the Cluster. */
+export type HookInput<H extends Hook> = Omit<CallInput<H>, 'cluster'> & Partial<RequestOf<H>>
+
+/**
+ * Calls hooks, and keeps a blocking answer until its time is over: passes that come earlier get the same answer and nobody is
+ * called. Upstream: internal/hooks and the cache of controllers/topology/cluster, v1.14, with one difference: an answer holds for
+ * one Cluster (by uid) and one question, so that another target version is asked about at once.
+ */
+export class LifecycleHooks {
+  readonly #runtime: RuntimeClient
+  readonly #clock: Clock
+  readonly #blocked = new Map<string, { readonly until: number; readonly message: string }>()
+
+  constructor(runtime: RuntimeClient, clock: Clock) {
+    this.#runtime = runtime
+    this.#clock = clock
+  }
+
+  /** False until it is known which extensions there are: nothing should be decided before. */
+  get ready(): boolean {
+    return this.#runtime.ready
+  }
+
+  /** @throws whatever the runtime client does when an extension fails */
+  async call<H extends Hook>(
+    hook: H,
+    cluster: Cluster,
+    input: Omit<CallInput<H>, 'cluster'>,
+    signal: AbortSignal,
+  ): Promise<HookAnswer> {
+    const handlers = await this.#runtime.handlersFor(hook, cluster)
+    if (handlers.length === 0) return go
+
+    const question = `${hook.name}: ${cluster.metadata.uid}: ${JSON.stringify(input)}`
+    const now = this.#clock.now()
+    const earlier = this.#blocked.get(question)
+    if (earlier && earlier.until > now) {
+      const retryAfter = Math.max(seconds(1), Math.round((earlier.until - now) / 1000) * 1000)
+      return { kind: 'blocked', hook: hook.name, message: earlier.message, retryAfter }
+    }
+
+    const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
+    const response = (await this.#runtime.callAll(hook, cluster, request, signal)) as {
+      message?: string
+      retryAfterSeconds?: number
+    }
+    const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
+    this.#blocked.delete(question)
+    if (retryAfter <= 0) return go
+    this.#forgetOld(now)
+    const message = response.message ?? ''
+    this.#blocked.set(question, { until: now + retryAfter, message })
+    return { kind: 'blocked', hook: hook.name, message, retryAfter }
+  }
+
+  /** Answers for Clusters that are gone, or for questions that are not asked any more. */
+  #forgetOld(now: number): void {
+    for (const [question, { until }] of this.#blocked) if (until + hours(24) < now) this.#blocked.delete(question)
+  }
+}
+
+/** The Cluster as requests carry it: no status, no managed fields, and not the annotations that repeat the whole object. */
+export function clusterOnTheWire(cluster: Cluster): { [field: string]: unknown } {
+  const { status: _, ...rest } = draft(cluster)
+  delete rest.metadata.managedFields
+  const { annotations } = rest.metadata
+  if (annotations) for (const name of repeatingAnnotations) delete annotations[name]
+  return rest
+}
+
+const repeatingAnnotations = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
+
+/** Annotations that hold an upgrade back as a hook would, without any extension. */
+export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
+  const names = Object.keys(metadata.annotations ?? {}).filter((name) =>
+    name.startsWith(BeforeClusterUpgradeHookAnnotationPrefix),
+  )
+  if (names.length === 0) return undefined
+  const message = names.length === 1 ? `annotation ${names[0]} is set` : `annotations ${names.sort().join(', ')} are set`
+  return { hook: 'BeforeClusterUpgrade', message, retryAfter: seconds(1200) }
+}
+
+/** `Following hooks are blocking <action>: <Hook>: <message>; <Hook>`, hooks in the order of their names. */
+export const blockingMessage = (hooks: readonly BlockingHook[], action: string): string =>
+  `Following hooks are blocking ${action}: ${[...hooks]
+    .sort((a, b) => (a.hook < b.hook ? -1 : 1))
+    .map(({ hook, message }) => (message === '' ? hook : `${hook}: ${message}`))
+    .join('; ')}`
