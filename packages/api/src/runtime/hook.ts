@@ -12,6 +12,8 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly name: string
   /** Whether an answer may hold back what comes next with `retryAfterSeconds`. */
   readonly blocking: boolean
+  /** True for Discovery alone: an extension server has one of it, without a name. */
+  readonly singleton: boolean
   /** When core calls it and what the answers do, in words for authors of extensions. */
   readonly doc: string
   readonly request: Schema
@@ -21,16 +23,18 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly _response?: Response
 }
 
+const typeMeta = { apiVersion: s.string(), kind: s.string() }
+
 /** Every request carries the settings of its ExtensionConfig, merged with those of the call. */
 export const commonRequest = {
-  apiVersion: s.string(),
-  kind: s.string(),
+  ...typeMeta,
   settings: s.map(s.string()).optional().doc('Settings of the ExtensionConfig, and over them those of the call.'),
 }
 
 export const commonResponse = {
-  apiVersion: s.string(),
-  kind: s.string(),
+  // Go servers leave both out.
+  apiVersion: s.string().optional(),
+  kind: s.string().optional(),
   status: s.enum('Success', 'Failure').doc('Failure is an error whatever the failure policy says.'),
   message: s.string().optional().doc('What the user reads when status is Failure, or why the hook blocks.'),
 }
@@ -49,6 +53,7 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
   group?: string
   version?: string
   blocking: boolean
+  singleton?: boolean
   doc: string
   request: Req
   response: Res
@@ -58,11 +63,19 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
     version: options.version ?? HooksVersion,
     name: options.name,
     blocking: options.blocking,
+    singleton: options.singleton ?? false,
     doc: options.doc,
-    request: s.object({ ...commonRequest, ...options.request }),
+    request: s.object({ ...(options.singleton ? typeMeta : commonRequest), ...options.request }),
     response: s.object(options.response),
   }
 }
 
 export type RequestOf<H extends Hook> = NonNullable<H['_request']>
 export type ResponseOf<H extends Hook> = NonNullable<H['_response']>
+
+/** Group and version of a hook, as `apiVersion` of its requests and in discovery. */
+export const hookApiVersion = ({ group, version }: Hook): string => `${group}/${version}`
+
+/** Path of a hook's handler on an extension server, below the prefix of its URL. Hook and handler are in lower case. */
+export const hookPath = (hook: Hook, handler?: string): string =>
+  ['', hook.group, hook.version, hook.name.toLowerCase(), ...(hook.singleton ? [] : [(handler ?? '').toLowerCase()])].join('/')

@@ -1,0 +1,15 @@
+import { s } from '@capstan/kube'
+import { defineHook, retryResponse } from '../hook.ts'
+import { wireCluster } from './wire-cluster.ts'
+
+/** Called until it no longer blocks, when control plane and workers run the version of the topology. */
+export const AfterClusterUpgrade = defineHook({
+  name: 'AfterClusterUpgrade',
+  blocking: true,
+  doc: 'Called after control plane and workers were upgraded. While it blocks, the next upgrade cannot begin.',
+  request: {
+    cluster: wireCluster,
+    kubernetesVersion: s.string().doc('Version that the cluster reached.'),
+  },
+  response: retryResponse,
+})

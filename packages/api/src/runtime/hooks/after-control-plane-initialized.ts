@@ -1,0 +1,11 @@
+import { commonResponse, defineHook } from '../hook.ts'
+import { wireCluster } from './wire-cluster.ts'
+
+/** Called when the API server of the workload cluster answers for the first time. */
+export const AfterControlPlaneInitialized = defineHook({
+  name: 'AfterControlPlaneInitialized',
+  blocking: false,
+  doc: 'Called once the control plane is available for the first time, until a call succeeds. It holds nothing back.',
+  request: { cluster: wireCluster },
+  response: commonResponse,
+})

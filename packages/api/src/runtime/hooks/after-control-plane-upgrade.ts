@@ -1,0 +1,17 @@
+import { s } from '@capstan/kube'
+import { defineHook, retryResponse } from '../hook.ts'
+import { upgradeSteps } from './upgrade-steps.ts'
+import { wireCluster } from './wire-cluster.ts'
+
+/** Called until it no longer blocks, between the upgrade of the control plane and that of the workers. */
+export const AfterControlPlaneUpgrade = defineHook({
+  name: 'AfterControlPlaneUpgrade',
+  blocking: true,
+  doc: 'Called after the control plane was upgraded and immediately before the new version goes to the workers. While it blocks, the workers keep their version and other changes of them wait.',
+  request: {
+    cluster: wireCluster,
+    kubernetesVersion: s.string().doc('Version that the control plane reached.'),
+    ...upgradeSteps,
+  },
+  response: retryResponse,
+})

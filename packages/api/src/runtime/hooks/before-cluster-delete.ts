@@ -1,0 +1,11 @@
+import { defineHook, retryResponse } from '../hook.ts'
+import { wireCluster } from './wire-cluster.ts'
+
+/** Called until it no longer blocks, before anything of a Cluster that is being deleted goes. */
+export const BeforeClusterDelete = defineHook({
+  name: 'BeforeClusterDelete',
+  blocking: true,
+  doc: 'Called after the Cluster was deleted and immediately before its objects are. While it blocks, all of them stay.',
+  request: { cluster: wireCluster },
+  response: retryResponse,
+})

@@ -1,0 +1,58 @@
+import { freeze } from '@capstan/kube'
+import { expect, it, test } from 'vitest'
+import type { Cluster } from '../../core/v1beta2/cluster.ts'
+import { AfterControlPlaneInitialized, BeforeClusterUpgrade, clusterOnTheWire, Discovery, hookPath } from './index.ts'
+
+test.each([
+  [Discovery, undefined, '/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery'],
+  [
+    AfterControlPlaneInitialized,
+    'Install-CNI',
+    '/hooks.runtime.cluster.x-k8s.io/v1alpha1/aftercontrolplaneinitialized/install-cni',
+  ],
+])('the path of $name is in lower case', (hook, handler, path) => expect(hookPath(hook, handler)).toBe(path))
+
+it('sends a Cluster without status, managed fields and the annotations of tools', () => {
+  const cluster: Cluster = freeze({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: {
+      name: 'demo',
+      namespace: 'default',
+      uid: 'u1',
+      resourceVersion: '7',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations: {
+        'kubectl.kubernetes.io/last-applied-configuration': '{}',
+        'cluster.x-k8s.io/conversion-data': '{}',
+        mine: 'kept',
+      },
+      managedFields: [{ manager: 'm', operation: 'Update', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: {} }],
+    },
+    spec: { paused: false },
+    status: { phase: 'Pending' },
+  } as Cluster)
+  expect(clusterOnTheWire(cluster)).toEqual({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: {
+      name: 'demo',
+      namespace: 'default',
+      uid: 'u1',
+      resourceVersion: '7',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations: { mine: 'kept' },
+    },
+    spec: { paused: false },
+  })
+})
+
+it('requires of a request what the hook always carries', () => {
+  expect(BeforeClusterUpgrade.request.json.required).toEqual([
+    'apiVersion',
+    'kind',
+    'cluster',
+    'fromKubernetesVersion',
+    'toKubernetesVersion',
+  ])
+})

@@ -1,0 +1,25 @@
+/** The Cluster as hooks carry it. Upstream: exp/topology/desiredstate, cleanupCluster, v1.14. */
+import { draft, s } from '@capstan/kube'
+import type { Cluster } from '../../core/v1beta2/cluster.ts'
+import { ConversionDataAnnotation } from '../../core/well-known.ts'
+
+/** A Cluster without its status. */
+export type WireCluster = Omit<Cluster, 'status'>
+
+export const wireCluster = s
+  .of<WireCluster>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
+  .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
+
+const hiddenAnnotations = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
+
+/** What of a Cluster a request carries: nothing that changes without a change of the Cluster's meaning. */
+export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
+  const { managedFields: _, annotations, ...rest } = metadata
+  const shown = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))
+  return draft({
+    apiVersion,
+    kind,
+    metadata: { ...rest, ...(shown.length === 0 ? {} : { annotations: Object.fromEntries(shown) }) },
+    spec,
+  })
+}
