@@ -1,1 +1,39 @@
 #!/usr/bin/env node
+// The command's first file, in plain JavaScript for any Node. A Node that is too old to run the sources hands over to the one
+// that came with the installation.
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+
+const oldest = 24
+const version = Number(process.versions.node.split('.')[0])
+
+if (version >= oldest) {
+  await import('../src/main.ts')
+} else {
+  const node = bundledNode()
+  if (!node) {
+    console.error(
+      `capstan needs Node ${oldest} or newer: this is ${process.version}, and none came with the installation. ` +
+        `Install Node ${oldest}, or reinstall with optional dependencies (npm ci).`,
+    )
+    process.exit(1)
+  }
+  const child = spawn(node, [process.argv[1], ...process.argv.slice(2)], { stdio: 'inherit' })
+  // Ctrl-C reaches the child by itself; what is sent to this process only is passed on.
+  for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  process.on('SIGINT', () => {})
+  child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}
+
+function bundledNode() {
+  const require = createRequire(import.meta.url)
+  for (const name of [`node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`, 'node']) {
+    try {
+      const manifest = require.resolve(`${name}/package.json`)
+      return manifest.replace(/package\.json$/, process.platform === 'win32' ? 'bin/node.exe' : 'bin/node')
+    } catch {
+      // Not installed for this platform: try the next one.
+    }
+  }
+  return undefined
+}

@@ -1,4 +1,6 @@
-import type { Client, Kind, KubeObject } from '@capstan/kube'
+/** One commit per pass: what a pass decided on its draft, sent as at most two patches. Upstream: util/patch, v1.14. */
+import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
+import { diffMerge, equal, isReason, keyOf } from '@capstan/kube'
 
 export interface CommitOptions {
   /** Condition types that this controller owns: its word wins over what another writer may have put there meanwhile. */
@@ -6,15 +8,112 @@ export interface CommitOptions {
   readonly signal?: AbortSignal
 }
 
+/** How often conditions are merged anew when somebody else writes status at the same time. */
+const Attempts = 5
+
+type WithStatus = KubeObject & { status?: { conditions?: Condition[]; [field: string]: unknown } }
+
 /**
  * Writes what one pass decided. `before` is the object as the pass first read it, `after` the private draft it worked on. At most
- * three patches are sent, each only when something changed: conditions (with optimistic lock, three-way per type), metadata and
- * spec, the rest of status. Returns the object as last answered, or `before` when nothing changed.
+ * two patches are sent, each only when something changed: metadata and spec; and status, under an optimistic lock when conditions
+ * are part of it, merged three-way per type. Returns the object as last answered, or `before` when nothing changed.
+ *
+ * Status goes first when a finalizer is taken away, because nothing can be written after that.
  */
-export type Commit = <T extends KubeObject>(
+export async function commitChanges<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
   before: T,
   after: T,
   options: CommitOptions,
-) => Promise<T>
+): Promise<T> {
+  const signal = options.signal ? { signal: options.signal } : {}
+  let latest = before
+
+  const commitMain = async () => {
+    const body = diffMerge(mainPart(before), mainPart(after))
+    if (body) latest = await client.patch(kind, keyOf(before), { type: 'merge', body }, signal)
+  }
+  const commitStatus = async () => {
+    const status = diffMerge(statusPart(before), statusPart(after))
+    if (!equal(conditionsOf(before), conditionsOf(after))) {
+      latest = await commitConditions(client, kind, latest, before, after, status, options)
+    } else if (status) {
+      latest = await client.patch(kind, keyOf(before), { type: 'merge', body: { status } }, { subresource: 'status', ...signal })
+    }
+  }
+
+  const releases = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
+  if (releases) {
+    await commitStatus()
+    await commitMain()
+  } else {
+    await commitMain()
+    await commitStatus()
+  }
+  return latest
+}
+
+async function commitConditions<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  start: T,
+  before: T,
+  after: T,
+  status: JsonObject | undefined,
+  { conditions: owned, signal }: CommitOptions,
+): Promise<T> {
+  const more = signal ? { signal } : {}
+  let latest = start
+  for (let attempt = 1; ; attempt++) {
+    const conditions = mergeConditions(conditionsOf(latest), conditionsOf(before), conditionsOf(after), owned)
+    const changed = !equal(conditions, conditionsOf(latest))
+    if (!changed && !status) return latest
+    const metadata = { resourceVersion: latest.metadata.resourceVersion }
+    const body = changed ? { metadata, status: { ...status, conditions } } : { status }
+    try {
+      return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...more })
+    } catch (err) {
+      if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
+      const now = await client.get(kind, keyOf(before), more)
+      if (now.metadata.uid !== before.metadata.uid) throw err
+      latest = now
+    }
+  }
+}
+
+/** Takes over every owned type from `wanted`, and others only where this pass changed them. Keeps `wanted`'s order. */
+function mergeConditions(
+  latest: readonly Condition[],
+  was: readonly Condition[],
+  wanted: readonly Condition[],
+  owned: readonly string[],
+): Condition[] {
+  const find = (list: readonly Condition[], type: string) => list.find((condition) => condition.type === type)
+  const merged: Condition[] = []
+  for (const condition of wanted) {
+    const theirs = find(latest, condition.type)
+    const mine = owned.includes(condition.type) || !equal(find(was, condition.type), condition)
+    if (mine) merged.push(condition)
+    else if (theirs) merged.push(theirs)
+  }
+  for (const condition of latest) {
+    const dropped = find(was, condition.type) !== undefined || owned.includes(condition.type)
+    if (!find(wanted, condition.type) && !dropped) merged.push(condition)
+  }
+  return merged
+}
+
+const conditionsOf = (object: KubeObject): readonly Condition[] => (object as WithStatus).status?.conditions ?? []
+
+/** What the main path of an object takes: everything but status and what the server alone writes. */
+function mainPart(object: KubeObject): Record<string, unknown> {
+  const { status: _, apiVersion: _v, kind: _k, ...rest } = object as WithStatus
+  const { labels, annotations, ownerReferences, finalizers } = object.metadata
+  return { ...rest, metadata: { labels, annotations, ownerReferences, finalizers } }
+}
+
+function statusPart(object: KubeObject): Record<string, unknown> {
+  const { conditions: _, ...rest } = (object as WithStatus).status ?? {}
+  return rest
+}

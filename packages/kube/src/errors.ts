@@ -246,3 +246,6 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
     },
   })
 }
+
+/** What a thrown value says, for messages and logs. */
+export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined'))

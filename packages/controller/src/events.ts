@@ -1,0 +1,92 @@
+/** Tells users what happened to their objects, as Event objects. Repeated events are counted on the first one. */
+import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
+import { Event, isReason, keyText, keyOf, randomSuffix, timestamp } from '@capstan/kube'
+import type { EventRecorder } from './controller.ts'
+
+export interface EventRecorderOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Who reports: `source.component`. */
+  readonly component: string
+}
+
+/** How many recent events are remembered for counting. */
+const Remembered = 1000
+
+interface Recent {
+  readonly name: string
+  readonly namespace: string
+  readonly count: number
+}
+
+export function createEventRecorder({
+  client,
+  clock,
+  random,
+  log,
+  component,
+}: EventRecorderOptions): EventRecorder & { flushed(): Promise<void> } {
+  const recent = new Map<string, Recent>()
+  let tail = Promise.resolve()
+
+  async function write(
+    object: KubeObject,
+    type: 'Normal' | 'Warning',
+    reason: string,
+    message: string,
+    now: string,
+  ): Promise<void> {
+    const identity = `${object.metadata.uid}/${type}/${reason}/${message}`
+    const namespace = object.metadata.namespace ?? 'default'
+    const known = recent.get(identity)
+    recent.delete(identity)
+    if (known) {
+      const count = known.count + 1
+      recent.set(identity, { ...known, count })
+      try {
+        await client.patch(Event, known, { type: 'merge', body: { count, lastTimestamp: now } })
+        return
+      } catch (err) {
+        if (!isReason(err, 'NotFound')) throw err
+      }
+    }
+    const name = `${object.metadata.name}.${randomSuffix(random, 16)}`
+    await client.create(Event, {
+      metadata: { name, namespace },
+      involvedObject: {
+        apiVersion: object.apiVersion,
+        kind: object.kind,
+        name: object.metadata.name,
+        ...(object.metadata.namespace === undefined ? {} : { namespace: object.metadata.namespace }),
+        uid: object.metadata.uid,
+        resourceVersion: object.metadata.resourceVersion,
+      },
+      type,
+      reason,
+      message,
+      count: 1,
+      firstTimestamp: now,
+      lastTimestamp: now,
+      source: { component },
+      reportingComponent: component,
+      reportingInstance: '',
+    })
+    recent.set(identity, { name, namespace, count: 1 })
+    if (recent.size > Remembered) recent.delete(recent.keys().next().value!)
+  }
+
+  return {
+    event(object, type, reason, message) {
+      const now = timestamp(clock.now())
+      tail = tail.then(() =>
+        write(object, type, reason, message.slice(0, 1024), now).catch((err) => {
+          // The namespace may be going away; an event is not worth a retry.
+          log.debug('Cannot record event', { object: keyText(keyOf(object)), reason, err })
+        }),
+      )
+    },
+    flushed: () => tail,
+  }
+}

@@ -1,0 +1,188 @@
+/** All objects of one kind, kept current by a watch: frozen and shared, with indexes made when somebody first asks for them. */
+import type { Kind, KubeObject, ObjectKey, WatcherEvent } from '@capstan/kube'
+import { keyOf, keyText } from '@capstan/kube'
+import type { Index } from './controller.ts'
+
+export interface InformerEvent<T extends KubeObject = KubeObject> {
+  readonly key: ObjectKey
+  readonly previous: T | undefined
+  readonly object: T | undefined
+  /** Part of a list: the object was there before, only we did not know it. */
+  readonly initial: boolean
+}
+
+type Listener = (event: InformerEvent) => void
+type Values = (object: KubeObject) => readonly string[]
+
+interface Awaited {
+  readonly revision: number
+  readonly resolve: () => void
+}
+
+export class Informer {
+  readonly kind: Kind
+  readonly #objects = new Map<string, KubeObject>()
+  readonly #byNamespace = new Map<string, Set<string>>()
+  readonly #indexes = new Map<string, { values: Values; keys: Map<string, Set<string>> }>()
+  readonly #listeners = new Set<Listener>()
+  readonly #awaited = new Map<string, Awaited[]>()
+  readonly synced: Promise<void>
+  #markSynced!: () => void
+  #revision = 0
+  #isSynced = false
+
+  constructor(kind: Kind) {
+    this.kind = kind
+    this.synced = new Promise((resolve) => {
+      this.#markSynced = resolve
+    })
+  }
+
+  /** The newest resourceVersion that the watch has told of. */
+  get revision(): number {
+    return this.#revision
+  }
+
+  get isSynced(): boolean {
+    return this.#isSynced
+  }
+
+  get size(): number {
+    return this.#objects.size
+  }
+
+  /** Takes over what the watch reports, until it ends. */
+  async follow(events: AsyncIterable<WatcherEvent>): Promise<void> {
+    for await (const event of events) this.accept(event)
+  }
+
+  accept(event: WatcherEvent): void {
+    switch (event.kind) {
+      case 'replaced':
+        this.#replace(event.objects)
+        this.#advance(Number(event.resourceVersion))
+        this.#isSynced = true
+        this.#markSynced()
+        break
+      case 'applied':
+        this.#put(event.object, false)
+        this.#advance(Number(event.object.metadata.resourceVersion))
+        break
+      case 'deleted':
+        this.#remove(keyText(keyOf(event.object)), event.object)
+        this.#advance(Number(event.object.metadata.resourceVersion))
+        break
+      case 'progress':
+        this.#advance(Number(event.resourceVersion))
+        break
+    }
+  }
+
+  get(key: ObjectKey): KubeObject | undefined {
+    return this.#objects.get(keyText(key))
+  }
+
+  /** Every object, or those of one namespace. The order is that of arrival. */
+  list(namespace?: string): KubeObject[] {
+    if (namespace === undefined) return [...this.#objects.values()]
+    return [...(this.#byNamespace.get(namespace) ?? [])].map((key) => this.#objects.get(key)!)
+  }
+
+  /** Objects for which `values` gave `value`; the index is made when it is first asked for. */
+  byIndex<T extends KubeObject>(index: Index<T>, value: string): T[] {
+    return this.#lookup(`index:${index.name}`, index.values as Values, value) as T[]
+  }
+
+  /** Objects with this value of a label. */
+  byLabel(label: string, value: string): KubeObject[] {
+    const values: Values = ({ metadata }) => (metadata.labels?.[label] === undefined ? [] : [metadata.labels[label]])
+    return this.#lookup(`label:${label}`, values, value)
+  }
+
+  subscribe(listener: Listener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Resolves when the watch has told of `revision` or later, of this object or of anything else of the kind. */
+  seen(key: string, revision: number): Promise<void> | undefined {
+    const object = this.#objects.get(key)
+    if (this.#revision >= revision || (object && Number(object.metadata.resourceVersion) >= revision)) return undefined
+    return new Promise((resolve) => {
+      const waiting = this.#awaited.get(key) ?? []
+      this.#awaited.set(key, [...waiting, { revision, resolve }])
+    })
+  }
+
+  #lookup(name: string, values: Values, value: string): KubeObject[] {
+    let index = this.#indexes.get(name)
+    if (!index) {
+      index = { values, keys: new Map() }
+      this.#indexes.set(name, index)
+      for (const [key, object] of this.#objects) addTo(index.keys, values(object), key)
+    }
+    return [...(index.keys.get(value) ?? [])].map((key) => this.#objects.get(key)!)
+  }
+
+  #replace(objects: readonly KubeObject[]): void {
+    const gone = new Set(this.#objects.keys())
+    for (const object of objects) {
+      gone.delete(keyText(keyOf(object)))
+      this.#put(object, true)
+    }
+    for (const key of gone) this.#remove(key, undefined)
+  }
+
+  #put(object: KubeObject, initial: boolean): void {
+    const key = keyText(keyOf(object))
+    const previous = this.#objects.get(key)
+    if (previous?.metadata.resourceVersion === object.metadata.resourceVersion) return
+    this.#objects.set(key, object)
+    if (!previous && object.metadata.namespace !== undefined) addTo(this.#byNamespace, [object.metadata.namespace], key)
+    for (const { values, keys } of this.#indexes.values()) {
+      if (previous) removeFrom(keys, values(previous), key)
+      addTo(keys, values(object), key)
+    }
+    this.#tell({ key: keyOf(object), previous, object, initial })
+  }
+
+  #remove(key: string, last: KubeObject | undefined): void {
+    const previous = this.#objects.get(key)
+    if (!previous) return
+    this.#objects.delete(key)
+    if (previous.metadata.namespace !== undefined) removeFrom(this.#byNamespace, [previous.metadata.namespace], key)
+    for (const { values, keys } of this.#indexes.values()) removeFrom(keys, values(previous), key)
+    this.#tell({ key: keyOf(previous), previous: last ?? previous, object: undefined, initial: false })
+  }
+
+  #tell(event: InformerEvent): void {
+    for (const listener of this.#listeners) listener(event)
+  }
+
+  #advance(revision: number): void {
+    if (!(revision > this.#revision)) return
+    this.#revision = revision
+    for (const [key, waiting] of this.#awaited) {
+      const still = waiting.filter((one) => one.revision > revision)
+      for (const one of waiting) if (one.revision <= revision) one.resolve()
+      if (still.length === 0) this.#awaited.delete(key)
+      else this.#awaited.set(key, still)
+    }
+  }
+}
+
+function addTo(keys: Map<string, Set<string>>, values: readonly string[], key: string): void {
+  for (const value of values) {
+    const set = keys.get(value)
+    if (set) set.add(key)
+    else keys.set(value, new Set([key]))
+  }
+}
+
+function removeFrom(keys: Map<string, Set<string>>, values: readonly string[], key: string): void {
+  for (const value of values) {
+    const set = keys.get(value)
+    set?.delete(key)
+    if (set?.size === 0) keys.delete(value)
+  }
+}

@@ -1,0 +1,45 @@
+/** Makes an API server serve kinds: applies their CustomResourceDefinitions and waits until it does. */
+import type { Client, Clock, DeclaredKind, Random } from '@capstan/kube'
+import { CustomResourceDefinition, customResourceDefinition, watchObjects } from '@capstan/kube'
+
+export interface InstallOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Applies one definition per kind and resolves when all of them are established. Kinds of the same resource in several versions
+ * are not supported yet: each has one.
+ *
+ * @throws Error naming the definition whose names another one has taken
+ */
+export async function installKinds(
+  client: Client,
+  kinds: readonly DeclaredKind[],
+  { clock, random, signal }: InstallOptions,
+): Promise<void> {
+  const missing = new Set<string>()
+  for (const kind of kinds) {
+    const definition = customResourceDefinition(kind)
+    missing.add(definition.metadata.name!)
+    await client.apply(CustomResourceDefinition, definition, { fieldManager: 'capstan', force: true })
+  }
+  const done = new AbortController()
+  const until = signal ? AbortSignal.any([signal, done.signal]) : done.signal
+  for await (const event of watchObjects(client, CustomResourceDefinition, { clock, random, signal: until })) {
+    const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
+    for (const definition of objects) {
+      const conditions = definition.status?.conditions ?? []
+      if (conditions.some(({ type, status }) => type === 'Established' && status === 'True'))
+        missing.delete(definition.metadata.name)
+      const refused = conditions.find(({ type, status }) => type === 'NamesAccepted' && status === 'False')
+      if (refused && missing.has(definition.metadata.name)) {
+        done.abort()
+        throw new Error(`Cannot install CustomResourceDefinition ${definition.metadata.name}: ${refused.message}`)
+      }
+    }
+    if (missing.size === 0) done.abort()
+  }
+  signal?.throwIfAborted()
+}

@@ -1,0 +1,204 @@
+/** Runs one controller: events to keys, keys to passes, and each pass's outcome back to the queue. */
+import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random } from '@capstan/kube'
+import { isReason, keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan/kube'
+import type { Informers } from './cache.ts'
+import type { Controller, EventRecorder, MapFunction, Predicate, ReconcileContext } from './controller.ts'
+import type { InformerEvent } from './informer.ts'
+import type { ControllerMetrics } from './metrics.ts'
+import type { Outcome } from './outcome.ts'
+import { proceed } from './outcome.ts'
+import { noteWrites, within } from './own-writes.ts'
+import { Queue } from './queue.ts'
+
+export interface LoopOptions {
+  readonly client: Client
+  readonly informers: Informers
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly events: EventRecorder
+  readonly metrics: ControllerMetrics
+  readonly signal: AbortSignal
+}
+
+/** A pass is aborted after a minute, as upstream does. */
+const PassLimit = 60_000
+/** A key waits this long at most for its own writes to come back. */
+const EchoLimit = 10_000
+
+export class Loop {
+  readonly controller: Controller
+  readonly #options: LoopOptions
+  readonly #queue: Queue
+  readonly #log: Logger
+  readonly #watched = new Set<string>()
+  #holding = 0
+  #pumping = false
+  #started = false
+  /** What each key is waiting for, for whoever asks why nothing happens. */
+  readonly #waiting = new Map<string, string>()
+
+  constructor(controller: Controller, options: LoopOptions) {
+    this.controller = controller
+    this.#options = options
+    this.#log = options.log.child({ controller: controller.name })
+    this.#queue = new Queue(options.clock, { onReady: () => this.#pump() })
+    options.signal.addEventListener('abort', () => this.#queue.close(), { once: true })
+  }
+
+  /** Nothing runs, nothing could run now, and no key waits for its own writes: only time or an event brings work. */
+  get idle(): boolean {
+    return this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0
+  }
+
+  /** Keys that wait, with the reason their last pass gave. */
+  get waiting(): ReadonlyMap<string, string> {
+    return this.#waiting
+  }
+
+  /** Subscribes to every kind of the declaration; passes begin with `run`. */
+  async subscribe(): Promise<void> {
+    const { controller } = this
+    const synced: Promise<void>[] = []
+    synced.push(this.#follow(controller.for, ({ metadata }) => [keyOfMeta(metadata)], controller.when))
+    for (const kind of controller.owns ?? []) synced.push(this.#follow(kind, controllerOfKind(controller.for)))
+    for (const { kind, map, when } of controller.watches ?? []) synced.push(this.#follow(kind, map, when))
+    await Promise.all(synced)
+  }
+
+  run(): void {
+    this.#started = true
+    for (const source of this.controller.sources ?? []) {
+      source.start((key) => this.#queue.add(keyText(key)), { cache: this.#options.informers, signal: this.#options.signal })
+    }
+    this.#pump()
+  }
+
+  async #follow(kind: Kind, map: MapFunction, when?: Predicate): Promise<void> {
+    const informer = this.#options.informers.start(kind)
+    const deliver = (event: InformerEvent) => this.#deliver(event, map, when)
+    informer.subscribe(deliver)
+    if (informer.isSynced) {
+      for (const object of informer.list())
+        deliver({ key: keyOfMeta(object.metadata), previous: undefined, object, initial: true })
+    }
+    await informer.synced
+  }
+
+  #deliver({ previous, object, initial }: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
+    if (when && !when({ previous, object })) return
+    // An object that changes hands concerns both the owner it had and the one it has.
+    const keys = new Set<string>()
+    for (const version of [previous, object]) {
+      if (version) for (const key of map(version, this.#options.informers)) keys.add(keyText(key))
+    }
+    for (const key of keys) this.#queue.add(key, { lowPriority: initial })
+  }
+
+  /** Starts passes until all places are taken. Deferred by a microtask, so that one event's keys are all in before the first runs. */
+  #pump(): void {
+    if (!this.#started || this.#pumping) return
+    this.#pumping = true
+    queueMicrotask(() => {
+      this.#pumping = false
+      const places = this.controller.concurrency ?? 10
+      while (this.#queue.running < places) {
+        const key = this.#queue.take()
+        if (key === undefined) return
+        void this.#pass(key).finally(() => this.#pump())
+      }
+    })
+  }
+
+  async #pass(key: string): Promise<void> {
+    const { client, informers, clock, random, events, metrics, signal } = this.#options
+    const limit = new AbortController()
+    const timer = clock.schedule(PassLimit, () => limit.abort(new Error(`Pass took longer than ${PassLimit / 1000}s`)))
+    const writes = noteWrites(client, informers)
+    const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(random) })
+    const context: ReconcileContext = {
+      client: writes.client,
+      cache: informers,
+      clock,
+      random,
+      log,
+      events,
+      signal: AbortSignal.any([signal, limit.signal]),
+      watch: (kind, map) => this.#watch(kind, map),
+    }
+
+    const started = clock.now()
+    let outcome: Outcome = proceed()
+    let failure: unknown
+    try {
+      outcome = await this.controller.reconcile(parseKey(key), context)
+    } catch (err) {
+      failure = err
+    }
+    timer.cancel()
+    if (signal.aborted) return
+    this.#report(key, outcome, failure, log)
+    metrics.pass(
+      this.controller.name,
+      failure ? 'error' : outcome.kind === 'requeue' ? 'requeue_after' : 'success',
+      clock.now() - started,
+    )
+
+    const unseen = writes.seen()
+    this.#queue.done(key, {
+      changed: writes.changed,
+      failed: failure !== undefined && !isTerminal(failure),
+      held: unseen !== undefined,
+      ...(outcome.kind === 'requeue' ? { after: outcome.after } : {}),
+    })
+    if (unseen) await this.#hold(key, unseen)
+  }
+
+  /** Keeps the key from running until the cache has what the pass wrote. */
+  async #hold(key: string, unseen: Promise<void>): Promise<void> {
+    this.#holding++
+    const result = await within(unseen, EchoLimit, this.#options.clock)
+    this.#holding--
+    if (result === 'late') this.#log.warn('Own writes have not been seen by the watch', { key, waitedMs: EchoLimit })
+    this.#queue.release(key)
+  }
+
+  #report(key: string, outcome: Outcome, failure: unknown, log: Logger): void {
+    if (failure === undefined) {
+      if (outcome.kind === 'proceed') this.#waiting.delete(key)
+      else {
+        if (this.#waiting.get(key) !== outcome.reason) log.debug('Waiting', { reason: outcome.reason })
+        this.#waiting.set(key, outcome.reason)
+      }
+      return
+    }
+    this.#waiting.set(key, messageOf(failure))
+    // Somebody else wrote first: the next event brings what they wrote, there is nothing for a person to see.
+    if (onlyConflicts(failure)) log.debug('Conflict, trying again', { err: failure })
+    else log.error('Reconciler error', { err: failure })
+  }
+
+  async #watch(kind: Kind, map: MapFunction): Promise<void> {
+    const name = `${resourceName(kind)}/${kind.version}`
+    if (this.#watched.has(name)) return
+    this.#watched.add(name)
+    await this.#follow(kind, map)
+  }
+}
+
+const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>
+  namespace === undefined ? { name } : { namespace, name }
+
+/** The controller owner of an object, when it is of `kind`. */
+const controllerOfKind =
+  (kind: Kind): MapFunction =>
+  ({ metadata }: KubeObject) => {
+    const owner = metadata.ownerReferences?.find((reference) => reference.controller)
+    if (!owner || owner.kind !== kind.kind || owner.apiVersion.split('/')[0] !== (kind.group || owner.apiVersion)) return []
+    return [keyOfMeta(kind.scope === 'Cluster' ? { name: owner.name } : { ...metadata, name: owner.name })]
+  }
+
+const causesOf = (err: unknown): readonly unknown[] => (err instanceof AggregateError ? err.errors : [err])
+const isTerminal = (err: unknown): boolean =>
+  causesOf(err).every((cause) => cause instanceof Error && cause.name === 'TerminalError')
+const onlyConflicts = (err: unknown): boolean => causesOf(err).every((cause) => isReason(cause, 'Conflict'))

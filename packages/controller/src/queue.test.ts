@@ -1,0 +1,127 @@
+import { seconds, VirtualClock } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { Queue } from './queue.ts'
+
+const start = Date.UTC(2026, 0, 1)
+
+function setup(options: { burst?: number } = {}) {
+  const clock = new VirtualClock(start)
+  const queue = new Queue(clock, { ...options, onReady: () => {} })
+  const finish = (key: string, result: Partial<Parameters<Queue['done']>[1]> = {}) =>
+    queue.done(key, { changed: false, failed: false, held: false, ...result })
+  return { clock, queue, finish, at: () => (clock.now() - start) / 1000 }
+}
+
+describe('Queue', () => {
+  test('a key added twice runs once', () => {
+    const { queue } = setup()
+    queue.add('a')
+    queue.add('a')
+    expect([queue.take(), queue.take()]).toEqual(['a', undefined])
+  })
+
+  test('a key added while it runs does not run beside itself, but once more afterwards', () => {
+    const { queue, finish } = setup()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    expect(queue.take()).toBeUndefined()
+    finish('a')
+    expect(queue.take()).toBe('a')
+  })
+
+  test('what was there at the start waits behind what changes now', () => {
+    const { queue } = setup()
+    queue.add('old', { lowPriority: true })
+    queue.add('new')
+    expect([queue.take(), queue.take()]).toEqual(['new', 'old'])
+  })
+
+  test('a key on hold runs only when released, and only if it was asked for', () => {
+    const { queue, finish } = setup()
+    queue.add('a')
+    queue.take()
+    finish('a', { held: true })
+    queue.add('a')
+    expect(queue.take()).toBeUndefined()
+    queue.release('a')
+    expect(queue.take()).toBe('a')
+    finish('a', { held: true })
+    queue.release('a')
+    expect(queue.take()).toBeUndefined()
+  })
+
+  test('an event that arrives during a failing pass is not lost to the backoff', () => {
+    const { queue, finish } = setup()
+    queue.add('a')
+    queue.take()
+    queue.add('a')
+    finish('a', { failed: true })
+    expect(queue.take()).toBe('a')
+  })
+
+  test('failures are retried after 5 ms, doubled each time, and a success forgets them', () => {
+    const { clock, queue, finish, at } = setup({ burst: 100 })
+    const times: number[] = []
+    queue.add('a')
+    for (let i = 0; i < 5; i++) {
+      queue.take()
+      finish('a', { failed: true })
+      clock.step(clock.nextDue!)
+      times.push(at() * 1000)
+    }
+    expect(times).toEqual([5, 15, 35, 75, 155])
+    queue.take()
+    finish('a', { changed: true })
+    queue.add('a')
+    queue.take()
+    finish('a', { failed: true })
+    clock.step(clock.nextDue!)
+    expect(at() * 1000).toBe(160)
+  })
+
+  test('a key that keeps finding nothing to do is slowed down to one pass a second', () => {
+    const { clock, queue, finish, at } = setup({ burst: 3 })
+    const passes: number[] = []
+    queue.add('a')
+    while (at() < 3) {
+      const key = queue.take()
+      if (key === undefined) {
+        if (clock.nextDue === undefined) break
+        clock.step(clock.nextDue)
+        continue
+      }
+      passes.push(at())
+      queue.add('a')
+      finish('a', { changed: false })
+    }
+    expect(passes.slice(0, 6)).toEqual([0, 0, 0, 0, 1, 2])
+  })
+
+  test('a key that makes progress is not slowed down', () => {
+    const { queue, finish } = setup({ burst: 3 })
+    queue.add('b')
+    for (let i = 0; i < 50; i++) {
+      expect(queue.take()).toBe('b')
+      queue.add('b')
+      finish('b', { changed: true })
+    }
+  })
+
+  test('of two delays the earlier one stands', () => {
+    const { clock, queue, at } = setup()
+    queue.addAfter('a', seconds(10))
+    queue.addAfter('a', seconds(3))
+    queue.addAfter('a', seconds(20))
+    clock.step(start + seconds(60))
+    expect([queue.take(), at()]).toEqual(['a', 3])
+  })
+
+  test('keys at rest are forgotten', () => {
+    const { queue, finish } = setup()
+    queue.add('a')
+    queue.take()
+    finish('a')
+    expect([queue.depth, queue.running, queue.delayed]).toEqual([0, 0, 0])
+  })
+})

@@ -1,0 +1,207 @@
+/**
+ * The work queue of one controller: each key at most once, at most one run per key, delays and backoff by the clock.
+ *
+ * A key that is added while it runs is run again afterwards. A key on hold (its own writes have not come back yet) waits until it
+ * is released, and remembers that it was asked for.
+ */
+import type { Clock, Timer } from '@capstan/kube'
+
+export interface QueueOptions {
+  /** Passes in a row that one key may take at once before it is slowed down to one each `interval`. Default 20. */
+  readonly burst?: number
+  /** Milliseconds between passes of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
+  readonly interval?: number
+  readonly onReady: () => void
+}
+
+/** Upstream: ReconcilerRateLimiting, 5 ms doubled per failure in a row, at most 1000 s. */
+const backoff = (failures: number): number => Math.min(5 * 2 ** failures, 1_000_000)
+
+type State = 'idle' | 'delayed' | 'ready' | 'running'
+
+interface Entry {
+  state: State
+  /** Asked for again while running or on hold. */
+  dirty: boolean
+  held: boolean
+  failures: number
+  /** Passes left before the key is slowed down, as of `at`. */
+  tokens: number
+  at: number
+  timer: Timer | undefined
+  due: number
+}
+
+export class Queue {
+  readonly #clock: Clock
+  readonly #burst: number
+  readonly #interval: number
+  readonly #onReady: () => void
+  readonly #entries = new Map<string, Entry>()
+  readonly #ready: string[] = []
+  readonly #later: string[] = []
+  #running = 0
+  #closed = false
+
+  constructor(clock: Clock, { burst = 20, interval = 1000, onReady }: QueueOptions) {
+    this.#clock = clock
+    this.#burst = burst
+    this.#interval = interval
+    this.#onReady = onReady
+  }
+
+  /** Keys that could run now. */
+  get depth(): number {
+    return this.#ready.length + this.#later.length
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  /** Keys waiting for time to pass. */
+  get delayed(): number {
+    let count = 0
+    for (const entry of this.#entries.values()) if (entry.state === 'delayed') count++
+    return count
+  }
+
+  /** Asks for a run as soon as the key's rate allows. What was listed at the start goes behind what changes now. */
+  add(key: string, options: { lowPriority?: boolean } = {}): void {
+    const entry = this.#entry(key)
+    if (entry.state === 'running' || entry.held) {
+      entry.dirty = true
+      return
+    }
+    if (entry.state === 'ready') return
+    const wait = this.#throttle(entry)
+    if (wait > 0) this.#delay(key, entry, wait)
+    else this.#enqueue(key, entry, options.lowPriority ?? false)
+  }
+
+  /** Asks for a run after `ms`; an earlier one that is already asked for stands. */
+  addAfter(key: string, ms: number): void {
+    if (ms <= 0) return this.add(key)
+    const entry = this.#entry(key)
+    if (entry.state === 'ready') return
+    if (entry.state === 'running') {
+      entry.dirty = true
+      return
+    }
+    this.#delay(key, entry, Math.max(ms, this.#throttle(entry)))
+  }
+
+  /** The next key to run, marked as running. */
+  take(): string | undefined {
+    const key = this.#ready.shift() ?? this.#later.shift()
+    if (key === undefined) return undefined
+    this.#entry(key).state = 'running'
+    this.#running++
+    return key
+  }
+
+  /** Ends a run. Passes that changed something are free, others count against the key's rate. */
+  done(key: string, result: { changed: boolean; failed: boolean; after?: number; held: boolean }): void {
+    const entry = this.#entry(key)
+    this.#running--
+    entry.state = 'idle'
+    entry.held = result.held
+    entry.failures = result.failed ? entry.failures + 1 : 0
+    if (result.failed || !result.changed) this.#spend(entry)
+    if (result.failed) this.addAfter(key, backoff(entry.failures - 1))
+    else if (result.after !== undefined) this.#delay(key, entry, Math.max(result.after, this.#throttle(entry)))
+    if (entry.dirty && !entry.held) {
+      entry.dirty = false
+      this.add(key)
+    }
+    this.#forgetIdle(key, entry)
+  }
+
+  /** The writes of the last run have been seen: the key may run again, and does if it was asked for. */
+  release(key: string): void {
+    const entry = this.#entries.get(key)
+    if (!entry?.held) return
+    entry.held = false
+    if (entry.dirty) {
+      entry.dirty = false
+      this.add(key)
+    } else if (entry.state === 'delayed' && entry.due <= this.#clock.now()) this.#promote(key, entry)
+    this.#forgetIdle(key, entry)
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const entry of this.#entries.values()) entry.timer?.cancel()
+    this.#entries.clear()
+    this.#ready.length = 0
+    this.#later.length = 0
+  }
+
+  #entry(key: string): Entry {
+    let entry = this.#entries.get(key)
+    if (!entry) {
+      entry = {
+        state: 'idle',
+        dirty: false,
+        held: false,
+        failures: 0,
+        tokens: this.#burst,
+        at: this.#clock.now(),
+        timer: undefined,
+        due: 0,
+      }
+      this.#entries.set(key, entry)
+    }
+    return entry
+  }
+
+  #enqueue(key: string, entry: Entry, lowPriority: boolean): void {
+    if (this.#closed) return
+    entry.timer?.cancel()
+    entry.timer = undefined
+    entry.state = 'ready'
+    ;(lowPriority ? this.#later : this.#ready).push(key)
+    this.#onReady()
+  }
+
+  #delay(key: string, entry: Entry, ms: number): void {
+    if (this.#closed) return
+    const due = this.#clock.now() + ms
+    if (entry.state === 'ready' || (entry.state === 'delayed' && entry.due <= due)) return
+    entry.timer?.cancel()
+    entry.state = 'delayed'
+    entry.due = due
+    entry.timer = this.#clock.schedule(ms, () => {
+      entry.timer = undefined
+      if (!entry.held) this.#promote(key, entry)
+    })
+  }
+
+  #promote(key: string, entry: Entry): void {
+    if (entry.state === 'delayed') this.#enqueue(key, entry, false)
+  }
+
+  #refill(entry: Entry): void {
+    const now = this.#clock.now()
+    entry.tokens = Math.min(this.#burst, entry.tokens + (now - entry.at) / this.#interval)
+    entry.at = now
+  }
+
+  #spend(entry: Entry): void {
+    this.#refill(entry)
+    entry.tokens -= 1
+  }
+
+  /** How long the key's rate holds it back. */
+  #throttle(entry: Entry): number {
+    this.#refill(entry)
+    return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
+  }
+
+  /** Keys at rest cost nothing: what is remembered of them would be the same as for a new one. */
+  #forgetIdle(key: string, entry: Entry): void {
+    if (entry.state !== 'idle' || entry.held || entry.dirty || entry.failures > 0) return
+    this.#refill(entry)
+    if (entry.tokens >= this.#burst - 1) this.#entries.delete(key)
+  }
+}

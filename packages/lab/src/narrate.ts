@@ -1,0 +1,173 @@
+/**
+ * The story of a plane in lines that a person can read: what became of clusters, machines, classes and extensions. A pure
+ * function of changes, so that `capstan up` prints and tests compare the very same story.
+ */
+import type { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import type { Clock, Condition, KubeObject } from '@capstan/kube'
+import { isDeleting } from '@capstan/kube'
+
+/** One thing that mattered. */
+export interface Line {
+  /** Such as `Cluster default/demo`. */
+  readonly subject: string
+  /** What became of it, without the subject. */
+  readonly text: string
+  /** The same for programs. */
+  readonly event: string
+  /** The Cluster that it is about, `namespace/name`. */
+  readonly cluster?: string
+}
+
+/** A change of one object, as a watch reports it. */
+export interface Told {
+  readonly kind: string
+  readonly previous: KubeObject | undefined
+  readonly object: KubeObject | undefined
+}
+
+/** Tells what a change adds to the story: nothing, one line, or a few. */
+export type Narrator = (change: Told) => Line[]
+
+export function createNarrator(clock: Clock): Narrator {
+  /** When each Cluster that is not Available yet was first seen: times in objects are whole seconds, too coarse for a fast one. */
+  const unavailableSince = new Map<string, number>()
+  return ({ kind, previous, object }) => {
+    switch (kind) {
+      case 'Cluster':
+        return aboutCluster(previous as Cluster | undefined, object as Cluster | undefined, unavailableSince, clock.now())
+      case 'Machine':
+        return aboutMachine(previous as Machine | undefined, object as Machine | undefined)
+      case 'MachineDeployment':
+        return aboutMachineDeployment(previous as MachineDeployment | undefined, object as MachineDeployment | undefined)
+      case 'ClusterClass':
+        return aboutClusterClass(previous as ClusterClass | undefined, object as ClusterClass | undefined)
+      case 'ExtensionConfig':
+        return aboutExtensionConfig(previous as ExtensionConfig | undefined, object as ExtensionConfig | undefined)
+      default:
+        return []
+    }
+  }
+}
+
+function aboutCluster(
+  previous: Cluster | undefined,
+  object: Cluster | undefined,
+  unavailableSince: Map<string, number>,
+  now: number,
+): Line[] {
+  const { uid } = (object ?? previous)!.metadata
+  const subject = subjectOf('Cluster', previous, object)
+  const cluster = subject.slice('Cluster '.length)
+  const line = (event: string, text: string): Line => ({ subject, event, text, cluster })
+  if (!object) {
+    unavailableSince.delete(uid)
+    return [line('ClusterDeleted', 'deleted')]
+  }
+  const lines: Line[] = []
+  const { topology } = object.spec
+  const isAvailable = conditionOf(object, 'Available')?.status === 'True'
+  if (!previous) {
+    if (!isAvailable) unavailableSince.set(uid, now)
+    lines.push(line('ClusterCreated', `${isAvailable ? 'found' : 'created'}${shapeOf(object)}`))
+  }
+  if (previous && !isDeleting(previous) && isDeleting(object)) lines.push(line('ClusterDeleting', 'deletion asked for'))
+  const from = previous?.spec.topology?.version
+  if (from && topology && topology.version !== from)
+    lines.push(line('UpgradeAsked', `upgrade from ${from} to ${topology.version} asked for`))
+
+  const was = previous?.status?.initialization
+  const is = object.status?.initialization
+  if (is?.infrastructureProvisioned && !was?.infrastructureProvisioned) {
+    const endpoint = object.spec.controlPlaneEndpoint
+    const at = endpoint?.host ? `, endpoint ${endpoint.host}:${endpoint.port}` : ''
+    lines.push(line('InfrastructureProvisioned', `infrastructure provisioned${at}`))
+  }
+  if (is?.controlPlaneInitialized && !was?.controlPlaneInitialized)
+    lines.push(line('ControlPlaneInitialized', 'control plane initialized'))
+  lines.push(...aboutTopology(previous, object, line))
+
+  if (isAvailable && conditionOf(previous, 'Available')?.status !== 'True' && !isDeleting(object)) {
+    const since = unavailableSince.get(uid)
+    unavailableSince.delete(uid)
+    lines.push(
+      line('ClusterAvailable', since === undefined ? 'Available' : `Available after ${((now - since) / 1000).toFixed(1)} s`),
+    )
+  }
+  return lines
+}
+
+/** Waiting for a hook or for machines is told by their own lines; what is left is trouble and success. */
+function aboutTopology(previous: Cluster | undefined, object: Cluster, line: (event: string, text: string) => Line): Line[] {
+  const was = conditionOf(previous, 'TopologyReconciled')
+  const is = conditionOf(object, 'TopologyReconciled')
+  if (!is) return []
+  const trouble = is.reason === 'ReconcileFailed' || is.reason === 'ClusterClassNotReconciled'
+  if (trouble && is.message !== was?.message) return [line('TopologyNotReconciled', `topology not reconciled: ${is.message}`)]
+  if (was?.reason === 'ClusterUpgrading' && is.status === 'True')
+    return [line('UpgradeCompleted', `upgraded to ${object.spec.topology?.version}`)]
+  return []
+}
+
+/** What was asked for, in brackets. */
+function shapeOf({ spec: { topology } }: Cluster): string {
+  if (!topology) return ''
+  const workers = sum(topology.workers?.machineDeployments ?? [], ({ replicas }) => replicas ?? 1)
+  return ` (${count(topology.controlPlane?.replicas ?? 1, 'control plane machine')}, ${count(workers, 'worker')}, Kubernetes ${topology.version})`
+}
+
+function aboutMachine(previous: Machine | undefined, object: Machine | undefined): Line[] {
+  const subject = subjectOf('Machine', previous, object)
+  const machine = (object ?? previous)!
+  const cluster = `${machine.metadata.namespace}/${machine.spec.clusterName}`
+  const line = (event: string, text: string): Line => ({ subject, event, text, cluster })
+  if (!object) return [line('MachineDeleted', 'deleted')]
+  const phase = object.status?.phase
+  if (phase === undefined || phase === previous?.status?.phase) return []
+  const details =
+    phase === 'Running' ? ` (Node ${object.status?.nodeRef?.name}, Kubernetes ${object.spec.version ?? 'unknown'})` : ''
+  return [line(`Machine${phase}`, `${phase}${details}`)]
+}
+
+function aboutMachineDeployment(previous: MachineDeployment | undefined, object: MachineDeployment | undefined): Line[] {
+  if (!previous || !object || previous.spec.replicas === object.spec.replicas || previous.spec.replicas === undefined) return []
+  const cluster = `${object.metadata.namespace}/${object.spec.clusterName}`
+  const text = `scaling from ${previous.spec.replicas} to ${object.spec.replicas}`
+  return [{ subject: subjectOf('MachineDeployment', previous, object), event: 'Scaling', text, cluster }]
+}
+
+function aboutClusterClass(previous: ClusterClass | undefined, object: ClusterClass | undefined): Line[] {
+  const is = conditionOf(object, 'VariablesReady')
+  if (!object || !is || is.status === conditionOf(previous, 'VariablesReady')?.status) return []
+  const accepted = is.status === 'True'
+  return [
+    {
+      subject: subjectOf('ClusterClass', previous, object),
+      event: accepted ? 'ClusterClassAccepted' : 'ClusterClassRefused',
+      text: accepted ? 'accepted' : `not accepted: ${is.message}`,
+    },
+  ]
+}
+
+function aboutExtensionConfig(previous: ExtensionConfig | undefined, object: ExtensionConfig | undefined): Line[] {
+  const is = conditionOf(object, 'Discovered')
+  const was = conditionOf(previous, 'Discovered')
+  if (!object || !is || (is.status === was?.status && is.message === was.message)) return []
+  const discovered = is.status === 'True'
+  const handlers = (object.status?.handlers ?? []).map(({ name }) => name.slice(0, -object.metadata.name.length - 1))
+  return [
+    {
+      subject: `ExtensionConfig ${object.metadata.name}`,
+      event: discovered ? 'ExtensionDiscovered' : 'ExtensionNotDiscovered',
+      text: discovered ? `discovered, handlers: ${handlers.join(', ')}` : `not discovered: ${is.message}`,
+    },
+  ]
+}
+
+const subjectOf = (kind: string, previous: KubeObject | undefined, object: KubeObject | undefined): string => {
+  const { namespace, name } = (object ?? previous)!.metadata
+  return `${kind} ${namespace}/${name}`
+}
+const conditionOf = (object: { status?: { conditions?: Condition[] } } | undefined, type: string): Condition | undefined =>
+  object?.status?.conditions?.find((condition) => condition.type === type)
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`
+const sum = <T>(items: readonly T[], of: (item: T) => number): number => items.reduce((total, item) => total + of(item), 0)

@@ -1,0 +1,26 @@
+/** Everything a machine can say about the tree beside its tests: format, types, lint, generated files, unused code. */
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const checks: readonly { name: string; command: readonly string[]; help: string }[] = [
+  { name: 'format', command: ['biome', 'format', '.'], help: 'npm run fix' },
+  { name: 'types', command: ['tsc', '-p', '.'], help: 'mend the types' },
+  { name: 'lint', command: ['oxlint', '--deny-warnings'], help: 'npm run fix mends some' },
+  { name: 'generated files', command: ['node', 'scripts/gen.ts', '--check'], help: 'npm run gen, and commit what changes' },
+  { name: 'unused code', command: ['knip', '--no-progress'], help: 'delete it, or export it where it is used' },
+]
+
+let failed = 0
+for (const { name, command, help } of checks) {
+  const started = performance.now()
+  const { status, stdout, stderr } = spawnSync(command[0]!, command.slice(1), { cwd: root, encoding: 'utf8' })
+  const ok = status === 0
+  console.log(`${ok ? 'ok  ' : 'FAIL'} ${name} (${((performance.now() - started) / 1000).toFixed(1)} s)`)
+  if (!ok) {
+    failed++
+    console.log(`${stdout}${stderr}\n  to mend: ${help}\n`)
+  }
+}
+process.exitCode = failed === 0 ? 0 : 1

@@ -1,0 +1,42 @@
+// Before `npm start` and `npm test`: installs what the lock file names, when it is not there yet. Plain JavaScript without
+// dependencies, because it runs first, under whatever Node (20 or newer) the machine has. The Node that runs everything else
+// comes with the installation.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const lock = readFileSync(`${root}package-lock.json`)
+const fingerprint = createHash('sha256').update(lock).update(process.platform).update(process.arch).digest('hex')
+const marker = `${root}node_modules/.capstan-installed`
+
+if (!isInstalled()) {
+  console.error('Installing dependencies (npm ci) ...')
+  const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32',
+  })
+  if (status !== 0) {
+    console.error(`Cannot install dependencies: npm ci ${error ? error.message : `ended with code ${status}`}`)
+    process.exit(1)
+  }
+  writeFileSync(marker, fingerprint)
+}
+
+function isInstalled() {
+  // A developer's own `npm install` leaves npm's copy of the lock file instead of our marker: newer than ours is as good.
+  if (existsSync(marker)) return readFileSync(marker, 'utf8') === fingerprint
+  const npmMarker = `${root}node_modules/.package-lock.json`
+  return existsSync(npmMarker) && sameVersions(JSON.parse(lock), JSON.parse(readFileSync(npmMarker, 'utf8')))
+}
+
+/** Every package that npm says it has installed is the one that the lock file names, and none but optional ones are missing. */
+function sameVersions(wanted, installed) {
+  return Object.entries(wanted.packages).every(([path, entry]) => {
+    if (path === '' || entry.link || !path.includes('node_modules/')) return true
+    const found = installed.packages[path]
+    return found ? found.version === entry.version : entry.optional === true
+  })
+}
