@@ -1,6 +1,6 @@
 export * from './external/adopt.ts'
 export * from './external/contract-version.ts'
-export * from './external/from-template.ts'
 export * from './external/get.ts'
 export * from './external/observe.ts'
-export * from './pause/paused.ts'
+export * from './cluster-cache/cluster-cache.ts'
+export type { Health, WorkloadCluster } from './cluster-cache/accessor.ts'
