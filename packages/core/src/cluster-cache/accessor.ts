@@ -7,6 +7,7 @@ import { type Index, Informer } from '@capstan/controller'
 import {
   type Client,
   type Clock,
+  createClient,
   isReason,
   keyText,
   type Logger,
@@ -26,6 +27,8 @@ export const Timing = {
   probeInterval: seconds(10),
   probeTimeout: seconds(5),
   connectTimeout: seconds(10),
+  /** For any one request, so that a pass that meets a silent server does not wait for ever. */
+  requestTimeout: seconds(10),
   syncTimeout: seconds(60),
   firstRetry: 200,
   slowestRetry: seconds(10),
@@ -127,7 +130,7 @@ export class ClusterAccessor {
   async #connect(kubeconfig: string, signal: AbortSignal): Promise<void> {
     const { clock, connect, log } = this.#options
     try {
-      const client = await deadline(
+      const made = await deadline(
         clock,
         Timing.connectTimeout,
         'connecting',
@@ -135,6 +138,7 @@ export class ClusterAccessor {
         () => connect(kubeconfig, this.#cluster),
         (late) => late.transport.close(),
       )
+      const client = bounded(made, clock, signal)
       signal.addEventListener('abort', () => client.transport.close(), { once: true })
       await this.#probeOnce(client, signal)
       const nodes = await this.#watchNodes(client, signal)
@@ -230,6 +234,18 @@ export class ClusterAccessor {
     }
     this.#tell({ kind: 'probe-failed' })
   }
+}
+
+/** A client whose requests, watches aside, take a limited time, and end with the session. */
+function bounded({ transport }: Client, clock: Clock, session: AbortSignal): Client {
+  return createClient({
+    watch: (request, signal) => transport.watch(request, signal),
+    close: () => transport.close(),
+    send: (request, signal) =>
+      deadline(clock, Timing.requestTimeout, 'the request', signal ? AbortSignal.any([session, signal]) : session, (inner) =>
+        transport.send(request, inner),
+      ),
+  })
 }
 
 const connectionOver = (client: Client, informer: Informer): WorkloadCluster => ({
