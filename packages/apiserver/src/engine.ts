@@ -2,7 +2,17 @@
  * The API server without HTTP: verbs over `ApiRequest`. The HTTP edge (`http/`) translates to and from it, the in-process
  * transport calls it directly.
  */
-import type { ApiRequest, Column, JSONSchema, KubeObject, ObjectList, ScaleSubresource, Status, WatchEvent } from '@capstan/kube'
+import type {
+  ApiRequest,
+  Column,
+  JSONSchema,
+  KubeObject,
+  ObjectList,
+  ScaleSubresource,
+  Status,
+  UnknownObject,
+  WatchEvent,
+} from '@capstan/kube'
 
 /** Who asks. Decided by authentication at the HTTP edge; in-process callers say who they are. */
 export interface Caller {
@@ -25,8 +35,12 @@ export interface WatchStream extends AsyncIterable<WatchEvent> {
 }
 
 export interface Engine {
-  /** Every verb but watch. Failures are thrown as StatusError. */
+  /** Every verb but watch. Failures are thrown as StatusError. Objects in the answer are frozen, shared, and carry their type. */
   execute(request: ApiRequest, caller: Caller, signal?: AbortSignal): Promise<Answer>
+  /**
+   * Opens a watch. What the server refuses is thrown as StatusError here; a start that is too old (`Expired`) as well, but on the
+   * wire it is an ERROR event of a stream that was accepted.
+   */
   watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
   readonly resources: Resources
 }
@@ -46,11 +60,24 @@ export interface Resource {
   readonly builtin: boolean
   readonly schema: JSONSchema
   readonly columns: readonly Column[]
+  /** Columns that the server computes, as it does for built-in kinds; they take the place of `columns`. */
+  readonly printer: readonly PrinterColumn[] | undefined
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
   readonly storageVersion: string
   /** Warning sent with every answer when the version is deprecated. */
   readonly deprecation: string | undefined
+}
+
+/** A column of `kubectl get` whose cells are code. */
+export interface PrinterColumn {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
+  readonly format?: string
+  readonly description?: string
+  readonly priority?: number
+  /** `null` where there is nothing to show. Times are RFC 3339: whoever makes the table turns them into ages. */
+  cell(object: UnknownObject): string | number | boolean | null
 }
 
 /** Every resource that is served right now. Changes when CustomResourceDefinitions do. */

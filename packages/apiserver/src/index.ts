@@ -1,1 +1,5 @@
-export {}
+export * from './engine.ts'
+export * from './server.ts'
+export * from './store/store.ts'
+export * from './store/memory.ts'
+export * from './store/durable.ts'

@@ -76,7 +76,7 @@ export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields ext
   apiVersion: string
   kind: string
   metadata: ObjectMeta
-} & (unknown extends Spec['_t'] ? unknown : { spec: Spec['_t'] }) &
+} & (unknown extends Spec['_t'] ? unknown : Spec['_optional'] extends true ? { spec?: Spec['_t'] } : { spec: Spec['_t'] }) &
   (unknown extends Status['_t'] ? unknown : { status?: Status['_t'] }) &
   ObjectOfShape<Fields>
 

@@ -41,7 +41,7 @@ interface Pending {
 export class CoreStore implements Store {
   readonly #log: Log | undefined
   readonly #tables = new Map<string, Table>()
-  readonly #listeners = new Map<string, Set<(change: Change) => void>>()
+  readonly #listeners = new Map<string | undefined, Set<(change: Change) => void>>()
   readonly #window: ChangeWindow
   #revision: number
   #pending: Pending[] = []
@@ -116,7 +116,7 @@ export class CoreStore implements Store {
     return this.#window.since(revision, resource)
   }
 
-  subscribe(resource: string, listener: (change: Change) => void): () => void {
+  subscribe(resource: string | undefined, listener: (change: Change) => void): () => void {
     let listeners = this.#listeners.get(resource)
     if (!listeners) this.#listeners.set(resource, (listeners = new Set()))
     listeners.add(listener)
@@ -181,6 +181,7 @@ export class CoreStore implements Store {
     try {
       for (let change = this.#unpublished.shift(); change; change = this.#unpublished.shift()) {
         for (const listener of this.#listeners.get(change.key.resource) ?? []) listener(change)
+        for (const listener of this.#listeners.get(undefined) ?? []) listener(change)
       }
     } finally {
       this.#publishing = false

@@ -53,8 +53,11 @@ export interface Store {
   commit(write: Write): Promise<Change>
   /** Changes of a resource after `revision`, oldest first, or `expired` when they are no longer all known. */
   since(revision: number, resource: string): Since
-  /** Calls `listener` with every change of `resource` from now on, in order, synchronously as it becomes visible. */
-  subscribe(resource: string, listener: (change: Change) => void): () => void
+  /**
+   * Calls `listener` with every change of `resource` (of all, when it is `undefined`) from now on, in order, synchronously as it
+   * becomes visible.
+   */
+  subscribe(resource: string | undefined, listener: (change: Change) => void): () => void
   close(): Promise<void>
 }
 

@@ -29,15 +29,7 @@ export const Namespace = defineKind({
       .listMap('type')
       .optional(),
   }),
-  default(namespace, { operation, oldObject }) {
-    if (operation === 'CREATE') {
-      const finalizers = namespace.spec?.finalizers ?? []
-      namespace.spec = {
-        ...namespace.spec,
-        finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'],
-      }
-      namespace.status = { phase: 'Active' }
-    }
+  default(namespace, { oldObject }) {
     // Selectors find namespaces by name through this label, so it cannot be taken away.
     const labels = (namespace.metadata.labels ??= {})
     labels['kubernetes.io/metadata.name'] = oldObject?.metadata.name ?? namespace.metadata.name

@@ -83,9 +83,6 @@ export const Pod = defineKind({
         .optional(),
     }),
   ),
-  default(pod, { operation }) {
-    if (operation === 'CREATE') pod.status = { phase: 'Pending', ...pod.status }
-  },
 })
 export type Pod = ObjectOf<typeof Pod>
 
@@ -120,13 +117,12 @@ export const Service = defineKind({
     }),
   ).optional(),
   status: s.unknownObject(),
-  default(service, { operation }) {
+  default(service) {
     const spec = (service.spec ??= {})
     spec.type ??= 'ClusterIP'
     spec.sessionAffinity ??= 'None'
     if (spec.type !== 'ExternalName') spec.internalTrafficPolicy ??= 'Cluster'
     for (const port of spec.ports ?? []) port.targetPort ??= port.port
-    if (operation === 'CREATE') service.status = { loadBalancer: {} }
   },
 })
 export type Service = ObjectOf<typeof Service>

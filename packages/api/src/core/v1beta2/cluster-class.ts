@@ -1,7 +1,6 @@
 /** ClusterClass: a template for Clusters. Upstream: api/core/v1beta2/clusterclass_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
-import { clusterClassErrors } from './admission/cluster-class.ts'
 import { conditionGates } from './shared/condition-gates.ts'
 import { contractLabels } from './shared/crd-labels.ts'
 import { healthChecks, remediationTrigger } from './shared/health-check.ts'
@@ -17,56 +16,53 @@ import { variableSchema } from './shared/variables.ts'
 
 const patchSelector = s
   .object({
-    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }).doc('API group and version of the object.'),
+    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }),
     kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
-    matchResources: s
-      .object(
-        {
-          controlPlane: s.boolean().optional(),
-          infrastructureCluster: s.boolean().optional(),
-          machineDeploymentClass: s
-            .object({
-              names: s
-                .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
-                .atomic()
-                .optional(),
-            })
-            .optional(),
-          machinePoolClass: s
-            .object({
-              names: s
-                .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
-                .atomic()
-                .optional(),
-            })
-            .optional(),
-        },
-        { minProperties: 1 },
-      )
-      .doc('Which parts of the class the template belongs to.'),
+    matchResources: s.object(
+      {
+        controlPlane: s.boolean().optional(),
+        infrastructureCluster: s.boolean().optional(),
+        machineDeploymentClass: s
+          .object({
+            names: s
+              .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
+              .atomic()
+              .optional(),
+          })
+          .optional(),
+        machinePoolClass: s
+          .object({
+            names: s
+              .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
+              .atomic()
+              .optional(),
+          })
+          .optional(),
+      },
+      { minProperties: 1 },
+    ),
   })
   .doc('Which templates a patch changes.')
 export type PatchSelector = Infer<typeof patchSelector>
 
 const jsonPatch = s
   .object({
-    op: s.enum('add', 'replace', 'remove').doc('add, replace or remove.'),
-    path: s.string({ minLength: 1, maxLength: 512 }).doc('Where, as a JSON pointer below /spec.'),
-    value: s.any().optional().doc('A fixed value.'),
+    op: s.enum('add', 'replace', 'remove'),
+    path: s.string({ minLength: 1, maxLength: 512 }),
+    value: s.any().optional(),
     valueFrom: s
       .object({
         template: s.string({ minLength: 1, maxLength: 10240 }).optional(),
         variable: s.string({ minLength: 1, maxLength: 256 }).optional(),
       })
-      .optional()
-      .doc('A value from a variable, or from a Go template over the variables.'),
+      .optional(),
   })
   .doc('One operation on a template.')
 export type JSONPatch = Infer<typeof jsonPatch>
 
 const patchDefinition = s
   .object({
-    jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic().doc('What changes.'),
+    jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic(),
     selector: patchSelector,
   })
   .doc('Operations on the templates that the selector matches.')
@@ -74,33 +70,21 @@ export type PatchDefinition = Infer<typeof patchDefinition>
 
 const externalPatch = s
   .object({
-    discoverVariablesExtension: s
-      .string({ minLength: 1, maxLength: 512 })
-      .optional()
-      .doc('Name of the handler that tells its variables.'),
-    generatePatchesExtension: s
-      .string({ minLength: 1, maxLength: 512 })
-      .optional()
-      .doc('Name of the handler that computes the patch.'),
-    settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
-    validateTopologyExtension: s
-      .string({ minLength: 1, maxLength: 512 })
-      .optional()
-      .doc('Name of the handler that checks the topology after all patches.'),
+    discoverVariablesExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
+    generatePatchesExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
+    settings: s.map(s.string()).optional(),
+    validateTopologyExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
   })
   .doc('A patch computed by a Runtime Extension.')
 export type ExternalPatchDefinition = Infer<typeof externalPatch>
 
 const classPatch = s
   .object({
-    definitions: s.list(patchDefinition, { maxItems: 100 }).atomic().optional().doc('Inline changes. Either these or external.'),
+    definitions: s.list(patchDefinition, { maxItems: 100 }).atomic().optional(),
     description: s.string({ minLength: 1, maxLength: 1024 }).optional(),
-    enabledIf: s
-      .string({ minLength: 1, maxLength: 256 })
-      .optional()
-      .doc('Go template over the variables: the patch applies when it gives true. Always when absent.'),
+    enabledIf: s.string({ minLength: 1, maxLength: 256 }).optional(),
     external: externalPatch.optional(),
-    name: s.string({ minLength: 1, maxLength: 256 }).doc('Unique within the class.'),
+    name: s.string({ minLength: 1, maxLength: 256 }),
   })
   .doc('One patch: inline or external.')
 export type ClusterClassPatch = Infer<typeof classPatch>
@@ -108,8 +92,8 @@ export type ClusterClassPatch = Infer<typeof classPatch>
 const classVariable = s
   .object({
     deprecatedV1Beta1Metadata: objectMeta.optional(),
-    name: s.string({ minLength: 1, maxLength: 256 }).doc('Name, without dots; builtin is taken.'),
-    required: s.boolean().doc('Whether Clusters must set it.'),
+    name: s.string({ minLength: 1, maxLength: 256 }),
+    required: s.boolean(),
     schema: variableSchema,
   })
   .doc('A variable that Clusters of this class set.')
@@ -130,19 +114,16 @@ const controlPlaneClass = s
               },
               { minProperties: 1 },
             )
-            .optional()
-            .doc('How and when unhealthy Machines are replaced.'),
+            .optional(),
         },
         { minProperties: 1 },
       )
-      .optional()
-      .doc('When Machines count as unhealthy, and what happens then.'),
+      .optional(),
     machineInfrastructure: s
       .object({
         templateRef: templateReference,
       })
-      .optional()
-      .doc('Infrastructure of control plane Machines, for control planes that run on Machines.'),
+      .optional(),
     metadata: objectMeta.optional(),
     naming: naming.optional(),
     readinessGates: conditionGates.optional(),
@@ -165,12 +146,9 @@ const machineDeploymentClass = s
     bootstrap: s.object({
       templateRef: templateReference,
     }),
-    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class, unique within the ClusterClass.'),
+    class: s.string({ minLength: 1, maxLength: 256 }),
     deletion: machineDeploymentDeletion.optional(),
-    failureDomain: s
-      .string({ minLength: 1, maxLength: 256 })
-      .optional()
-      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
+    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional(),
     healthCheck: s
       .object(
         {
@@ -178,32 +156,22 @@ const machineDeploymentClass = s
           remediation: s
             .object(
               {
-                maxInFlight: s
-                  .intOrString()
-                  .optional()
-                  .doc(
-                    'How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.',
-                  ),
+                maxInFlight: s.intOrString().optional(),
                 templateRef: templateReference.optional(),
                 triggerIf: remediationTrigger.optional(),
               },
               { minProperties: 1 },
             )
-            .optional()
-            .doc('How and when unhealthy Machines are replaced.'),
+            .optional(),
         },
         { minProperties: 1 },
       )
-      .optional()
-      .doc('When Machines count as unhealthy, and what happens then.'),
+      .optional(),
     infrastructure: s.object({
       templateRef: templateReference,
     }),
     metadata: objectMeta.optional(),
-    minReadySeconds: s
-      .int32({ minimum: 0 })
-      .optional()
-      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
+    minReadySeconds: s.int32({ minimum: 0 }).optional(),
     naming: naming.optional(),
     readinessGates: conditionGates.optional(),
     rollout: s
@@ -213,8 +181,7 @@ const machineDeploymentClass = s
         },
         { minProperties: 1 },
       )
-      .optional()
-      .doc('When and how changes reach Machines.'),
+      .optional(),
     taints: machineTaints.optional(),
   })
   .doc('A kind of MachineDeployment that Clusters of this class can have.')
@@ -225,21 +192,17 @@ const machinePoolClass = s
     bootstrap: s.object({
       templateRef: templateReference,
     }),
-    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class, unique within the ClusterClass.'),
+    class: s.string({ minLength: 1, maxLength: 256 }),
     deletion: nodeDeletion.optional(),
     failureDomains: s
       .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
       .atomic()
-      .optional()
-      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
+      .optional(),
     infrastructure: s.object({
       templateRef: templateReference,
     }),
     metadata: objectMeta.optional(),
-    minReadySeconds: s
-      .int32({ minimum: 0 })
-      .optional()
-      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
+    minReadySeconds: s.int32({ minimum: 0 }).optional(),
     naming: naming.optional(),
     taints: machineTaints.optional(),
   })
@@ -252,14 +215,14 @@ const statusVariable = s
       .list(
         s.object({
           deprecatedV1Beta1Metadata: objectMeta.optional(),
-          from: s.string({ minLength: 1, maxLength: 256 }).doc('inline, or the name of the patch whose extension defines it.'),
+          from: s.string({ minLength: 1, maxLength: 256 }),
           required: s.boolean(),
           schema: variableSchema,
         }),
         { minItems: 1, maxItems: 100 },
       )
       .atomic(),
-    definitionsConflict: s.boolean().optional().doc('True when definitions of the variable differ.'),
+    definitionsConflict: s.boolean().optional(),
     name: s.string({ minLength: 1, maxLength: 256 }),
   })
   .doc('A variable with each of its definitions, inline and from extensions.')
@@ -272,19 +235,15 @@ const clusterClassSpec = s.object({
   kubernetesVersions: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 })
     .atomic()
-    .optional()
-    .doc('Versions that Clusters of the class may have, ascending. They are also the steps of upgrades.'),
-  patches: s.list(classPatch, { minItems: 1, maxItems: 1000 }).atomic().optional().doc('Changes of the templates, in order.'),
+    .optional(),
+  patches: s.list(classPatch, { minItems: 1, maxItems: 1000 }).atomic().optional(),
   upgrade: s
     .object(
       {
         external: s
           .object(
             {
-              generateUpgradePlanExtension: s
-                .string({ minLength: 1, maxLength: 512 })
-                .optional()
-                .doc('Name of the handler that tells the steps of an upgrade.'),
+              generateUpgradePlanExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
             },
             { minProperties: 1 },
           )
@@ -292,31 +251,17 @@ const clusterClassSpec = s.object({
       },
       { minProperties: 1 },
     )
-    .optional()
-    .doc('How Clusters of the class are upgraded.'),
-  variables: s
-    .list(classVariable, { minItems: 1, maxItems: 1000 })
-    .atomic()
-    .optional()
-    .doc('Variables that Clusters set and patches read.'),
+    .optional(),
+  variables: s.list(classVariable, { minItems: 1, maxItems: 1000 }).atomic().optional(),
   workers: s
     .object(
       {
-        machineDeployments: s
-          .list(machineDeploymentClass, { minItems: 1, maxItems: 100 })
-          .listMap('class')
-          .optional()
-          .doc('Groups of Machines that MachineDeployments manage.'),
-        machinePools: s
-          .list(machinePoolClass, { minItems: 1, maxItems: 100 })
-          .listMap('class')
-          .optional()
-          .doc('Groups of Machines that MachinePools manage.'),
+        machineDeployments: s.list(machineDeploymentClass, { minItems: 1, maxItems: 100 }).listMap('class').optional(),
+        machinePools: s.list(machinePoolClass, { minItems: 1, maxItems: 100 }).listMap('class').optional(),
       },
       { minProperties: 1 },
     )
-    .optional()
-    .doc('The worker Machines that Clusters of this class can have, in groups.'),
+    .optional(),
 })
 export type ClusterClassSpec = Infer<typeof clusterClassSpec>
 
@@ -331,14 +276,9 @@ const clusterClassStatus = s.object(
           })
           .optional(),
       })
-      .optional()
-      .doc('Status of v1beta1, kept while v1beta1 is served.'),
-    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
-    variables: s
-      .list(statusVariable, { maxItems: 1000 })
-      .atomic()
-      .optional()
-      .doc('All variables, by name, from the class itself and from extensions.'),
+      .optional(),
+    observedGeneration: s.int64({ minimum: 1 }).optional(),
+    variables: s.list(statusVariable, { maxItems: 1000 }).atomic().optional(),
   },
   { minProperties: 1 },
 )
@@ -363,13 +303,10 @@ export const ClusterClass = defineKind({
   status: clusterClassStatus,
 
   columns: [
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
-    column('Variables Ready', '.status.conditions[?(@.type=="VariablesReady")].status', {
-      description: 'Variables are discovered',
-    }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
+    column('Variables Ready', '.status.conditions[?(@.type=="VariablesReady")].status'),
+    column('Age', '.metadata.creationTimestamp', { type: 'date' }),
   ],
   labels: contractLabels,
-  validate: clusterClassErrors,
 })
 export type ClusterClass = ObjectOf<typeof ClusterClass>

@@ -6,10 +6,7 @@ import { conditionTypeName } from './patterns.ts'
 export const healthChecks = s
   .object(
     {
-      nodeStartupTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long a Machine may take to get a Node; 600 when absent, without limit when 0.'),
+      nodeStartupTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
       unhealthyMachineConditions: s
         .list(
           s.object({
@@ -25,8 +22,7 @@ export const healthChecks = s
           { minItems: 1, maxItems: 100 },
         )
         .atomic()
-        .optional()
-        .doc('Conditions of the Machine that make it unhealthy once they last so long.'),
+        .optional(),
       unhealthyNodeConditions: s
         .list(
           s.object({
@@ -37,8 +33,7 @@ export const healthChecks = s
           { minItems: 1, maxItems: 100 },
         )
         .atomic()
-        .optional()
-        .doc('Conditions of the Node that make the Machine unhealthy once they last so long.'),
+        .optional(),
     },
     { minProperties: 1 },
   )
@@ -48,14 +43,8 @@ export type HealthChecks = Infer<typeof healthChecks>
 export const remediationTrigger = s
   .object(
     {
-      unhealthyInRange: s
-        .string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' })
-        .optional()
-        .doc('Only while so many Machines are unhealthy: `[from-to]`.'),
-      unhealthyLessThanOrEqualTo: s
-        .intOrString()
-        .optional()
-        .doc('Only while at most so many Machines are unhealthy: a number, or a percentage.'),
+      unhealthyInRange: s.string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' }).optional(),
+      unhealthyLessThanOrEqualTo: s.intOrString().optional(),
     },
     { minProperties: 1 },
   )

@@ -8,14 +8,13 @@ export const labelSelector = s
       .list(
         s.object({
           key: s.string(),
-          operator: s.string().doc('In, NotIn, Exists or DoesNotExist.'),
+          operator: s.string(),
           values: s.list(s.string()).atomic().optional(),
         }),
       )
       .atomic()
-      .optional()
-      .doc('Requirements on labels.'),
-    matchLabels: s.map(s.string()).optional().doc('Labels with these values.'),
+      .optional(),
+    matchLabels: s.map(s.string()).optional(),
   })
   .atomic()
   .doc('Which objects are meant, by their labels. All parts must hold; an empty selector matches everything.')

@@ -1,0 +1,223 @@
+/**
+ * Turns CustomResourceDefinitions into resources: accepts or refuses their names, serves them, says so in their conditions, and
+ * cleans up after them. A definition is served as soon as its creation is visible; its status follows.
+ * Upstream: apiextensions-apiserver pkg/controller/{status,establish,finalizer}, v0.36.
+ */
+import {
+  type Clock,
+  type Condition,
+  type CustomResourceDefinition,
+  type CustomResourceNames,
+  draft,
+  equal,
+  isReason,
+  type KubeObject,
+  type Logger,
+  timestamp,
+} from '@capstan/kube'
+import { customDefinitions } from '../registry/custom.ts'
+import type { Registry } from '../registry/registry.ts'
+import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
+import { WorkQueue } from './work-queue.ts'
+
+export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
+
+const keyOfDefinition = (name: string): StoreKey => ({ resource: Definitions, namespace: '', name })
+
+export interface CustomResourcesOptions {
+  readonly store: Store
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly log: Logger
+  /** Deletes one instance, as a client would. */
+  deleteInstance(storage: string, object: KubeObject): Promise<void>
+}
+
+export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
+  /** What is served now, to tell a change of the definition from one of its status. */
+  const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean; accepted: unknown }>()
+  const queue = new WorkQueue({ name: 'custom resources', clock, log, run: settle })
+
+  const stopDefinitions = store.subscribe(Definitions, (change) => {
+    look(change.key.name, change.object as CustomResourceDefinition | undefined)
+    queue.add(change.key.name)
+    // Names that were taken may be free now.
+    if (!change.object) {
+      for (const other of store.list(Definitions) as readonly CustomResourceDefinition[]) {
+        if (!isTrue(other, 'NamesAccepted')) {
+          look(other.metadata.name, other)
+          queue.add(other.metadata.name)
+        }
+      }
+    }
+  })
+  // Definitions that wait for their instances to go are told when one does.
+  const stopInstances = store.subscribe(undefined, (change) => {
+    if (!change.object && served.get(change.key.resource)?.terminating) queue.add(change.key.resource)
+  })
+  // Those that were accepted in an earlier life come first: nobody can take their names now.
+  const existing = [...store.list(Definitions)] as CustomResourceDefinition[]
+  existing.sort((a, b) => Number(isTrue(b, 'NamesAccepted')) - Number(isTrue(a, 'NamesAccepted')))
+  for (const crd of existing) {
+    look(crd.metadata.name, crd)
+    queue.add(crd.metadata.name)
+  }
+  return () => {
+    stopDefinitions()
+    stopInstances()
+    queue.close()
+  }
+
+  /** Serves what can be served, at once. */
+  function look(name: string, crd: CustomResourceDefinition | undefined): void {
+    const before = served.get(name)
+    if (!crd || nameConflict(crd, others(name)) !== undefined) {
+      if (before && !crd) {
+        served.delete(name)
+        registry.serve(name, [])
+      }
+      return
+    }
+    const now = { spec: crd.spec, terminating: crd.metadata.deletionTimestamp !== undefined, accepted: crd.status?.acceptedNames }
+    if (before && before.terminating === now.terminating && equal(before.spec, now.spec)) return
+    served.set(name, now)
+    registry.serve(name, customDefinitions(crd))
+  }
+
+  function others(name: string): CustomResourceDefinition[] {
+    return (store.list(Definitions) as readonly CustomResourceDefinition[]).filter(
+      (other) => other.metadata.name !== name && (isTrue(other, 'NamesAccepted') || served.has(other.metadata.name)),
+    )
+  }
+
+  /** Brings status and finalizer of one definition to where they belong. */
+  async function settle(name: string): Promise<void> {
+    const current = store.get(keyOfDefinition(name)) as CustomResourceDefinition | undefined
+    if (!current) return
+    const next = draft(current)
+    if (current.metadata.deletionTimestamp === undefined) {
+      settleNames(next)
+      if (!next.metadata.finalizers?.includes(CleanupFinalizer)) {
+        next.metadata.finalizers = [...(next.metadata.finalizers ?? []), CleanupFinalizer]
+      }
+      await write(current, next)
+    } else if (current.metadata.finalizers?.includes(CleanupFinalizer)) await cleanUp(current)
+  }
+
+  function settleNames(crd: CustomResourceDefinition): void {
+    const problem = nameConflict(crd, others(crd.metadata.name))
+    const status = (crd.status ??= {})
+    status.conditions ??= []
+    if (problem) {
+      status.acceptedNames = acceptable(crd.spec.names, others(crd.metadata.name), crd.spec.group)
+      setCondition(crd, 'NamesAccepted', 'False', problem.reason, problem.message)
+      if (!isTrue(crd, 'Established')) setCondition(crd, 'Established', 'False', 'NotAccepted', 'not all names are accepted')
+    } else {
+      status.acceptedNames = draft(crd.spec.names)
+      setCondition(crd, 'NamesAccepted', 'True', 'NoConflicts', 'no conflicts found')
+      if (!isTrue(crd, 'Established')) {
+        setCondition(crd, 'Established', 'True', 'InitialNamesAccepted', 'the initial names have been accepted')
+      }
+    }
+  }
+
+  async function cleanUp(current: CustomResourceDefinition): Promise<void> {
+    const { name } = current.metadata
+    const next = draft(current)
+    const instances = store.list(name)
+    if (instances.length === 0) {
+      next.metadata.finalizers = (next.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CleanupFinalizer)
+      await write(current, next)
+      return
+    }
+    setCondition(next, 'Terminating', 'True', 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')
+    await write(current, next)
+    for (const instance of instances) {
+      if (instance.metadata.deletionTimestamp !== undefined) continue
+      try {
+        await deleteInstance(name, instance)
+      } catch (err) {
+        if (!isReason(err, 'NotFound')) throw err
+      }
+    }
+    if (store.count(name) === 0) queue.add(name)
+  }
+
+  async function write(current: CustomResourceDefinition, next: CustomResourceDefinition): Promise<void> {
+    if (equal(current, next)) return
+    const { name, deletionTimestamp, finalizers = [] } = next.metadata
+    const gone = deletionTimestamp !== undefined && finalizers.length === 0
+    if (finalizers.length === 0) delete next.metadata.finalizers
+    try {
+      await store.commit({ key: keyOfDefinition(name), previous: current, object: gone ? undefined : next })
+    } catch (err) {
+      // Somebody else's change has come in between, and has put the name in the queue again.
+      if (!(err instanceof StoreConflict)) throw err
+    }
+  }
+
+  function setCondition(
+    crd: CustomResourceDefinition,
+    type: string,
+    status: Condition['status'],
+    reason: string,
+    message: string,
+  ): void {
+    const conditions = crd.status!.conditions!
+    const found = conditions.find((condition) => condition.type === type)
+    if (found && found.status === status && found.reason === reason && found.message === message) return
+    const next = { type, status, lastTransitionTime: timestamp(clock.now()), reason, message }
+    if (!found) conditions.push(next)
+    else Object.assign(found, next, found.status === status ? { lastTransitionTime: found.lastTransitionTime } : {})
+  }
+}
+
+const isTrue = ({ status }: CustomResourceDefinition, type: string): boolean =>
+  status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true
+
+/** What keeps a definition from being served, if anything does. */
+export function nameConflict(
+  { spec }: CustomResourceDefinition,
+  others: readonly CustomResourceDefinition[],
+): { reason: string; message: string } | undefined {
+  const taken = takenNames(spec.group, others)
+  const { plural, singular, shortNames = [], kind, listKind } = spec.names
+  const clash = (reason: string, name: string) => ({ reason, message: `"${name}" is already in use` })
+  if (taken.resources.has(plural)) return clash('PluralConflict', plural)
+  if (singular && taken.resources.has(singular)) return clash('SingularConflict', singular)
+  const short = shortNames.find((name) => taken.resources.has(name))
+  if (short !== undefined) return clash('ShortNamesConflict', short)
+  if (taken.kinds.has(kind)) return clash('KindConflict', kind)
+  if (listKind && taken.kinds.has(listKind)) return clash('ListKindConflict', listKind)
+  return undefined
+}
+
+/** Of the names asked for, those that nobody else has. */
+function acceptable(names: CustomResourceNames, others: readonly CustomResourceDefinition[], group: string): CustomResourceNames {
+  const taken = takenNames(group, others)
+  const free = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
+  const singular = free(names.singular, taken.resources)
+  const listKind = free(names.listKind, taken.kinds)
+  const shortNames = names.shortNames?.filter((name) => !taken.resources.has(name)) ?? []
+  return {
+    plural: free(names.plural, taken.resources),
+    ...(singular ? { singular } : {}),
+    ...(shortNames.length > 0 ? { shortNames } : {}),
+    kind: free(names.kind, taken.kinds),
+    ...(listKind ? { listKind } : {}),
+    ...(names.categories ? { categories: [...names.categories] } : {}),
+  }
+}
+
+function takenNames(group: string, others: readonly CustomResourceDefinition[]) {
+  const resources = new Set<string>()
+  const kinds = new Set<string>()
+  for (const { spec, status } of others) {
+    if (spec.group !== group) continue
+    const { plural, singular, shortNames = [], kind, listKind } = status?.acceptedNames?.kind ? status.acceptedNames : spec.names
+    for (const name of [plural, singular, ...shortNames]) if (name) resources.add(name)
+    for (const name of [kind, listKind]) if (name) kinds.add(name)
+  }
+  return { resources, kinds }
+}

@@ -1,0 +1,213 @@
+/**
+ * Deletes what nobody owns any more, and holds owners back for as long as foreground deletion asks.
+ * Upstream: pkg/controller/garbagecollector, v1.36. There is no graph of absent owners here: whether an owner exists is asked of
+ * the store, which knows.
+ */
+import {
+  draft,
+  isReason,
+  type KubeObject,
+  type ObjectKey,
+  type OwnerReference,
+  parseApiVersion,
+  unknownKind,
+} from '@capstan/kube'
+import type { Definition } from '../registry/definition.ts'
+import type { Change, StoreKey } from '../store/store.ts'
+import type { ControllerOptions } from './namespaces.ts'
+import { WorkQueue } from './work-queue.ts'
+
+export function runGarbageCollector({ store, registry, clock, log, client }: ControllerOptions): () => void {
+  const queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (text) => collect(parse(text)) })
+  /** Who names an owner, by its uid. */
+  const dependents = new Map<string, Set<string>>()
+
+  const stop = store.subscribe(undefined, note)
+  for (const storage of new Set(registry.list().map((definition) => definition.storage))) {
+    for (const object of store.list(storage)) {
+      const { namespace = '', name } = object.metadata
+      note({ revision: 0, key: { resource: storage, namespace, name }, previous: undefined, object })
+    }
+  }
+  return () => {
+    stop()
+    queue.close()
+  }
+
+  function note({ key, previous, object }: Change): void {
+    const id = textOf(key)
+    for (const { uid } of owners(previous)) if (!owners(object).some((owner) => owner.uid === uid)) forget(uid, id)
+    for (const { uid } of owners(object)) remember(uid, id)
+    if (object && needsLook(object)) queue.add(id)
+    // What an object held up, and what it kept alive, can be decided now.
+    const left = object ? [] : owners(previous)
+    for (const owner of left) {
+      const found = find(owner, previous!.metadata.namespace)
+      if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))
+    }
+    if (previous && (!object || object.metadata.uid !== previous.metadata.uid)) {
+      for (const dependent of dependents.get(previous.metadata.uid) ?? []) queue.add(dependent)
+    } else if (object && isForeground(object))
+      for (const dependent of dependents.get(object.metadata.uid) ?? []) queue.add(dependent)
+    // A dependent that is no longer one, or no longer blocks, may have been the last that held its owner.
+    if (object && previous) {
+      for (const owner of owners(previous)) {
+        const now = owners(object).find(({ uid }) => uid === owner.uid)
+        if (now && (now.blockOwnerDeletion === true) === (owner.blockOwnerDeletion === true)) continue
+        const found = find(owner, object.metadata.namespace)
+        if (found.state === 'present' && found.object.metadata.deletionTimestamp !== undefined) queue.add(textOf(found.key))
+      }
+    }
+  }
+
+  function remember(uid: string, id: string): void {
+    let known = dependents.get(uid)
+    if (!known) dependents.set(uid, (known = new Set()))
+    known.add(id)
+  }
+
+  function forget(uid: string, id: string): void {
+    const known = dependents.get(uid)
+    if (known?.delete(id) && known.size === 0) dependents.delete(uid)
+  }
+
+  async function collect(key: StoreKey): Promise<void> {
+    const object = store.get(key)
+    if (!object) return
+    if (object.metadata.deletionTimestamp !== undefined) {
+      const { finalizers = [] } = object.metadata
+      if (finalizers.includes('orphan')) await orphan(key, object)
+      else if (finalizers.includes('foregroundDeletion')) await foreground(key, object)
+      return
+    }
+    await reconsider(key, object)
+  }
+
+  /** Looks at who owns an object: nobody left means it goes. Upstream: attemptToDeleteItem. */
+  async function reconsider(key: StoreKey, object: KubeObject): Promise<void> {
+    const references = owners(object)
+    if (references.length === 0) return
+    const found = references.map((reference) => ({ reference, ...find(reference, object.metadata.namespace) }))
+    // An owner of a kind that is not known here may well exist.
+    if (found.some(({ state }) => state === 'unknown')) return
+    const waiting = found.filter((one) => one.state === 'present' && isForeground(one.object))
+    const absent = found.filter(({ state }) => state === 'absent')
+    const solid = found.length - waiting.length - absent.length
+    if (solid > 0) {
+      if (absent.length + waiting.length === 0) return
+      const gone = new Set([...absent, ...waiting].map(({ reference }) => reference.uid))
+      await patchMetadata(key, object, {
+        ownerReferences: references.filter(({ uid }) => !gone.has(uid)),
+      })
+      return
+    }
+    const policy = waiting.length > 0 && dependentsOf(object).length > 0 ? 'Foreground' : ownPolicy(object)
+    await deleteObject(key, object, policy)
+  }
+
+  /** Frees the dependents, then lets the owner go. */
+  async function orphan(key: StoreKey, owner: KubeObject): Promise<void> {
+    for (const dependent of dependentsOf(owner)) {
+      const left = owners(dependent.object).filter(({ uid }) => uid !== owner.metadata.uid)
+      await patchMetadata(dependent.key, dependent.object, { ownerReferences: left })
+    }
+    await dropFinalizer(key, owner, 'orphan')
+  }
+
+  /** Deletes the dependents, and lets the owner go once none that blocks is left. */
+  async function foreground(key: StoreKey, owner: KubeObject): Promise<void> {
+    const blocking = dependentsOf(owner).filter(({ object }) =>
+      owners(object).some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true),
+    )
+    if (blocking.length === 0) await dropFinalizer(key, owner, 'foregroundDeletion')
+    else
+      for (const dependent of blocking)
+        if (dependent.object.metadata.deletionTimestamp === undefined) queue.add(textOf(dependent.key))
+  }
+
+  function dependentsOf({ metadata: { uid } }: KubeObject): { key: StoreKey; object: KubeObject }[] {
+    const found: { key: StoreKey; object: KubeObject }[] = []
+    for (const id of dependents.get(uid) ?? []) {
+      const key = parse(id)
+      const object = store.get(key)
+      if (object && owners(object).some((owner) => owner.uid === uid)) found.push({ key, object })
+    }
+    return found
+  }
+
+  /** An owner lives in the namespace of its dependent, or in none. */
+  function find(
+    { apiVersion, kind, name, uid }: OwnerReference,
+    namespace: string | undefined,
+  ): { state: 'absent' | 'unknown' } | { state: 'present'; key: StoreKey; object: KubeObject } {
+    const definition = registry.ofKind(parseApiVersion(apiVersion).group, kind)
+    if (!definition) return { state: 'unknown' }
+    if (definition.namespaced && namespace === undefined) return { state: 'unknown' }
+    const key: StoreKey = { resource: definition.storage, namespace: definition.namespaced ? namespace! : '', name }
+    const object = store.get(key)
+    return object?.metadata.uid === uid ? { state: 'present', key, object } : { state: 'absent' }
+  }
+
+  async function deleteObject(
+    key: StoreKey,
+    { metadata }: KubeObject,
+    propagationPolicy: 'Background' | 'Foreground' | 'Orphan',
+  ) {
+    const kind = kindOf(key)
+    if (!kind) return
+    await again(key, client.delete(kind, keyIn(key), { propagationPolicy, preconditions: { uid: metadata.uid } }))
+  }
+
+  async function dropFinalizer(key: StoreKey, object: KubeObject, finalizer: string): Promise<void> {
+    await patchMetadata(key, object, { finalizers: (object.metadata.finalizers ?? []).filter((one) => one !== finalizer) })
+  }
+
+  /** Guarded by uid and resourceVersion: what was decided holds for what was read only. */
+  async function patchMetadata(key: StoreKey, { metadata: { uid, resourceVersion } }: KubeObject, change: object): Promise<void> {
+    const kind = kindOf(key)
+    if (!kind) return
+    const body = { metadata: { ...draft(change), uid, resourceVersion } }
+    await again(key, client.patch(kind, keyIn(key), { type: 'merge', body }))
+  }
+
+  /** What changed in between is looked at once more. */
+  async function again(key: StoreKey, write: Promise<unknown>): Promise<void> {
+    try {
+      await write
+    } catch (err) {
+      if (isReason(err, 'Conflict')) queue.add(textOf(key))
+      else if (!isReason(err, 'NotFound')) throw err
+    }
+  }
+
+  function kindOf({ resource }: StoreKey) {
+    const definition: Definition | undefined = registry.stored(resource)
+    return definition && unknownKind({ ...definition, scope: definition.namespaced ? 'Namespaced' : 'Cluster' })
+  }
+}
+
+const owners = (object: KubeObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? []
+
+const isForeground = ({ metadata }: KubeObject): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes('foregroundDeletion') === true
+
+/** Most objects have no owners and are not going anywhere. */
+const needsLook = (object: KubeObject): boolean =>
+  object.metadata.deletionTimestamp === undefined
+    ? owners(object).length > 0
+    : (object.metadata.finalizers ?? []).some((finalizer) => finalizer === 'orphan' || finalizer === 'foregroundDeletion')
+
+/** A finalizer that an object carries already says how it wants to be deleted. */
+function ownPolicy({ metadata: { finalizers = [] } }: KubeObject): 'Background' | 'Foreground' | 'Orphan' {
+  if (finalizers.includes('orphan')) return 'Orphan'
+  return finalizers.includes('foregroundDeletion') ? 'Foreground' : 'Background'
+}
+
+const textOf = ({ resource, namespace, name }: StoreKey): string => `${resource}/${namespace}/${name}`
+
+function parse(text: string): StoreKey {
+  const [resource, namespace, name] = text.split('/') as [string, string, string]
+  return { resource, namespace, name }
+}
+
+const keyIn = ({ namespace, name }: StoreKey): ObjectKey => (namespace === '' ? { name } : { namespace, name })

@@ -1,0 +1,76 @@
+/** Names of things to look at, each once however often it is asked for, some at a time; what fails is tried again later. */
+import { type Clock, type Logger, seconds, type Timer } from '@capstan/kube'
+
+export interface WorkQueueOptions {
+  readonly name: string
+  readonly clock: Clock
+  readonly log: Logger
+  run(key: string): Promise<void>
+}
+
+const Concurrency = 16
+const FirstRetry = seconds(1)
+const LastRetry = seconds(60)
+
+export class WorkQueue {
+  readonly #options: WorkQueueOptions
+  readonly #waiting = new Set<string>()
+  readonly #running = new Set<string>()
+  /** Asked for while running: looked at once more when done. */
+  readonly #again = new Set<string>()
+  readonly #failures = new Map<string, { count: number; timer: Timer }>()
+  #closed = false
+
+  constructor(options: WorkQueueOptions) {
+    this.#options = options
+  }
+
+  add(key: string): void {
+    if (this.#closed) return
+    if (this.#running.has(key)) this.#again.add(key)
+    else {
+      this.#waiting.add(key)
+      this.#start()
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#waiting.clear()
+    for (const { timer } of this.#failures.values()) timer.cancel()
+  }
+
+  #start(): void {
+    for (const key of this.#waiting) {
+      if (this.#running.size >= Concurrency) return
+      this.#waiting.delete(key)
+      this.#running.add(key)
+      void this.#run(key)
+    }
+  }
+
+  async #run(key: string): Promise<void> {
+    try {
+      await this.#options.run(key)
+      this.#failures.get(key)?.timer.cancel()
+      this.#failures.delete(key)
+    } catch (err) {
+      this.#retry(key, err)
+    }
+    this.#running.delete(key)
+    if (this.#closed) return
+    if (this.#again.delete(key)) this.#waiting.add(key)
+    this.#start()
+  }
+
+  #retry(key: string, err: unknown): void {
+    if (this.#closed) return
+    const { clock, log, name } = this.#options
+    const before = this.#failures.get(key)
+    before?.timer.cancel()
+    const count = (before?.count ?? 0) + 1
+    const delay = Math.min(LastRetry, FirstRetry * 2 ** (count - 1))
+    log.error('controller of the API server failed', { controller: name, key, retryAfterSeconds: delay / 1000, err })
+    this.#failures.set(key, { count, timer: clock.schedule(delay, () => this.add(key)) })
+  }
+}

@@ -1,0 +1,180 @@
+/** The kinds that the server has of its own. Declared in `@capstan/kube`; what only a server knows of them is said here. */
+import {
+  apiVersionOf,
+  ConfigMap,
+  CustomResourceDefinition,
+  DaemonSet,
+  type DeclaredKind,
+  Deployment,
+  dns1035LabelProblems,
+  dnsLabelProblems,
+  Event,
+  type KubeObject,
+  Lease,
+  Namespace,
+  Node,
+  Pod,
+  resourceName,
+  Secret,
+  Service,
+  ServiceAccount,
+  subdomainProblems,
+  type UnknownObject,
+} from '@capstan/kube'
+import type { PrinterColumn } from '../engine.ts'
+import { printers } from '../kinds/printers.ts'
+import { definitionHooks } from './definition-hooks.ts'
+import type { Definition } from './definition.ts'
+import { objectSchema } from './object-schema.ts'
+
+interface Extras {
+  generation?: boolean
+  names?: (name: string) => string[]
+  fields?: Definition['fields']
+  prepare?: Definition['prepare']
+  default?: Definition['default']
+  validate?: Definition['validate']
+  statusOnCreate?: boolean
+}
+
+interface Builtins {
+  readonly all: readonly Definition[]
+  readonly byId: ReadonlyMap<string, Definition>
+}
+
+const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value))
+const at = (object: unknown, ...path: string[]): unknown =>
+  path.reduce<unknown>((value, member) => (value as Record<string, unknown> | undefined | null)?.[member], object)
+const field =
+  (...path: string[]) =>
+  (object: UnknownObject) =>
+    text(at(object, ...path))
+
+const involved = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+
+const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
+  [
+    Namespace,
+    {
+      names: dnsLabelProblems,
+      fields: { 'status.phase': field('status', 'phase'), name: field('metadata', 'name') },
+      prepare(namespace, old) {
+        if (old) return
+        const finalizers = (at(namespace, 'spec', 'finalizers') as string[] | undefined) ?? []
+        namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] }
+        namespace.status = { phase: 'Active' }
+      },
+    },
+  ],
+  [ConfigMap, {}],
+  [Secret, { fields: { type: field('type') } }],
+  [
+    Event,
+    {
+      fields: {
+        ...Object.fromEntries(involved.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
+        reason: field('reason'),
+        reportingComponent: field('reportingComponent'),
+        source: (event) => text(at(event, 'source', 'component') || at(event, 'reportingComponent')),
+        type: field('type'),
+      },
+    },
+  ],
+  [ServiceAccount, {}],
+  [
+    Node,
+    { fields: { 'spec.unschedulable': (node) => String(at(node, 'spec', 'unschedulable') === true) }, statusOnCreate: true },
+  ],
+  [
+    Pod,
+    {
+      generation: true,
+      fields: {
+        'spec.nodeName': field('spec', 'nodeName'),
+        'spec.restartPolicy': field('spec', 'restartPolicy'),
+        'spec.schedulerName': field('spec', 'schedulerName'),
+        'spec.serviceAccountName': field('spec', 'serviceAccountName'),
+        'spec.hostNetwork': (pod) => String(at(pod, 'spec', 'hostNetwork') === true),
+        'status.phase': field('status', 'phase'),
+        'status.podIP': field('status', 'podIP'),
+        'status.nominatedNodeName': field('status', 'nominatedNodeName'),
+      },
+      prepare(pod, old) {
+        if (!old) pod.status = { phase: 'Pending' }
+      },
+    },
+  ],
+  [
+    Service,
+    {
+      names: dns1035LabelProblems,
+      fields: { 'spec.clusterIP': field('spec', 'clusterIP'), 'spec.type': field('spec', 'type') },
+      prepare(service, old) {
+        if (!old) service.status = { loadBalancer: {} }
+      },
+    },
+  ],
+  [Deployment, { generation: true }],
+  [DaemonSet, { generation: true }],
+  [Lease, {}],
+  [CustomResourceDefinition, { generation: true, ...definitionHooks }],
+]
+
+function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
+  const columns: readonly PrinterColumn[] | undefined = printers[resourceName(kind)]
+  const names = extras.names ?? subdomainProblems
+  const context = (old: KubeObject | undefined) => ({
+    operation: old ? ('UPDATE' as const) : ('CREATE' as const),
+    oldObject: old,
+    dryRun: false,
+  })
+  return Object.freeze({
+    group: kind.group,
+    version: kind.version,
+    plural: kind.plural,
+    singular: kind.singular,
+    kind: kind.kind,
+    listKind: kind.listKind,
+    shortNames: kind.shortNames,
+    categories: kind.categories,
+    namespaced: kind.scope === 'Namespaced',
+    builtin: true,
+    schema: kind.schema,
+    columns: kind.columns,
+    printer: columns,
+    statusSubresource: kind.statusSubresource,
+    statusOnCreate: extras.statusOnCreate === true,
+    scale: kind.scale,
+    storageVersion: kind.version,
+    deprecation: undefined,
+    storage: resourceName(kind),
+    apiVersion: apiVersionOf(kind),
+    get objectSchema() {
+      return objectSchema(kind.schema)
+    },
+    generation: extras.generation === true,
+    fields: extras.fields ?? {},
+    nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
+    default(object: UnknownObject, old: UnknownObject | undefined) {
+      kind.default?.(object, context(old))
+      extras.default?.(object, old)
+    },
+    ...(extras.prepare ? { prepare: extras.prepare } : {}),
+    validate: (object: UnknownObject, old: UnknownObject | undefined) => [
+      ...(kind.validate?.(object, context(old)) ?? []),
+      ...(extras.validate?.(object, old) ?? []),
+    ],
+    refusesCreates: undefined,
+  })
+}
+
+/** A prefix ends where the random suffix will begin, so it may end in a dash. */
+export const maskTrailingDash = (name: string): string => (name.length > 1 && name.endsWith('-') ? `${name.slice(0, -1)}a` : name)
+
+const all = kinds.map(([kind, extras]) => definitionOf(kind, extras))
+
+/** Shared by all planes of a process: nothing in them belongs to one. */
+export const builtins: Builtins = {
+  all,
+  byId: new Map(all.map((one) => [`${one.group}/${one.version}/${one.plural}`, one])),
+}

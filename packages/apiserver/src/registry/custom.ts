@@ -1,0 +1,76 @@
+/** The served versions of a CustomResourceDefinition, as the verbs need them. */
+import {
+  apiVersionOf,
+  type CustomResourceDefinition,
+  type CustomResourceVersion,
+  type JSONSchema,
+  subdomainProblems,
+  type UnknownObject,
+} from '@capstan/kube'
+import { maskTrailingDash } from './builtin.ts'
+import type { Definition } from './definition.ts'
+import { objectSchema } from './object-schema.ts'
+
+export function customDefinitions(crd: CustomResourceDefinition): Definition[] {
+  return crd.spec.versions.filter((version) => version.served).map((version) => definitionOf(crd, version))
+}
+
+function definitionOf({ metadata, spec, status }: CustomResourceDefinition, version: CustomResourceVersion): Definition {
+  const { group, scope } = spec
+  const names = status?.acceptedNames?.kind ? { ...spec.names, ...status.acceptedNames } : spec.names
+  const schema = version.schema?.openAPIV3Schema ?? everything
+  const storage = spec.versions.find((one) => one.storage)!
+  return Object.freeze({
+    group,
+    version: version.name,
+    plural: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    kind: names.kind,
+    listKind: names.listKind ?? `${names.kind}List`,
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced: scope === 'Namespaced',
+    builtin: false,
+    schema,
+    columns: version.additionalPrinterColumns ?? [],
+    printer: undefined,
+    statusSubresource: version.subresources?.status !== undefined,
+    statusOnCreate: false,
+    scale: version.subresources?.scale,
+    storageVersion: storage.name,
+    deprecation: deprecationOf(spec, version, names.kind),
+    storage: `${names.plural}.${group}`,
+    apiVersion: apiVersionOf({ group, version: version.name }),
+    get objectSchema() {
+      return objectSchema(schema)
+    },
+    generation: true,
+    fields: Object.fromEntries((version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), reader(jsonPath)])),
+    nameProblems: (name: string, isPrefix: boolean) => subdomainProblems(isPrefix ? maskTrailingDash(name) : name),
+    refusesCreates:
+      metadata.deletionTimestamp === undefined ? undefined : 'create not allowed while custom resource definition is terminating',
+  })
+}
+
+const everything: JSONSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+
+function deprecationOf(
+  { group, versions }: CustomResourceDefinition['spec'],
+  { deprecated, deprecationWarning, name }: CustomResourceVersion,
+  kind: string,
+): string | undefined {
+  if (!deprecated) return undefined
+  if (deprecationWarning !== undefined) return deprecationWarning
+  const better = versions.find((one) => one.served && !one.deprecated)
+  return `${group}/${name} ${kind} is deprecated${better ? `; use ${group}/${better.name} ${kind}` : ''}`
+}
+
+/** Selectable fields are simple paths to strings, integers or booleans. */
+function reader(jsonPath: string): (object: UnknownObject) => string {
+  const members = jsonPath.split('.').slice(1)
+  return (object) => {
+    let value: unknown = object
+    for (const member of members) value = (value as Record<string, unknown> | undefined | null)?.[member]
+    return value === undefined || value === null ? '' : String(value)
+  }
+}

@@ -1,0 +1,41 @@
+/** What the server fills into CustomResourceDefinitions themselves. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
+import type { CustomResourceDefinition, UnknownObject } from '@capstan/kube'
+import { definitionErrors } from './definition-errors.ts'
+
+const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
+
+export const definitionHooks = {
+  default(object: UnknownObject): void {
+    const { spec } = as(object)
+    const { names } = spec
+    if (names) {
+      if (names.kind && !names.listKind) names.listKind = `${names.kind}List`
+      if (names.kind && !names.singular) names.singular = names.kind.toLowerCase()
+    }
+    spec.conversion ??= { strategy: 'None' }
+    for (const { subresources } of spec.versions ?? []) {
+      if (subresources?.status) subresources.status = {}
+    }
+    const webhook = spec.conversion.webhook?.clientConfig?.service
+    if (webhook) webhook.port ??= 443
+  },
+
+  prepare(object: UnknownObject, old: UnknownObject | undefined): void {
+    const definition = as(object)
+    const storage = definition.spec.versions?.find((version) => version.storage)?.name
+    if (!old) {
+      object.status = {
+        conditions: null,
+        acceptedNames: { plural: '', kind: '' },
+        storedVersions: storage === undefined ? [] : [storage],
+      }
+      return
+    }
+    const stored = (definition.status?.storedVersions ?? []) as string[]
+    if (storage !== undefined && !stored.includes(storage)) {
+      object.status = { ...definition.status, storedVersions: [...stored, storage] }
+    }
+  },
+
+  validate: (object: UnknownObject, old: UnknownObject | undefined) => definitionErrors(as(object), old && as(old)),
+}

@@ -1,0 +1,159 @@
+/** One API server: state, verbs and the controllers that belong to it, without a socket in sight. */
+import {
+  type Admission,
+  type ApiRequest,
+  type Clock,
+  createClient,
+  CustomResourceDefinition,
+  type Input,
+  isReason,
+  type KubeObject,
+  type Logger,
+  Namespace,
+  type Random,
+  silent,
+  type Transport,
+  unknownKind,
+} from '@capstan/kube'
+import { runCustomResources } from './controllers/custom-resources.ts'
+import { runGarbageCollector } from './controllers/garbage-collector.ts'
+import { runNamespaces } from './controllers/namespaces.ts'
+import type { Caller, Engine } from './engine.ts'
+import { Registry } from './registry/registry.ts'
+import { memoryStore } from './store/memory.ts'
+import type { Store } from './store/store.ts'
+import { execute, openWatch } from './verbs/execute.ts'
+import type { Plane } from './verbs/plane.ts'
+
+export interface ApiServerOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Where the state lives; absent: in memory, until `close`. Closed with the server. */
+  readonly store?: Store
+  /** What kinds ask of writes beyond their schemas. */
+  readonly admission?: readonly Admission[]
+  /** Definitions that are there, in this form, once `ready` resolves. */
+  readonly customResources?: readonly Input<CustomResourceDefinition>[]
+  /** Which controllers run inside the server; all do unless told otherwise. */
+  readonly controllers?: {
+    readonly garbageCollector?: boolean
+    readonly namespaces?: boolean
+    /** Creates default, kube-system, kube-public and kube-node-lease. */
+    readonly defaultNamespaces?: boolean
+  }
+  /** Whether objects need a namespace that exists. Upstream: admission plugin NamespaceLifecycle. */
+  readonly namespaceLifecycle?: boolean
+  readonly log?: Logger
+}
+
+export interface ApiServer {
+  readonly engine: Engine
+  readonly store: Store
+  /** Resolves when default namespaces and `customResources` are there. */
+  readonly ready: Promise<void>
+  /** Requests in-process: answers are the stored objects themselves, frozen. */
+  transport(caller?: Partial<Caller>): Transport
+  close(): Promise<void>
+}
+
+const Administrator: Caller = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'], agent: 'capstan' }
+
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { clock, random, log = silent, controllers = {} } = options
+  const store = options.store ?? memoryStore()
+  const registry = new Registry()
+  const stops: (() => void)[] = []
+  const closing = new AbortController()
+
+  const engine: Engine = {
+    execute: (request, caller, signal) => execute(plane, request, caller, signal),
+    watch: async (request, caller, signal) => openWatch(plane, request, caller, AbortSignal.any([signal, closing.signal])),
+    resources: registry,
+  }
+  const transport = (caller: Partial<Caller> = {}): Transport => inProcess(engine, { ...Administrator, ...caller })
+  const plane: Plane = {
+    store,
+    registry,
+    clock,
+    random,
+    admission: options.admission ?? [],
+    reader: createClient(transport()),
+    namespaceLifecycle: options.namespaceLifecycle ?? true,
+  }
+
+  const collector = createClient(
+    transport({ name: 'system:serviceaccount:kube-system:generic-garbage-collector', agent: 'kube-controller-manager' }),
+  )
+  stops.push(
+    runCustomResources({
+      store,
+      registry,
+      clock,
+      log,
+      async deleteInstance(storage, { metadata }) {
+        const definition = registry.stored(storage)
+        if (!definition) return
+        const kind = unknownKind({ ...definition, scope: definition.namespaced ? 'Namespaced' : 'Cluster' })
+        await collector.delete(kind, metadata)
+      },
+    }),
+  )
+  if (controllers.namespaces ?? true) stops.push(runNamespaces({ store, registry, clock, log, client: collector }))
+  if (controllers.garbageCollector ?? true) stops.push(runGarbageCollector({ store, registry, clock, log, client: collector }))
+
+  const ready = prepare(createClient(transport({ agent: 'kube-apiserver' })), options)
+  // Whoever does not await it is told nothing: the failure is that of `ready`.
+  ready.catch(() => {})
+  return {
+    engine,
+    store,
+    ready,
+    transport,
+    async close() {
+      closing.abort()
+      for (const stop of stops.reverse()) stop()
+      await ready.catch(() => {})
+      await store.close()
+    },
+  }
+}
+
+const DefaultNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
+
+async function prepare(client: ReturnType<typeof createClient>, options: ApiServerOptions): Promise<void> {
+  const work: Promise<unknown>[] = []
+  if (options.controllers?.defaultNamespaces ?? true) {
+    for (const name of DefaultNamespaces) work.push(unlessExists(client.create(Namespace, { metadata: { name } })))
+  }
+  for (const definition of options.customResources ?? []) work.push(install(client, definition))
+  await Promise.all(work)
+}
+
+async function install(client: ReturnType<typeof createClient>, definition: Input<CustomResourceDefinition>): Promise<void> {
+  const created = await unlessExists(client.create(CustomResourceDefinition, definition))
+  if (created) return
+  const { labels = {}, annotations = {} } = definition.metadata
+  await client.patch(
+    CustomResourceDefinition,
+    { name: definition.metadata.name! },
+    { type: 'merge', body: { metadata: { labels, annotations }, spec: definition.spec } },
+  )
+}
+
+async function unlessExists<T extends KubeObject>(creation: Promise<T>): Promise<T | undefined> {
+  try {
+    return await creation
+  } catch (err) {
+    if (isReason(err, 'AlreadyExists')) return undefined
+    throw err
+  }
+}
+
+const inProcess = (engine: Engine, caller: Caller): Transport => ({
+  async send(request: ApiRequest, signal?: AbortSignal) {
+    signal?.throwIfAborted()
+    return (await engine.execute(request, caller, signal)).body
+  },
+  watch: (request, signal) => engine.watch(request, caller, signal),
+  close() {},
+})

@@ -1,0 +1,100 @@
+/** The part of a write that creates and updates share: what fills an object in, and what it must satisfy, in upstream's order. */
+import {
+  type Admission,
+  type AdmissionRequest,
+  type FieldError,
+  invalidObject,
+  type KubeObject,
+  notFound,
+  StatusError,
+  type UnknownObject,
+} from '@capstan/kube'
+import type { Definition } from '../registry/definition.ts'
+import { metadataErrors, metadataUpdateErrors } from './metadata.ts'
+import type { Call, Plane } from './plane.ts'
+
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
+
+/** Lets admission fill in. What it sets belongs to no field manager. */
+export async function mutate(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): Promise<void> {
+  const request = admissionRequest(plane, call, old ? 'UPDATE' : 'CREATE', old)
+  let ran = false
+  for (const one of admissionOf(plane, call, request.operation)) {
+    if (!one.default) continue
+    await one.default(object, request)
+    ran = true
+  }
+  if (ran) call.definition.objectSchema.default(object)
+}
+
+/** @throws StatusError Invalid with everything that is wrong, or whatever admission throws */
+export async function validate(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): Promise<void> {
+  const { definition } = call
+  const errors: FieldError[] = [
+    ...metadataErrors(definition, object),
+    ...(old ? metadataUpdateErrors(object, old) : []),
+    ...definition.objectSchema.validate(object, old),
+    ...(definition.validate?.(object, old) ?? []),
+  ]
+  if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
+  await validateAdmission(plane, call, object, old, old ? 'UPDATE' : 'CREATE')
+}
+
+export async function validateAdmission(
+  plane: Plane,
+  call: Call,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  operation: Operation,
+): Promise<void> {
+  const request = admissionRequest(plane, call, operation, old)
+  for (const one of admissionOf(plane, call, operation)) {
+    const errors = (await one.validate?.(object, request)) ?? []
+    if (errors.length > 0) throw invalidObject(call.definition, object.metadata.name, errors)
+  }
+}
+
+/** Subresources are not what admission of a kind is about. */
+function admissionOf({ admission }: Plane, { definition, request }: Call, operation: Operation): readonly Admission[] {
+  if (request.subresource !== undefined || admission.length === 0) return []
+  return admission.filter(
+    ({ kind, operations = ['CREATE', 'UPDATE'] }) =>
+      kind.group === definition.group && kind.plural === definition.plural && operations.includes(operation),
+  )
+}
+
+const admissionRequest = (
+  { reader }: Plane,
+  { options, warnings }: Call,
+  operation: Operation,
+  oldObject: KubeObject | undefined,
+): AdmissionRequest<KubeObject> => ({
+  operation,
+  oldObject,
+  dryRun: options.dryRun === true,
+  reader,
+  warn: (message) => warnings.push(message),
+})
+
+/** Upstream: plugin NamespaceLifecycle. @throws StatusError NotFound or Forbidden */
+export function requireNamespace({ store, namespaceLifecycle }: Plane, definition: Definition, object: KubeObject): void {
+  const { namespace, name } = object.metadata
+  if (!namespaceLifecycle || !definition.namespaced || namespace === undefined) return
+  const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+  if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
+  if (found.metadata.deletionTimestamp === undefined) return
+  throw new StatusError(
+    'Forbidden',
+    `${definition.storage} ${JSON.stringify(name)} is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`,
+    {
+      details: {
+        name,
+        ...(definition.group === '' ? {} : { group: definition.group }),
+        kind: definition.plural,
+        causes: [
+          { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
+        ],
+      },
+    },
+  )
+}

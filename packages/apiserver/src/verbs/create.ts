@@ -1,0 +1,97 @@
+import {
+  alreadyExists,
+  freeze,
+  type KubeObject,
+  randomSuffix,
+  randomUUID,
+  StatusError,
+  timestamp,
+  type UnknownObject,
+} from '@capstan/kube'
+import { inVersion, storageApiVersion } from '../registry/definition.ts'
+import { StoreConflict } from '../store/store.ts'
+import { mutate, requireNamespace, validate } from './admit.ts'
+import { decode, draftOf } from './decode.ts'
+import { trackFields } from './managed-fields.ts'
+import { dropDuplicateOwners } from './metadata.ts'
+import { type Call, keyFor, type Plane } from './plane.ts'
+
+/** Upstream: MaxNameLength less the suffix, and maxNameGenerationCreateAttempts. */
+const MaxPrefix = 58
+const NameAttempts = 8
+
+export async function create(plane: Plane, call: Call): Promise<KubeObject> {
+  const object = decode(call, draftOf(call.definition, call.request.body), 'body')
+  if (object.metadata.resourceVersion !== undefined) {
+    throw new StatusError('', 'resourceVersion should not be set on objects to be created')
+  }
+  return createDecoded(plane, call, object, (fresh) => trackFields(plane, call, fresh, undefined))
+}
+
+/** Creates what has been decoded. `track` records who owns its fields. */
+export async function createDecoded(
+  plane: Plane,
+  call: Call,
+  object: UnknownObject,
+  track: (object: UnknownObject) => UnknownObject,
+): Promise<KubeObject> {
+  const { definition } = call
+  if (definition.refusesCreates !== undefined) {
+    throw new StatusError('Forbidden', definition.refusesCreates)
+  }
+  const prefix = object.metadata.name ? undefined : object.metadata.generateName
+  for (let attempt = 1; ; attempt++) {
+    const named =
+      prefix === undefined ? object : { ...object, metadata: { ...object.metadata, name: generatedName(plane, prefix) } }
+    try {
+      return await createNamed(plane, call, named, track)
+    } catch (err) {
+      if (!(err instanceof StoreConflict)) throw err
+      const exists = alreadyExists(definition, named.metadata.name)
+      if (prefix === undefined) throw exists
+      if (attempt < NameAttempts) continue
+      throw new StatusError(
+        'AlreadyExists',
+        `${exists.message}, the server was not able to generate a unique name for the object`,
+        { details: { ...exists.details, retryAfterSeconds: 1 } },
+      )
+    }
+  }
+}
+
+async function createNamed(
+  plane: Plane,
+  call: Call,
+  decoded: UnknownObject,
+  track: (object: UnknownObject) => UnknownObject,
+): Promise<KubeObject> {
+  const { definition, options, warnings } = call
+  const { metadata } = decoded
+  if (definition.statusSubresource && !definition.statusOnCreate) {
+    delete decoded.status
+    definition.objectSchema.default(decoded)
+  }
+  metadata.uid = randomUUID(plane.random)
+  metadata.creationTimestamp = timestamp(plane.clock.now())
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
+  if (definition.generation) metadata.generation = 1
+  else delete metadata.generation
+  warnings.push(...dropDuplicateOwners(decoded))
+
+  const object = track(decoded)
+  requireNamespace(plane, definition, object)
+  await mutate(plane, call, object, undefined)
+  definition.prepare?.(object, undefined)
+  await validate(plane, call, object, undefined)
+
+  const key = keyFor(definition, object.metadata.namespace, object.metadata.name)
+  if (plane.store.get(key)) throw new StoreConflict()
+  if (options.dryRun) return freeze(object)
+  object.apiVersion = storageApiVersion(definition)
+  const { object: written } = await plane.store.commit({ key, previous: undefined, object })
+  return inVersion(definition, written!)
+}
+
+const generatedName = ({ random }: Plane, prefix: string): string => `${prefix.slice(0, MaxPrefix)}${randomSuffix(random)}`

@@ -1,0 +1,108 @@
+/** From what a client sent to a draft of the object it means: type checked, pruned, defaulted. */
+import { badRequest, draft, invalid, invalidObject, isRecord, type StatusError, type UnknownObject } from '@capstan/kube'
+import type { Definition } from '../registry/definition.ts'
+import { coerceMetadata } from './metadata.ts'
+import type { Call } from './plane.ts'
+
+/** Where the object comes from decides how a wrong field is reported. */
+export type Source = 'body' | 'patch'
+
+/**
+ * @param raw a draft that may be changed, see `draftOf`
+ * @throws StatusError BadRequest or Invalid, in the words that a real server has for it
+ */
+export function decode(call: Call, raw: { [field: string]: unknown }, source: Source, old?: UnknownObject): UnknownObject {
+  const { definition } = call
+  checkType(definition, raw, source)
+  const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? JSON.stringify(raw) : ''
+  const unknown = coerceMetadata(raw)
+  const object = raw as UnknownObject
+  unknown.push(...definition.objectSchema.prune(object).sort())
+  report(call, unknown, source, patched)
+  definition.objectSchema.default(object)
+  definition.default?.(object, old)
+  checkPlace(call, object)
+  return object
+}
+
+/** A private copy of a request's body. @throws StatusError BadRequest when it is no object */
+export function draftOf({ kind }: Definition, body: unknown): { [field: string]: unknown } {
+  if (isRecord(body)) return draft(body)
+  throw badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${
+      Array.isArray(body) ? 'array' : typeof body
+    } into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+  )
+}
+
+function checkType(definition: Definition, raw: { [field: string]: unknown }, source: Source): void {
+  const { apiVersion, kind, version, group, builtin } = definition
+  if (builtin) {
+    raw.apiVersion ??= apiVersion
+    raw.kind ??= kind
+    if (raw.kind !== kind || raw.apiVersion !== apiVersion) {
+      const sentVersion = String(raw.apiVersion).split('/').at(-1) ?? ''
+      throw badRequest(
+        `${String(raw.kind)} in version ${JSON.stringify(sentVersion)} cannot be handled as a ${kind}: converting (${sentVersion}.${String(raw.kind)}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`,
+      )
+    }
+    return
+  }
+  const sent = { group: definition.group, kind: typeof raw.kind === 'string' ? raw.kind : '' }
+  const name = isRecord(raw.metadata) && typeof raw.metadata.name === 'string' ? raw.metadata.name : ''
+  if (!raw.kind) {
+    const text = JSON.stringify(raw)
+    const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in '${text}' (${start})`,
+    )
+  }
+  if (raw.kind !== kind) {
+    throw invalidObject(sent, name, [invalid('kind', raw.kind, `must be ${kind}`)])
+  }
+  if (raw.apiVersion !== apiVersion) {
+    if (source === 'patch') throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
+    throw badRequest(
+      `the API version in the data (${String(raw.apiVersion ?? '')}) does not match the expected API version (${group}/${version})`,
+    )
+  }
+}
+
+function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
+  if (unknown.length === 0 || call.options.fieldValidation === 'Ignore') return
+  const texts = unknown.map((field) => `unknown field ${JSON.stringify(field)}`)
+  if (call.options.fieldValidation !== 'Strict') {
+    call.warnings.push(...texts)
+    return
+  }
+  throw strictError(call.definition, texts, source, patched)
+}
+
+/** What a strict decoder says; duplicate fields, which only the text of a body shows, are reported with it, too. */
+export function strictError(
+  { kind, version }: Pick<Definition, 'kind' | 'version'>,
+  texts: readonly string[],
+  source: Source,
+  patched: string,
+): StatusError {
+  const text = `strict decoding error: ${texts.join(', ')}`
+  return source === 'body'
+    ? badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${text}`)
+    : invalidObject({ group: '', kind: '' }, '', [invalid('patch', patched, text)])
+}
+
+/** Name and namespace of the object must be those of the request. */
+function checkPlace({ definition, request }: Call, { metadata }: UnknownObject): void {
+  if (definition.namespaced) {
+    if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace
+    if (metadata.namespace !== request.namespace) {
+      throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+    }
+  } else delete metadata.namespace
+  if (request.name === undefined || metadata.name === request.name) return
+  throw badRequest(
+    metadata.name
+      ? `the name of the object (${metadata.name}) does not match the name on the URL (${request.name})`
+      : `the name of the object (${request.name} based on URL) was undeterminable: name must be provided`,
+  )
+}

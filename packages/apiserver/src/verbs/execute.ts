@@ -1,0 +1,91 @@
+/** From a request to its verb: the resource is looked up, what it does not offer is refused, warnings are gathered. */
+import { type ApiRequest, type KubeObject, type ObjectList, type Status, StatusError } from '@capstan/kube'
+import type { Answer, Caller, WatchStream } from '../engine.ts'
+import type { Definition } from '../registry/definition.ts'
+import { create } from './create.ts'
+import { removeCollection } from './delete-collection.ts'
+import { remove } from './delete.ts'
+import { finalize } from './finalize.ts'
+import { get } from './get.ts'
+import { list } from './list.ts'
+import { patch } from './patch.ts'
+import type { Call, Plane } from './plane.ts'
+import { scale } from './scale.ts'
+import { update } from './update.ts'
+import { watch } from './watch.ts'
+
+export async function execute(
+  plane: Plane,
+  request: ApiRequest,
+  caller: Caller,
+  signal: AbortSignal | undefined,
+): Promise<Answer> {
+  const call = callOf(plane, request, caller, signal)
+  const body = await answer(plane, call)
+  return { code: request.verb === 'create' ? 201 : 200, body, warnings: call.warnings }
+}
+
+export function openWatch(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal): WatchStream {
+  return watch(plane, callOf(plane, request, caller, signal), signal)
+}
+
+async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList | Status> {
+  const { request, definition } = call
+  switch (request.subresource) {
+    case undefined:
+      break
+    case 'status':
+      if (!definition.statusSubresource) throw noSuchResource()
+      break
+    case 'scale':
+      if (!definition.scale) throw noSuchResource()
+      return scale(plane, call)
+    case 'finalize':
+      if (definition.storage !== 'namespaces') throw noSuchResource()
+      return finalize(plane, call)
+    default:
+      throw noSuchResource()
+  }
+  switch (request.verb) {
+    case 'get':
+      return get(plane, call)
+    case 'list':
+      return list(plane, call)
+    case 'create':
+      return create(plane, call)
+    case 'update':
+      return update(plane, call)
+    case 'patch':
+      return patch(plane, call)
+    case 'delete':
+      if (request.subresource !== undefined) throw notSupportedVerb(definition, 'delete')
+      return remove(plane, call)
+    case 'deletecollection':
+      return removeCollection(plane, call)
+    case 'watch':
+      throw new TypeError('a watch is opened, not executed')
+  }
+}
+
+function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal | undefined): Call {
+  const definition = plane.registry.find(request.group, request.version, request.plural)
+  if (!definition) throw noSuchResource()
+  const needsNamespace = definition.namespaced && request.namespace === undefined
+  if (needsNamespace && request.verb === 'create') throw methodNotAllowed()
+  if (needsNamespace && request.name !== undefined) throw noSuchResource()
+  if (definition.plural === 'namespaces' && definition.group === '' && request.verb === 'deletecollection')
+    throw methodNotAllowed()
+  const warnings = definition.deprecation === undefined ? [] : [definition.deprecation]
+  return { definition, request, options: request.options ?? {}, caller, warnings, signal }
+}
+
+export const noSuchResource = (): StatusError =>
+  new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
+
+export const methodNotAllowed = (): StatusError =>
+  new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', { details: {} })
+
+export const notSupportedVerb = ({ group, plural, storage }: Definition, verb: string): StatusError =>
+  new StatusError('MethodNotAllowed', `${verb} is not supported on resources of kind "${storage}"`, {
+    details: { ...(group === '' ? {} : { group }), kind: plural },
+  })

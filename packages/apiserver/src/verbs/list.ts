@@ -1,0 +1,177 @@
+/** LIST: most recent, at an old revision, or page by page on a snapshot. Upstream: reference of the API, «Resource versions». */
+import {
+  badRequest,
+  forbidden,
+  freeze,
+  type FieldError,
+  invalidObject,
+  type KubeObject,
+  type ObjectList,
+  seconds,
+  sleep,
+  StatusError,
+} from '@capstan/kube'
+import { type Definition, inVersion } from '../registry/definition.ts'
+import type { Call, Plane } from './plane.ts'
+import { selectionOf } from './selection.ts'
+
+export async function list(plane: Plane, call: Call): Promise<ObjectList> {
+  const { definition, options, request } = call
+  const selection = selectionOf(definition, options)
+  const page = await pageOf(plane, call)
+  const snapshot =
+    page.revision === undefined
+      ? plane.store.list(definition.storage, request.namespace)
+      : plane.store.listAt(page.revision, definition.storage, request.namespace)
+  if (!snapshot) throw expired(page)
+
+  const revision = page.revision ?? plane.store.revision
+  const items: KubeObject[] = []
+  let rest = 0
+  for (const stored of page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))) {
+    const object = inVersion(definition, stored)
+    if (selection && !selection(object)) continue
+    if (page.limit !== undefined && items.length === page.limit) {
+      rest++
+      if (selection) break
+    } else items.push(object)
+  }
+  return freeze({
+    apiVersion: definition.apiVersion,
+    kind: definition.listKind,
+    metadata: {
+      ...(rest > 0 ? { continue: token({ rv: revision, start: `${placeOf(items.at(-1)!)}\0` }) } : {}),
+      ...(rest > 0 && !selection ? { remainingItemCount: rest } : {}),
+      ...(rest === 0 && !definition.builtin ? { continue: '' } : {}),
+      resourceVersion: String(revision),
+    },
+    items,
+  })
+}
+
+interface Page {
+  /** The revision to read; absent: the most recent one. */
+  readonly revision: number | undefined
+  readonly limit: number | undefined
+  /** Items up to and including this place have been sent. */
+  readonly after: string | undefined
+}
+
+async function pageOf(plane: Plane, { definition, options, signal }: Call): Promise<Page> {
+  const { resourceVersion: asked, resourceVersionMatch: match, sendInitialEvents } = options
+  refuseOptions(asked, match, sendInitialEvents)
+  const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
+  if (options.continue) {
+    if (asked && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
+    const { rv, start } = parseToken(options.continue)
+    return { revision: rv === -1 ? undefined : rv, limit, after: start.replace(/\0$/, '') }
+  }
+  if (!asked) return { revision: undefined, limit, after: undefined }
+  if (!/^\d+$/.test(asked)) {
+    const text = `strconv.ParseUint: parsing ${JSON.stringify(asked)}: invalid syntax`
+    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(asked)}: ${text}`)
+  }
+  const revision = Number(asked)
+  if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
+  await reached(plane, definition, revision, signal)
+  const exact = match === 'Exact' || (match === undefined && limit !== undefined)
+  return { revision: exact ? revision : undefined, limit, after: undefined }
+}
+
+function refuseOptions(asked: string | undefined, match: string | undefined, sendInitialEvents: boolean | undefined): void {
+  const errors: FieldError[] = []
+  if (match !== undefined) {
+    if (!asked) {
+      errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'))
+    } else if (match === 'Exact' && asked === '0') {
+      errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    }
+  }
+  if (sendInitialEvents !== undefined) {
+    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  }
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
+}
+
+/** Waits a little for a revision that is still to come. @throws StatusError Timeout when it does not */
+async function reached(
+  { store, clock }: Plane,
+  { storage }: Definition,
+  revision: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  if (revision <= store.revision) return
+  const done = new AbortController()
+  const stop = store.subscribe(storage, () => {
+    if (store.revision >= revision) done.abort()
+  })
+  try {
+    await sleep(clock, seconds(3), signal ? AbortSignal.any([signal, done.signal]) : done.signal)
+  } catch {
+    signal?.throwIfAborted()
+  } finally {
+    stop()
+  }
+  if (revision > store.revision) throw tooLargeRevision(revision, store.revision)
+}
+
+export const tooLargeRevision = (revision: number, current: number): StatusError =>
+  new StatusError('Timeout', `Timeout: Too large resource version: ${revision}, current: ${current}`, {
+    details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
+  })
+
+// Continue tokens, in upstream's form
+
+interface Token {
+  readonly rv: number
+  readonly start: string
+}
+
+const token = ({ rv, start }: Token): string =>
+  Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv, start })).toString('base64url')
+
+function parseToken(text: string): Token {
+  try {
+    const parsed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Partial<Token>
+    if (typeof parsed.rv === 'number' && typeof parsed.start === 'string') return parsed as Token
+    throw new Error('incorrect encoded start key')
+  } catch (err) {
+    throw badRequest(`invalid continue token: continue key is not valid: ${(err as Error).message}`)
+  }
+}
+
+const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
+
+/** Index of the first object beyond `place`, in a list sorted by place. */
+function firstAfter(objects: readonly KubeObject[], place: string): number {
+  let low = 0
+  let high = objects.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (placeOf(objects[middle]!) <= place) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function expired({ after }: Page): StatusError {
+  if (after === undefined) return new StatusError('Expired', 'The resourceVersion for the provided list is too old.')
+  return new ExpiredToken(token({ rv: -1, start: `${after}\0` }))
+}
+
+/** A token whose snapshot is gone; the Status carries one that goes on from the same place in the newest state. */
+class ExpiredToken extends StatusError {
+  readonly #token: string
+
+  constructor(next: string) {
+    super(
+      'Expired',
+      'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.',
+    )
+    this.#token = next
+  }
+
+  override get status() {
+    return { ...super.status, metadata: { continue: this.#token } }
+  }
+}

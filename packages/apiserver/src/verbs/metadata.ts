@@ -1,0 +1,207 @@
+/**
+ * ObjectMeta: what a client may send, and what is wrong with it.
+ * Upstream: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and the decoding of ObjectMeta in apiextensions, v0.36.
+ */
+import {
+  badRequest,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  isRecord,
+  type KubeObject,
+  labelKeyProblems,
+  labelValueProblems,
+  type ObjectMeta,
+  qualifiedNameProblems,
+  required,
+  tooLong,
+} from '@capstan/kube'
+import type { Definition } from '../registry/definition.ts'
+
+type Shape = 'string' | 'number' | 'strings' | 'stringMap' | 'objects'
+
+const fields: { readonly [field: string]: Shape } = {
+  name: 'string',
+  generateName: 'string',
+  namespace: 'string',
+  selfLink: 'string',
+  uid: 'string',
+  resourceVersion: 'string',
+  generation: 'number',
+  creationTimestamp: 'string',
+  deletionTimestamp: 'string',
+  deletionGracePeriodSeconds: 'number',
+  labels: 'stringMap',
+  annotations: 'stringMap',
+  ownerReferences: 'objects',
+  finalizers: 'strings',
+  managedFields: 'objects',
+}
+
+/**
+ * Brings a draft's metadata into shape: drops what ObjectMeta does not have, and nulls and empty values as a typed server would.
+ *
+ * @returns the paths of unknown fields
+ * @throws StatusError BadRequest when a field has a wrong type
+ */
+export function coerceMetadata(object: { metadata?: unknown }): string[] {
+  object.metadata ??= {}
+  if (!isRecord(object.metadata)) throw wrongType(object.metadata, 'metadata', 'v1.ObjectMeta')
+  const metadata = object.metadata
+  const unknown: string[] = []
+  for (const field of Object.keys(metadata)) {
+    const shape = fields[field]
+    const value = metadata[field]
+    if (shape === undefined) unknown.push(`metadata.${field}`)
+    if (shape === undefined || value === null || value === undefined) delete metadata[field]
+    else metadata[field] = coerced(shape, value, `metadata.${field}`)
+    if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]) && field !== 'managedFields'))
+      delete metadata[field]
+  }
+  return unknown
+}
+
+function coerced(shape: Shape, value: unknown, path: string): unknown {
+  switch (shape) {
+    case 'string':
+      if (typeof value !== 'string') throw wrongType(value, path, 'string')
+      return value
+    case 'number':
+      if (typeof value !== 'number') throw wrongType(value, path, 'int64')
+      return value
+    case 'strings':
+      if (!Array.isArray(value)) throw wrongType(value, path, '[]string')
+      for (const item of value) if (typeof item !== 'string') throw wrongType(item, path, 'string')
+      return value
+    case 'stringMap': {
+      if (!isRecord(value)) throw wrongType(value, path, 'map[string]string')
+      for (const [key, item] of Object.entries(value)) {
+        if (item === null) value[key] = ''
+        else if (typeof item !== 'string') throw wrongType(item, path, 'string')
+      }
+      return value
+    }
+    case 'objects':
+      if (!Array.isArray(value))
+        throw wrongType(value, path, `[]v1.${path.endsWith('managedFields') ? 'ManagedFieldsEntry' : 'OwnerReference'}`)
+      for (const item of value) if (!isRecord(item)) throw wrongType(item, path, 'v1.OwnerReference')
+      return value
+  }
+}
+
+const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
+const wrongType = (value: unknown, path: string, wanted: string) => {
+  const found = Array.isArray(value) ? 'array' : isRecord(value) ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
+  return badRequest(`json: cannot unmarshal ${found} into Go struct field ObjectMeta.${path} of type ${wanted}`)
+}
+
+/** What is wrong with the metadata of an object that is to be stored. */
+export function metadataErrors(definition: Definition, { metadata }: KubeObject): FieldError[] {
+  const errors: FieldError[] = []
+  const { name, generateName, labels, annotations, finalizers, ownerReferences } = metadata
+  if (generateName !== undefined) {
+    for (const problem of definition.nameProblems(generateName, true))
+      errors.push(invalid('metadata.generateName', generateName, problem))
+  }
+  if (!name) errors.push(required('metadata.name', 'name or generateName is required'))
+  else for (const problem of definition.nameProblems(name, false)) errors.push(invalid('metadata.name', name, problem))
+
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    for (const problem of labelKeyProblems(key)) errors.push(invalid('metadata.labels', key, problem))
+    for (const problem of labelValueProblems(value)) errors.push(invalid('metadata.labels', value, problem))
+  }
+  let size = 0
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    size += key.length + value.length
+    for (const problem of qualifiedNameProblems(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, problem))
+  }
+  if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
+  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? []))
+  return errors
+}
+
+const MaxAnnotations = 256 * 1024
+
+function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldError[] {
+  const errors: FieldError[] = []
+  let controller: string | undefined
+  for (const owner of owners) {
+    const [version, group] = (owner.apiVersion ?? '').split('/').reverse() as [string, string?]
+    if (version === '')
+      errors.push(invalid('metadata.ownerReferences.apiVersion', owner.apiVersion ?? '', 'version must not be empty'))
+    for (const field of ['kind', 'name', 'uid'] as const) {
+      if (!owner[field]) errors.push(invalid(`metadata.ownerReferences.${field}`, owner[field] ?? '', 'must not be empty'))
+    }
+    if ((group ?? '') === '' && owner.kind === 'Event') {
+      errors.push(
+        invalid('metadata.ownerReferences', owner, `${group ?? ''}/${version}, Kind=Event is disallowed from being an owner`),
+      )
+    }
+    if (owner.controller) {
+      const found = `${owner.kind}/${owner.name}`
+      if (controller !== undefined) {
+        const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${found}`
+        errors.push(invalid('metadata.ownerReferences', owners, text))
+      } else controller = found
+    }
+  }
+  return errors
+}
+
+/** Names without a domain that are finalizers all the same. */
+const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
+
+function finalizerErrors(finalizers: readonly string[]): FieldError[] {
+  const errors: FieldError[] = []
+  finalizers.forEach((finalizer, index) => {
+    const field = `metadata.finalizers[${index}]`
+    for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid(field, finalizer, problem))
+    if (!finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
+      errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'))
+    }
+  })
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    errors.push(invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
+  }
+  return errors
+}
+
+/** What an update may not do to metadata. System fields have been carried over already; `uid` is as the client sent it. */
+export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
+  const errors: FieldError[] = []
+  for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    if (!equal(now[field], old[field])) errors.push(invalid(`metadata.${field}`, now[field], 'field is immutable'))
+  }
+  if (old.deletionTimestamp !== undefined) {
+    const added = (now.finalizers ?? []).filter((finalizer) => !old.finalizers?.includes(finalizer)).sort()
+    if (added.length > 0) {
+      const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
+      errors.push(
+        forbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+        ),
+      )
+    }
+  }
+  return errors
+}
+
+/** Upstream drops repeated owner references with a warning; this says which they are. */
+export function dropDuplicateOwners({ metadata }: KubeObject): string[] {
+  const owners = metadata.ownerReferences
+  if (!owners || owners.length < 2) return []
+  const warnings: string[] = []
+  const kept: typeof owners = []
+  for (const owner of owners) {
+    if (kept.some((other) => equal(other, owner))) {
+      warnings.push(
+        `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${owner.uid}`,
+      )
+    } else kept.push(owner)
+  }
+  if (kept.length < owners.length) metadata.ownerReferences = kept
+  return [...new Set(warnings)]
+}

@@ -1,0 +1,149 @@
+/**
+ * What every change of a stored object goes through: `change` makes a draft of the object as it is now, the rest is the same for
+ * PUT, patches and subresources. When somebody else wrote meanwhile, all of it happens again on what they left behind, so no
+ * update is lost; a client that must not build upon theirs says so with a resourceVersion.
+ */
+import { conflict, equal, freeze, invalidObject, invalid, type KubeObject, StatusError, type UnknownObject } from '@capstan/kube'
+import { type Definition, inVersion, storageApiVersion } from '../registry/definition.ts'
+import { StoreConflict, type StoreKey } from '../store/store.ts'
+import { mutate, validate } from './admit.ts'
+import { trackFields } from './managed-fields.ts'
+import { dropDuplicateOwners } from './metadata.ts'
+import { type Call, keyFor, type Plane, stored } from './plane.ts'
+
+export interface Change {
+  /** The object as the client wants it, decoded: a draft that is not shared. */
+  apply(current: UnknownObject): UnknownObject
+  /** PUT names what it replaces; a patch changes what it finds. */
+  readonly replaces: boolean
+  /** Records ownership; the default is that of an update. */
+  track?(object: UnknownObject, current: UnknownObject): UnknownObject
+}
+
+export async function modify(plane: Plane, call: Call, change: Change): Promise<KubeObject> {
+  const { definition, request } = call
+  const key = keyFor(definition, request.namespace, request.name!)
+  for (;;) {
+    const current = stored(plane, definition, key)
+    const warned = call.warnings.length
+    try {
+      return await attempt(plane, call, change, key, current)
+    } catch (err) {
+      if (!(err instanceof StoreConflict)) throw err
+      call.warnings.length = warned
+    }
+  }
+}
+
+async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, current: KubeObject): Promise<KubeObject> {
+  const { definition, options, request, warnings } = call
+  const old = inVersion(definition, current) as UnknownObject
+  const sent = change.apply(old)
+  checkRevision(definition, sent, old, change.replaces)
+  keepSystemFields(sent, old)
+  keepOtherParts(definition, request.subresource, sent, old)
+  warnings.push(...dropDuplicateOwners(sent))
+
+  const object = change.track ? change.track(sent, old) : trackFields(plane, call, sent, old)
+  await mutate(plane, call, object, old)
+  definition.prepare?.(object, old)
+  countGeneration(definition, object, old)
+  await validate(plane, call, object, old)
+
+  if (unchanged(object, old)) return old
+  const gone = isDone(object)
+  if (options.dryRun) return freeze(object)
+  object.apiVersion = storageApiVersion(definition)
+  const { object: written } = await plane.store.commit({ key, previous: current, object: gone ? undefined : object })
+  return inVersion(definition, gone ? freeze(object) : written!)
+}
+
+function checkRevision(definition: Definition, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
+  const { resourceVersion, uid } = sent.metadata
+  const { name } = old.metadata
+  if (replaces && uid !== undefined && uid !== old.metadata.uid) {
+    const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
+    const place = ['/registry', ...(definition.group === '' ? [] : [definition.group]), definition.plural]
+    if (definition.namespaced) place.push(old.metadata.namespace ?? '')
+    const key = [...place, name].join('/')
+    throw conflict(
+      definition,
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${text}`,
+    )
+  }
+  if (resourceVersion === undefined || resourceVersion === '0') {
+    if (definition.builtin || !replaces) return
+    const resource = { group: definition.group, kind: definition.plural }
+    throw invalidObject(resource, name, [invalid('metadata.resourceVersion', 0, 'must be specified for an update')])
+  }
+  if (!/^\d+$/.test(resourceVersion)) {
+    throw new StatusError('', `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
+  }
+  if (resourceVersion !== old.metadata.resourceVersion) throw conflict(definition, name)
+}
+
+/** What the server alone decides stays as it is; what a client may not even try to change is left for validation to refuse. */
+function keepSystemFields({ metadata }: UnknownObject, { metadata: old }: UnknownObject): void {
+  metadata.resourceVersion = old.resourceVersion
+  metadata.creationTimestamp = old.creationTimestamp
+  metadata.uid ??= old.uid
+  for (const field of ['generation', 'selfLink'] as const) copyField(metadata, old, field)
+  for (const field of ['deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    if (metadata[field] === undefined) copyField(metadata, old, field)
+  }
+}
+
+function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K): void {
+  if (from[field] === undefined) delete to[field]
+  else to[field] = from[field]
+}
+
+/** The main path cannot write status, and `/status` nothing but status. */
+function keepOtherParts(
+  definition: Definition,
+  subresource: string | undefined,
+  object: UnknownObject,
+  old: UnknownObject,
+): void {
+  if (!definition.statusSubresource) return
+  if (subresource === 'status') {
+    for (const part of new Set([...Object.keys(object), ...Object.keys(old)])) {
+      if (part !== 'status' && part !== 'metadata') copyField(object, old, part)
+    }
+    // Built-in kinds take labels and annotations on /status, custom resources take nothing.
+    if (!definition.builtin) {
+      const { managedFields } = object.metadata
+      object.metadata = { ...old.metadata, ...(managedFields ? { managedFields } : {}) }
+    }
+  } else copyField(object, old, 'status')
+}
+
+function countGeneration(definition: Definition, object: UnknownObject, old: UnknownObject): void {
+  if (!definition.generation) return
+  const parts = new Set([...Object.keys(object), ...Object.keys(old)])
+  parts.delete('metadata')
+  if (definition.statusSubresource) parts.delete('status')
+  const changed = [...parts].some((part) => !equal(object[part], old[part]))
+  object.metadata.generation = (old.metadata.generation ?? 1) + (changed ? 1 : 0)
+}
+
+/** Equal but for the times at which managers last wrote. */
+function unchanged(object: UnknownObject, old: UnknownObject): boolean {
+  for (const part of new Set([...Object.keys(object), ...Object.keys(old)])) {
+    if (part !== 'metadata' && !equal(object[part], old[part])) return false
+  }
+  const timeless = ({ metadata: { managedFields = [], ...metadata } }: UnknownObject) => ({
+    ...metadata,
+    managedFields: managedFields.map(({ time: _, ...entry }) => entry),
+  })
+  return equal(timeless(object), timeless(old))
+}
+
+/** Nothing holds the object any more, and its deletion has been asked for. */
+export function isDone(object: UnknownObject): boolean {
+  const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
+  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
+  if (object.kind !== 'Namespace' || object.apiVersion !== 'v1') return true
+  return ((object.spec as { finalizers?: string[] } | undefined)?.finalizers ?? []).length === 0
+}

@@ -1,0 +1,51 @@
+import {
+  applyJsonPatch,
+  applyMergePatch,
+  badRequest,
+  isRecord,
+  type KubeObject,
+  parseJsonPatch,
+  StatusError,
+} from '@capstan/kube'
+import { decode } from './decode.ts'
+import { modify } from './modify.ts'
+import type { Call, Plane } from './plane.ts'
+
+/** PATCH, but for apply: what the patch makes of the object as it is now. */
+export function patch(plane: Plane, call: Call): Promise<KubeObject> {
+  const change = patcher(call)
+  return modify(plane, call, {
+    replaces: false,
+    apply: (current) => decode(call, change(current) as { [field: string]: unknown }, 'patch', current),
+  })
+}
+
+/** The patch as a function that gives a draft. @throws StatusError for a patch that cannot be read or is not offered */
+export function patcher({ definition, request: { patchType, body } }: Call): (current: object) => object {
+  switch (patchType) {
+    case 'application/json-patch+json': {
+      const operations = parseJsonPatch(body)
+      return (current) => applyJsonPatch(current, operations)
+    }
+    case 'application/merge-patch+json':
+      if (!isRecord(body)) {
+        const found = Array.isArray(body) ? 'array' : typeof body
+        throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
+      }
+      return (current) => applyMergePatch(current, body)
+    case 'application/strategic-merge-patch+json':
+    case 'application/apply-patch+yaml':
+    case undefined:
+    default:
+      throw unsupportedPatch(definition.builtin)
+  }
+}
+
+export function unsupportedPatch(builtin: boolean): StatusError {
+  const types = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
+  if (builtin) types.splice(2, 0, 'application/strategic-merge-patch+json')
+  return new StatusError(
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
+  )
+}

@@ -1,0 +1,51 @@
+/** What every verb works with: the state and the services of one API server, and the call it is to answer. */
+import {
+  type Admission,
+  type ApiRequest,
+  type Clock,
+  type KubeObject,
+  notFound,
+  type Random,
+  type Reader,
+  type RequestOptions,
+} from '@capstan/kube'
+import type { Caller } from '../engine.ts'
+import type { Definition } from '../registry/definition.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { Store, StoreKey } from '../store/store.ts'
+
+export interface Plane {
+  readonly store: Store
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly random: Random
+  readonly admission: readonly Admission[]
+  /** Reads for admission. */
+  readonly reader: Reader
+  /** Whether objects need a namespace that exists and is not going away. */
+  readonly namespaceLifecycle: boolean
+}
+
+/** One request, its resource found. */
+export interface Call {
+  readonly definition: Definition
+  readonly request: ApiRequest
+  readonly options: RequestOptions
+  readonly caller: Caller
+  /** What the client shall be told beside the answer. */
+  readonly warnings: string[]
+  readonly signal: AbortSignal | undefined
+}
+
+export const keyFor = (definition: Definition, namespace: string | undefined, name: string): StoreKey => ({
+  resource: definition.storage,
+  namespace: definition.namespaced ? (namespace ?? '') : '',
+  name,
+})
+
+/** @throws StatusError NotFound */
+export function stored({ store }: Plane, definition: Definition, key: StoreKey): KubeObject {
+  const object = store.get(key)
+  if (!object) throw notFound(definition, key.name)
+  return object
+}

@@ -1,0 +1,122 @@
+/** The scale subresource: replicas of any kind in one shape. Upstream: apiextensions registry/customresource/etcd.go, v0.36. */
+import {
+  apiVersionOf,
+  badRequest,
+  draft,
+  type FieldError,
+  freeze,
+  invalid,
+  invalidObject,
+  isRecord,
+  type KubeObject,
+  type ScaleSubresource,
+  type UnknownObject,
+} from '@capstan/kube'
+import { type Definition, inVersion } from '../registry/definition.ts'
+import { draftOf } from './decode.ts'
+import { notSupportedVerb } from './execute.ts'
+import { modify } from './modify.ts'
+import { patcher } from './patch.ts'
+import { type Call, keyFor, type Plane, stored } from './plane.ts'
+
+export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
+  const { definition, request } = call
+  const paths = definition.scale!
+  switch (request.verb) {
+    case 'get':
+      return scaleOf(
+        paths,
+        inVersion(definition, stored(plane, definition, keyFor(definition, request.namespace, request.name!))),
+      )
+    case 'update': {
+      const body = draftOf(definition, request.body)
+      return scaled(plane, call, paths, true, () => body)
+    }
+    case 'patch': {
+      const change = patcher(call)
+      return scaled(plane, call, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
+    }
+    default:
+      throw notSupportedVerb(definition, request.verb)
+  }
+}
+
+async function scaled(
+  plane: Plane,
+  call: Call,
+  paths: ScaleSubresource,
+  replaces: boolean,
+  wanted: (current: UnknownObject) => Record<string, unknown>,
+): Promise<KubeObject> {
+  const written = await modify(plane, call, {
+    replaces: false,
+    apply(current) {
+      const sent = wanted(current)
+      checkType(sent)
+      const replicas = isRecord(sent.spec) && sent.spec.replicas !== undefined ? Number(sent.spec.replicas) : 0
+      const object = draft(current)
+      setPath(object, paths.specReplicasPath, replicas)
+      const { resourceVersion, uid } = isRecord(sent.metadata) ? (sent.metadata as Partial<KubeObject['metadata']>) : {}
+      if (resourceVersion) object.metadata.resourceVersion = resourceVersion
+      if (uid && replaces) object.metadata.uid = uid
+      const errors = replicasErrors(call.definition, object, current, paths, replicas)
+      if (errors.length > 0) throw invalidObject(call.definition, current.metadata.name, errors)
+      return object
+    },
+  })
+  return scaleOf(paths, written)
+}
+
+/** What the schema says is said first: both are told at once. */
+function replicasErrors(
+  definition: Definition,
+  object: UnknownObject,
+  current: UnknownObject,
+  { specReplicasPath }: ScaleSubresource,
+  replicas: number,
+): FieldError[] {
+  if (replicas >= 0) return []
+  return [
+    ...definition.objectSchema.validate(object, current),
+    invalid(specReplicasPath, replicas, 'should be a non-negative integer'),
+  ]
+}
+
+function checkType({ apiVersion, kind }: Record<string, unknown>): void {
+  if ((apiVersion ?? 'autoscaling/v1') === 'autoscaling/v1' && (kind ?? 'Scale') === 'Scale') return
+  throw badRequest(`wrong APIVersion or Kind in Scale: ${String(apiVersion)} ${String(kind)}, expected autoscaling/v1 Scale`)
+}
+
+/** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */
+export function scaleOf(
+  { specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource,
+  object: KubeObject,
+): KubeObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const selector = labelSelectorPath === undefined ? undefined : getPath(object, labelSelectorPath)
+  return freeze({
+    kind: 'Scale',
+    apiVersion: apiVersionOf({ group: 'autoscaling', version: 'v1' }),
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
+    spec: { replicas: Number(getPath(object, specReplicasPath) ?? 0) },
+    status: {
+      replicas: Number(getPath(object, statusReplicasPath) ?? 0),
+      ...(typeof selector === 'string' && selector !== '' ? { selector } : {}),
+    },
+  }) as KubeObject
+}
+
+const membersOf = (path: string): string[] => path.split('.').slice(1)
+
+const getPath = (object: object, path: string): unknown =>
+  membersOf(path).reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
+
+function setPath(object: UnknownObject, path: string, value: unknown): void {
+  const members = membersOf(path)
+  let parent: Record<string, unknown> = object
+  for (const member of members.slice(0, -1)) {
+    if (!isRecord(parent[member])) parent[member] = {}
+    parent = parent[member] as Record<string, unknown>
+  }
+  parent[members.at(-1)!] = value
+}

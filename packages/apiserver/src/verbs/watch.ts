@@ -1,0 +1,221 @@
+/** WATCH: what is there, what has happened since, what happens; filtered, bounded, and told where it stands. */
+import {
+  forbidden,
+  freeze,
+  type FieldError,
+  invalidObject,
+  type KubeObject,
+  minutes,
+  type RequestOptions,
+  seconds,
+  StatusError,
+  type WatchEvent,
+} from '@capstan/kube'
+import type { WatchStream } from '../engine.ts'
+import { type Definition, inVersion } from '../registry/definition.ts'
+import type { Change } from '../store/store.ts'
+import type { Call, Plane } from './plane.ts'
+import { selectionOf } from './selection.ts'
+
+/** A reader that is this many events behind is closed; it can come back and resume, or list anew. */
+export const MaxBacklog = 10_000
+const BookmarkEvery = minutes(1)
+
+/** @throws StatusError for options that cannot be, and Expired when the start is no longer known */
+export function watch(plane: Plane, call: Call, signal: AbortSignal): WatchStream {
+  const { definition, options, request } = call
+  refuseOptions(options)
+  const start = startOf(options)
+  const view = viewOf(call)
+  const { store } = plane
+
+  const initial: WatchEvent[] = []
+  let from = store.revision
+  if (start.kind === 'everything') {
+    for (const stored of store.list(definition.storage, request.namespace)) {
+      const object = inVersion(definition, stored)
+      if (view.selects(object)) initial.push({ type: 'ADDED', object })
+    }
+    if (start.endMark) initial.push(bookmark(definition, from, true))
+  } else if (start.kind === 'after') {
+    const since = store.since(start.revision, definition.storage)
+    if (since.kind === 'expired') {
+      throw new StatusError('Expired', `too old resource version: ${start.revision} (${since.oldest - 1})`)
+    }
+    for (const change of since.changes) {
+      const event = view.event(change)
+      if (event) initial.push(event)
+    }
+    from = Math.max(from, start.revision)
+  }
+  return new Stream(plane, call, view, initial, from, signal)
+}
+
+type Start =
+  /** Every object as ADDED first; `endMark` says where they end. */
+  | { readonly kind: 'everything'; readonly endMark: boolean }
+  | { readonly kind: 'after'; readonly revision: number }
+  | { readonly kind: 'now' }
+
+function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
+  if (resourceVersion && !/^\d+$/.test(resourceVersion)) {
+    const text = `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`
+    throw new StatusError('', `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: ${text}`)
+  }
+  const revision = Number(resourceVersion || 0)
+  if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
+  if (revision > 0) return { kind: 'after', revision }
+  return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: false }
+}
+
+function refuseOptions({ sendInitialEvents, resourceVersionMatch }: RequestOptions): void {
+  const errors: FieldError[] = []
+  const text = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'
+  if (sendInitialEvents !== undefined && resourceVersionMatch === undefined) errors.push(forbidden('resourceVersionMatch', text))
+  if (sendInitialEvents === undefined && resourceVersionMatch !== undefined) {
+    const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'
+    errors.push(forbidden('resourceVersionMatch', why))
+  }
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
+}
+
+/** How one watcher sees changes. */
+interface View {
+  selects(object: KubeObject): boolean
+  /** `undefined` for what it does not see. */
+  event(change: Change): WatchEvent | undefined
+}
+
+function viewOf({ definition, options, request: { namespace } }: Call): View {
+  const selection = selectionOf(definition, options)
+  const selects = (object: KubeObject) => selection === undefined || selection(object)
+  return {
+    selects,
+    event(change) {
+      if (namespace !== undefined && change.key.namespace !== namespace) return undefined
+      const was = change.previous && selects(inVersion(definition, change.previous))
+      const is = change.object && selects(inVersion(definition, change.object))
+      if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: inVersion(definition, change.object!) }
+      // Deleted, or no longer selected: the old content, at the revision of the change.
+      return was ? { type: 'DELETED', object: inVersion(definition, lastSeen(change)) } : undefined
+    },
+  }
+}
+
+/** The same object for every watcher of a change. */
+function lastSeen(change: Change): KubeObject {
+  let object = lastSeenOf.get(change)
+  if (!object) {
+    const { previous, revision } = change
+    object = freeze({ ...previous!, metadata: { ...previous!.metadata, resourceVersion: String(revision) } })
+    lastSeenOf.set(change, object)
+  }
+  return object
+}
+const lastSeenOf = new WeakMap<Change, KubeObject>()
+
+function bookmark({ kind, apiVersion }: Definition, revision: number, initialEventsEnd = false): WatchEvent {
+  const metadata = {
+    resourceVersion: String(revision),
+    ...(initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
+  }
+  return { type: 'BOOKMARK', object: freeze({ kind, apiVersion, metadata }) as unknown as KubeObject }
+}
+
+/** One watcher: a bounded queue between the store, which never waits, and a reader, who may. */
+class Stream implements WatchStream {
+  readonly resource: Definition
+  #queue: WatchEvent[]
+  #taken = 0
+  /** How long the queue may become: initial events, however many, are not the reader's fault. */
+  #bound: number
+  #wake: (() => void) | undefined
+  #ended = false
+  /** The last revision that the reader knows of once it has read all that is queued. */
+  #known: number
+  readonly #release: (() => void)[] = []
+
+  constructor(plane: Plane, { definition, options }: Call, view: View, initial: WatchEvent[], from: number, signal: AbortSignal) {
+    this.resource = definition
+    this.#queue = initial
+    this.#bound = initial.length + MaxBacklog
+    this.#known = from
+    if (signal.aborted) {
+      this.#drop()
+      return
+    }
+    const drop = () => this.#drop()
+    signal.addEventListener('abort', drop, { once: true })
+    this.#release.push(() => signal.removeEventListener('abort', drop))
+    this.#release.push(
+      plane.store.subscribe(definition.storage, (change) => {
+        if (change.revision <= from) return
+        const event = view.event(change)
+        if (event) this.#push(event, change.revision)
+      }),
+    )
+    this.#release.push(plane.registry.onRemoval(definition, () => this.#end()))
+
+    const bookmarks = options.allowWatchBookmarks === true
+    if (options.timeoutSeconds) {
+      const timer = plane.clock.schedule(seconds(options.timeoutSeconds), () => {
+        if (bookmarks) this.#bookmark(plane.store.revision)
+        this.#end()
+      })
+      this.#release.push(() => timer.cancel())
+    }
+    if (bookmarks) this.#bookmarkNowAndThen(plane)
+  }
+
+  /** Bookmarks keep a quiet watch from falling out of the window: nothing new, nothing sent. */
+  #bookmarkNowAndThen(plane: Plane): void {
+    let timer = plane.clock.schedule(BookmarkEvery, tick.bind(this))
+    function tick(this: Stream): void {
+      this.#bookmark(plane.store.revision)
+      timer = plane.clock.schedule(BookmarkEvery, tick.bind(this))
+    }
+    this.#release.push(() => timer.cancel())
+  }
+
+  #bookmark(revision: number): void {
+    if (revision > this.#known) this.#push(bookmark(this.resource, revision), revision)
+  }
+
+  #push(event: WatchEvent, revision: number): void {
+    this.#known = revision
+    this.#queue.push(event)
+    if (this.#queue.length > this.#bound) this.#drop()
+    else this.#wake?.()
+  }
+
+  /** Ends without handing out what is still queued: nobody reads it any more, or it comes too late. */
+  #drop(): void {
+    this.#queue = []
+    this.#taken = 0
+    this.#end()
+  }
+
+  #end(): void {
+    this.#ended = true
+    for (const release of this.#release.splice(0)) release()
+    this.#wake?.()
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<WatchEvent, void, undefined> {
+    try {
+      for (;;) {
+        while (this.#taken < this.#queue.length) yield this.#queue[this.#taken++]!
+        this.#queue = []
+        this.#taken = 0
+        this.#bound = MaxBacklog
+        if (this.#ended) return
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve
+        })
+        this.#wake = undefined
+      }
+    } finally {
+      this.#end()
+    }
+  }
+}

@@ -1,0 +1,1 @@
+export { clonedKind, fromTemplate, type FromTemplateOptions } from '@capstan/api'

@@ -1,0 +1,1 @@
+export { isPaused, PausedAnnotation, pausedCondition, whenNotPaused } from '@capstan/api'
