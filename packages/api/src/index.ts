@@ -1,4 +1,5 @@
 export * from './core/well-known.ts'
+export * from './core/label-value.ts'
 export * from './core/v1beta2/cluster.ts'
 export * from './core/v1beta2/cluster-class.ts'
 export * from './core/v1beta2/machine.ts'

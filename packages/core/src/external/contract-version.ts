@@ -5,6 +5,7 @@
  */
 import { type ContractVersion, contractOfVersion, latestContract, pluralOf } from '@capstan/api'
 import {
+  CustomResourceDefinition,
   isReason,
   type Kind,
   type KubeObject,
@@ -13,14 +14,6 @@ import {
   type UnknownObject,
   unknownKind,
 } from '@capstan/kube'
-
-/** CustomResourceDefinitions as core reads them: by name, for their labels. */
-export const CustomResourceDefinition: Kind<UnknownObject> = unknownKind({
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  scope: 'Cluster',
-})
 
 export interface GroupKind {
   readonly apiGroup: string

@@ -1,6 +1,6 @@
 import type { MapFunction, ReconcileContext } from '@capstan/controller'
-import { orAbsent } from '@capstan/kube'
-import { CustomResourceDefinition, externalKind } from './contract-version.ts'
+import { CustomResourceDefinition, orAbsent } from '@capstan/kube'
+import { externalKind } from './contract-version.ts'
 import type { ContractRef, External } from './get.ts'
 
 /**

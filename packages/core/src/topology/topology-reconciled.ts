@@ -1,7 +1,6 @@
 /** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/conditions.go, v1.14. */
-import { type Cluster, ClusterConditions } from '@capstan/api'
+import { type Cluster, ClusterConditions, pausedCondition } from '@capstan/api'
 import { isDeleting, type NewCondition } from '@capstan/kube'
-import { pausedCondition } from '../pause/paused.ts'
 import { type BlockingHook, blockingMessage } from './lifecycle-hooks.ts'
 import type { ControlPlaneVersion, WorkerVersion } from './upgrade.ts'
 import type { UpgradePlan } from './upgrade-plan.ts'

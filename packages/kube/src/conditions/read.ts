@@ -1,4 +1,5 @@
 import { isRecord } from '../json.ts'
+import type { UnknownObject } from '../object.ts'
 import type { Condition } from '../schema.ts'
 
 /** A condition as found: complete on our own kinds, perhaps without reason, message or time on a provider's. */
@@ -11,7 +12,7 @@ export interface ReportedCondition {
 }
 
 /** Something with conditions: a list of them, or an object that has them in its status. */
-export type ConditionSource = readonly ReportedCondition[] | { readonly status?: unknown }
+export type ConditionSource = readonly ReportedCondition[] | UnknownObject | { readonly status?: unknown }
 
 /**
  * The conditions of an object whose shape may be known only at run time. What is not a condition is left out.

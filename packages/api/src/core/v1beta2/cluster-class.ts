@@ -1,6 +1,7 @@
 /** ClusterClass: a template for Clusters. Upstream: api/core/v1beta2/clusterclass_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { clusterClassErrors } from './admission/cluster-class.ts'
 import { conditionGates } from './shared/condition-gates.ts'
 import { contractLabels } from './shared/crd-labels.ts'
 import { healthChecks, remediationTrigger } from './shared/health-check.ts'
@@ -16,53 +17,56 @@ import { variableSchema } from './shared/variables.ts'
 
 const patchSelector = s
   .object({
-    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }),
+    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }).doc('API group and version of the object.'),
     kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
-    matchResources: s.object(
-      {
-        controlPlane: s.boolean().optional(),
-        infrastructureCluster: s.boolean().optional(),
-        machineDeploymentClass: s
-          .object({
-            names: s
-              .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
-              .atomic()
-              .optional(),
-          })
-          .optional(),
-        machinePoolClass: s
-          .object({
-            names: s
-              .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
-              .atomic()
-              .optional(),
-          })
-          .optional(),
-      },
-      { minProperties: 1 },
-    ),
+    matchResources: s
+      .object(
+        {
+          controlPlane: s.boolean().optional(),
+          infrastructureCluster: s.boolean().optional(),
+          machineDeploymentClass: s
+            .object({
+              names: s
+                .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
+                .atomic()
+                .optional(),
+            })
+            .optional(),
+          machinePoolClass: s
+            .object({
+              names: s
+                .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
+                .atomic()
+                .optional(),
+            })
+            .optional(),
+        },
+        { minProperties: 1 },
+      )
+      .doc('Which parts of the class the template belongs to.'),
   })
   .doc('Which templates a patch changes.')
 export type PatchSelector = Infer<typeof patchSelector>
 
 const jsonPatch = s
   .object({
-    op: s.enum('add', 'replace', 'remove'),
-    path: s.string({ minLength: 1, maxLength: 512 }),
-    value: s.any().optional(),
+    op: s.enum('add', 'replace', 'remove').doc('add, replace or remove.'),
+    path: s.string({ minLength: 1, maxLength: 512 }).doc('Where, as a JSON pointer below /spec.'),
+    value: s.any().optional().doc('A fixed value.'),
     valueFrom: s
       .object({
         template: s.string({ minLength: 1, maxLength: 10240 }).optional(),
         variable: s.string({ minLength: 1, maxLength: 256 }).optional(),
       })
-      .optional(),
+      .optional()
+      .doc('A value from a variable, or from a Go template over the variables.'),
   })
   .doc('One operation on a template.')
 export type JSONPatch = Infer<typeof jsonPatch>
 
 const patchDefinition = s
   .object({
-    jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic(),
+    jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic().doc('What changes.'),
     selector: patchSelector,
   })
   .doc('Operations on the templates that the selector matches.')
@@ -70,21 +74,33 @@ export type PatchDefinition = Infer<typeof patchDefinition>
 
 const externalPatch = s
   .object({
-    discoverVariablesExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
-    generatePatchesExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
-    settings: s.map(s.string()).optional(),
-    validateTopologyExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
+    discoverVariablesExtension: s
+      .string({ minLength: 1, maxLength: 512 })
+      .optional()
+      .doc('Name of the handler that tells its variables.'),
+    generatePatchesExtension: s
+      .string({ minLength: 1, maxLength: 512 })
+      .optional()
+      .doc('Name of the handler that computes the patch.'),
+    settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
+    validateTopologyExtension: s
+      .string({ minLength: 1, maxLength: 512 })
+      .optional()
+      .doc('Name of the handler that checks the topology after all patches.'),
   })
   .doc('A patch computed by a Runtime Extension.')
 export type ExternalPatchDefinition = Infer<typeof externalPatch>
 
 const classPatch = s
   .object({
-    definitions: s.list(patchDefinition, { maxItems: 100 }).atomic().optional(),
+    definitions: s.list(patchDefinition, { maxItems: 100 }).atomic().optional().doc('Inline changes. Either these or external.'),
     description: s.string({ minLength: 1, maxLength: 1024 }).optional(),
-    enabledIf: s.string({ minLength: 1, maxLength: 256 }).optional(),
+    enabledIf: s
+      .string({ minLength: 1, maxLength: 256 })
+      .optional()
+      .doc('Go template over the variables: the patch applies when it gives true. Always when absent.'),
     external: externalPatch.optional(),
-    name: s.string({ minLength: 1, maxLength: 256 }),
+    name: s.string({ minLength: 1, maxLength: 256 }).doc('Unique within the class.'),
   })
   .doc('One patch: inline or external.')
 export type ClusterClassPatch = Infer<typeof classPatch>
@@ -92,8 +108,8 @@ export type ClusterClassPatch = Infer<typeof classPatch>
 const classVariable = s
   .object({
     deprecatedV1Beta1Metadata: objectMeta.optional(),
-    name: s.string({ minLength: 1, maxLength: 256 }),
-    required: s.boolean(),
+    name: s.string({ minLength: 1, maxLength: 256 }).doc('Name, without dots; builtin is taken.'),
+    required: s.boolean().doc('Whether Clusters must set it.'),
     schema: variableSchema,
   })
   .doc('A variable that Clusters of this class set.')
@@ -114,16 +130,19 @@ const controlPlaneClass = s
               },
               { minProperties: 1 },
             )
-            .optional(),
+            .optional()
+            .doc('How and when unhealthy Machines are replaced.'),
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('When Machines count as unhealthy, and what happens then.'),
     machineInfrastructure: s
       .object({
         templateRef: templateReference,
       })
-      .optional(),
+      .optional()
+      .doc('Infrastructure of control plane Machines, for control planes that run on Machines.'),
     metadata: objectMeta.optional(),
     naming: naming.optional(),
     readinessGates: conditionGates.optional(),
@@ -146,9 +165,12 @@ const machineDeploymentClass = s
     bootstrap: s.object({
       templateRef: templateReference,
     }),
-    class: s.string({ minLength: 1, maxLength: 256 }),
+    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class, unique within the ClusterClass.'),
     deletion: machineDeploymentDeletion.optional(),
-    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional(),
+    failureDomain: s
+      .string({ minLength: 1, maxLength: 256 })
+      .optional()
+      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
     healthCheck: s
       .object(
         {
@@ -156,22 +178,32 @@ const machineDeploymentClass = s
           remediation: s
             .object(
               {
-                maxInFlight: s.intOrString().optional(),
+                maxInFlight: s
+                  .intOrString()
+                  .optional()
+                  .doc(
+                    'How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.',
+                  ),
                 templateRef: templateReference.optional(),
                 triggerIf: remediationTrigger.optional(),
               },
               { minProperties: 1 },
             )
-            .optional(),
+            .optional()
+            .doc('How and when unhealthy Machines are replaced.'),
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('When Machines count as unhealthy, and what happens then.'),
     infrastructure: s.object({
       templateRef: templateReference,
     }),
     metadata: objectMeta.optional(),
-    minReadySeconds: s.int32({ minimum: 0 }).optional(),
+    minReadySeconds: s
+      .int32({ minimum: 0 })
+      .optional()
+      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
     naming: naming.optional(),
     readinessGates: conditionGates.optional(),
     rollout: s
@@ -181,7 +213,8 @@ const machineDeploymentClass = s
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('When and how changes reach Machines.'),
     taints: machineTaints.optional(),
   })
   .doc('A kind of MachineDeployment that Clusters of this class can have.')
@@ -192,17 +225,21 @@ const machinePoolClass = s
     bootstrap: s.object({
       templateRef: templateReference,
     }),
-    class: s.string({ minLength: 1, maxLength: 256 }),
+    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class, unique within the ClusterClass.'),
     deletion: nodeDeletion.optional(),
     failureDomains: s
       .list(s.string({ minLength: 1, maxLength: 256 }), { maxItems: 100 })
       .atomic()
-      .optional(),
+      .optional()
+      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
     infrastructure: s.object({
       templateRef: templateReference,
     }),
     metadata: objectMeta.optional(),
-    minReadySeconds: s.int32({ minimum: 0 }).optional(),
+    minReadySeconds: s
+      .int32({ minimum: 0 })
+      .optional()
+      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
     naming: naming.optional(),
     taints: machineTaints.optional(),
   })
@@ -215,14 +252,14 @@ const statusVariable = s
       .list(
         s.object({
           deprecatedV1Beta1Metadata: objectMeta.optional(),
-          from: s.string({ minLength: 1, maxLength: 256 }),
+          from: s.string({ minLength: 1, maxLength: 256 }).doc('inline, or the name of the patch whose extension defines it.'),
           required: s.boolean(),
           schema: variableSchema,
         }),
         { minItems: 1, maxItems: 100 },
       )
       .atomic(),
-    definitionsConflict: s.boolean().optional(),
+    definitionsConflict: s.boolean().optional().doc('True when definitions of the variable differ.'),
     name: s.string({ minLength: 1, maxLength: 256 }),
   })
   .doc('A variable with each of its definitions, inline and from extensions.')
@@ -235,15 +272,19 @@ const clusterClassSpec = s.object({
   kubernetesVersions: s
     .list(s.string({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 })
     .atomic()
-    .optional(),
-  patches: s.list(classPatch, { minItems: 1, maxItems: 1000 }).atomic().optional(),
+    .optional()
+    .doc('Versions that Clusters of the class may have, ascending. They are also the steps of upgrades.'),
+  patches: s.list(classPatch, { minItems: 1, maxItems: 1000 }).atomic().optional().doc('Changes of the templates, in order.'),
   upgrade: s
     .object(
       {
         external: s
           .object(
             {
-              generateUpgradePlanExtension: s.string({ minLength: 1, maxLength: 512 }).optional(),
+              generateUpgradePlanExtension: s
+                .string({ minLength: 1, maxLength: 512 })
+                .optional()
+                .doc('Name of the handler that tells the steps of an upgrade.'),
             },
             { minProperties: 1 },
           )
@@ -251,17 +292,31 @@ const clusterClassSpec = s.object({
       },
       { minProperties: 1 },
     )
-    .optional(),
-  variables: s.list(classVariable, { minItems: 1, maxItems: 1000 }).atomic().optional(),
+    .optional()
+    .doc('How Clusters of the class are upgraded.'),
+  variables: s
+    .list(classVariable, { minItems: 1, maxItems: 1000 })
+    .atomic()
+    .optional()
+    .doc('Variables that Clusters set and patches read.'),
   workers: s
     .object(
       {
-        machineDeployments: s.list(machineDeploymentClass, { minItems: 1, maxItems: 100 }).listMap('class').optional(),
-        machinePools: s.list(machinePoolClass, { minItems: 1, maxItems: 100 }).listMap('class').optional(),
+        machineDeployments: s
+          .list(machineDeploymentClass, { minItems: 1, maxItems: 100 })
+          .listMap('class')
+          .optional()
+          .doc('Groups of Machines that MachineDeployments manage.'),
+        machinePools: s
+          .list(machinePoolClass, { minItems: 1, maxItems: 100 })
+          .listMap('class')
+          .optional()
+          .doc('Groups of Machines that MachinePools manage.'),
       },
       { minProperties: 1 },
     )
-    .optional(),
+    .optional()
+    .doc('The worker Machines that Clusters of this class can have, in groups.'),
 })
 export type ClusterClassSpec = Infer<typeof clusterClassSpec>
 
@@ -276,9 +331,14 @@ const clusterClassStatus = s.object(
           })
           .optional(),
       })
-      .optional(),
-    observedGeneration: s.int64({ minimum: 1 }).optional(),
-    variables: s.list(statusVariable, { maxItems: 1000 }).atomic().optional(),
+      .optional()
+      .doc('Status of v1beta1, kept while v1beta1 is served.'),
+    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
+    variables: s
+      .list(statusVariable, { maxItems: 1000 })
+      .atomic()
+      .optional()
+      .doc('All variables, by name, from the class itself and from extensions.'),
   },
   { minProperties: 1 },
 )
@@ -303,10 +363,13 @@ export const ClusterClass = defineKind({
   status: clusterClassStatus,
 
   columns: [
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
-    column('Variables Ready', '.status.conditions[?(@.type=="VariablesReady")].status'),
-    column('Age', '.metadata.creationTimestamp', { type: 'date' }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
+    column('Variables Ready', '.status.conditions[?(@.type=="VariablesReady")].status', {
+      description: 'Variables are discovered',
+    }),
+    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
   ],
   labels: contractLabels,
+  validate: clusterClassErrors,
 })
 export type ClusterClass = ObjectOf<typeof ClusterClass>

@@ -1,6 +1,7 @@
 /** Cluster: one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { defaultCluster, clusterErrors } from './admission/cluster.ts'
 import { conditionGates } from './shared/condition-gates.ts'
 import { contractLabels } from './shared/crd-labels.ts'
 import { healthChecks, remediationTrigger } from './shared/health-check.ts'
@@ -16,7 +17,10 @@ import { replicasOfVersion, upgradePlan } from './shared/versions.ts'
 
 const networkRanges = s
   .object({
-    cidrBlocks: s.list(s.string({ minLength: 1, maxLength: 43 }), { minItems: 1, maxItems: 100 }).atomic(),
+    cidrBlocks: s
+      .list(s.string({ minLength: 1, maxLength: 43 }), { minItems: 1, maxItems: 100 })
+      .atomic()
+      .doc('Ranges such as 10.128.0.0/12, at most one per address family in practice.'),
   })
   .doc('Ranges of addresses.')
 export type NetworkRanges = Infer<typeof networkRanges>
@@ -24,7 +28,7 @@ export type NetworkRanges = Infer<typeof networkRanges>
 const apiEndpoint = s
   .object(
     {
-      host: s.string({ minLength: 1, maxLength: 512 }).optional(),
+      host: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Name or address.'),
       port: s.int32({ minimum: 1, maximum: 65535 }).optional(),
     },
     { minProperties: 1 },
@@ -40,7 +44,12 @@ const controlPlaneTopology = s
         .object(
           {
             checks: healthChecks.optional(),
-            enabled: s.boolean().optional(),
+            enabled: s
+              .boolean()
+              .optional()
+              .doc(
+                'Whether there is a MachineHealthCheck. When absent, there is one if the topology or the class defines checks.',
+              ),
             remediation: s
               .object(
                 {
@@ -49,22 +58,25 @@ const controlPlaneTopology = s
                 },
                 { minProperties: 1 },
               )
-              .optional(),
+              .optional()
+              .doc('How and when unhealthy Machines are replaced.'),
           },
           { minProperties: 1 },
         )
-        .optional(),
+        .optional()
+        .doc('When Machines count as unhealthy, and what happens then.'),
       metadata: objectMeta.optional(),
       readinessGates: conditionGates.optional(),
-      replicas: s.int32().optional(),
+      replicas: s.int32().optional().doc('How many control plane Machines there should be.'),
       rollout: s
         .object(
           {
-            after: s.timestamp().optional(),
+            after: s.timestamp().optional().doc('Machines made before this time are replaced once it has come.'),
           },
           { minProperties: 1 },
         )
-        .optional(),
+        .optional()
+        .doc('When and how changes reach Machines.'),
       taints: machineTaints.optional(),
       variables: variableOverrides.optional(),
     },
@@ -75,42 +87,64 @@ export type ControlPlaneTopology = Infer<typeof controlPlaneTopology>
 
 const machineDeploymentTopology = s
   .object({
-    class: s.string({ minLength: 1, maxLength: 256 }),
+    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class in the ClusterClass it is made from.'),
     deletion: machineDeploymentDeletion.optional(),
-    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional(),
+    failureDomain: s
+      .string({ minLength: 1, maxLength: 256 })
+      .optional()
+      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
     healthCheck: s
       .object(
         {
           checks: healthChecks.optional(),
-          enabled: s.boolean().optional(),
+          enabled: s
+            .boolean()
+            .optional()
+            .doc('Whether there is a MachineHealthCheck. When absent, there is one if the topology or the class defines checks.'),
           remediation: s
             .object(
               {
-                maxInFlight: s.intOrString().optional(),
+                maxInFlight: s
+                  .intOrString()
+                  .optional()
+                  .doc(
+                    'How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.',
+                  ),
                 templateRef: templateReference.optional(),
                 triggerIf: remediationTrigger.optional(),
               },
               { minProperties: 1 },
             )
-            .optional(),
+            .optional()
+            .doc('How and when unhealthy Machines are replaced.'),
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('When Machines count as unhealthy, and what happens then.'),
     metadata: objectMeta.optional(),
-    minReadySeconds: s.int32({ minimum: 0 }).optional(),
-    name: s.string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain }),
+    minReadySeconds: s
+      .int32({ minimum: 0 })
+      .optional()
+      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
+    name: s
+      .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
+      .doc('Identifies it within the topology; the name of its object is generated.'),
     readinessGates: conditionGates.optional(),
-    replicas: s.int32().optional(),
+    replicas: s
+      .int32()
+      .optional()
+      .doc('How many Machines there should be. When absent, an autoscaler may decide; otherwise there is one.'),
     rollout: s
       .object(
         {
-          after: s.timestamp().optional(),
+          after: s.timestamp().optional().doc('Machines made before this time are replaced once it has come.'),
           strategy: rolloutStrategy.optional(),
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('When and how changes reach Machines.'),
     taints: machineTaints.optional(),
     variables: variableOverrides.optional(),
   })
@@ -119,16 +153,25 @@ export type MachineDeploymentTopology = Infer<typeof machineDeploymentTopology>
 
 const machinePoolTopology = s
   .object({
-    class: s.string({ minLength: 1, maxLength: 256 }),
+    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class in the ClusterClass it is made from.'),
     deletion: nodeDeletion.optional(),
     failureDomains: s
       .list(s.string({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 })
       .atomic()
-      .optional(),
+      .optional()
+      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
     metadata: objectMeta.optional(),
-    minReadySeconds: s.int32({ minimum: 0 }).optional(),
-    name: s.string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain }),
-    replicas: s.int32().optional(),
+    minReadySeconds: s
+      .int32({ minimum: 0 })
+      .optional()
+      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
+    name: s
+      .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
+      .doc('Identifies it within the topology; the name of its object is generated.'),
+    replicas: s
+      .int32()
+      .optional()
+      .doc('How many Machines there should be. When absent, an autoscaler may decide; otherwise there is one.'),
     taints: machineTaints.optional(),
     variables: variableOverrides.optional(),
   })
@@ -137,22 +180,38 @@ export type MachinePoolTopology = Infer<typeof machinePoolTopology>
 
 const topology = s
   .object({
-    classRef: s.object({
-      name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
-      namespace: s.string({ minLength: 1, maxLength: 63, pattern: dnsLabel }).optional(),
-    }),
+    classRef: s
+      .object({
+        name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+        namespace: s
+          .string({ minLength: 1, maxLength: 63, pattern: dnsLabel })
+          .optional()
+          .doc('Namespace of the ClusterClass; that of the Cluster when absent.'),
+      })
+      .doc('The ClusterClass.'),
     controlPlane: controlPlaneTopology.optional(),
     variables: variableValues.optional(),
-    version: s.string({ minLength: 1, maxLength: 256 }),
+    version: s
+      .string({ minLength: 1, maxLength: 256 })
+      .doc('Kubernetes version of the cluster. Changing it upgrades the control plane, then the workers.'),
     workers: s
       .object(
         {
-          machineDeployments: s.list(machineDeploymentTopology, { minItems: 1, maxItems: 2000 }).listMap('name').optional(),
-          machinePools: s.list(machinePoolTopology, { minItems: 1, maxItems: 2000 }).listMap('name').optional(),
+          machineDeployments: s
+            .list(machineDeploymentTopology, { minItems: 1, maxItems: 2000 })
+            .listMap('name')
+            .optional()
+            .doc('Groups of Machines that MachineDeployments manage.'),
+          machinePools: s
+            .list(machinePoolTopology, { minItems: 1, maxItems: 2000 })
+            .listMap('name')
+            .optional()
+            .doc('Groups of Machines that MachinePools manage.'),
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('The worker Machines, in groups.'),
   })
   .doc('A cluster described by a ClusterClass: its objects are made and kept by the topology controller.')
 export type ClusterTopology = Infer<typeof topology>
@@ -160,8 +219,8 @@ export type ClusterTopology = Infer<typeof topology>
 const failureDomains = s
   .list(
     s.object({
-      attributes: s.map(s.string()).optional(),
-      controlPlane: s.boolean().optional(),
+      attributes: s.map(s.string()).optional().doc('What the provider wants to say about it.'),
+      controlPlane: s.boolean().optional().doc('Whether control plane Machines can be placed there.'),
       name: s.string({ minLength: 1, maxLength: 256 }),
     }),
     { minItems: 1, maxItems: 100 },
@@ -172,11 +231,11 @@ export type FailureDomain = Infer<typeof failureDomains>[number]
 
 const clusterReplicas = s
   .object({
-    availableReplicas: s.int32().optional(),
-    desiredReplicas: s.int32().optional(),
-    readyReplicas: s.int32().optional(),
-    replicas: s.int32().optional(),
-    upToDateReplicas: s.int32().optional(),
+    availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
+    desiredReplicas: s.int32().optional().doc('How many Machines there should be.'),
+    readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
+    replicas: s.int32().optional().doc('How many Machines there are.'),
+    upToDateReplicas: s.int32().optional().doc('How many Machines are as their template says.'),
     upgradePlan: upgradePlan.optional(),
     versions: replicasOfVersion.optional(),
   })
@@ -186,8 +245,8 @@ export type ClusterReplicas = Infer<typeof clusterReplicas>
 const initialization = s
   .object(
     {
-      controlPlaneInitialized: s.boolean().optional(),
-      infrastructureProvisioned: s.boolean().optional(),
+      controlPlaneInitialized: s.boolean().optional().doc('True once the API server answered for the first time.'),
+      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
     },
     { minProperties: 1 },
   )
@@ -200,18 +259,25 @@ const clusterSpec = s.object(
     clusterNetwork: s
       .object(
         {
-          apiServerPort: s.int32({ minimum: 1, maximum: 65535 }).optional(),
-          pods: networkRanges.optional(),
-          serviceDomain: s.string({ minLength: 1, maxLength: 253 }).optional(),
-          services: networkRanges.optional(),
+          apiServerPort: s
+            .int32({ minimum: 1, maximum: 65535 })
+            .optional()
+            .doc('Port that API servers should listen on; providers have a default of their own.'),
+          pods: networkRanges.optional().doc('Addresses of Pods.'),
+          serviceDomain: s
+            .string({ minLength: 1, maxLength: 253 })
+            .optional()
+            .doc('Domain name of Services, such as cluster.local.'),
+          services: networkRanges.optional().doc('Addresses of Services.'),
         },
         { minProperties: 1 },
       )
-      .optional(),
+      .optional()
+      .doc('Addresses and names within the cluster.'),
     controlPlaneEndpoint: apiEndpoint.optional(),
     controlPlaneRef: contractReference.optional(),
     infrastructureRef: contractReference.optional(),
-    paused: s.boolean().optional(),
+    paused: s.boolean().optional().doc('While true, nothing of the Cluster is reconciled.'),
     topology: topology.optional(),
   },
   { minProperties: 1 },
@@ -227,16 +293,23 @@ const clusterStatus = s.object(
         v1beta1: s
           .object({
             conditions: legacyConditions.optional(),
-            failureMessage: s.string({ minLength: 1, maxLength: 10240 }).optional(),
-            failureReason: s.string().optional(),
+            failureMessage: s
+              .string({ minLength: 1, maxLength: 10240 })
+              .optional()
+              .doc('Why it failed for good, in words for people.'),
+            failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
           })
           .optional(),
       })
-      .optional(),
+      .optional()
+      .doc('Status of v1beta1, kept while v1beta1 is served.'),
     failureDomains: failureDomains.optional(),
     initialization: initialization.optional(),
-    observedGeneration: s.int64({ minimum: 1 }).optional(),
-    phase: s.enum('Pending', 'Provisioning', 'Provisioned', 'Deleting', 'Failed', 'Unknown').optional(),
+    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
+    phase: s
+      .enum('Pending', 'Provisioning', 'Provisioned', 'Deleting', 'Failed', 'Unknown')
+      .optional()
+      .doc('Where it is in its life, for people to read. Programs read conditions.'),
     workers: clusterReplicas.optional(),
   },
   { minProperties: 1 },
@@ -302,23 +375,59 @@ export const Cluster = defineKind({
   status: clusterStatus,
 
   columns: [
-    column('ClusterClass', '.spec.topology.classRef.name'),
-    column('Available', '.status.conditions[?(@.type=="Available")].status'),
-    column('CP Desired', '.status.controlPlane.desiredReplicas', { type: 'integer' }),
-    column('CP Current', '.status.controlPlane.replicas', { type: 'integer', priority: 10 }),
-    column('CP Ready', '.status.controlPlane.readyReplicas', { type: 'integer', priority: 10 }),
-    column('CP Available', '.status.controlPlane.availableReplicas', { type: 'integer' }),
-    column('CP Up-to-date', '.status.controlPlane.upToDateReplicas', { type: 'integer' }),
-    column('W Desired', '.status.workers.desiredReplicas', { type: 'integer' }),
-    column('W Current', '.status.workers.replicas', { type: 'integer', priority: 10 }),
-    column('W Ready', '.status.workers.readyReplicas', { type: 'integer', priority: 10 }),
-    column('W Available', '.status.workers.availableReplicas', { type: 'integer' }),
-    column('W Up-to-date', '.status.workers.upToDateReplicas', { type: 'integer' }),
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
-    column('Phase', '.status.phase'),
-    column('Age', '.metadata.creationTimestamp', { type: 'date' }),
-    column('Version', '.spec.topology.version'),
+    column('ClusterClass', '.spec.topology.classRef.name', { description: 'The class it is made from; empty when it has none' }),
+    column('Available', '.status.conditions[?(@.type=="Available")].status', { description: 'Passes all availability checks' }),
+    column('CP Desired', '.status.controlPlane.desiredReplicas', {
+      type: 'integer',
+      description: 'Control plane Machines that there should be',
+    }),
+    column('CP Current', '.status.controlPlane.replicas', {
+      type: 'integer',
+      priority: 10,
+      description: 'Control plane Machines that there are',
+    }),
+    column('CP Ready', '.status.controlPlane.readyReplicas', {
+      type: 'integer',
+      priority: 10,
+      description: 'Control plane Machines that are Ready',
+    }),
+    column('CP Available', '.status.controlPlane.availableReplicas', {
+      type: 'integer',
+      description: 'Control plane Machines that are Available',
+    }),
+    column('CP Up-to-date', '.status.controlPlane.upToDateReplicas', {
+      type: 'integer',
+      description: 'Control plane Machines that are as the spec says',
+    }),
+    column('W Desired', '.status.workers.desiredReplicas', {
+      type: 'integer',
+      description: 'Worker Machines that there should be',
+    }),
+    column('W Current', '.status.workers.replicas', {
+      type: 'integer',
+      priority: 10,
+      description: 'Worker Machines that there are',
+    }),
+    column('W Ready', '.status.workers.readyReplicas', {
+      type: 'integer',
+      priority: 10,
+      description: 'Worker Machines that are Ready',
+    }),
+    column('W Available', '.status.workers.availableReplicas', {
+      type: 'integer',
+      description: 'Worker Machines that are Available',
+    }),
+    column('W Up-to-date', '.status.workers.upToDateReplicas', {
+      type: 'integer',
+      description: 'Worker Machines that are as the spec says',
+    }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
+    column('Phase', '.status.phase', { description: 'Where it is in its life' }),
+    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
+    column('Version', '.spec.topology.version', { description: 'Kubernetes version' }),
   ],
   labels: contractLabels,
+  default: defaultCluster,
+  validate: clusterErrors,
 })
 export type Cluster = ObjectOf<typeof Cluster>

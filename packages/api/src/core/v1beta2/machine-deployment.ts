@@ -1,6 +1,7 @@
 /** MachineDeployment: rolls a template out over Machines. Upstream: api/core/v1beta2/machinedeployment_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { defaultMachineDeployment, machineDeploymentErrors } from './admission/machine-deployment.ts'
 import { contractLabels } from './shared/crd-labels.ts'
 import { labelSelector } from './shared/label-selector.ts'
 import { legacyConditions } from './shared/legacy-status.ts'
@@ -11,56 +12,71 @@ import { rolloutStrategy } from './shared/rollout-strategy.ts'
 import { replicasByVersion } from './shared/versions.ts'
 
 const machineDeploymentSpec = s.object({
-  clusterName: s.string({ minLength: 1, maxLength: 63 }),
+  clusterName: s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster it belongs to. It cannot change.'),
   deletion: machineSetDeletion.optional(),
   machineNaming: machineNaming.optional(),
-  paused: s.boolean().optional(),
+  paused: s.boolean().optional().doc('While true, changes of the template are not rolled out; scaling goes on.'),
   remediation: s
     .object(
       {
-        maxInFlight: s.intOrString().optional(),
+        maxInFlight: s
+          .intOrString()
+          .optional()
+          .doc('How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.'),
       },
       { minProperties: 1 },
     )
-    .optional(),
-  replicas: s.int32().optional(),
+    .optional()
+    .doc('How and when unhealthy Machines are replaced.'),
+  replicas: s
+    .int32()
+    .optional()
+    .doc('How many Machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
   rollout: s
     .object(
       {
-        after: s.timestamp().optional(),
+        after: s.timestamp().optional().doc('Machines made before this time are replaced once it has come.'),
         strategy: rolloutStrategy.optional(),
       },
       { minProperties: 1 },
     )
-    .optional(),
-  selector: labelSelector,
+    .optional()
+    .doc('When and how changes reach Machines.'),
+  selector: labelSelector.doc('Which Machines belong to it. Must select those of its template.'),
   template: machineTemplate,
 })
 export type MachineDeploymentSpec = Infer<typeof machineDeploymentSpec>
 
 const machineDeploymentStatus = s.object(
   {
-    availableReplicas: s.int32().optional(),
+    availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
     conditions: s.conditions(),
     deprecated: s
       .object({
         v1beta1: s
           .object({
-            availableReplicas: s.int32().optional(),
+            availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
             conditions: legacyConditions.optional(),
-            readyReplicas: s.int32().optional(),
-            unavailableReplicas: s.int32().optional(),
-            updatedReplicas: s.int32().optional(),
+            readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
+            unavailableReplicas: s.int32().optional().doc('Machines that are not available, or not there yet.'),
+            updatedReplicas: s.int32().optional().doc('Machines of the newest template.'),
           })
           .optional(),
       })
-      .optional(),
-    observedGeneration: s.int64({ minimum: 1 }).optional(),
-    phase: s.enum('ScalingUp', 'ScalingDown', 'Running', 'Failed', 'Unknown').optional(),
-    readyReplicas: s.int32().optional(),
-    replicas: s.int32().optional(),
-    selector: s.string({ minLength: 1, maxLength: 4096 }).optional(),
-    upToDateReplicas: s.int32().optional(),
+      .optional()
+      .doc('Status of v1beta1, kept while v1beta1 is served.'),
+    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
+    phase: s
+      .enum('ScalingUp', 'ScalingDown', 'Running', 'Failed', 'Unknown')
+      .optional()
+      .doc('Where it is in its life, for people to read. Programs read conditions.'),
+    readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
+    replicas: s.int32().optional().doc('How many Machines there are.'),
+    selector: s
+      .string({ minLength: 1, maxLength: 4096 })
+      .optional()
+      .doc('Selects the Machines, as text: of the scale subresource.'),
+    upToDateReplicas: s.int32().optional().doc('How many Machines are as their template says.'),
     versions: replicasByVersion.optional(),
   },
   { minProperties: 1 },
@@ -92,18 +108,23 @@ export const MachineDeployment = defineKind({
   status: machineDeploymentStatus,
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },
   columns: [
-    column('Cluster', '.spec.clusterName'),
-    column('Available', '.status.conditions[?(@.type=="Available")].status'),
-    column('Desired', '.spec.replicas', { type: 'integer' }),
-    column('Current', '.status.replicas', { type: 'integer' }),
-    column('Ready', '.status.readyReplicas', { type: 'integer' }),
-    column('Available', '.status.availableReplicas', { type: 'integer' }),
-    column('Up-to-date', '.status.upToDateReplicas', { type: 'integer' }),
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
-    column('Phase', '.status.phase'),
-    column('Age', '.metadata.creationTimestamp', { type: 'date' }),
-    column('Version', '.spec.template.spec.version'),
+    column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' }),
+    column('Available', '.status.conditions[?(@.type=="Available")].status', { description: 'Passes all availability checks' }),
+    column('Desired', '.spec.replicas', { type: 'integer', description: 'Machines that there should be' }),
+    column('Current', '.status.replicas', { type: 'integer', description: 'Machines that there are' }),
+    column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
+    column('Available', '.status.availableReplicas', { type: 'integer', description: 'Passes all availability checks' }),
+    column('Up-to-date', '.status.upToDateReplicas', {
+      type: 'integer',
+      description: 'Machines that are as their template says',
+    }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
+    column('Phase', '.status.phase', { description: 'Where it is in its life' }),
+    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
+    column('Version', '.spec.template.spec.version', { description: 'Kubernetes version' }),
   ],
   labels: contractLabels,
+  default: defaultMachineDeployment,
+  validate: machineDeploymentErrors,
 })
 export type MachineDeployment = ObjectOf<typeof MachineDeployment>

@@ -1,6 +1,7 @@
 /** ExtensionConfig: registers a server of Runtime Extensions. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
 import { contractLabels } from '../../core/v1beta2/shared/crd-labels.ts'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 import { legacyConditions } from '../../core/v1beta2/shared/legacy-status.ts'
@@ -8,16 +9,23 @@ import { legacyConditions } from '../../core/v1beta2/shared/legacy-status.ts'
 const clientConfig = s
   .object(
     {
-      caBundle: s.string({ format: 'byte', minLength: 1, maxLength: 51200 }).optional(),
+      caBundle: s
+        .string({ format: 'byte', minLength: 1, maxLength: 51200 })
+        .optional()
+        .doc('Certificates (PEM) that the certificate of the server must be signed by; those of the system when absent.'),
       service: s
         .object({
           name: s.string({ minLength: 1, maxLength: 63 }),
           namespace: s.string({ minLength: 1, maxLength: 63 }),
-          path: s.string({ minLength: 1, maxLength: 512 }).optional(),
-          port: s.int32().optional(),
+          path: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Comes before the paths of the hooks.'),
+          port: s.int32().optional().doc('443 when absent.'),
         })
-        .optional(),
-      url: s.string({ minLength: 1, maxLength: 512 }).optional(),
+        .optional()
+        .doc('A Service in the management cluster.'),
+      url: s
+        .string({ minLength: 1, maxLength: 512 })
+        .optional()
+        .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
     },
     { minProperties: 1 },
   )
@@ -27,13 +35,16 @@ export type ClientConfig = Infer<typeof clientConfig>
 const extensionHandlers = s
   .list(
     s.object({
-      failurePolicy: s.enum('Ignore', 'Fail').optional(),
-      name: s.string({ minLength: 1, maxLength: 512 }),
+      failurePolicy: s
+        .enum('Ignore', 'Fail')
+        .optional()
+        .doc('Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent.'),
+      name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
       requestHook: s.object({
-        apiVersion: s.string({ minLength: 1, maxLength: 512 }),
-        hook: s.string({ minLength: 1, maxLength: 256 }),
+        apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
+        hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),
       }),
-      timeoutSeconds: s.int32({ minimum: 1 }).optional(),
+      timeoutSeconds: s.int32({ minimum: 1 }).optional().doc('How long a call may take; 10 when absent.'),
     }),
     { maxItems: 512 },
   )
@@ -43,8 +54,10 @@ export type ExtensionHandler = Infer<typeof extensionHandlers>[number]
 
 const extensionConfigSpec = s.object({
   clientConfig: clientConfig,
-  namespaceSelector: labelSelector.optional(),
-  settings: s.map(s.string()).optional(),
+  namespaceSelector: labelSelector
+    .optional()
+    .doc('Only objects in namespaces with these labels are of interest to the server; all when empty.'),
+  settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
 })
 export type ExtensionConfigSpec = Infer<typeof extensionConfigSpec>
 
@@ -59,7 +72,8 @@ const extensionConfigStatus = s.object(
           })
           .optional(),
       })
-      .optional(),
+      .optional()
+      .doc('Status of v1beta1, kept while v1beta1 is served.'),
     handlers: extensionHandlers.optional(),
   },
   { minProperties: 1 },
@@ -84,10 +98,14 @@ export const ExtensionConfig = defineKind({
   status: extensionConfigStatus,
 
   columns: [
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10 }),
-    column('Discovered', '.status.conditions[?(@.type=="Discovered")].status'),
-    column('Age', '.metadata.creationTimestamp', { type: 'date' }),
+    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
+    column('Discovered', '.status.conditions[?(@.type=="Discovered")].status', {
+      description: 'The server answered which hooks it handles',
+    }),
+    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
   ],
   labels: contractLabels,
+  default: defaultExtensionConfig,
+  validate: extensionConfigErrors,
 })
 export type ExtensionConfig = ObjectOf<typeof ExtensionConfig>

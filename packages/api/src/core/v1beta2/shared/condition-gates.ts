@@ -6,8 +6,8 @@ import { conditionTypeName } from './patterns.ts'
 export const conditionGates = s
   .list(
     s.object({
-      conditionType: s.string({ minLength: 1, maxLength: 316, pattern: conditionTypeName }),
-      polarity: s.enum('Positive', 'Negative').optional(),
+      conditionType: s.string({ minLength: 1, maxLength: 316, pattern: conditionTypeName }).doc('Type of the condition.'),
+      polarity: s.enum('Positive', 'Negative').optional().doc('Whether True is good (Positive, when absent) or bad (Negative).'),
     }),
     { minItems: 1, maxItems: 32 },
   )

@@ -6,7 +6,10 @@ import { conditionTypeName } from './patterns.ts'
 export const healthChecks = s
   .object(
     {
-      nodeStartupTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
+      nodeStartupTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long a Machine may take to get a Node; 600 when absent, without limit when 0.'),
       unhealthyMachineConditions: s
         .list(
           s.object({
@@ -22,7 +25,8 @@ export const healthChecks = s
           { minItems: 1, maxItems: 100 },
         )
         .atomic()
-        .optional(),
+        .optional()
+        .doc('Conditions of the Machine that make it unhealthy once they last so long.'),
       unhealthyNodeConditions: s
         .list(
           s.object({
@@ -33,7 +37,8 @@ export const healthChecks = s
           { minItems: 1, maxItems: 100 },
         )
         .atomic()
-        .optional(),
+        .optional()
+        .doc('Conditions of the Node that make the Machine unhealthy once they last so long.'),
     },
     { minProperties: 1 },
   )
@@ -43,8 +48,14 @@ export type HealthChecks = Infer<typeof healthChecks>
 export const remediationTrigger = s
   .object(
     {
-      unhealthyInRange: s.string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' }).optional(),
-      unhealthyLessThanOrEqualTo: s.intOrString().optional(),
+      unhealthyInRange: s
+        .string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' })
+        .optional()
+        .doc('Only while so many Machines are unhealthy: `[from-to]`.'),
+      unhealthyLessThanOrEqualTo: s
+        .intOrString()
+        .optional()
+        .doc('Only while at most so many Machines are unhealthy: a number, or a percentage.'),
     },
     { minProperties: 1 },
   )

@@ -8,13 +8,14 @@ export const labelSelector = s
       .list(
         s.object({
           key: s.string(),
-          operator: s.string(),
+          operator: s.string().doc('In, NotIn, Exists or DoesNotExist.'),
           values: s.list(s.string()).atomic().optional(),
         }),
       )
       .atomic()
-      .optional(),
-    matchLabels: s.map(s.string()).optional(),
+      .optional()
+      .doc('Requirements on labels.'),
+    matchLabels: s.map(s.string()).optional().doc('Labels with these values.'),
   })
   .atomic()
   .doc('Which objects are meant, by their labels. All parts must hold; an empty selector matches everything.')

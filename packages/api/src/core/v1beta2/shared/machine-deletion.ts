@@ -5,9 +5,18 @@ import { s } from '@capstan/kube'
 export const nodeDeletion = s
   .object(
     {
-      nodeDeletionTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
-      nodeDrainTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
-      nodeVolumeDetachTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
+      nodeDeletionTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long deleting the Node may take; 10 when absent, without limit when 0.'),
+      nodeDrainTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long draining the Node may take; without limit when absent or 0.'),
+      nodeVolumeDetachTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long detaching the volumes of the Node may take; without limit when absent or 0.'),
     },
     { minProperties: 1 },
   )
@@ -17,10 +26,22 @@ export type MachineDeletion = Infer<typeof nodeDeletion>
 export const machineDeploymentDeletion = s
   .object(
     {
-      nodeDeletionTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
-      nodeDrainTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
-      nodeVolumeDetachTimeoutSeconds: s.int32({ minimum: 0 }).optional(),
-      order: s.enum('Random', 'Newest', 'Oldest').optional(),
+      nodeDeletionTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long deleting the Node may take; 10 when absent, without limit when 0.'),
+      nodeDrainTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long draining the Node may take; without limit when absent or 0.'),
+      nodeVolumeDetachTimeoutSeconds: s
+        .int32({ minimum: 0 })
+        .optional()
+        .doc('How long detaching the volumes of the Node may take; without limit when absent or 0.'),
+      order: s
+        .enum('Random', 'Newest', 'Oldest')
+        .optional()
+        .doc('Which Machines go first when there are too many: Random (when absent), Newest or Oldest.'),
     },
     { minProperties: 1 },
   )
@@ -30,7 +51,10 @@ export type MachineDeploymentTopologyDeletion = Infer<typeof machineDeploymentDe
 export const machineSetDeletion = s
   .object(
     {
-      order: s.enum('Random', 'Newest', 'Oldest').optional(),
+      order: s
+        .enum('Random', 'Newest', 'Oldest')
+        .optional()
+        .doc('Which Machines go first when there are too many: Random (when absent), Newest or Oldest.'),
     },
     { minProperties: 1 },
   )

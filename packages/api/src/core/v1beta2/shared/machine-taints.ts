@@ -6,9 +6,9 @@ import { labelValue, qualifiedName } from './patterns.ts'
 export const machineTaints = s
   .list(
     s.object({
-      effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute'),
+      effect: s.enum('NoSchedule', 'PreferNoSchedule', 'NoExecute').doc('What happens to Pods that do not tolerate the taint.'),
       key: s.string({ minLength: 1, maxLength: 317, pattern: qualifiedName }),
-      propagation: s.enum('Always', 'OnInitialization'),
+      propagation: s.enum('Always', 'OnInitialization').doc('Always keeps the taint on the Node; OnInitialization adds it once.'),
       value: s.string({ minLength: 1, maxLength: 63, pattern: labelValue }).optional(),
     }),
     { minItems: 1, maxItems: 64 },

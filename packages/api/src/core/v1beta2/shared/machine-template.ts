@@ -9,19 +9,33 @@ import { contractReference } from './references.ts'
 
 export const machineSpec = s
   .object({
-    bootstrap: s.object({
-      configRef: contractReference.optional(),
-      dataSecretName: s.string({ minLength: 0, maxLength: 253 }).optional(),
-    }),
-    clusterName: s.string({ minLength: 1, maxLength: 63 }),
+    bootstrap: s
+      .object({
+        configRef: contractReference.optional().doc('The provider object that makes the bootstrap data.'),
+        dataSecretName: s
+          .string({ minLength: 0, maxLength: 253 })
+          .optional()
+          .doc('Name of the Secret with the bootstrap data, under the key `value`.'),
+      })
+      .doc('Where the bootstrap data comes from: a config that makes it, or the Secret that holds it.'),
+    clusterName: s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster it belongs to. It cannot change.'),
     deletion: nodeDeletion.optional(),
-    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional(),
+    failureDomain: s
+      .string({ minLength: 1, maxLength: 256 })
+      .optional()
+      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
     infrastructureRef: contractReference,
-    minReadySeconds: s.int32({ minimum: 0 }).optional(),
-    providerID: s.string({ minLength: 1, maxLength: 512 }).optional(),
+    minReadySeconds: s
+      .int32({ minimum: 0 })
+      .optional()
+      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
+    providerID: s
+      .string({ minLength: 1, maxLength: 512 })
+      .optional()
+      .doc('Names the host among all of its provider: core copies it from the infrastructure, and finds the Node by it.'),
     readinessGates: conditionGates.optional(),
     taints: machineTaints.optional(),
-    version: s.string({ minLength: 1, maxLength: 256 }).optional(),
+    version: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Kubernetes version of the Node.'),
   })
   .doc('What a Machine should be.')
 export type MachineSpec = Infer<typeof machineSpec>
@@ -29,7 +43,7 @@ export type MachineSpec = Infer<typeof machineSpec>
 export const machineTemplate = s
   .object({
     metadata: objectMeta.optional(),
-    spec: machineSpec,
+    spec: machineSpec.doc('Spec of the Machines.'),
   })
   .doc('What the Machines that are made look like.')
 export type MachineTemplateSpec = Infer<typeof machineTemplate>

@@ -5,7 +5,10 @@ import { s } from '@capstan/kube'
 export const machineNaming = s
   .object(
     {
-      template: s.string({ minLength: 1, maxLength: 256 }).optional(),
+      template: s
+        .string({ minLength: 1, maxLength: 256 })
+        .optional()
+        .doc('Go template with .cluster.name, .machineSet.name and .random, which must be in it.'),
     },
     { minProperties: 1 },
   )
@@ -15,7 +18,10 @@ export type MachineNaming = Infer<typeof machineNaming>
 export const naming = s
   .object(
     {
-      template: s.string({ minLength: 1, maxLength: 1024 }).optional(),
+      template: s
+        .string({ minLength: 1, maxLength: 1024 })
+        .optional()
+        .doc('Go template with .cluster.name, .random and, for workers, the name within the topology.'),
     },
     { minProperties: 1 },
   )

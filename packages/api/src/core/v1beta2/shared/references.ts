@@ -5,7 +5,7 @@ import { dnsSubdomain, groupVersion, kindName } from './patterns.ts'
 
 export const contractReference = s
   .object({
-    apiGroup: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+    apiGroup: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }).doc('API group of the object.'),
     kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
     name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
   })
@@ -14,7 +14,7 @@ export type ContractVersionedObjectReference = Infer<typeof contractReference>
 
 export const templateReference = s
   .object({
-    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }),
+    apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }).doc('API group and version of the object.'),
     kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
     name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
   })

@@ -8,13 +8,23 @@ export const rolloutStrategy = s
       rollingUpdate: s
         .object(
           {
-            maxSurge: s.intOrString().optional(),
-            maxUnavailable: s.intOrString().optional(),
+            maxSurge: s
+              .intOrString()
+              .optional()
+              .doc(
+                'How many Machines there may be beyond the desired number: a number, or a percentage, rounded up. 1 when absent.',
+              ),
+            maxUnavailable: s
+              .intOrString()
+              .optional()
+              .doc('How many Machines may be unavailable: a number, or a percentage, rounded down. 0 when absent.'),
           },
           { minProperties: 1 },
         )
         .optional(),
-      type: s.enum('RollingUpdate', 'OnDelete'),
+      type: s
+        .enum('RollingUpdate', 'OnDelete')
+        .doc('RollingUpdate replaces Machines step by step; OnDelete leaves it to whoever deletes them.'),
     },
     { minProperties: 1 },
   )

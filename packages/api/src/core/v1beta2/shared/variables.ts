@@ -6,8 +6,8 @@ import { objectMeta } from './object-meta.ts'
 export const variableValues = s
   .list(
     s.object({
-      name: s.string({ minLength: 1, maxLength: 256 }),
-      value: s.any(),
+      name: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the variable.'),
+      value: s.any().doc('Any value that the schema of the variable allows.'),
     }),
     { minItems: 1, maxItems: 1000 },
   )

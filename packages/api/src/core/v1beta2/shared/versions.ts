@@ -5,7 +5,7 @@ import { s } from '@capstan/kube'
 export const replicasOfVersion = s
   .list(
     s.object({
-      replicas: s.int32({ minimum: 1 }).optional(),
+      replicas: s.int32({ minimum: 1 }).optional().doc('How many Machines there are.'),
       version: s.string({ minLength: 1, maxLength: 256 }),
     }),
     { minItems: 1, maxItems: 32 },
@@ -17,7 +17,7 @@ export type ReplicasOfVersion = Infer<typeof replicasOfVersion>[number]
 export const replicasByVersion = s
   .list(
     s.object({
-      replicas: s.int32({ minimum: 1 }).optional(),
+      replicas: s.int32({ minimum: 1 }).optional().doc('How many Machines there are.'),
       version: s.string({ minLength: 1, maxLength: 256 }),
     }),
     { minItems: 1, maxItems: 100 },

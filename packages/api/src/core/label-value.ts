@@ -1,0 +1,17 @@
+/** Label values for names that may not be valid ones. Upstream: util/labels/format, v1.14. */
+import { labelValueProblems } from '@capstan/kube'
+
+/** The name itself where a label may hold it, otherwise a short hash of it: `hash_<base64url>_z`. */
+export function labelValue(name: string): string {
+  if (labelValueProblems(name).length === 0) return name
+  const hash = fnv32a(name)
+  const bytes = [24, 16, 8, 0].map((shift) => String.fromCharCode((hash >>> shift) & 0xff)).join('')
+  return `hash_${btoa(bytes).replace(/=+$/, '').replaceAll('+', '-').replaceAll('/', '_')}_z`
+}
+
+/** The 32-bit FNV-1a hash of a text's UTF-8 bytes. */
+function fnv32a(text: string): number {
+  let hash = 0x811c9dc5
+  for (const byte of new TextEncoder().encode(text)) hash = Math.imul(hash ^ byte, 0x01000193)
+  return hash >>> 0
+}

@@ -1,0 +1,282 @@
+import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
+import { draft } from '@capstan/kube'
+import { describe, expect, it, test } from 'vitest'
+import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation } from '../../well-known.ts'
+import { Cluster } from '../cluster.ts'
+import { ClusterClass } from '../cluster-class.ts'
+import { Machine } from '../machine.ts'
+import { MachineDeployment } from '../machine-deployment.ts'
+import { MachineSet } from '../machine-set.ts'
+
+const on = <T extends KubeObject>(oldObject?: T): AdmissionContext<T> => ({
+  operation: oldObject ? 'UPDATE' : 'CREATE',
+  oldObject,
+  dryRun: false,
+})
+const texts = (errors: readonly FieldError[]): string[] => errors.map(({ field, text }) => `${field}: ${text}`)
+const defaulted = <T extends KubeObject>(
+  kind: { default?(object: T, context: AdmissionContext<T>): void },
+  object: T,
+  old?: T,
+): T => {
+  const copy = draft(object)
+  kind.default!(copy, on(old))
+  return copy
+}
+
+const metadata = { name: 'demo', namespace: 'default', uid: '', resourceVersion: '', creationTimestamp: '' }
+const infrastructureRef = { apiGroup: 'infra.example.com', kind: 'FooMachine', name: 'demo' }
+const machineSpec = { clusterName: 'demo', bootstrap: { dataSecretName: 'data' }, infrastructureRef, version: '1.36.0' }
+const machine: Machine = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Machine', metadata, spec: machineSpec }
+const set: MachineSet = {
+  ...machine,
+  kind: 'MachineSet',
+  spec: { clusterName: 'demo', selector: {}, template: { spec: machineSpec } },
+}
+const deployment: MachineDeployment = { ...set, kind: 'MachineDeployment' }
+const cluster: Cluster = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  metadata,
+  kind: 'Cluster',
+  spec: { topology: { classRef: { name: 'quick' }, version: 'v1.36.0' } },
+}
+
+describe('defaults', () => {
+  it('of a Machine: label, version prefix, ten seconds to delete its Node', () => {
+    const { metadata, spec } = defaulted(Machine, machine)
+    expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
+    expect([spec.version, spec.deletion]).toEqual(['v1.36.0', { nodeDeletionTimeoutSeconds: 10 }])
+  })
+
+  it('of a MachineSet: one replica, and a selector by its own name, hashed when that is no label value', () => {
+    const name = 'machineSetName'.repeat(12)
+    const { spec } = defaulted(MachineSet, { ...set, metadata: { ...metadata, name } })
+    const own = { 'cluster.x-k8s.io/set-name': 'hash_FR_ghQ_z' }
+    expect([spec.replicas, spec.selector, spec.template.metadata]).toEqual([1, { matchLabels: own }, { labels: own }])
+  })
+
+  it('of a MachineDeployment: replicas, strategy, and a selector by name and Cluster', () => {
+    const { spec } = defaulted(MachineDeployment, deployment)
+    const labels = { 'cluster.x-k8s.io/deployment-name': 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' }
+    expect(spec).toMatchObject({
+      replicas: 1,
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+      selector: { matchLabels: labels },
+      template: { metadata: { labels } },
+    })
+  })
+
+  it('leave OnDelete and what the user chose alone, and give the same answer again', () => {
+    const chosen: MachineDeployment = {
+      ...deployment,
+      spec: { ...deployment.spec, replicas: 0, rollout: { strategy: { type: 'OnDelete' } } },
+    }
+    const once = defaulted(MachineDeployment, chosen)
+    expect([once.spec.replicas, once.spec.rollout]).toEqual([0, { strategy: { type: 'OnDelete' } }])
+    expect(defaulted(MachineDeployment, once)).toEqual(once)
+  })
+
+  test.each([
+    ['a new object gets the smallest size', undefined, 3],
+    ['fewer than the smallest size become that', 1, 3],
+    ['more than the largest size become that', 9, 5],
+    ['what is between them stays', 4, 4],
+  ])('with the annotations of the autoscaler %s', (_, before, after) => {
+    const annotations = { [AutoscalerMinSizeAnnotation]: '3', [AutoscalerMaxSizeAnnotation]: '5' }
+    const object = { ...set, metadata: { ...metadata, annotations } }
+    const old = before === undefined ? undefined : { ...set, spec: { ...set.spec, replicas: before } }
+    expect(defaulted(MachineSet, object, old).spec.replicas).toBe(after)
+  })
+
+  it('refuse an annotation of the autoscaler that is no number', () => {
+    const annotations = { [AutoscalerMinSizeAnnotation]: 'few', [AutoscalerMaxSizeAnnotation]: '5' }
+    expect(() => defaulted(MachineSet, { ...set, metadata: { ...metadata, annotations } })).toThrow(
+      'failed to caculate MachineSet replicas value: could not parse the value of the "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size" annotation: strconv.ParseInt: parsing "few": invalid syntax',
+    )
+  })
+})
+
+describe('a Machine is refused', () => {
+  const valid = defaulted(Machine, machine)
+  const taint = (key: string) => ({ taints: [{ key, effect: 'NoSchedule', propagation: 'Always' } as const] })
+  test.each<[Partial<Machine['spec']>, string[]]>([
+    [{}, []],
+    [
+      { bootstrap: {} },
+      [
+        'spec.bootstrap: Required value: expected either spec.bootstrap.dataSecretName or spec.bootstrap.configRef to be populated',
+      ],
+    ],
+    [{ clusterName: 'other' }, ['spec.clusterName: Forbidden: field is immutable']],
+    [{ version: 'vnext' }, ['spec.version: Invalid value: "vnext": must be a valid semantic version']],
+    [
+      taint('node.kubernetes.io/unreachable'),
+      [
+        'spec.taints[0].key: Invalid value: "node.kubernetes.io/unreachable": taint key must not have the prefix node.kubernetes.io/, except for node.kubernetes.io/out-of-service',
+      ],
+    ],
+    [
+      taint('node.cluster.x-k8s.io/uninitialized'),
+      ['spec.taints[0].key: Invalid value: "node.cluster.x-k8s.io/uninitialized": taint key is not allowed'],
+    ],
+    [
+      taint('node-role.kubernetes.io/control-plane'),
+      ['spec.taints[0].key: Invalid value: "node-role.kubernetes.io/control-plane": taint is not allowed for worker Machines'],
+    ],
+  ])('with %j', (change, errors) => {
+    expect(texts(Machine.validate!({ ...valid, spec: { ...valid.spec, ...change } }, on(valid)))).toEqual(errors)
+  })
+
+  it('but not for want of bootstrap data when a MachinePool owns it', () => {
+    const labels = { 'cluster.x-k8s.io/pool-name': 'pool' }
+    const pooled = { ...valid, metadata: { ...metadata, labels }, spec: { ...valid.spec, bootstrap: {} } }
+    expect(Machine.validate!(pooled, on())).toEqual([])
+  })
+})
+
+describe('a MachineDeployment is refused', () => {
+  const valid = defaulted(MachineDeployment, deployment)
+  const strategy = (maxSurge: number | string, maxUnavailable: number | string) => ({
+    rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge, maxUnavailable } } },
+  })
+  test.each<[Partial<MachineDeployment['spec']>, string[]]>([
+    [{}, []],
+    [strategy('25%', 0), []],
+    [strategy(0, 0), ['spec.rollout.strategy.rollingUpdate: Invalid value: "0": maxUnavailable and maxSurge cannot both be 0']],
+    [
+      strategy('many', 0),
+      [
+        'spec.rollout.strategy.rollingUpdate.maxSurge: Invalid value: "many": must be either an int or a percentage: invalid value for IntOrString: invalid type: string is not a percentage',
+      ],
+    ],
+    [
+      strategy(1, 'x%'),
+      [
+        'spec.rollout.strategy.rollingUpdate.maxUnavailable: Invalid value: "x%": must be either an int or a percentage: invalid value for IntOrString: invalid value "x%": strconv.Atoi: parsing "x": invalid syntax',
+      ],
+    ],
+    [{ selector: { matchLabels: { a: 'b' } } }, ['spec.template.metadata.labels: Forbidden: must match spec.selector "a=b"']],
+    [
+      { machineNaming: { template: 'static' } },
+      ['spec.machineNaming.template: Invalid value: "static": invalid template, {{ .random }} is missing'],
+    ],
+  ])('with %j', (change, errors) => {
+    expect(texts(MachineDeployment.validate!({ ...valid, spec: { ...valid.spec, ...change } }, on(valid)))).toEqual(errors)
+  })
+
+  it('when it skips a preflight check that there is not', () => {
+    const annotations = { 'machineset.cluster.x-k8s.io/skip-preflight-checks': 'All, Nothing' }
+    expect(texts(MachineDeployment.validate!({ ...valid, metadata: { ...metadata, annotations } }, on()))).toEqual([
+      'metadata.annotations.machineset.cluster.x-k8s.io/skip-preflight-checks: Invalid value: ["Nothing"]: skipped preflight check(s) must be among: [All ControlPlaneIsStable ControlPlaneVersionSkew KubeadmVersionSkew KubernetesVersionSkew]',
+    ])
+  })
+})
+
+describe('a Cluster is refused', () => {
+  const ref = { apiGroup: 'infra.example.com', kind: 'FooCluster', name: 'demo' }
+  const topology = cluster.spec.topology!
+  test.each<[string, Cluster['spec'], Cluster['spec'] | undefined, string[]]>([
+    ['not with a topology', cluster.spec, undefined, []],
+    [
+      'with nothing',
+      {},
+      undefined,
+      ['spec: Forbidden: one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set'],
+    ],
+    [
+      'without the reference it had',
+      { controlPlaneRef: ref },
+      { controlPlaneRef: ref, infrastructureRef: ref },
+      ['spec.infrastructureRef: Forbidden: cannot be removed'],
+    ],
+    [
+      'without the topology it had',
+      { controlPlaneRef: ref },
+      cluster.spec,
+      ['spec.topology: Forbidden: cannot be removed from an existing Cluster'],
+    ],
+    [
+      'with ranges that are none',
+      { ...cluster.spec, clusterNetwork: { pods: { cidrBlocks: ['10.0.0.0/8', 'fd00::/64', '10.0.0.0', '10.0.0.0/33'] } } },
+      undefined,
+      [
+        'spec.clusterNetwork.pods.cidrBlocks[2]: Invalid value: "10.0.0.0": invalid CIDR address: 10.0.0.0',
+        'spec.clusterNetwork.pods.cidrBlocks[3]: Invalid value: "10.0.0.0/33": invalid CIDR address: 10.0.0.0/33',
+      ],
+    ],
+    [
+      'with a version that is none',
+      { topology: { ...topology, version: 'v1.36' } },
+      undefined,
+      ['spec.topology.version: Invalid value: "v1.36": version must be a valid semantic version'],
+    ],
+    [
+      'with replicas that the autoscaler is to choose',
+      {
+        topology: {
+          ...topology,
+          workers: {
+            machineDeployments: [
+              { name: 'md', class: 'c', replicas: 2, metadata: { annotations: { [AutoscalerMinSizeAnnotation]: '1' } } },
+            ],
+          },
+        },
+      },
+      undefined,
+      [
+        'spec.topology.workers.machineDeployments[md].replicas: Invalid value: 2: cannot be set for cluster "demo" in namespace "default" if the same MachineDeploymentTopology has autoscaler annotations',
+      ],
+    ],
+  ])('%s', (_, spec, old, errors) => {
+    const before = old && { ...cluster, spec: old }
+    expect(texts(Cluster.validate!({ ...cluster, spec }, on(before)))).toEqual(errors)
+  })
+})
+
+describe('a ClusterClass is refused', () => {
+  const ref = (kind: string) => ({ apiVersion: 'infra.example.com/v1', kind, name: 'quick' })
+  const workers = { class: 'w', bootstrap: { templateRef: ref('BTemplate') }, infrastructure: { templateRef: ref('MTemplate') } }
+  const spec: ClusterClass['spec'] = {
+    infrastructure: { templateRef: ref('CTemplate') },
+    controlPlane: { templateRef: ref('PTemplate') },
+    workers: { machineDeployments: [workers] },
+  }
+  test.each<[string, Partial<ClusterClass['spec']>, string[]]>([
+    ['not as it should be', {}, []],
+    [
+      'when a reference is to no template',
+      { infrastructure: { templateRef: ref('Template') } },
+      [
+        'spec.infrastructure.ref.kind: Invalid value: "Template": template kind must be of form "<name>Template"',
+        'spec.infrastructure.templateRef.kind: Forbidden: kind cannot be changed from "CTemplate" to "Template" to prevent incompatible changes in the Clusters',
+      ],
+    ],
+    [
+      'when two classes have one name',
+      { workers: { machineDeployments: [workers, workers] } },
+      [
+        'spec.workers.machineDeployments[1].class: Invalid value: "w": MachineDeployment class must be unique. MachineDeployment with class "w" is defined more than once',
+      ],
+    ],
+    [
+      'when control plane machines without infrastructure are to be checked',
+      { controlPlane: { templateRef: ref('PTemplate'), healthCheck: { checks: { nodeStartupTimeoutSeconds: 5 } } } },
+      [
+        'spec.controlPlane.healthCheck.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s',
+        'spec.controlPlane.healthCheck: Forbidden: can be only set if spec.controlPlane.machineInfrastructure is set',
+      ],
+    ],
+    [
+      'when versions are not in order, or one is left out',
+      { kubernetesVersions: ['v1.34.0', 'v1.33.0', 'v1.35.0'] },
+      [
+        'spec.kubernetesVersion[1]: Invalid value: "v1.33.0": version must be greater than v1.34.0',
+        'spec.kubernetesVersion[1]: Invalid value: "v1.33.0": expecting a version with minor 34 or 35, found version 1.33.0',
+        'spec.kubernetesVersion[2]: Invalid value: "v1.35.0": expecting a version with minor 33 or 34, found version 1.35.0',
+      ],
+    ],
+  ])('%s', (_, change, errors) => {
+    const before: ClusterClass = { ...machine, kind: 'ClusterClass', spec }
+    expect(texts(ClusterClass.validate!({ ...before, spec: { ...spec, ...change } }, on(before)))).toEqual(errors)
+  })
+})

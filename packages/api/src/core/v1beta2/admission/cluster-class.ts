@@ -1,0 +1,168 @@
+/**
+ * Rules of ClusterClasses that need no other object, nor rendered templates: variables, patches and naming templates are checked
+ * by the core provider. Upstream: core/webhooks/admission/clusterclass.go and internal/topology/check, v1.14.
+ */
+import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
+import { forbidden, invalid, parseApiVersion } from '@capstan/kube'
+import { compareWithBuild, parseVersion } from '../../../versions.ts'
+import { TemplateSuffix } from '../../well-known.ts'
+import type { ClusterClassSpec, MachineDeploymentClass } from '../cluster-class.ts'
+import type { TemplateReference } from '../shared/references.ts'
+import { intOrPercentErrors, metadataErrors, rolloutStrategyErrors, taintErrors } from './field-checks.ts'
+
+type ClusterClassLike = KubeObject & { spec: ClusterClassSpec }
+
+export const clusterClassErrors = (
+  { spec }: ClusterClassLike,
+  { oldObject }: AdmissionContext<ClusterClassLike>,
+): FieldError[] => [
+  ...templateErrors(spec),
+  ...uniqueErrors('machineDeployments', 'MachineDeployment', spec.workers?.machineDeployments),
+  ...uniqueErrors('machinePools', 'MachinePool', spec.workers?.machinePools),
+  ...deploymentClasses(spec).flatMap(({ of, at }) => rolloutStrategyErrors(`${at}.rollout.strategy`, of.rollout?.strategy)),
+  ...healthCheckErrors(spec),
+  ...taintErrors('spec.controlPlane.taints', spec.controlPlane.taints),
+  ...[...deploymentClasses(spec), ...poolClasses(spec)].flatMap(({ of, at }) => taintErrors(`${at}.taints`, of.taints)),
+  ...metadataErrors('spec.controlPlane.metadata', spec.controlPlane.metadata),
+  ...[...deploymentClasses(spec), ...poolClasses(spec)].flatMap(({ of, at }) =>
+    metadataErrors(`${at}.template.metadata`, of.metadata),
+  ),
+  ...kubernetesVersionErrors(spec.kubernetesVersions),
+  ...(oldObject ? incompatibilities(oldObject.spec, spec) : []),
+]
+
+const deploymentClasses = (spec: ClusterClassSpec) =>
+  (spec.workers?.machineDeployments ?? []).map((of) => ({ of, at: `spec.workers.machineDeployments[${of.class}]` }))
+
+const poolClasses = (spec: ClusterClassSpec) =>
+  (spec.workers?.machinePools ?? []).map((of) => ({ of, at: `spec.workers.machinePools[${of.class}]` }))
+
+/** Paths as upstream reports them, not all of which are those of the fields. */
+function templateErrors({ infrastructure, controlPlane, workers }: ClusterClassSpec): FieldError[] {
+  const { machineInfrastructure } = controlPlane
+  const ofWorkers = (
+    list: string,
+    classes: readonly Pick<MachineDeploymentClass, 'bootstrap' | 'infrastructure'>[] | undefined,
+  ) =>
+    (classes ?? []).flatMap(({ bootstrap, infrastructure }, index) => [
+      ...templateKindErrors(`spec.workers.${list}[${index}].template.bootstrap`, bootstrap.templateRef),
+      ...templateKindErrors(`spec.workers.${list}[${index}].template.infrastructure`, infrastructure.templateRef),
+    ])
+  return [
+    ...templateKindErrors('spec.infrastructure', infrastructure.templateRef),
+    ...templateKindErrors('spec.controlPlane', controlPlane.templateRef),
+    ...(machineInfrastructure
+      ? templateKindErrors('spec.controlPlane.machineInfrastructure', machineInfrastructure.templateRef)
+      : []),
+    ...ofWorkers('machineDeployments', workers?.machineDeployments),
+    ...ofWorkers('machinePools', workers?.machinePools),
+  ]
+}
+
+const templateKindErrors = (path: string, { kind }: TemplateReference): FieldError[] =>
+  kind.endsWith(TemplateSuffix) && kind !== TemplateSuffix
+    ? []
+    : [invalid(`${path}.ref.kind`, kind, `template kind must be of form "<name>${TemplateSuffix}"`)]
+
+const uniqueErrors = (list: string, what: string, classes: readonly { class: string }[] | undefined): FieldError[] =>
+  (classes ?? []).flatMap(({ class: name }, index, all) =>
+    all.findIndex((other) => other.class === name) === index
+      ? []
+      : [
+          invalid(
+            `spec.workers.${list}[${index}].class`,
+            name,
+            `${what} class must be unique. ${what} with class ${JSON.stringify(name)} is defined more than once`,
+          ),
+        ],
+  )
+
+function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
+  const { healthCheck, machineInfrastructure } = spec.controlPlane
+  const at = 'spec.controlPlane.healthCheck'
+  return [
+    ...checkErrors(at, healthCheck),
+    ...(healthCheck && !machineInfrastructure
+      ? [forbidden(at, 'can be only set if spec.controlPlane.machineInfrastructure is set')]
+      : []),
+    ...deploymentClasses(spec).flatMap(({ of, at }) => [
+      ...checkErrors(`${at}.healthCheck`, of.healthCheck),
+      ...intOrPercentErrors(`${at}.healthCheck.remediation.maxInFlight`, of.healthCheck?.remediation?.maxInFlight),
+    ]),
+  ]
+}
+
+function checkErrors(path: string, healthCheck: ClusterClassSpec['controlPlane']['healthCheck']): FieldError[] {
+  const timeout = healthCheck?.checks?.nodeStartupTimeoutSeconds
+  return [
+    ...(timeout !== undefined && timeout !== 0 && timeout < 30
+      ? [invalid(`${path}.checks.nodeStartupTimeoutSeconds`, timeout, 'must be at least 30s')]
+      : []),
+    ...intOrPercentErrors(
+      `${path}.remediation.triggerIf.unhealthyLessThanOrEqualTo`,
+      healthCheck?.remediation?.triggerIf?.unhealthyLessThanOrEqualTo,
+    ),
+  ]
+}
+
+/** Ascending, and no minor version left out. The path lacks an s, as upstream's does. */
+function kubernetesVersionErrors(versions: readonly string[] | undefined): FieldError[] {
+  const errors: FieldError[] = []
+  let previous: string | undefined
+  for (const [index, version] of (versions ?? []).entries()) {
+    const path = `spec.kubernetesVersion[${index}]`
+    let minor: number
+    try {
+      minor = parseVersion(version).minor
+    } catch {
+      errors.push(invalid(path, version, 'version must be a valid semantic version'))
+      continue
+    }
+    if (previous !== undefined) {
+      const before = parseVersion(previous)
+      const order = compareWithBuild(version, previous)
+      const printed = [before.version, ...(before.build.length > 0 ? [before.build.join('.')] : [])].join('+')
+      if (order === 0 || order === -1) errors.push(invalid(path, version, `version must be greater than v${printed}`))
+      if (minor !== before.minor && minor !== before.minor + 1) {
+        const found = version.replace(/^v/, '')
+        const problem = `expecting a version with minor ${before.minor} or ${before.minor + 1}, found version ${found}`
+        errors.push(invalid(path, version, problem))
+      }
+    }
+    previous = version
+  }
+  return errors
+}
+
+/** Clusters keep their objects when their class changes: groups and kinds of these must stay. */
+function incompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
+  const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
+  const ofWorkers = (list: 'machineDeployments' | 'machinePools') =>
+    (after.workers?.[list] ?? []).flatMap((now, index) => {
+      const old = before.workers?.[list]?.find((other) => other.class === now.class)
+      const path = `spec.workers.${list}[${index}].infrastructure.templateRef`
+      return old ? incompatibility(path, old.infrastructure.templateRef, now.infrastructure.templateRef) : []
+    })
+  return [
+    ...incompatibility('spec.infrastructure.templateRef', before.infrastructure.templateRef, after.infrastructure.templateRef),
+    ...incompatibility('spec.controlPlane.templateRef', before.controlPlane.templateRef, after.controlPlane.templateRef),
+    ...incompatibility('spec.controlPlane.machineInfrastructure.templateRef', machineInfrastructure[0], machineInfrastructure[1]),
+    ...ofWorkers('machineDeployments'),
+    ...ofWorkers('machinePools'),
+  ]
+}
+
+function incompatibility(
+  path: string,
+  before: TemplateReference | undefined,
+  after: TemplateReference | undefined,
+): FieldError[] {
+  const change = (what: string, from: string, to: string): string =>
+    `${what} cannot be changed from ${JSON.stringify(from)} to ${JSON.stringify(to)} to prevent incompatible changes in the Clusters`
+  const groups = [before, after].map((ref) => (ref ? parseApiVersion(ref.apiVersion).group : '')) as [string, string]
+  const kinds = [before?.kind ?? '', after?.kind ?? ''] as const
+  return [
+    ...(groups[0] === groups[1] ? [] : [forbidden(`${path}.apiVersion`, change('group of apiVersion', ...groups))]),
+    ...(kinds[0] === kinds[1] ? [] : [forbidden(`${path}.kind`, change('kind', ...kinds))]),
+  ]
+}

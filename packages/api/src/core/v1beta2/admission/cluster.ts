@@ -1,0 +1,104 @@
+/**
+ * Defaults and rules of Clusters that need no other object; what the ClusterClass says about them is for the core provider.
+ * Upstream: core/webhooks/admission/cluster.go, v1.14.
+ */
+import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
+import { forbidden, invalid, labelValueProblems } from '@capstan/kube'
+import { withVersionPrefix } from '../../../versions.ts'
+import {
+  AutoscalerMaxSizeAnnotation,
+  AutoscalerMinSizeAnnotation,
+  ClusterTopologyUpgradeConcurrencyAnnotation,
+} from '../../well-known.ts'
+import type { ClusterSpec, ClusterTopology } from '../cluster.ts'
+import { metadataErrors, rolloutStrategyErrors, taintErrors, versionErrors } from './field-checks.ts'
+
+type ClusterLike = KubeObject & { spec: ClusterSpec }
+
+export function defaultCluster({ spec }: ClusterLike): void {
+  if (spec.topology) spec.topology.version = withVersionPrefix(spec.topology.version)
+}
+
+export function clusterErrors(cluster: ClusterLike, { oldObject: old }: AdmissionContext<ClusterLike>): FieldError[] {
+  const { metadata, spec } = cluster
+  const { infrastructureRef, controlPlaneRef, topology, clusterNetwork } = spec
+  return [
+    // The name becomes a label value.
+    ...labelValueProblems(metadata.name).map((problem) =>
+      invalid('metadata.name', metadata.name, `must be a valid label value ${problem}`),
+    ),
+    ...(old?.spec.infrastructureRef && !infrastructureRef ? [forbidden('spec.infrastructureRef', 'cannot be removed')] : []),
+    ...(infrastructureRef || controlPlaneRef || topology
+      ? []
+      : [forbidden('spec', 'one of spec.controlPlaneRef, spec.infrastructureRef or spec.topology must be set')]),
+    ...(old?.spec.controlPlaneRef && !controlPlaneRef ? [forbidden('spec.controlPlaneRef', 'cannot be removed')] : []),
+    ...cidrErrors('spec.clusterNetwork.pods.cidrBlocks', clusterNetwork?.pods?.cidrBlocks),
+    ...cidrErrors('spec.clusterNetwork.services.cidrBlocks', clusterNetwork?.services?.cidrBlocks),
+    ...(topology ? topologyErrors(cluster, topology) : []),
+    ...(old?.spec.topology && !topology ? [forbidden('spec.topology', 'cannot be removed from an existing Cluster')] : []),
+  ]
+}
+
+const path = 'spec.topology'
+
+function topologyErrors({ metadata }: ClusterLike, topology: ClusterTopology): FieldError[] {
+  const { controlPlane, workers, version } = topology
+  const deployments = (workers?.machineDeployments ?? []).map((of) => ({
+    of,
+    at: `${path}.workers.machineDeployments[${of.name}]`,
+  }))
+  const pools = (workers?.machinePools ?? []).map((of) => ({ of, at: `${path}.workers.machinePools[${of.name}]` }))
+  const workersAt = [...deployments, ...pools]
+  return [
+    ...versionErrors(`${path}.version`, version, 'version must be a valid semantic version'),
+    ...metadataErrors(`${path}.controlPlane.metadata`, controlPlane?.metadata),
+    ...workersAt.flatMap(({ of, at }) => metadataErrors(`${at}.metadata`, of.metadata)),
+    ...deployments.flatMap(({ of, at }) => rolloutStrategyErrors(`${at}.rollout.strategy`, of.rollout?.strategy)),
+    ...taintErrors(`${path}.controlPlane.taints`, controlPlane?.taints),
+    ...workersAt.flatMap(({ of, at }) => taintErrors(`${at}.taints`, of.taints)),
+    ...concurrencyErrors(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation]),
+    ...deployments.flatMap(({ of, at }) =>
+      of.replicas !== undefined && hasAutoscalerAnnotation(of.metadata?.annotations)
+        ? [
+            invalid(
+              `${at}.replicas`,
+              of.replicas,
+              `cannot be set for cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)} if the same MachineDeploymentTopology has autoscaler annotations`,
+            ),
+          ]
+        : [],
+    ),
+  ]
+}
+
+const hasAutoscalerAnnotation = (annotations: { [key: string]: string } | undefined): boolean =>
+  annotations?.[AutoscalerMinSizeAnnotation] !== undefined || annotations?.[AutoscalerMaxSizeAnnotation] !== undefined
+
+function concurrencyErrors(text: string | undefined): FieldError[] {
+  if (text === undefined) return []
+  const field = `metadata.annotations.${ClusterTopologyUpgradeConcurrencyAnnotation}`
+  if (!/^[+-]?\d+$/.test(text)) {
+    const problem = `strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`
+    return [invalid(field, text, `could not parse the value of the annotation: ${problem}`)]
+  }
+  return Number(text) < 1 ? [invalid(field, text, 'value cannot be less than 1')] : []
+}
+
+const cidrErrors = (field: string, blocks: readonly string[] | undefined): FieldError[] =>
+  (blocks ?? []).flatMap((block, index) =>
+    isCIDR(block) ? [] : [invalid(`${field}[${index}]`, block, `invalid CIDR address: ${block}`)],
+  )
+
+function isCIDR(text: string): boolean {
+  const match = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text)
+  if (!match) return false
+  const [, address, length] = match as unknown as [string, string, string]
+  return isIPv4(address) ? Number(length) <= 32 : isIPv6(address) && Number(length) <= 128
+}
+
+const isIPv4 = (text: string): boolean => {
+  const parts = text.split('.')
+  return parts.length === 4 && parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)
+}
+
+const isIPv6 = (text: string): boolean => text.includes(':') && URL.canParse(`http://[${text}]/`)

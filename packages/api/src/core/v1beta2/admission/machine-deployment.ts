@@ -1,0 +1,49 @@
+/** Defaults and rules of MachineDeployments beyond their schema. Upstream: core/webhooks/admission/machinedeployment.go, v1.14. */
+import type { AdmissionContext, FieldError, KubeObject } from '@capstan/kube'
+import { forbidden, invalid, labelValueProblems } from '@capstan/kube'
+import { withVersionPrefix } from '../../../versions.ts'
+import { ClusterNameLabel, MachineDeploymentNameLabel } from '../../well-known.ts'
+import type { MachineDeploymentSpec } from '../machine-deployment.ts'
+import { intOrPercentErrors, rolloutStrategyErrors, selectorErrors } from './field-checks.ts'
+import { machineTemplateErrors } from './machine-template.ts'
+import { defaultReplicas } from './replicas.ts'
+import { isEmptySelector } from './selector.ts'
+
+type MachineDeploymentLike = KubeObject & { spec: MachineDeploymentSpec }
+
+export function defaultMachineDeployment(
+  object: MachineDeploymentLike,
+  { oldObject }: AdmissionContext<MachineDeploymentLike>,
+): void {
+  const { metadata, spec } = object
+  const ofCluster = { [ClusterNameLabel]: spec.clusterName }
+  metadata.labels = { ...metadata.labels, ...ofCluster }
+  spec.replicas ??= defaultReplicas(object, oldObject)
+
+  const strategy = { ...spec.rollout?.strategy, type: spec.rollout?.strategy?.type ?? ('RollingUpdate' as const) }
+  if (strategy.type === 'RollingUpdate') strategy.rollingUpdate = { maxSurge: 1, maxUnavailable: 0, ...strategy.rollingUpdate }
+  spec.rollout = { ...spec.rollout, strategy }
+
+  const own = isEmptySelector(spec.selector) ? { [MachineDeploymentNameLabel]: metadata.name } : {}
+  spec.selector.matchLabels = { ...spec.selector.matchLabels, ...own, ...ofCluster }
+  spec.template.metadata = { ...spec.template.metadata, labels: { ...spec.template.metadata?.labels, ...own, ...ofCluster } }
+  const template = spec.template.spec
+  if (template.version) template.version = withVersionPrefix(template.version)
+}
+
+export function machineDeploymentErrors(
+  object: MachineDeploymentLike,
+  { oldObject }: AdmissionContext<MachineDeploymentLike>,
+): FieldError[] {
+  const { metadata, spec } = object
+  return [
+    // The name becomes a label value.
+    ...labelValueProblems(metadata.name).map((problem) =>
+      invalid('metadata.name', metadata.name, `must be a valid label value: ${problem}`),
+    ),
+    ...selectorErrors(spec.selector, spec.template.metadata?.labels, forbidden),
+    ...rolloutStrategyErrors('spec.rollout.strategy', spec.rollout?.strategy),
+    ...intOrPercentErrors('spec.remediation.maxInFlight', spec.remediation?.maxInFlight),
+    ...machineTemplateErrors(object, oldObject),
+  ]
+}

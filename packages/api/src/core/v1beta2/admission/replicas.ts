@@ -1,0 +1,37 @@
+/** How many replicas there are when nobody says. Upstream: core/webhooks/admission/machinedeployment.go and machineset.go, v1.14. */
+import { StatusError } from '@capstan/kube'
+import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation } from '../../well-known.ts'
+
+interface Scaled {
+  kind: string
+  metadata: { annotations?: { [key: string]: string } }
+  spec: { replicas?: number }
+}
+
+/**
+ * One; with both annotations of the cluster autoscaler what the object had, brought between their limits.
+ *
+ * @throws StatusError Forbidden when an annotation is no number
+ */
+export function defaultReplicas(object: Scaled, old: Scaled | undefined): number {
+  const { annotations } = object.metadata
+  const smallest = annotations?.[AutoscalerMinSizeAnnotation]
+  const largest = annotations?.[AutoscalerMaxSizeAnnotation]
+  if (smallest === undefined || largest === undefined) return 1
+  const min = sizeOf(object.kind, AutoscalerMinSizeAnnotation, smallest)
+  const max = sizeOf(object.kind, AutoscalerMaxSizeAnnotation, largest)
+  const present = old?.spec.replicas
+  if (present === undefined || present < min) return min
+  return present > max ? max : present
+}
+
+function sizeOf(kind: string, annotation: string, text: string): number {
+  const size = /^[+-]?\d+$/.test(text) ? Number(text) : undefined
+  if (size !== undefined && size === (size | 0)) return size
+  const problem = size === undefined ? 'invalid syntax' : 'value out of range'
+  // The misspelt word is upstream's.
+  throw new StatusError(
+    'Forbidden',
+    `failed to caculate ${kind} replicas value: could not parse the value of the ${JSON.stringify(annotation)} annotation: strconv.ParseInt: parsing ${JSON.stringify(text)}: ${problem}`,
+  )
+}

@@ -1,0 +1,83 @@
+/** Defaults and rules of ExtensionConfigs beyond their schema. Upstream: core/webhooks/admission/extensionconfig.go, v1.14. */
+import type { FieldError, KubeObject } from '@capstan/kube'
+import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, labelSelector, required } from '@capstan/kube'
+import type { ClientConfig, ExtensionConfigSpec } from '../extension-config.ts'
+
+type ExtensionConfigLike = KubeObject & { spec: ExtensionConfigSpec }
+
+export function defaultExtensionConfig({ spec }: ExtensionConfigLike): void {
+  spec.namespaceSelector ??= {}
+  if (spec.clientConfig.service) spec.clientConfig.service.port ??= 443
+}
+
+export function extensionConfigErrors({ metadata, spec }: ExtensionConfigLike): FieldError[] {
+  const problems = dnsLabelProblems(metadata.name)
+  return [
+    ...(problems.length > 0
+      ? [
+          invalid(
+            'metadata.name',
+            metadata.name,
+            `ExtensionConfig name should be a valid DNS1123 label name: [${problems.join(' ')}]`,
+          ),
+        ]
+      : []),
+    ...clientConfigErrors('spec.clientConfig', spec.clientConfig),
+    ...(spec.namespaceSelector ? [] : [required('spec.namespaceSelector', 'must be defined')]),
+    ...selectorErrors('spec.namespaceSelector', spec.namespaceSelector),
+  ]
+}
+
+function clientConfigErrors(path: string, { url, service }: ClientConfig): FieldError[] {
+  return [
+    ...(url || service ? [] : [required(path, 'either url or service must be defined')]),
+    ...(url && service ? [forbidden(path, 'only one of url or service can be defined')] : []),
+    ...(url ? urlErrors(`${path}.url`, url) : []),
+    ...(service ? serviceErrors(`${path}.service`, service) : []),
+  ]
+}
+
+function urlErrors(path: string, url: string): FieldError[] {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed) {
+    return [
+      invalid(path, url, `must be a valid URL, e.g. https://example.com: parse ${JSON.stringify(url)}: invalid URI for request`),
+    ]
+  }
+  return parsed.protocol === 'https:'
+    ? []
+    : [invalid(path, url, "'https' is the only allowed URL scheme, e.g. https://example.com")]
+}
+
+function serviceErrors(at: string, { name, namespace, path, port }: NonNullable<ClientConfig['service']>): FieldError[] {
+  return [
+    ...dns1035LabelProblems(name).map((problem) => invalid(`${at}.name`, name, problem)),
+    ...dnsLabelProblems(namespace).map((problem) => invalid(`${at}.namespace`, namespace, problem)),
+    ...(path && !path.startsWith('/')
+      ? [
+          ...(URL.canParse(path)
+            ? []
+            : [
+                invalid(
+                  `${at}.path`,
+                  path,
+                  `must be a valid URL path e.g. /path/to/hook: parse ${JSON.stringify(path)}: invalid URI for request`,
+                ),
+              ]),
+          invalid(`${at}.path`, path, 'must start with "/" to be a valid URL path'),
+        ]
+      : []),
+    ...(port !== undefined && (port < 1 || port > 65535)
+      ? [invalid(`${at}.port`, port, 'must be between 1 and 65535, inclusive')]
+      : []),
+  ]
+}
+
+function selectorErrors(path: string, selector: ExtensionConfigSpec['namespaceSelector']): FieldError[] {
+  try {
+    labelSelector(selector)
+    return []
+  } catch (err) {
+    return [invalid(path, selector, (err as Error).message)]
+  }
+}

@@ -1,0 +1,166 @@
+/** Connections to workload clusters, one each, shared by every controller of the process. */
+import { Cluster } from '@capstan/api'
+import { type Cache, type Controller, proceed, type Source, watches } from '@capstan/controller'
+import { type Client, isReason, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
+import {
+  type AccessorEvent,
+  type AccessorOptions,
+  ClusterAccessor,
+  type Health,
+  Timing,
+  type WorkloadCluster,
+} from './accessor.ts'
+
+export type ClusterCacheEvent =
+  /** The connection was made or lost, or, for those who asked, there was no sign of life for too long or there is again. */
+  | { readonly kind: 'connected' | 'disconnected' | 'unreachable' | 'reachable'; readonly cluster: ObjectKey }
+  | { readonly kind: 'node'; readonly cluster: ObjectKey; readonly node: Node; readonly previous: Node | undefined }
+
+export interface SourceOptions {
+  /** Which keys an event concerns. */
+  readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
+  /** Also tell, once, when a cluster has shown no sign of life for so many milliseconds, and when it does again. */
+  readonly unreachableAfter?: number
+}
+
+export interface ClusterCache {
+  /** The cluster's connection, or `undefined` while there is none: "connection to the workload cluster is down". */
+  connection(cluster: ObjectKey): WorkloadCluster | undefined
+  health(cluster: ObjectKey): Health
+  /** What happens to connections, as a source of keys for a controller. */
+  source(options: SourceOptions): Source
+  /** Decides which clusters to connect to. Run by the same manager as the controllers that use the cache. */
+  readonly controller: Controller<Cluster>
+}
+
+export type ClusterCacheOptions = Omit<AccessorOptions, 'probe'> & {
+  /** Cheaper than the usual request, for clusters that live in this process. */
+  readonly probe?: AccessorOptions['probe']
+}
+
+interface Listener extends SourceOptions {
+  readonly enqueue: (key: ObjectKey) => void
+  readonly cache: Cache
+  /** Clusters that it was told are unreachable. */
+  readonly told: Set<string>
+}
+
+export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
+  const accessorOptions: AccessorOptions = { probe: anyAnswer, ...options }
+  const accessors = new Map<string, ClusterAccessor>()
+  const listeners = new Set<Listener>()
+
+  function tell(cluster: ObjectKey, event: AccessorEvent): void {
+    for (const listener of listeners) {
+      for (const told of newsFor(listener, cluster, event)) {
+        for (const key of listener.map(told, listener.cache)) listener.enqueue(key)
+      }
+    }
+  }
+
+  function newsFor(listener: Listener, cluster: ObjectKey, event: AccessorEvent): ClusterCacheEvent[] {
+    const name = keyText(cluster)
+    switch (event.kind) {
+      case 'node':
+        return [{ ...event, cluster }]
+      case 'connected':
+      case 'disconnected':
+        return [{ kind: event.kind, cluster }]
+      case 'probe-failed':
+        if (listener.told.has(name) || !isUnreachable(cluster, listener.unreachableAfter)) return []
+        listener.told.add(name)
+        return [{ kind: 'unreachable', cluster }]
+      case 'probe-recovered':
+        return listener.told.delete(name) ? [{ kind: 'reachable', cluster }] : []
+    }
+  }
+
+  function isUnreachable(cluster: ObjectKey, after: number | undefined): boolean {
+    if (after === undefined) return false
+    const { lastProbeSuccess, consecutiveFailures } = health(cluster)
+    if (lastProbeSuccess === undefined) return consecutiveFailures >= Timing.failuresToDisconnect
+    return options.clock.now() - lastProbeSuccess > after
+  }
+
+  const health = (cluster: ObjectKey): Health => accessors.get(keyText(cluster))?.health ?? neverProbed
+
+  function accessorOf(cluster: ObjectKey): ClusterAccessor {
+    const name = keyText(cluster)
+    const known = accessors.get(name)
+    if (known) return known
+    const accessor = new ClusterAccessor(cluster, accessorOptions, (event) => tell(cluster, event))
+    accessors.set(name, accessor)
+    return accessor
+  }
+
+  function drop(cluster: ObjectKey): void {
+    accessors.get(keyText(cluster))?.close()
+    accessors.delete(keyText(cluster))
+    for (const { told } of listeners) told.delete(keyText(cluster))
+  }
+
+  return {
+    health,
+    connection: (cluster) => accessors.get(keyText(cluster))?.connection,
+    source: ({ map, unreachableAfter }) => ({
+      start(enqueue, { cache, signal }) {
+        const listener: Listener = {
+          map,
+          enqueue,
+          cache,
+          told: new Set(),
+          ...(unreachableAfter === undefined ? {} : { unreachableAfter }),
+        }
+        listeners.add(listener)
+        signal.addEventListener('abort', () => listeners.delete(listener), { once: true })
+      },
+    }),
+    controller: {
+      name: 'clustercache',
+      for: Cluster,
+      watches: [watches(Secret, clusterOfKubeconfig, ({ object, previous }) => isKubeconfig(object ?? previous))],
+      sources: [
+        {
+          start: (_, { signal }) =>
+            signal.addEventListener('abort', () => [...accessors.keys()].map(parseKey).forEach(drop), { once: true }),
+        },
+      ],
+      async reconcile(key, { cache }) {
+        const cluster = cache.peek(Cluster, key)
+        if (cluster) accessorOf(key).want(kubeconfigOf(cluster, cache))
+        else drop(key)
+        return proceed()
+      },
+    },
+  }
+}
+
+const neverProbed: Health = { lastProbe: undefined, lastProbeSuccess: undefined, consecutiveFailures: 0 }
+
+const KubeconfigSuffix = '-kubeconfig'
+
+/** The kubeconfig by which to reach a cluster; none before its infrastructure stands. */
+function kubeconfigOf({ metadata, status }: Cluster, cache: Cache): string | undefined {
+  if (!status?.initialization?.infrastructureProvisioned) return undefined
+  const secret = cache.peek(Secret, { namespace: metadata.namespace!, name: metadata.name + KubeconfigSuffix })
+  const value = secret?.data?.['value']
+  return value ? decodeBase64(value) : undefined
+}
+
+const decodeBase64 = (text: string): string =>
+  new TextDecoder().decode(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)))
+
+const isKubeconfig = (object: KubeObject | undefined): boolean => object?.metadata.name.endsWith(KubeconfigSuffix) ?? false
+
+const clusterOfKubeconfig = ({ metadata }: KubeObject): ObjectKey[] => [
+  { namespace: metadata.namespace!, name: metadata.name.slice(0, -KubeconfigSuffix.length) },
+]
+
+/** Whatever the server answers is a sign of life, also that there is no such object; but not that we are not let in. */
+async function anyAnswer({ transport }: Client, signal: AbortSignal): Promise<void> {
+  try {
+    await transport.send({ verb: 'get', group: '', version: 'v1', plural: 'namespaces', name: 'default' }, signal)
+  } catch (err) {
+    if (!isReason(err, 'NotFound', 'Forbidden', 'TooManyRequests')) throw err
+  }
+}

@@ -1,0 +1,39 @@
+import { type Clock, StatusError } from '@capstan/kube'
+
+/**
+ * The answer of `act`, or a Timeout when it takes longer than `ms`. What came too late is given to `discard`; `act` is told to
+ * stop by the signal it gets, which also follows `outer`.
+ */
+export function deadline<T>(
+  clock: Clock,
+  ms: number,
+  what: string,
+  outer: AbortSignal,
+  act: (signal: AbortSignal) => Promise<T>,
+  discard: (late: T) => void = () => {},
+): Promise<T> {
+  const inner = new AbortController()
+  return new Promise<T>((resolve, reject) => {
+    let over = false
+    const end = () => {
+      over = true
+      timer.cancel()
+      outer.removeEventListener('abort', aborted)
+    }
+    const fail = (err: unknown) => {
+      if (over) return
+      end()
+      inner.abort(err)
+      reject(err)
+    }
+    const aborted = () => fail(outer.reason)
+    const timer = clock.schedule(ms, () => fail(new StatusError('Timeout', `${what} took longer than ${ms / 1000} s`)))
+    if (outer.aborted) return aborted()
+    outer.addEventListener('abort', aborted, { once: true })
+    act(inner.signal).then((answer) => {
+      if (over) return discard(answer)
+      end()
+      resolve(answer)
+    }, fail)
+  })
+}

@@ -1,0 +1,16 @@
+import type { ClusterClassSpec } from '@capstan/api'
+import type { TemplateRef } from '../external/get.ts'
+
+/** Every reference of a class to a template, each once, in the order of the spec. */
+export function templateRefsOf({ infrastructure, controlPlane, workers }: ClusterClassSpec): TemplateRef[] {
+  const refs = [
+    infrastructure.templateRef,
+    controlPlane.templateRef,
+    controlPlane.machineInfrastructure?.templateRef,
+    ...(workers?.machineDeployments ?? []).flatMap((one) => [one.bootstrap.templateRef, one.infrastructure.templateRef]),
+    ...(workers?.machinePools ?? []).flatMap((one) => [one.bootstrap.templateRef, one.infrastructure.templateRef]),
+  ]
+  const distinct = new Map<string, TemplateRef>()
+  for (const ref of refs) if (ref) distinct.set(`${ref.apiVersion} ${ref.kind} ${ref.name}`, ref)
+  return [...distinct.values()]
+}

@@ -1,1 +1,0 @@
-export { clonedKind, fromTemplate, type FromTemplateOptions } from '@capstan/api'

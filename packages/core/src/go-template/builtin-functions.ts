@@ -1,0 +1,116 @@
+/** The functions that every Go template has. `and` and `or` are part of the evaluator. Upstream: Go's text/template/funcs.go. */
+import { sprint, sprintf, text } from './format.ts'
+import type { TemplateFunction, Value } from './value.ts'
+import { byteLength, byteSlice, goFunction, has, isMap, truth, typeName, variadic } from './value.ts'
+
+export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
+  // The evaluator knows these two; their names are here for the parser.
+  and: variadic(['any'], 'any', (first) => first),
+  or: variadic(['any'], 'any', (first) => first),
+  not: goFunction(['any'], (value) => !truth(value)),
+  eq: variadic(['any'], 'any', (first, ...others) => {
+    if (others.length === 0) throw new Error('missing argument for comparison')
+    return others.some((other) => same(first, other))
+  }),
+  ne: goFunction(['any', 'any'], (a, b) => !same(a, b)),
+  lt: goFunction(['any', 'any'], (a, b) => order(a, b) < 0),
+  le: goFunction(['any', 'any'], (a, b) => order(a, b) <= 0),
+  gt: goFunction(['any', 'any'], (a, b) => order(a, b) > 0),
+  ge: goFunction(['any', 'any'], (a, b) => order(a, b) >= 0),
+  len: goFunction(['any'], (value) => {
+    if (typeof value === 'string') return BigInt(byteLength(value))
+    if (Array.isArray(value)) return BigInt(value.length)
+    if (value !== null && isMap(value)) return BigInt(Object.keys(value).length)
+    throw new Error(value === null ? 'len of nil pointer' : `len of type ${typeName(value)}`)
+  }),
+  index: variadic(['any'], 'any', (of, ...keys) => {
+    if (of === null) throw new Error('index of untyped nil')
+    return keys.reduce<Value>(item, of)
+  }),
+  slice: variadic(['any'], 'any', (of, ...bounds) => slice(of, bounds)),
+  print: variadic([], 'any', (...values) => sprint(values)),
+  printf: variadic(['string'], 'any', (format, ...values) => sprintf(format, values)),
+  println: variadic([], 'any', (...values) => `${values.map(text).join(' ')}\n`),
+  html: variadic([], 'any', (...values) => sprint(values).replace(/["'&<>\0]/g, (char) => HtmlEscapes[char]!)),
+  js: variadic([], 'any', (...values) => sprint(values).replace(/[\\'"<>&=\p{Cc}]/gu, jsEscape)),
+  urlquery: variadic([], 'any', (...values) =>
+    encodeURIComponent(sprint(values))
+      .replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
+      .replaceAll('%20', '+'),
+  ),
+  call: variadic(['any'], 'any', (of) => {
+    throw new Error(of === null ? 'call of nil' : `non-function of type ${typeName(of)}`)
+  }),
+}
+
+const isNothing = (value: Value): value is null | undefined => value === null || value === undefined
+const isBasic = (value: Value): boolean => !isNothing(value) && typeof value !== 'object'
+
+function same(a: Value, b: Value): boolean {
+  if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b)
+  if (isBasic(a) && isBasic(b)) {
+    if (typeof a !== typeof b) throw incompatible(a, b)
+    return a === b
+  }
+  if (isBasic(a) !== isBasic(b)) throw incompatible(a, b)
+  throw new Error(`non-comparable type ${text(a)}: ${typeName(a)}`)
+}
+
+function order(a: Value, b: Value): number {
+  for (const value of [a, b]) {
+    if (!isBasic(value)) throw new Error(`invalid type for comparison`)
+  }
+  if (typeof a !== typeof b) throw incompatible(a, b)
+  if (typeof a === 'boolean') throw new Error('invalid type for comparison')
+  return a! < b! ? -1 : a! > b! ? 1 : 0
+}
+
+const incompatible = (a: Value, b: Value): Error =>
+  new Error(`incompatible types for comparison: ${typeName(a)} and ${typeName(b)}`)
+
+function item(of: Value, key: Value): Value {
+  if (isNothing(of)) throw new Error('index of nil pointer')
+  if (typeof of === 'string') {
+    const at = position(key, byteLength(of))
+    return BigInt(Buffer.from(of)[at]!)
+  }
+  if (Array.isArray(of)) return of[position(key, of.length)]
+  if (!isMap(of)) throw new Error(`can't index item of type ${typeName(of)}`)
+  if (isNothing(key)) throw new Error('value is nil; should be of type string')
+  if (typeof key !== 'string') throw new Error(`value has type ${typeName(key)}; should be string`)
+  return has(of, key) ? of[key] : null
+}
+
+function position(key: Value, length: number): number {
+  if (isNothing(key)) throw new Error('cannot index slice/array with nil')
+  if (typeof key !== 'bigint') throw new Error(`cannot index slice/array with type ${typeName(key)}`)
+  if (key < 0n || key >= BigInt(length)) throw new Error(`index out of range: ${key}`)
+  return Number(key)
+}
+
+function slice(of: Value, bounds: readonly Value[]): Value {
+  if (isNothing(of)) throw new Error('slice of untyped nil')
+  if (bounds.length > 3) throw new Error(`too many slice indexes: ${bounds.length}`)
+  if (typeof of === 'string' && bounds.length === 3) throw new Error('cannot 3-index slice a string')
+  if (typeof of !== 'string' && !Array.isArray(of)) throw new Error(`can't slice item of type ${typeName(of)}`)
+  const length = typeof of === 'string' ? byteLength(of) : of.length
+  // The end itself is a bound that may be named.
+  const [from = 0, to = length, capacity = length] = bounds.map((bound) => position(bound, length + 1))
+  if (from > to) throw new Error(`invalid slice index: ${from} > ${to}`)
+  if (to > capacity) throw new Error(`invalid slice index: ${to} > ${capacity}`)
+  return typeof of === 'string' ? byteSlice(of, from, to) : of.slice(from, to)
+}
+
+const HtmlEscapes: Readonly<Record<string, string>> = {
+  '"': '&#34;',
+  "'": '&#39;',
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '\0': '\ufffd',
+}
+
+const jsEscape = (char: string): string => {
+  if (char === '\\' || char === "'" || char === '"') return `\\${char}`
+  return `\\u${char.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
+}

@@ -1,0 +1,211 @@
+/** Go's fmt for template values: Sprint, Sprintln, Sprintf. Upstream: Go's fmt package; what JSON cannot hold is left out. */
+import { byteLength, GoStruct, isMap, sortedKeys, typeName } from './value.ts'
+import type { Value } from './value.ts'
+
+/** A value as `%v` prints it. */
+export function text(value: Value): string {
+  if (value === null || value === undefined) return '<nil>'
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return floatText(value)
+  if (Array.isArray(value)) return `[${value.map(text).join(' ')}]`
+  if (value instanceof GoStruct) return value.text
+  if (isMap(value))
+    return `map[${sortedKeys(value)
+      .map((key) => `${key}:${text(value[key])}`)
+      .join(' ')}]`
+  return String(value)
+}
+
+/** `fmt.Sprint`: a space between operands only where neither is a string. */
+export function sprint(values: readonly Value[]): string {
+  let out = ''
+  for (const [index, value] of values.entries()) {
+    const previous = values[index - 1]
+    if (index > 0 && typeof previous !== 'string' && typeof value !== 'string') out += ' '
+    out += text(value)
+  }
+  return out
+}
+
+/** A float64 in the shortest form that reads back as itself; exponents from 1e21 on, as `%v` has it. */
+export function floatText(value: number, exponentFrom = 21): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
+  if (value === 0) return Object.is(value, -0) ? '-0' : '0'
+  const exponent = Number(value.toExponential().split('e')[1])
+  return exponent < -4 || exponent >= exponentFrom ? exponentText(value.toExponential()) : plainText(value)
+}
+
+/** JavaScript's exponent `1e+6` as Go writes it: `1e+06`. */
+const exponentText = (text: string): string => text.replace(/e([+-])(\d)$/, 'e$10$2')
+
+/** Digits without an exponent, whatever the magnitude. */
+function plainText(value: number): string {
+  const shortest = String(value)
+  const [mantissa = '', exponent] = shortest.split('e')
+  if (exponent === undefined) return shortest
+  const sign = mantissa.startsWith('-') ? '-' : ''
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const shift = Number(exponent)
+  return shift < 0 ? `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}` : `${sign}${whole}${fraction.padEnd(shift, '0')}`
+}
+
+/** A string as Go quotes it (`%q`). */
+export function quote(value: string): string {
+  let out = '"'
+  for (const char of value) {
+    const code = char.codePointAt(0)!
+    const short = Escapes[char]
+    if (short !== undefined) out += short
+    else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, '0')}`
+    else if (/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) out += char
+    else out += code < 0x10000 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\U${code.toString(16).padStart(8, '0')}`
+  }
+  return `${out}"`
+}
+
+const Escapes: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}
+
+interface Directive {
+  readonly flags: string
+  readonly width: number | undefined
+  readonly precision: number | undefined
+  readonly verb: string
+}
+
+const DirectivePattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu
+const WidestField = 10_000
+
+/** `fmt.Sprintf`. Mistakes are printed where they happen, as Go does: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
+export function sprintf(format: string, values: readonly Value[]): string {
+  let next = 0
+  const star = (given: string | undefined): number | undefined => {
+    if (given === undefined) return undefined
+    if (given !== '*') return Math.min(Number(given), WidestField)
+    const value = values[next++]
+    return typeof value === 'bigint' ? Math.min(Number(value), WidestField) : undefined
+  }
+  let out = format.replace(DirectivePattern, (_, flags: string, width?: string, precision?: string, verb = '') => {
+    if (verb === '%') return '%'
+    const directive: Directive = { flags, width: star(width), precision: star(precision), verb }
+    if (verb === '') return '%!(NOVERB)'
+    if (next >= values.length) return `%!${verb}(MISSING)`
+    return formatted(values[next++], directive)
+  })
+  if (next < values.length) {
+    const extra = values.slice(next).map((value) => (value == null ? '<nil>' : `${typeName(value)}=${text(value)}`))
+    out += `%!(EXTRA ${extra.join(', ')})`
+  }
+  return out
+}
+
+function formatted(value: Value, directive: Directive): string {
+  const { verb } = directive
+  if (verb === 'T') return padded(typeName(value), directive)
+  if (verb === 'v') return padded(directive.flags.includes('#') ? goSyntax(value) : plain(value, directive), directive)
+  const member = (item: Value): string => (item == null ? '<nil>' : formatted(item, directive))
+  if (Array.isArray(value)) return `[${value.map(member).join(' ')}]`
+  if (value !== undefined && isMap(value)) {
+    return `map[${sortedKeys(value)
+      .map((key) => `${member(key)}:${member(value[key])}`)
+      .join(' ')}]`
+  }
+  const body = byVerb(value instanceof GoStruct ? value.text : value, directive)
+  if (body === undefined) return wrongVerb(value, verb)
+  return padded(body, directive)
+}
+
+const wrongVerb = (value: Value, verb: string): string =>
+  value == null ? `%!${verb}(<nil>)` : `%!${verb}(${typeName(value)}=${text(value)})`
+
+const plain = (value: Value, directive: Directive): string => {
+  if (typeof value === 'bigint') return signed(String(value), directive)
+  if (typeof value === 'number' && directive.precision !== undefined) return byVerb(value, { ...directive, verb: 'g' }) ?? ''
+  return typeof value === 'number' ? signed(floatText(value), directive) : text(value)
+}
+
+/** `%#v`: the value as Go source. */
+function goSyntax(value: Value): string {
+  if (typeof value === 'string') return quote(value)
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
+  if (value !== undefined && isMap(value)) {
+    const members = sortedKeys(value).map((key) => `${quote(key)}:${goSyntax(value[key])}`)
+    return `map[string]interface {}{${members.join(', ')}}`
+  }
+  return value == null ? 'interface {}(nil)' : text(value)
+}
+
+const signed = (digits: string, { flags }: Directive): string => {
+  if (digits.startsWith('-') || digits.startsWith('+')) return digits
+  return flags.includes('+') ? `+${digits}` : flags.includes(' ') ? ` ${digits}` : digits
+}
+
+/** The text for a verb, or `undefined` when the verb does not fit the value. */
+function byVerb(value: Value, directive: Directive): string | undefined {
+  const { verb, precision, flags } = directive
+  if (typeof value === 'string') {
+    const cut = precision === undefined ? value : Array.from(value).slice(0, precision).join('')
+    if (verb === 's') return cut
+    if (verb === 'q') return flags.includes('#') && !cut.includes('`') ? `\`${cut}\`` : quote(cut)
+    if (verb === 'x' || verb === 'X') return cased(Buffer.from(cut).toString('hex'), verb)
+    return undefined
+  }
+  if (typeof value === 'boolean') return verb === 't' ? String(value) : undefined
+  if (typeof value === 'bigint') {
+    const base = { d: 10, b: 2, o: 8, O: 8, x: 16, X: 16 }[verb]
+    if (base !== undefined) {
+      const prefix = verb === 'O' ? '0o' : flags.includes('#') ? ({ b: '0b', o: '0', x: '0x', X: '0X' }[verb] ?? '') : ''
+      const digits = cased((value < 0n ? -value : value).toString(base), verb).padStart(precision ?? 0, '0')
+      return signed(`${value < 0n ? '-' : ''}${prefix}${digits}`, directive)
+    }
+    if (verb === 'c' || verb === 'q') return verb === 'c' ? rune(value) : `'${quote(rune(value)).slice(1, -1)}'`
+    if (verb === 'U') return `U+${value.toString(16).toUpperCase().padStart(4, '0')}`
+    return undefined
+  }
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) return 'eEfFgG'.includes(verb) ? floatText(value) : undefined
+    const digits = Math.min(precision ?? 6, 100)
+    if (verb === 'f' || verb === 'F') return signed(value.toFixed(digits), directive)
+    if (verb === 'e' || verb === 'E') return signed(cased(exponentText(value.toExponential(digits)), verb), directive)
+    if (verb === 'g' || verb === 'G') return signed(cased(general(value, precision), verb), directive)
+  }
+  return undefined
+}
+
+function general(value: number, precision: number | undefined): string {
+  if (precision === undefined) return floatText(value, 21)
+  const rounded = Number(value.toPrecision(Math.min(Math.max(precision, 1), 100)))
+  return floatText(rounded, Math.max(precision, 1))
+}
+
+const rune = (code: bigint): string => (code >= 0n && code <= 0x10ffffn ? String.fromCodePoint(Number(code)) : '\ufffd')
+const cased = (digits: string, verb: string): string => (verb === verb.toUpperCase() ? digits.toUpperCase() : digits)
+
+function padded(body: string, { flags, width, verb }: Directive): string {
+  if (width === undefined) return body
+  const missing = width - Array.from(body).length
+  if (missing <= 0) return body
+  if (flags.includes('-')) return body + ' '.repeat(missing)
+  if (!flags.includes('0') || 'qT'.includes(verb)) return ' '.repeat(missing) + body
+  const sign = /^[+-]/.exec(body)?.[0] ?? ''
+  return sign + '0'.repeat(missing) + body.slice(sign.length)
+}
+
+/** The largest text that a template, or a function in it, may make. */
+export const LargestText = 1024 * 1024
+
+/** @throws when `text` would be larger than a template may make */
+export function bounded(text: string): string {
+  if (byteLength(text) > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
+  return text
+}

@@ -1,0 +1,186 @@
+/** Splits a template into tokens: text outside of actions, and the words of the language within them. */
+
+export type TokenKind =
+  | 'text'
+  | 'open'
+  | 'close'
+  | 'space'
+  | 'pipe'
+  | 'declare'
+  | 'assign'
+  | 'comma'
+  | 'leftParen'
+  | 'rightParen'
+  | 'dot'
+  | 'field'
+  | 'variable'
+  | 'identifier'
+  | 'keyword'
+  | 'bool'
+  | 'nil'
+  | 'number'
+  | 'char'
+  | 'string'
+  | 'rawString'
+  | 'symbol'
+  | 'error'
+  | 'end'
+
+export interface Token {
+  readonly kind: TokenKind
+  /** Source text, or the message of an error. */
+  readonly text: string
+  readonly pos: number
+}
+
+const Keywords = new Set(['block', 'break', 'continue', 'define', 'else', 'end', 'if', 'range', 'template', 'with'])
+
+/** All tokens of `source`. The last one is `end` or `error`. */
+export function tokens(source: string): Token[] {
+  const found: Token[] = []
+  let pos = 0
+  let trimNext = false
+
+  while (pos < source.length) {
+    const open = source.indexOf('{{', pos)
+    const textEnd = open < 0 ? source.length : open
+    const trimLeft = open >= 0 && source[open + 2] === '-' && isSpace(source[open + 3])
+    let content = source.slice(pos, textEnd)
+    let start = pos
+    if (trimNext) {
+      start += content.length - content.replace(LeadingSpace, '').length
+      content = content.replace(LeadingSpace, '')
+    }
+    if (trimLeft) content = content.replace(TrailingSpace, '')
+    if (content !== '') found.push({ kind: 'text', text: content, pos: start })
+    trimNext = false
+    if (open < 0) break
+
+    const inside = open + 2 + (trimLeft ? 2 : 0)
+    if (source.startsWith('/*', inside)) {
+      const close = source.indexOf('*/', inside + 2)
+      if (close < 0) return [...found, { kind: 'error', text: 'unclosed comment', pos: open }]
+      const end = closeAt(source, close + 2)
+      if (!end) return [...found, { kind: 'error', text: 'comment ends before closing delimiter', pos: open }]
+      trimNext = end.trims
+      pos = end.after
+      continue
+    }
+    found.push({ kind: 'open', text: '{{', pos: open })
+    const action = actionTokens(source, inside, found)
+    if (!action) return found
+    trimNext = action.trims
+    pos = action.after
+  }
+  found.push({ kind: 'end', text: '', pos: source.length })
+  return found
+}
+
+const LeadingSpace = /^[ \t\r\n]+/
+const TrailingSpace = /[ \t\r\n]+$/
+const isSpace = (char: string | undefined): boolean => char === ' ' || char === '\t' || char === '\r' || char === '\n'
+const isWord = (char: string | undefined): boolean => char !== undefined && /[\p{L}\p{Nd}_]/u.test(char)
+
+/** The closing delimiter at `pos`, if there is one, with whether it trims the text behind it. */
+function closeAt(source: string, pos: number): { trims: boolean; after: number } | undefined {
+  if (isSpace(source[pos]) && source.startsWith('-}}', pos + 1)) return { trims: true, after: pos + 4 }
+  return source.startsWith('}}', pos) ? { trims: false, after: pos + 2 } : undefined
+}
+
+/** Adds the tokens of one action to `found`; `undefined` after an error, which is then the last of them. */
+function actionTokens(source: string, from: number, found: Token[]): { trims: boolean; after: number } | undefined {
+  let pos = from
+  let parens = 0
+  const add = (kind: TokenKind, end: number): void => {
+    found.push({ kind, text: source.slice(pos, end), pos })
+    pos = end
+  }
+  const fail = (message: string, at = pos): undefined => {
+    found.push({ kind: 'error', text: message, pos: at })
+  }
+  /** What is written right behind a word must end it. */
+  const endsWord = (end: number): boolean => {
+    const char = source[end]
+    return char === undefined || isSpace(char) || '.,|:()'.includes(char) || closeAt(source, end) !== undefined
+  }
+  const badCharacter = (end: number) => fail(`bad character ${runeText(source, end)}`)
+
+  for (;;) {
+    const close = closeAt(source, pos)
+    if (close) {
+      if (parens > 0) return fail('unclosed left paren')
+      found.push({ kind: 'close', text: '}}', pos })
+      return close
+    }
+    const char = source[pos]
+    if (char === undefined) return fail('unclosed action')
+    if (isSpace(char)) {
+      let end = pos + 1
+      // The space in front of `-}}` belongs to the delimiter.
+      while (isSpace(source[end]) && !closeAt(source, end)) end++
+      add('space', end)
+    } else if (char === '=') add('assign', pos + 1)
+    else if (char === ':') {
+      if (source[pos + 1] !== '=') return fail('expected :=')
+      add('declare', pos + 2)
+    } else if (char === '|') add('pipe', pos + 1)
+    else if (char === ',') add('comma', pos + 1)
+    else if (char === '"' || char === "'") {
+      const end = quotedEnd(source, pos)
+      if (end === undefined) return fail(char === '"' ? 'unterminated quoted string' : 'unterminated character constant')
+      add(char === '"' ? 'string' : 'char', end)
+    } else if (char === '`') {
+      const end = source.indexOf('`', pos + 1)
+      if (end < 0) return fail('unterminated raw quoted string')
+      add('rawString', end + 1)
+    } else if (char === '(') {
+      parens++
+      add('leftParen', pos + 1)
+    } else if (char === ')') {
+      if (--parens < 0) return fail('unexpected right paren')
+      add('rightParen', pos + 1)
+    } else if (char === '$' || (char === '.' && !/[0-9]/.test(source[pos + 1] ?? ''))) {
+      const end = wordEnd(source, pos + 1)
+      if (!endsWord(end)) return badCharacter(end)
+      if (char === '$') add('variable', end)
+      else add(end === pos + 1 ? 'dot' : 'field', end)
+    } else if (/[0-9+.-]/.test(char)) {
+      const number =
+        /^[+-]?(?:0[xX][0-9a-fA-F_.]*(?:[pP][+-]?[0-9_]*)?|0[bB][01_]*|0[oO][0-7_]*|[0-9_]*\.?[0-9_]*(?:[eE][+-]?[0-9_]*)?)i?/.exec(
+          source.slice(pos, pos + 256),
+        )![0]
+      if (isWord(source[pos + number.length]))
+        return fail(`bad number syntax: ${JSON.stringify(source.slice(pos, pos + number.length + 1))}`)
+      add('number', pos + number.length)
+    } else if (isWord(char)) {
+      const end = wordEnd(source, pos)
+      if (!endsWord(end)) return badCharacter(end)
+      const word = source.slice(pos, end)
+      add(
+        Keywords.has(word) ? 'keyword' : word === 'true' || word === 'false' ? 'bool' : word === 'nil' ? 'nil' : 'identifier',
+        end,
+      )
+    } else if (/[!-~]/.test(char)) add('symbol', pos + 1)
+    else return fail(`unrecognized character in action: ${runeText(source, pos)}`)
+  }
+}
+
+function wordEnd(source: string, from: number): number {
+  let end = from
+  while (isWord(source[end])) end++
+  return end
+}
+
+function quotedEnd(source: string, from: number): number | undefined {
+  const quote = source[from]
+  for (let end = from + 1; end < source.length && source[end] !== '\n'; end++) {
+    if (source[end] === '\\') end++
+    else if (source[end] === quote) return end + 1
+  }
+  return undefined
+}
+
+const runeText = (source: string, pos: number): string => {
+  const code = source.codePointAt(pos) ?? 0
+  return `U+${code.toString(16).toUpperCase().padStart(4, '0')} '${String.fromCodePoint(code)}'`
+}

@@ -1,0 +1,86 @@
+/** The tree of a parsed template, and its parts as messages show them. */
+import { quote } from './format.ts'
+import type { Value } from './value.ts'
+
+interface At {
+  /** Offset in the source that messages point to. */
+  readonly pos: number
+}
+
+export type Operand =
+  | (At & { readonly type: 'dot' | 'nil' })
+  | (At & { readonly type: 'constant'; readonly source: string; readonly value: Value })
+  | (At & { readonly type: 'field' | 'variable'; readonly names: readonly string[] })
+  | (At & { readonly type: 'chain'; readonly of: Operand; readonly names: readonly string[] })
+  | (At & { readonly type: 'function'; readonly name: string })
+  | Pipe
+
+export interface Command extends At {
+  readonly type: 'command'
+  readonly operands: readonly [Operand, ...Operand[]]
+}
+
+export interface Pipe extends At {
+  readonly type: 'pipe'
+  readonly variables: readonly string[]
+  /** `=` rather than `:=`. */
+  readonly assigns: boolean
+  readonly commands: readonly Command[]
+}
+
+export interface Branch extends At {
+  readonly type: 'if' | 'with' | 'range'
+  readonly pipe: Pipe
+  readonly body: readonly Statement[]
+  readonly otherwise: readonly Statement[]
+}
+
+export type Statement =
+  | (At & { readonly type: 'text'; readonly text: string })
+  | (At & { readonly type: 'action'; readonly pipe: Pipe })
+  | (At & { readonly type: 'break' | 'continue' })
+  | (At & { readonly type: 'template'; readonly name: string; readonly pipe: Pipe | undefined })
+  | Branch
+
+export type Node = Operand | Command | Statement
+
+/** The node in template syntax, as messages quote it. */
+export function nodeText(node: Node): string {
+  switch (node.type) {
+    case 'dot':
+      return '.'
+    case 'nil':
+      return 'nil'
+    case 'constant':
+      return node.source
+    case 'field':
+      return node.names.map((name) => `.${name}`).join('')
+    case 'variable':
+      return node.names.join('.')
+    case 'chain':
+      return `${node.of.type === 'pipe' ? `(${nodeText(node.of)})` : nodeText(node.of)}${node.names.map((name) => `.${name}`).join('')}`
+    case 'function':
+      return node.name
+    case 'command':
+      return node.operands.map((operand) => (operand.type === 'pipe' ? `(${nodeText(operand)})` : nodeText(operand))).join(' ')
+    case 'pipe': {
+      const declared = node.variables.length === 0 ? '' : `${node.variables.join(', ')} ${node.assigns ? '=' : ':='} `
+      return declared + node.commands.map(nodeText).join(' | ')
+    }
+    case 'template':
+      return `{{template ${quote(node.name)}${node.pipe ? ` ${nodeText(node.pipe)}` : ''}}}`
+    case 'action':
+      return `{{${nodeText(node.pipe)}}}`
+    case 'text':
+      return node.text
+    case 'break':
+    case 'continue':
+      return `{{${node.type}}}`
+    case 'if':
+    case 'with':
+    case 'range': {
+      const otherwise = node.otherwise.length > 0 ? `{{else}}${node.otherwise.map(nodeText).join('')}` : ''
+      return `{{${node.type} ${nodeText(node.pipe)}}}${node.body.map(nodeText).join('')}${otherwise}{{end}}`
+    }
+  }
+}

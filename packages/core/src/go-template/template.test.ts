@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { goTemplate } from './template.ts'
+
+interface Case {
+  template: string
+  missingKey?: 'default' | 'error'
+  text?: string
+  error?: string
+}
+
+/** Templates with what Go made of them: the first line holds the data of all. */
+function recorded(file: string): { data: unknown; cases: Case[] } {
+  const [first = '', ...rest] = readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8')
+    .trim()
+    .split('\n')
+  return { data: (JSON.parse(first) as { data: unknown }).data, cases: rest.map((line) => JSON.parse(line) as Case) }
+}
+
+function outcome(
+  template: string,
+  data: unknown,
+  options: Parameters<typeof goTemplate>[2],
+): { text: string } | { error: string } {
+  try {
+    return { text: goTemplate('t', template, options).render(data) }
+  } catch (err) {
+    return { error: (err as Error).message }
+  }
+}
+
+describe('a template gives the text or the error that Go 1.26 gave', () => {
+  const { data, cases } = recorded('go-text-template.jsonl')
+  test.each(cases.map((of) => [`${of.template}${of.missingKey ? ' (missingkey=error)' : ''}`, of] as const))(
+    '%s',
+    (_, { template, missingKey = 'default', ...want }) => {
+      expect(outcome(template, data, { missingKey, textFunctions: false })).toEqual(want)
+    },
+  )
+})
+
+describe('text functions give what sprig v3.3 gave', () => {
+  const { data, cases } = recorded('sprig.jsonl')
+  test.each(cases.map((of) => [of.template, of] as const))('%s', (_, { template, ...want }) => {
+    expect(outcome(template, data, {})).toEqual(want)
+  })
+})
+
+describe('where it stands is part of an error', () => {
+  test.each([
+    ['line and column of the field', 'a\n  {{ .x.y }}', 'template: t:2:7: executing "t" at <.x.y>: map has no entry for key "x"'],
+    [
+      'the template that was called',
+      '{{define "in"}}\n{{.z}}{{end}}{{template "in" .}}',
+      'template: t:2:2: executing "in" at <.z>: map has no entry for key "z"',
+    ],
+    ['columns count bytes', 'é{{.x}}', 'template: t:1:4: executing "t" at <.x>: map has no entry for key "x"'],
+  ])('%s', (_, template, error) => {
+    expect(outcome(template, {}, { missingKey: 'error' })).toEqual({ error })
+  })
+})
+
+describe('what a template may use up is bounded', () => {
+  test.each([
+    ['a text repeated', '{{ repeat 100000000 "abc" }}', 'text is larger than 1048576 bytes'],
+    [
+      'a text doubled over and over',
+      '{{ $x := "0123456789" }}{{ range until 40 }}{{ $x = print $x $x }}{{ end }}',
+      'text is larger than 1048576 bytes',
+    ],
+    ['an output', '{{ range until 100000 }}0123456789ABCDEF{{ end }}', 'output is larger than 1048576 bytes'],
+    ['a long list', '{{ until 100000000 }}', 'list is longer than 100000'],
+    [
+      'loops in loops',
+      '{{ range until 99999 }}{{ range until 99999 }}{{ end }}{{ end }}',
+      'execution takes more than 1000000 steps',
+    ],
+    ['a count', '{{ range 9000000000 }}{{ end }}', 'execution takes more than 1000000 steps'],
+    [
+      'a template that calls itself',
+      '{{ define "r" }}{{ template "r" . }}{{ end }}{{ template "r" . }}',
+      'exceeded maximum template depth (500)',
+    ],
+    ['parentheses', `{{ ${'('.repeat(5000)}1${')'.repeat(5000)} }}`, 'max expression depth exceeded'],
+    ['a wide field', '{{ range until 1000 }}{{ printf "%999999999d" 1 }}{{ end }}', 'output is larger than 1048576 bytes'],
+  ])('%s', (_, template, error) => {
+    expect(outcome(template, {}, {})).toEqual({ error: expect.stringContaining(error) })
+  })
+})
+
+test('keys that JavaScript objects have of themselves are missing like any other', () => {
+  expect(
+    outcome('{{ .constructor }} {{ .toString }} {{ hasKey . "__proto__" }} {{ (dict "__proto__" 1).__proto__ }}', {}, {}),
+  ).toEqual({
+    text: '<no value> <no value> false 1',
+  })
+})
+
+test('functions that change a map leave the data as it was', () => {
+  const data = Object.freeze({ labels: Object.freeze({ a: '1' }) })
+  expect(outcome('{{ $_ := set .labels "b" "2" }}{{ .labels }}', data, {})).toEqual({ text: 'map[a:1 b:2]' })
+  expect(data).toEqual({ labels: { a: '1' } })
+})

@@ -1,0 +1,102 @@
+/** Sprig's functions on lists and dictionaries. Where Go's order of map keys is random, ours is sorted. Upstream: sprig v3, list.go and dict.go. */
+import type { GoMap, TemplateFunction, Value } from '../value.ts'
+import { goFunction, has, isMap, mapOf, sortedKeys, variadic } from '../value.ts'
+import { deepEqual } from './comparison.ts'
+import { isEmpty, isNil, listOf, stringOf, stringsOf } from './convert.ts'
+
+const lists: Readonly<Record<string, TemplateFunction>> = {
+  first: goFunction(['any'], (value) => listOf(value, 'Cannot find first on')[0] ?? null),
+  last: goFunction(['any'], (value) => listOf(value, 'Cannot find last on').at(-1) ?? null),
+  rest: goFunction(['any'], (value) => listOf(value, 'Cannot find rest on').slice(1)),
+  initial: goFunction(['any'], (value) => listOf(value, 'Cannot find initial on').slice(0, -1)),
+  append: goFunction(['any', 'any'], (value, item) => [...listOf(value, 'Cannot push on'), item]),
+  push: goFunction(['any', 'any'], (value, item) => [...listOf(value, 'Cannot push on'), item]),
+  prepend: goFunction(['any', 'any'], (value, item) => [item, ...listOf(value, 'Cannot prepend on')]),
+  reverse: goFunction(['any'], (value) => listOf(value, 'Cannot find reverse on').toReversed()),
+  compact: goFunction(['any'], (value) => listOf(value, 'Cannot compact on').filter((item) => !isEmpty(item))),
+  uniq: goFunction(['any'], (value) =>
+    listOf(value, 'Cannot find uniq on').filter((item, index, all) => all.findIndex((other) => deepEqual(other, item)) === index),
+  ),
+  without: variadic(['any'], 'any', (value, ...unwanted) =>
+    listOf(value, 'Cannot find without on').filter((item) => !unwanted.some((other) => deepEqual(other, item))),
+  ),
+  has: goFunction(
+    ['any', 'any'],
+    (item, value) => !isNil(value) && listOf(value, 'Cannot find has on').some((other) => deepEqual(other, item)),
+  ),
+  slice: variadic(['any'], 'any', (value, ...bounds) => {
+    const list = listOf(value, 'list should be type of slice or array but')
+    const [from = 0, to = list.length] = bounds.map((bound) => Number(bound))
+    if (from > to || to > list.length) throw new Error(`runtime error: slice bounds out of range [${from}:${to}]`)
+    return list.slice(from, to)
+  }),
+  chunk: goFunction(['int', 'any'], (size, value) => {
+    if (size <= 0n) throw new Error('runtime error: integer divide by zero')
+    const list = listOf(value, 'Cannot chunk')
+    return Array.from({ length: Math.ceil(list.length / Number(size)) }, (_, i) =>
+      list.slice(i * Number(size), (i + 1) * Number(size)),
+    )
+  }),
+}
+
+export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
+  ...lists,
+  ...Object.fromEntries(Object.entries(lists).map(([name, of]) => [`must${name[0]!.toUpperCase()}${name.slice(1)}`, of])),
+  list: variadic([], 'any', (...items) => items),
+  tuple: variadic([], 'any', (...items) => items),
+  concat: variadic([], 'any', (...values) => values.flatMap((value) => listOf(value, 'Cannot concat'))),
+  sortAlpha: goFunction(['any'], (value) => stringsOf(value).sort()),
+
+  dict: variadic([], 'any', (...pairs) => {
+    const entries: [string, Value][] = []
+    for (let i = 0; i < pairs.length; i += 2) entries.push([stringOf(pairs[i]), i + 1 < pairs.length ? pairs[i + 1] : ''])
+    return mapOf(entries)
+  }),
+  get: goFunction(['map', 'string'], (map, key) => (has(map, key) ? map[key] : '')),
+  set: goFunction(['map', 'string', 'any'], (map, key, value) => {
+    put(map, key, value)
+    return map
+  }),
+  unset: goFunction(['map', 'string'], (map, key) => {
+    delete map[key]
+    return map
+  }),
+  hasKey: goFunction(['map', 'string'], (map, key) => has(map, key)),
+  keys: variadic([], 'map', (...maps) => maps.flatMap(sortedKeys)),
+  values: goFunction(['map'], (map) => sortedKeys(map).map((key) => map[key])),
+  pick: variadic(['map'], 'string', (map, ...keys) => mapOf(keys.filter((key) => has(map, key)).map((key) => [key, map[key]]))),
+  omit: variadic(['map'], 'string', (map, ...keys) => mapOf(Object.entries(map).filter(([key]) => !keys.includes(key)))),
+  pluck: variadic(['string'], 'map', (key, ...maps) => maps.filter((map) => has(map, key)).map((map) => map[key])),
+  dig: variadic(['any', 'any'], 'any', (...args) => {
+    const [fallback, from] = [args.at(-2), args.at(-1)]
+    let value = from
+    for (const key of args.slice(0, -2)) {
+      if (!isMap(value) || value === null || !has(value, stringOf(key))) return fallback
+      value = value[stringOf(key)]
+    }
+    return value
+  }),
+  merge: variadic(['map'], 'map', (target, ...sources) => {
+    for (const source of sources) mergeInto(target, source, false)
+    return target
+  }),
+  mergeOverwrite: variadic(['map'], 'map', (target, ...sources) => {
+    for (const source of sources) mergeInto(target, source, true)
+    return target
+  }),
+  deepCopy: goFunction(['any'], (value) => structuredClone(value)),
+}
+
+/** A key of any name, `__proto__` too. */
+const put = (map: GoMap, key: string, value: Value): void => {
+  Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
+}
+
+/** Fills `target` from `source`, maps member by member. Without `overwrites` only what is empty is filled. */
+function mergeInto(target: GoMap, source: GoMap, overwrites: boolean): void {
+  for (const [key, value] of Object.entries(source)) {
+    const present = has(target, key) ? target[key] : undefined
+    if (isMap(present) && present !== null && isMap(value) && value !== null) mergeInto(present, value, overwrites)
+    else if (overwrites || isEmpty(present)) put(target, key, structuredClone(value))
+  }
+}

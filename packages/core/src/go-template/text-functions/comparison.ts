@@ -1,0 +1,106 @@
+/** Sprig's defaults, choices and questions about types and versions. Upstream: sprig v3, defaults.go, reflect.go and semver.go. */
+import semver from 'semver'
+import { typeName, kindName, goFunction, variadic, GoStruct, isMap } from '../value.ts'
+import type { TemplateFunction, Value } from '../value.ts'
+import { isEmpty, isNil } from './convert.ts'
+
+export const comparisonFunctions: Readonly<Record<string, TemplateFunction>> = {
+  default: variadic(['any'], 'any', (fallback, ...given) => (given.length === 0 || isEmpty(given[0]) ? fallback : given[0])),
+  empty: goFunction(['any'], isEmpty),
+  coalesce: variadic([], 'any', (...values) => values.find((value) => !isEmpty(value)) ?? null),
+  all: variadic([], 'any', (...values) => !values.some(isEmpty)),
+  any: variadic([], 'any', (...values) => values.some((value) => !isEmpty(value))),
+  ternary: goFunction(['any', 'any', 'bool'], (yes, no, test) => (test ? yes : no)),
+  fail: goFunction(['string'], (message) => {
+    throw new Error(message)
+  }),
+  typeOf: goFunction(['any'], typeName),
+  kindOf: goFunction(['any'], kindName),
+  typeIs: goFunction(['string', 'any'], (name, value) => name === typeName(value)),
+  kindIs: goFunction(['string', 'any'], (name, value) => name === kindName(value)),
+  typeIsLike: goFunction(['string', 'any'], (name, value) => name === typeName(value) || `*${name}` === typeName(value)),
+  deepEqual: goFunction(['any', 'any'], deepEqual),
+  semver: goFunction(['string'], (version) => versionStruct(parsed(version))),
+  semverCompare: goFunction(['string', 'string'], (constraint, version) => satisfies(constraint, parsed(version))),
+}
+
+export function deepEqual(a: Value, b: Value): boolean {
+  if (isNil(a) || isNil(b)) return isNil(a) && isNil(b)
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, index) => deepEqual(item, b[index]))
+  if (!isMap(a) || !isMap(b)) return a === b
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && deepEqual(a[key], b[key]))
+}
+
+interface Version {
+  readonly original: string
+  readonly semver: semver.SemVer
+}
+
+/** A version with or without `v`, minor and patch. */
+function parsed(original: string): Version {
+  const [, major, minor, patch, rest = ''] =
+    /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(original) ?? []
+  const found = major === undefined ? null : semver.parse(`${major}.${minor ?? 0}.${patch ?? 0}${rest}`)
+  if (!found) throw new Error('invalid semantic version')
+  return { original, semver: found }
+}
+
+function versionStruct({ original, semver: version }: Version): GoStruct {
+  const comparison = (answer: (order: number) => Value): TemplateFunction =>
+    goFunction(['any'], (other) => {
+      if (!(other instanceof GoStruct)) throw new Error(`wrong type for value; expected *semver.Version; got ${typeName(other)}`)
+      return answer(semver.compare(version, other.text))
+    })
+  const answer = (value: Value): TemplateFunction => goFunction([], () => value)
+  const text = version.build.length > 0 ? `${version.version}+${version.build.join('.')}` : version.version
+  return new GoStruct({
+    typeName: '*semver.Version',
+    text,
+    methods: [
+      ['Major', answer(BigInt(version.major))],
+      ['Minor', answer(BigInt(version.minor))],
+      ['Patch', answer(BigInt(version.patch))],
+      ['Prerelease', answer(version.prerelease.join('.'))],
+      ['Metadata', answer(version.build.join('.'))],
+      ['Original', answer(original)],
+      ['String', answer(text)],
+      ['Compare', comparison((order) => BigInt(order))],
+      ['Equal', comparison((order) => order === 0)],
+      ['LessThan', comparison((order) => order < 0)],
+      ['GreaterThan', comparison((order) => order > 0)],
+    ],
+  })
+}
+
+const Constraint =
+  /(=>|=<|>=|<=|!=|~>|[=~^<>]?)\s*(v?(?:[0-9]+|[xX*])(?:\.(?:[0-9]+|[xX*]))*(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)/y
+
+/** Constraints as Masterminds/semver reads them: `,` or space for and, `||` for or. */
+function satisfies(constraint: string, version: Version): boolean {
+  const ranges = constraint.split('||').map((range) => {
+    const normal = range.replace(/(\S+)\s+-\s+(\S+)/g, '>=$1 <=$2').trim()
+    const found: (readonly [operator: string, version: string])[] = []
+    Constraint.lastIndex = 0
+    for (let at = 0; at < normal.length; ) {
+      Constraint.lastIndex = at
+      const match = Constraint.exec(normal)
+      if (!match) throw new Error(`improper constraint: ${constraint}`)
+      found.push([match[1]!, match[2]!.replace(/^v/, '')])
+      at = Constraint.lastIndex
+      while (/[\s,]/.test(normal[at] ?? '')) at++
+    }
+    if (found.length === 0) throw new Error(`improper constraint: ${constraint}`)
+    return found
+  })
+  return ranges.some((range) => range.every(([operator, wanted]) => meets(operator, wanted, version.semver)))
+}
+
+function meets(operator: string, wanted: string, version: semver.SemVer): boolean {
+  // Pre-releases count only where the constraint names one.
+  if (version.prerelease.length > 0 && !wanted.includes('-')) return false
+  const options = { includePrerelease: true }
+  if (operator === '!=') return !semver.satisfies(version, wanted, options)
+  const spelled = operator === '=>' ? '>=' : operator === '=<' ? '<=' : operator === '~>' ? '~' : operator
+  return semver.satisfies(version, `${spelled}${wanted}`, options)
+}

@@ -1,0 +1,48 @@
+/** Values turned into strings, numbers and lists the way sprig's functions do it. Upstream: Masterminds/sprig v3, spf13/cast. */
+import { text } from '../format.ts'
+import type { Value } from '../value.ts'
+import { isMap, toInt, typeName } from '../value.ts'
+
+export const isNil = (value: Value): value is null | undefined => value === null || value === undefined
+
+export const stringOf = (value: Value): string => (typeof value === 'string' ? value : text(value))
+
+/** Strings of a list without its nils; of one value, a list of it. */
+export const stringsOf = (value: Value): string[] => {
+  if (isNil(value)) return []
+  return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
+}
+
+/** An int64 of whatever there is; 0 for what is no number. */
+export function intOf(value: Value): bigint {
+  if (typeof value === 'bigint') return value
+  if (typeof value === 'number') return Number.isFinite(value) ? toInt(Math.trunc(value)) : 0n
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  if (typeof value !== 'string') return 0n
+  const [, sign = '', digits] =
+    /^([+-]?)(0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|0|[1-9][0-9_]*)(?:\.0*)?$/.exec(value) ?? []
+  if (digits === undefined) return 0n
+  const number = BigInt(digits.replaceAll('_', '').replace(/^0(?=[0-7])/, '0o'))
+  return toInt(sign === '-' ? -number : number)
+}
+
+export function floatOf(value: Value): number {
+  if (typeof value === 'number') return value
+  if (typeof value === 'bigint') return Number(value)
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return typeof value === 'string' && value.trim() === value && value !== '' && !Number.isNaN(Number(value)) ? Number(value) : 0
+}
+
+/** Whether `default` replaces the value. */
+export function isEmpty(value: Value): boolean {
+  if (isNil(value) || value === '' || value === false || value === 0 || value === 0n) return true
+  return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
+}
+
+/** @throws unless `value` is a list, in the words of sprig's function `name` */
+export function listOf(value: Value, complaint: string): Value[] {
+  if (Array.isArray(value)) return value
+  throw new Error(`${complaint} type ${kindOf(value)}`)
+}
+
+const kindOf = (value: Value): string => (isNil(value) ? 'invalid' : isMap(value) ? 'map' : typeName(value))

@@ -1,0 +1,76 @@
+/** Sprig's arithmetic: on int64, whatever it is given; with an `f` at the end of the name, on float64. Upstream: sprig v3, numeric.go. */
+import type { TemplateFunction, Value } from '../value.ts'
+import { goFunction, toInt, variadic } from '../value.ts'
+import { floatOf, intOf } from './convert.ts'
+
+const MostItems = 100_000n
+
+const best = (better: (a: bigint, b: bigint) => boolean) =>
+  variadic(['any'], 'any', (first, ...others) =>
+    others.map(intOf).reduce((found, value) => (better(value, found) ? value : found), intOf(first)),
+  )
+const floats = (combine: (a: number, b: number) => number) =>
+  variadic(['any'], 'any', (first, ...others) => others.map(floatOf).reduce(combine, floatOf(first)))
+
+export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
+  int: goFunction(['any'], intOf),
+  int64: goFunction(['any'], intOf),
+  float64: goFunction(['any'], floatOf),
+  atoi: goFunction(['string'], (value) => (/^[+-]?[0-9]+$/.test(value) ? toInt(BigInt(value.replace(/^\+/, ''))) : 0n)),
+  add: variadic([], 'any', (...values) => toInt(values.map(intOf).reduce((sum, value) => sum + value, 0n))),
+  add1: goFunction(['any'], (value) => toInt(intOf(value) + 1n)),
+  sub: goFunction(['any', 'any'], (a, b) => toInt(intOf(a) - intOf(b))),
+  mul: variadic(['any'], 'any', (first, ...others) =>
+    others.map(intOf).reduce((product, value) => toInt(product * value), intOf(first)),
+  ),
+  div: goFunction(['any', 'any'], (a, b) => toInt(intOf(a) / nonZero(b))),
+  mod: goFunction(['any', 'any'], (a, b) => intOf(a) % nonZero(b)),
+  max: best((a, b) => a > b),
+  biggest: best((a, b) => a > b),
+  min: best((a, b) => a < b),
+  addf: variadic([], 'any', (...values) => decimal(values.map(floatOf).reduce((sum, value) => sum + value, 0))),
+  add1f: goFunction(['any'], (value) => decimal(floatOf(value) + 1)),
+  subf: floats((a, b) => decimal(a - b)),
+  mulf: floats((a, b) => decimal(a * b)),
+  divf: floats((a, b) => {
+    if (b === 0) throw new Error('decimal division by 0')
+    return decimal(a / b)
+  }),
+  maxf: floats(Math.max),
+  minf: floats(Math.min),
+  ceil: goFunction(['any'], (value) => Math.ceil(floatOf(value))),
+  floor: goFunction(['any'], (value) => Math.floor(floatOf(value))),
+  round: variadic(['any', 'int'], 'float64', (value, places, roundFrom = 0.5) => {
+    const scale = 10 ** Number(places)
+    const scaled = floatOf(value) * scale
+    const fraction = scaled - Math.trunc(scaled)
+    return (fraction >= roundFrom ? Math.ceil(scaled) : Math.floor(scaled)) / scale
+  }),
+  until: goFunction(['int'], (count) => steps(0n, count, count < 0n ? -1n : 1n)),
+  untilStep: goFunction(['int', 'int', 'int'], steps),
+  seq: variadic([], 'int', (...bounds) => {
+    const [a = 1n, b = a, c = b] = bounds
+    if (bounds.length === 0 || bounds.length > 3) return ''
+    const [start, step, end] =
+      bounds.length === 1 ? [1n, a < 1n ? -1n : 1n, a] : bounds.length === 2 ? [a, b < a ? -1n : 1n, b] : [a, b, c]
+    if (bounds.length === 3 && (end - start) * step < 0n) return ''
+    return steps(start, end + (step > 0n ? 1n : -1n), step).join(' ')
+  }),
+}
+
+/** Hides what binary fractions add: sprig counts in decimals, to 16 places. */
+const decimal = (value: number): number => Number(value.toFixed(16))
+
+function nonZero(value: Value): bigint {
+  const divisor = intOf(value)
+  if (divisor === 0n) throw new Error('runtime error: integer divide by zero')
+  return divisor
+}
+
+function steps(start: bigint, stop: bigint, step: bigint): bigint[] {
+  if (step === 0n || (stop - start) * step <= 0n) return []
+  if ((stop - start) / step > MostItems) throw new Error(`list is longer than ${MostItems}`)
+  const values: bigint[] = []
+  for (let value = start; step > 0n ? value < stop : value > stop; value += step) values.push(value)
+  return values
+}

@@ -1,0 +1,95 @@
+/** Sprig's functions on regular expressions, which are RE2's: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
+import { RE2JS } from 're2js'
+import { bounded, quote } from '../format.ts'
+import { stringOf } from './convert.ts'
+import type { TemplateFunction } from '../value.ts'
+import { goFunction } from '../value.ts'
+
+const functions: Readonly<Record<string, TemplateFunction>> = {
+  regexMatch: goFunction(['string', 'string'], (pattern, value) => RE2JS.compile(pattern).matcher(value).find()),
+  regexFind: goFunction(['string', 'string'], (pattern, value) => {
+    const matcher = RE2JS.compile(pattern).matcher(value)
+    return matcher.find() ? (matcher.group() ?? '') : ''
+  }),
+  regexFindAll: goFunction(['string', 'string', 'int'], (pattern, value, count) =>
+    matches(pattern, value, count).map(({ groups }) => groups[0]!),
+  ),
+  regexReplaceAll: goFunction(['string', 'string', 'string'], (pattern, value, replacement) =>
+    replaced(pattern, value, ({ groups, names }) => expanded(replacement, groups, names)),
+  ),
+  regexReplaceAllLiteral: goFunction(['string', 'string', 'string'], (pattern, value, replacement) =>
+    replaced(pattern, value, () => replacement),
+  ),
+  regexSplit: goFunction(['string', 'string', 'int'], (pattern, value, count) => {
+    if (count === 0n) return []
+    const pieces: string[] = []
+    let from = 0
+    for (const { start, end } of matches(pattern, value, -1n)) {
+      if (count > 0n && BigInt(pieces.length) === count - 1n) break
+      if (end === 0 || (start === end && start === value.length)) continue
+      pieces.push(value.slice(from, start))
+      from = end
+    }
+    return [...pieces, value.slice(from)]
+  }),
+  regexQuoteMeta: goFunction(['string'], (value) => value.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')),
+}
+
+/**
+ * Each under its name, and as sprig has it with `must` in front. For a pattern that is none, the latter fail with Go's error, the
+ * former with its panic; `regexMatch` matches nothing.
+ */
+export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object.fromEntries(
+  Object.entries(functions).flatMap(([name, of]) => {
+    const plain: TemplateFunction = {
+      ...of,
+      call(pattern, ...rest) {
+        try {
+          return of.call(pattern, ...rest)
+        } catch (err) {
+          if (name === 'regexMatch') return false
+          throw new Error(`regexp: Compile(${quote(stringOf(pattern))}): ${(err as Error).message}`, {
+            cause: err,
+          })
+        }
+      },
+    }
+    return [[name, plain] as const, [`must${name[0]!.toUpperCase()}${name.slice(1)}`, of] as const]
+  }),
+)
+
+interface Match {
+  readonly start: number
+  readonly end: number
+  readonly groups: readonly (string | undefined)[]
+  readonly names: Readonly<Record<string, number>>
+}
+
+function matches(pattern: string, value: string, count: bigint): Match[] {
+  const regex = RE2JS.compile(pattern)
+  const matcher = regex.matcher(value)
+  const found: Match[] = []
+  while ((count < 0n || BigInt(found.length) < count) && matcher.find()) {
+    const groups = Array.from({ length: matcher.groupCount() + 1 }, (_, index) => matcher.group(index) ?? undefined)
+    found.push({ start: matcher.start(), end: matcher.end(), groups, names: regex.namedGroups() })
+  }
+  return found
+}
+
+function replaced(pattern: string, value: string, by: (match: Match) => string): string {
+  let out = ''
+  let from = 0
+  for (const match of matches(pattern, value, -1n)) {
+    out = bounded(out + value.slice(from, match.start) + by(match))
+    from = match.end
+  }
+  return out + value.slice(from)
+}
+
+/** Go's `Expand`: `$1`, `$name`, `${1}`, `$$`; the longest name counts, and one that is no group is empty. */
+const expanded = (template: string, groups: Match['groups'], names: Match['names']): string =>
+  template.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar?: string, plain?: string, braced?: string) => {
+    if (dollar) return '$'
+    const name = plain ?? braced ?? ''
+    return groups[/^\d+$/.test(name) ? Number(name) : (names[name] ?? -1)] ?? ''
+  })

@@ -1,0 +1,119 @@
+/** Sprig's functions on strings. Upstream: Masterminds/sprig v3, strings.go and regex.go. */
+import { createHash } from 'node:crypto'
+import { bounded, LargestText, quote, text } from '../format.ts'
+import type { TemplateFunction, Value } from '../value.ts'
+import { byteLength, byteSlice, goFunction, mapOf, variadic } from '../value.ts'
+import { isNil, stringOf, stringsOf } from './convert.ts'
+
+const onString = (change: (text: string) => Value): TemplateFunction => goFunction(['string'], change)
+const hash = (algorithm: string) => onString((value) => createHash(algorithm).update(value).digest('hex'))
+
+export const stringFunctions: Readonly<Record<string, TemplateFunction>> = {
+  trim: onString((value) => value.trim()),
+  upper: onString((value) => value.toUpperCase()),
+  lower: onString((value) => value.toLowerCase()),
+  title: onString((value) => value.replace(/(?<![\p{L}\p{N}_])\p{Ll}/gu, (letter) => letter.toUpperCase())),
+  untitle: onString((value) => value.replace(/(?<!\S)\S/gu, (letter) => letter.toLowerCase())),
+  nospace: onString((value) => value.replace(/\s/gu, '')),
+  initials: onString((value) =>
+    value
+      .split(/\s+/u)
+      .map((word) => Array.from(word)[0] ?? '')
+      .join(''),
+  ),
+  swapcase: onString((value) =>
+    value.replace(/\p{L}/gu, (letter) => (letter === letter.toUpperCase() ? letter.toLowerCase() : letter.toUpperCase())),
+  ),
+  trimAll: goFunction(['string', 'string'], (set, value) => trimmed(value, set)),
+  trimall: goFunction(['string', 'string'], (set, value) => trimmed(value, set)),
+  trimPrefix: goFunction(['string', 'string'], (prefix, value) =>
+    value.startsWith(prefix) ? value.slice(prefix.length) : value,
+  ),
+  trimSuffix: goFunction(['string', 'string'], (suffix, value) =>
+    suffix !== '' && value.endsWith(suffix) ? value.slice(0, -suffix.length) : value,
+  ),
+  hasPrefix: goFunction(['string', 'string'], (prefix, value) => value.startsWith(prefix)),
+  hasSuffix: goFunction(['string', 'string'], (suffix, value) => value.endsWith(suffix)),
+  contains: goFunction(['string', 'string'], (part, value) => value.includes(part)),
+  replace: goFunction(['string', 'string', 'string'], (from, to, value) => value.replaceAll(from, () => to)),
+  repeat: goFunction(['int', 'string'], (count, value) => {
+    if (count < 0n) throw new Error('strings: negative Repeat count')
+    if (BigInt(byteLength(value)) * count > BigInt(LargestText)) throw new Error(`text is larger than ${LargestText} bytes`)
+    return value.repeat(Number(count))
+  }),
+  substr: goFunction(['int', 'int', 'string'], (from, to, value) => {
+    const length = byteLength(value)
+    if (from < 0n) return byteSlice(value, 0, Number(to))
+    return byteSlice(value, Number(from), to < 0n || to > BigInt(length) ? length : Number(to))
+  }),
+  trunc: goFunction(['int', 'string'], (count, value) => {
+    const length = byteLength(value)
+    if (count < 0n) return length + Number(count) > 0 ? byteSlice(value, length + Number(count)) : value
+    return byteSlice(value, 0, Number(count))
+  }),
+  abbrev: goFunction(['int', 'string'], (width, value) => {
+    if (width < 4n || value.length <= Number(width)) return value
+    return `${value.slice(0, Number(width) - 3)}...`
+  }),
+  indent: goFunction(['int', 'string'], (width, value) => indented(Number(width), value)),
+  nindent: goFunction(['int', 'string'], (width, value) => `\n${indented(Number(width), value)}`),
+  quote: variadic([], 'any', (...values) =>
+    values
+      .filter((value) => !isNil(value))
+      .map((value) => quote(stringOf(value)))
+      .join(' '),
+  ),
+  squote: variadic([], 'any', (...values) =>
+    values
+      .filter((value) => !isNil(value))
+      .map((value) => `'${text(value)}'`)
+      .join(' '),
+  ),
+  cat: variadic([], 'any', (...values) =>
+    values
+      .filter((value) => !isNil(value))
+      .map(text)
+      .join(' '),
+  ),
+  plural: goFunction(['string', 'string', 'int'], (one, many, count) => (count === 1n ? one : many)),
+  toString: goFunction(['any'], stringOf),
+  toStrings: goFunction(['any'], stringsOf),
+  join: goFunction(['string', 'any'], (separator, values) => bounded(stringsOf(values).join(separator))),
+  split: goFunction(['string', 'string'], (separator, value) => numbered(parts(value, separator))),
+  splitList: goFunction(['string', 'string'], (separator, value) => parts(value, separator)),
+  splitn: goFunction(['string', 'int', 'string'], (separator, count, value) => numbered(parts(value, separator, Number(count)))),
+
+  b64enc: onString((value) => Buffer.from(value).toString('base64')),
+  b64dec: onString((value) => {
+    if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/.test(value)) {
+      return `illegal base64 data at input byte ${/^[A-Za-z0-9+/]*/.exec(value)![0].length}`
+    }
+    return Buffer.from(value, 'base64').toString()
+  }),
+  sha1sum: hash('sha1'),
+  sha256sum: hash('sha256'),
+  sha512sum: hash('sha512'),
+}
+
+function trimmed(value: string, set: string): string {
+  const chars = Array.from(value)
+  while (chars.length > 0 && set.includes(chars[0]!)) chars.shift()
+  while (chars.length > 0 && set.includes(chars.at(-1)!)) chars.pop()
+  return chars.join('')
+}
+
+function indented(width: number, value: string): string {
+  if (width < 0) throw new Error('strings: negative Repeat count')
+  if (width * value.split('\n').length > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
+  const pad = ' '.repeat(width)
+  return pad + value.replaceAll('\n', `\n${pad}`)
+}
+
+/** At most `count` parts, the last of which holds the rest; below 0 means all. */
+function parts(value: string, separator: string, count = -1): string[] {
+  const all = separator === '' ? Array.from(value) : value.split(separator)
+  if (count < 0 || all.length <= count) return all
+  return count === 0 ? [] : [...all.slice(0, count - 1), all.slice(count - 1).join(separator)]
+}
+
+const numbered = (values: readonly string[]) => mapOf(values.map((value, index) => [`_${index}`, value]))

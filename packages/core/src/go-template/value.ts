@@ -1,0 +1,95 @@
+/**
+ * What a template works on. JSON data keeps Go's idea of it: a JavaScript number is a float64, as encoding/json decodes it; an
+ * int is a bigint, and comes only from constants and functions. `null` is a nil inside a map or list, `undefined` is no value.
+ */
+export type Value = string | number | bigint | boolean | null | undefined | Value[] | { [key: string]: Value } | GoStruct
+
+/** A Go value with fields and methods of its own, such as the answer of sprig's `semver`. */
+export class GoStruct {
+  readonly typeName: string
+  readonly fields: ReadonlyMap<string, Value>
+  readonly methods: ReadonlyMap<string, TemplateFunction>
+  readonly text: string
+
+  constructor(of: { typeName: string; text: string; fields?: [string, Value][]; methods?: [string, TemplateFunction][] }) {
+    this.typeName = of.typeName
+    this.text = of.text
+    this.fields = new Map(of.fields)
+    this.methods = new Map(of.methods)
+  }
+}
+
+export type ParameterType = 'any' | 'string' | 'int' | 'float64' | 'bool' | 'list' | 'map'
+
+/** A function that templates can call. Its parameters have Go types, because calls are checked against them. */
+export interface TemplateFunction {
+  readonly parameters: readonly ParameterType[]
+  /** Type of any number of further arguments. */
+  readonly rest?: ParameterType
+  call(...args: Value[]): Value
+}
+
+type Static = { any: Value; string: string; int: bigint; float64: number; bool: boolean; list: Value[]; map: GoMap }
+type Arguments<P extends readonly ParameterType[]> = { [K in keyof P]: Static[P[K]] }
+
+/** Declares a template function; argument types follow from the parameters. */
+export const goFunction = <const P extends readonly ParameterType[]>(
+  parameters: P,
+  call: (...args: Arguments<P>) => Value,
+): TemplateFunction => ({ parameters, call: call as never })
+
+/** As `goFunction`, with any number of further arguments of type `rest`. */
+export const variadic = <const P extends readonly ParameterType[], R extends ParameterType>(
+  parameters: P,
+  rest: R,
+  call: (...args: [...Arguments<P>, ...Static[R][]]) => Value,
+): TemplateFunction => ({ parameters, rest, call: call as never })
+
+export type GoMap = { [key: string]: Value }
+
+export const isMap = (value: Value): value is GoMap =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof GoStruct)
+
+/** A map from entries. Keys such as `__proto__` are keys like any other. */
+export const mapOf = (entries: Iterable<readonly [string, Value]>): GoMap => Object.fromEntries(entries)
+
+export const has = (map: GoMap, key: string): boolean => Object.hasOwn(map, key)
+
+export const sortedKeys = (map: GoMap): string[] => Object.keys(map).sort()
+
+/** The type as Go names it in messages. */
+export function typeName(value: Value): string {
+  if (value === null || value === undefined) return '<nil>'
+  if (Array.isArray(value)) return '[]interface {}'
+  if (value instanceof GoStruct) return value.typeName
+  if (isMap(value)) return 'map[string]interface {}'
+  return BasicTypes[typeof value]!
+}
+
+const BasicTypes: Readonly<Record<string, string>> = { string: 'string', number: 'float64', bigint: 'int', boolean: 'bool' }
+
+/** Go's reflect kind of a value. */
+export function kindName(value: Value): string {
+  if (value === null || value === undefined) return 'invalid'
+  if (Array.isArray(value)) return 'slice'
+  if (value instanceof GoStruct) return 'ptr'
+  return isMap(value) ? 'map' : typeName(value)
+}
+
+/** Whether `if` takes the branch: empty strings and collections, zero, false and nil do not count. */
+export function truth(value: Value): boolean {
+  if (value === null || value === undefined) return false
+  if (Array.isArray(value)) return value.length > 0
+  if (value instanceof GoStruct) return true
+  return isMap(value) ? Object.keys(value).length > 0 : Boolean(value) || Number.isNaN(value)
+}
+
+export const byteLength = (text: string): number => Buffer.byteLength(text)
+
+/** `text[from:to]` as Go counts: in bytes. */
+export function byteSlice(text: string, from: number, to = Number.POSITIVE_INFINITY): string {
+  const bytes = Buffer.from(text)
+  return bytes.subarray(from, Math.min(to, bytes.length)).toString()
+}
+
+export const toInt = (value: number | bigint): bigint => BigInt.asIntN(64, BigInt(value))

@@ -1,0 +1,63 @@
+import { BootstrapConfigContract, MachineConditions } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { isDeleting, mirror, type NewCondition } from '@capstan/kube'
+import { read } from '../external/observed.ts'
+import { copyFailure, observeReference } from './reference.ts'
+import type { MachinePhase, MachineScope } from './scope.ts'
+
+/** Adopts the bootstrap config and, once it has made the bootstrap data, takes over the name of the Secret. */
+export const bootstrap: MachinePhase = async (scope, io) => {
+  const { machine } = scope
+  const ref = machine.spec.bootstrap.configRef
+  if (!ref) {
+    scope.bootstrap = { state: 'none' }
+    return proceed()
+  }
+  scope.bootstrap = await observeReference(scope, io, ref)
+  if (scope.bootstrap.state !== 'found') {
+    return isDeleting(machine) ? proceed() : wait(`${ref.kind} ${ref.name} to exist`)
+  }
+  const { external } = scope.bootstrap
+  copyFailure(scope, external, BootstrapConfigContract)
+  if (isDeleting(external.object)) return proceed()
+
+  const status = (machine.status ??= {})
+  if (machine.spec.bootstrap.dataSecretName) {
+    status.initialization = { ...status.initialization, bootstrapDataSecretCreated: true }
+    return proceed()
+  }
+  if (!read(external, BootstrapConfigContract.dataSecretCreated)) return wait(`${ref.kind} ${ref.name} to create the data secret`)
+  const dataSecretName = read(external, BootstrapConfigContract.dataSecretName)
+  if (!dataSecretName) {
+    throw new Error(`got empty status.dataSecretName field from bootstrap provider for Machine ${machine.metadata.name}`)
+  }
+  machine.spec.bootstrap.dataSecretName = dataSecretName
+  status.initialization = { ...status.initialization, bootstrapDataSecretCreated: true }
+  return proceed()
+}
+
+/** The BootstrapConfigReady condition for what this pass saw. Pure. */
+export function bootstrapConfigReady({ machine, bootstrap }: MachineScope): NewCondition {
+  const condition = MachineConditions.BootstrapConfigReady
+  const kind = machine.spec.bootstrap.configRef?.kind
+  if (kind === undefined) return condition.true('DataSecretProvided')
+  switch (bootstrap.state) {
+    case 'found': {
+      const created = read(bootstrap.external, BootstrapConfigContract.dataSecretCreated)
+      return mirror(bootstrap.external.object, 'Ready', {
+        as: condition,
+        trueReason: 'Ready',
+        fallback: created
+          ? condition.true('Ready')
+          : condition.false('NotReady', `${kind} status.initialization.dataSecretCreated is ${created ?? false}`),
+      })
+    }
+    case 'missing':
+      return isDeleting(machine) && machine.status?.initialization?.bootstrapDataSecretCreated
+        ? condition.false('ObjectDeleted', `${kind} has been deleted`)
+        : condition.false('ObjectDoesNotExist', `${kind} does not exist`)
+    case 'unread':
+    case 'none':
+      return condition.unknown('InternalError', 'Please check controller logs for errors')
+  }
+}

@@ -1,0 +1,28 @@
+import { MachineCertificatesExpiryDateAnnotation, MachineControlPlaneLabel } from '@capstan/api'
+import { proceed } from '@capstan/controller'
+import { timestamp } from '@capstan/kube'
+import { found } from '../external/observed.ts'
+import type { MachinePhase } from './scope.ts'
+
+/** Tells when the certificates of a control plane Machine expire: as annotated on the Machine, else on its bootstrap config. */
+export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) => {
+  if (machine.metadata.labels?.[MachineControlPlaneLabel] === undefined) return proceed()
+  const text = [machine, found(bootstrap)?.object]
+    .map((object) => object?.metadata.annotations?.[MachineCertificatesExpiryDateAnnotation])
+    .find((annotation) => annotation !== undefined)
+  if (text === undefined) {
+    delete machine.status?.certificatesExpiryDate
+    return proceed()
+  }
+  const at = rfc3339.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at)) {
+    throw new Error(
+      `Cannot read annotation ${MachineCertificatesExpiryDateAnnotation} of Machine ${machine.metadata.name}: ${JSON.stringify(text)} is not an RFC 3339 time`,
+    )
+  }
+  const status = (machine.status ??= {})
+  status.certificatesExpiryDate = timestamp(at)
+  return proceed()
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i

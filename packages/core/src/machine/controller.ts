@@ -1,0 +1,115 @@
+import { Cluster, Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet, RevisionAnnotation } from '@capstan/api'
+import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
+import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
+import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
+import { nodeTexts } from './node.ts'
+import { reconcileMachine } from './reconcile.ts'
+import type { MachineSettings } from './scope.ts'
+
+export interface MachineControllerOptions extends Partial<MachineSettings> {
+  readonly clusters: ClusterCache
+  /** Machines reconciled at once. */
+  readonly concurrency?: number
+}
+
+/** Reconciles Machines: see README.md for what is watched and why. */
+export function machineController({
+  clusters,
+  concurrency = 10,
+  remoteConditionsGracePeriod = minutes(5),
+  syncLabels = [],
+  syncAnnotations = [],
+}: MachineControllerOptions): Controller<Machine> {
+  const settings: MachineSettings = { remoteConditionsGracePeriod, syncLabels, syncAnnotations }
+  return {
+    name: 'machine',
+    for: Machine,
+    watches: [
+      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
+      watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
+      watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
+    ],
+    sources: [clusters.source({ map: machinesOfEvent, unreachableAfter: remoteConditionsGracePeriod })],
+    concurrency,
+    reconcile: (key, context) => reconcileMachine(key, { ...context, clusters, settings }),
+  }
+}
+
+/** What Machines take from their Cluster. */
+const clusterMatters: Predicate<Cluster> = ({ previous, object }) => !equal(clusterFacts(previous), clusterFacts(object))
+
+const clusterFacts = (cluster: Cluster | undefined) =>
+  cluster && {
+    paused: cluster.spec.paused ?? false,
+    isDeleting: isDeleting(cluster),
+    infrastructureProvisioned: cluster.status?.initialization?.infrastructureProvisioned ?? false,
+    controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
+  }
+
+/** What decides whether a Machine is up to date, and whether its Node says that it will be replaced. */
+const rolloutMatters: Predicate<MachineSet | MachineDeployment> = ({ previous, object }) =>
+  !equal(rolloutFacts(previous), rolloutFacts(object))
+
+const rolloutFacts = (of: MachineSet | MachineDeployment | undefined) =>
+  of && {
+    template: of.spec.template.spec,
+    rolloutAfter: (of as MachineDeployment).spec.rollout?.after,
+    revision: of.metadata.annotations?.[RevisionAnnotation],
+    owner: controllerOf(of)?.name,
+  }
+
+const machinesOfDeployment = ({ metadata }: MachineDeployment, cache: Cache): ObjectKey[] =>
+  cache.byIndex(byDeployment, keyText(keyOf({ metadata }))).map(keyOf)
+
+function machinesOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
+  if (event.kind !== 'node') return cache.byIndex(byCluster, keyText(event.cluster)).map(keyOf)
+  const { node, previous, cluster } = event
+  if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
+  const texts = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
+  return texts.flatMap((text) => cache.byIndex(byNode, text).map(keyOf))
+}
+
+/** What Machines take from their Node: not its heartbeats. */
+const nodeFacts = ({ metadata, spec, status }: Node) => ({
+  uid: metadata.uid,
+  labels: metadata.labels,
+  annotations: metadata.annotations,
+  providerID: spec?.providerID,
+  taints: spec?.taints,
+  nodeInfo: status?.nodeInfo,
+  conditions: status?.conditions?.map(({ type, status, message }) => [type, status, message]),
+})
+
+const byCluster: Index<Machine> = {
+  name: 'machine by cluster',
+  kind: Machine,
+  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
+}
+
+const byMachineSet: Index<Machine> = {
+  name: 'machine by MachineSet',
+  kind: Machine,
+  values(machine) {
+    const owner = controllerOf(machine)
+    return owner?.kind === MachineSet.kind ? [`${machine.metadata.namespace}/${owner.name}`] : []
+  },
+}
+
+const byDeployment: Index<Machine> = {
+  name: 'machine by MachineDeployment',
+  kind: Machine,
+  values({ metadata }) {
+    const name = metadata.labels?.[MachineDeploymentNameLabel]
+    return name === undefined ? [] : [`${metadata.namespace}/${name}`]
+  },
+}
+
+const byNode: Index<Machine> = {
+  name: 'machine by Node',
+  kind: Machine,
+  values: ({ metadata, spec, status }) =>
+    nodeTexts(
+      { namespace: metadata.namespace!, name: spec.clusterName },
+      { name: status?.nodeRef?.name, providerID: spec.providerID },
+    ),
+}

@@ -1,0 +1,271 @@
+/**
+ * Takes a Machine down: hooks, drain, volumes, infrastructure, bootstrap, Node, in that order. Each step either is done, then
+ * the next one follows in the same pass, or says what it waits for.
+ * Upstream: core/reconcilers/machine/machine_controller.go, reconcileDelete, v1.14.
+ */
+import {
+  ControlPlaneContract,
+  ExcludeNodeDrainingAnnotation,
+  ExcludeWaitForNodeVolumeDetachAnnotation,
+  InfraMachineContract,
+  Machine,
+  MachineControlPlaneLabel,
+  MachineFinalizer,
+  type MachineStatus,
+  ClusterNameLabel,
+  PreDrainDeleteHookAnnotationPrefix,
+  PreTerminateDeleteHookAnnotationPrefix,
+} from '@capstan/api'
+import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
+import { isDeleting, keyOf, Node, orAbsent, removeFinalizer, seconds, timestamp } from '@capstan/kube'
+import { getExternal } from '../external/get.ts'
+import { found, type Observed, read } from '../external/observed.ts'
+import { drainNode, isUnreachable } from './drain/drain.ts'
+import type { DeletionStage, MachineIO, MachinePhase, MachineScope } from './scope.ts'
+import { attachedVolumes } from './volumes.ts'
+
+/** Pods and volumes of a workload cluster are not watched. */
+const RetryInterval = seconds(20)
+
+/** Done, or what to wait for. */
+type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<Outcome | 'done'>
+
+export const remove: MachinePhase = async (scope, io) => {
+  const node = await nodeToDelete(scope, io)
+  const steps: Step[] = [
+    ...(node === undefined ? [] : [preDrainHooks, drain, detachVolumes]),
+    preTerminateHooks,
+    deleteInfrastructure,
+    deleteBootstrap,
+    ...(node === undefined ? [] : [deleteNode]),
+  ]
+  for (const step of steps) {
+    const outcome = await step(scope, io, node)
+    if (outcome !== 'done') return outcome
+  }
+  scope.deletion = { reason: 'DeletionCompleted', message: 'Deletion completed' }
+  removeFinalizer(scope.machine, MachineFinalizer)
+  return proceed()
+}
+
+/**
+ * The name of the Node that goes with the Machine. `undefined` when it is left alone: there is none, the whole cluster goes, or
+ * nothing of the control plane would be left to ask.
+ */
+async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string | undefined> {
+  const { machine, cluster } = scope
+  const leave = (reason: string) => {
+    io.log.debug('Skipping deletion of Kubernetes Node associated with Machine', { reason })
+    return undefined
+  }
+  if (isDeleting(cluster)) return leave('the Cluster is being deleted')
+  const name = machine.status?.nodeRef?.name ?? lateNode(scope, io)
+  if (name === undefined) return leave('the Machine has no Node')
+
+  const ref = cluster.spec.controlPlaneRef
+  const controlPlane = ref && (await getExternal(io.client, ref, cluster.metadata.namespace!))
+  if (controlPlane && isDeleting(controlPlane.object)) return leave('the control plane is being deleted')
+  if (controlPlane && read(controlPlane, ControlPlaneContract.externalManagedControlPlane)) return name
+  const { items: members } = await io.cache.list(Machine, {
+    namespace: machine.metadata.namespace!,
+    labelSelector: `${ClusterNameLabel}=${machine.spec.clusterName},${MachineControlPlaneLabel}`,
+  })
+  if (members.every(isDeleting)) return leave('no control plane Machine would remain')
+  return name
+}
+
+/** A Node that registered so late that the Machine never came to know it. Best effort. */
+function lateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
+  const infra = found(infrastructure)
+  const providerID = machine.spec.providerID ?? (infra && read(infra, InfraMachineContract.providerID))
+  const connection = io.clusters.connection(keyOf(cluster))
+  const name = providerID && connection ? connection.nodesByProviderID(providerID)[0]?.metadata.name : undefined
+  if (name) machine.status = { ...machine.status, nodeRef: { name } }
+  return name || undefined
+}
+
+const preDrainHooks: Step = async (scope, io) => {
+  const hooks = hooksOf(scope.machine, PreDrainDeleteHookAnnotationPrefix)
+  if (hooks.length === 0) return 'done'
+  startTime(scope, io, 'waitForPreDrainHookStartTime')
+  return stage(scope, 'WaitingForPreDrainHook', `Waiting for pre-drain hooks to succeed (hooks: ${hooks.join(',')})`)
+}
+
+const preTerminateHooks: Step = async (scope, io) => {
+  const hooks = hooksOf(scope.machine, PreTerminateDeleteHookAnnotationPrefix)
+  if (hooks.length === 0) return 'done'
+  startTime(scope, io, 'waitForPreTerminateHookStartTime')
+  return stage(scope, 'WaitingForPreTerminateHook', `Waiting for pre-terminate hooks to succeed (hooks: ${hooks.join(',')})`)
+}
+
+const hooksOf = ({ metadata }: Machine, prefix: string): string[] =>
+  Object.keys(metadata.annotations ?? {})
+    .filter((key) => key.startsWith(prefix))
+    .sort()
+
+const drain: Step = async (scope, io, name) => {
+  const { machine } = scope
+  if (machine.metadata.annotations?.[ExcludeNodeDrainingAnnotation] !== undefined) return 'done'
+  if (!isStillRunning(scope) || isOverdue(scope, io, 'nodeDrainStartTime', machine.spec.deletion?.nodeDrainTimeoutSeconds))
+    return 'done'
+  const startedAt = startTime(scope, io, 'nodeDrainStartTime')
+  const reached = workloadNode(scope, io, name!)
+  if (reached === 'disconnected') return disconnected(scope, drainFailure)
+  if (reached === undefined) return 'done'
+  const { client, node } = reached
+  let left: string | undefined
+  try {
+    left = await drainNode(client, node, { startedAt, now: io.clock.now(), signal: io.signal })
+  } catch (err) {
+    io.events.event(machine, 'Warning', 'FailedDrainNode', `error draining Machine's node "${name}": ${(err as Error).message}`)
+    scope.deletion = drainFailure
+    throw err
+  }
+  if (left === undefined) {
+    io.events.event(machine, 'Normal', 'SuccessfulDrainNode', `success draining Machine's node "${name}"`)
+    return 'done'
+  }
+  scope.deletion = { reason: 'DrainingNode', message: left }
+  return requeue(RetryInterval, `Node ${name} to be drained`)
+}
+
+const detachVolumes: Step = async (scope, io, name) => {
+  const { machine } = scope
+  if (machine.metadata.annotations?.[ExcludeWaitForNodeVolumeDetachAnnotation] !== undefined) return 'done'
+  const limit = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds
+  if (!isStillRunning(scope) || isOverdue(scope, io, 'waitForNodeVolumeDetachStartTime', limit)) return 'done'
+  const startedAt = startTime(scope, io, 'waitForNodeVolumeDetachStartTime')
+  const reached = workloadNode(scope, io, name!)
+  if (reached === 'disconnected') return disconnected(scope, volumesFailure)
+  // Who would detach volumes of a Node that does not report?
+  if (reached === undefined || isUnreachable(reached.node)) return 'done'
+  let lines: string[]
+  try {
+    lines = await attachedVolumes(reached.client, reached.node, io.signal)
+  } catch (err) {
+    io.events.event(
+      machine,
+      'Warning',
+      'FailedWaitForVolumeDetach',
+      `error waiting for node volumes detaching, Machine's node "${name}": ${(err as Error).message}`,
+    )
+    scope.deletion = volumesFailure
+    throw err
+  }
+  if (lines.length === 0) {
+    io.events.event(
+      machine,
+      'Normal',
+      'NodeVolumesDetached',
+      `success waiting for node volumes detaching Machine's node "${name}"`,
+    )
+    return 'done'
+  }
+  scope.deletion = {
+    reason: 'WaitingForVolumeDetach',
+    message: [`Waiting for Node volumes to be detached (started at ${startedAt})`, ...lines].join('\n'),
+  }
+  return requeue(RetryInterval, `volumes of Node ${name} to be detached`)
+}
+
+const deleteInfrastructure: Step = async (scope, io) => {
+  scope.infrastructure = await deleteReferenced(scope, scope.infrastructure, scope.machine.spec.infrastructureRef.kind, io)
+  return isGone(scope.infrastructure)
+    ? 'done'
+    : stage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${scope.machine.spec.infrastructureRef.kind} to be deleted`)
+}
+
+const deleteBootstrap: Step = async (scope, io) => {
+  const kind = scope.machine.spec.bootstrap.configRef?.kind
+  if (kind === undefined) return 'done'
+  scope.bootstrap = await deleteReferenced(scope, scope.bootstrap, kind, io)
+  return isGone(scope.bootstrap) ? 'done' : stage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
+}
+
+const deleteNode: Step = async (scope, io, name) => {
+  const { machine, cluster } = scope
+  const connection = io.clusters.connection(keyOf(cluster))
+  try {
+    if (!connection) throw new Error('connection to the workload cluster is down')
+    await orAbsent(connection.client.delete(Node, { name: name! }, { signal: io.signal }))
+    return 'done'
+  } catch (err) {
+    io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's node: ${(err as Error).message}`)
+    const limit = machine.spec.deletion?.nodeDeletionTimeoutSeconds
+    const left = limit ? Date.parse(machine.metadata.deletionTimestamp!) + seconds(limit) - io.clock.now() : undefined
+    if (left !== undefined && left <= 0) {
+      io.log.info('Node deletion timeout expired, continuing without Node deletion', { Node: name, err })
+      return 'done'
+    }
+    scope.deletion = { reason: 'DeletingNode', message: 'Error deleting Node, please check controller logs for errors' }
+    io.log.info('Cannot delete Node', { Node: name, err })
+    return left === undefined && !connection
+      ? wait('connection to the workload cluster is down')
+      : requeue(Math.min(RetryInterval, left ?? RetryInterval), `Node ${name} to be deleted`)
+  }
+}
+
+/** Asks for the deletion of what was found, once. `missing` when nothing holds it. */
+async function deleteReferenced(scope: MachineScope, what: Observed, kind: string, io: MachineIO): Promise<Observed> {
+  scope.deletion = { reason: 'InternalError', message: `Failed to delete ${kind}, please check controller logs for errors` }
+  if (what.state === 'unread') throw new Error(`Cannot delete ${kind}: it could not be read`)
+  const external = found(what)
+  if (!external || isDeleting(external.object)) return what
+  const { object } = external
+  const preconditions = { uid: object.metadata.uid }
+  const left = await orAbsent(io.client.delete(external.kind, keyOf(object), { preconditions, signal: io.signal }))
+  return left ? { state: 'found', external: { ...external, object: left } } : { state: 'missing' }
+}
+
+const isGone = ({ state }: Observed): boolean => state === 'missing' || state === 'none'
+
+/** There is a host to be considerate of: nothing has begun to take it away. */
+function isStillRunning({ machine, infrastructure }: MachineScope): boolean {
+  if (machine.status?.deletion?.waitForPreTerminateHookStartTime) return false
+  const infra = found(infrastructure)
+  return infra !== undefined && !isDeleting(infra.object)
+}
+
+/** The Node as the workload cluster has it; `undefined` when it is gone already. */
+function workloadNode({ cluster }: MachineScope, io: MachineIO, name: string) {
+  const connection = io.clusters.connection(keyOf(cluster))
+  if (!connection) return 'disconnected'
+  const node = connection.node(name)
+  return node && { client: connection.client, node }
+}
+
+function disconnected(scope: MachineScope, failure: DeletionStage): Outcome {
+  scope.deletion = failure
+  return requeue(RetryInterval, 'connection to the workload cluster is down')
+}
+
+function stage(scope: MachineScope, reason: DeletionStage['reason'], message: string): Outcome {
+  scope.deletion = { reason, message }
+  return wait(message)
+}
+
+const drainFailure: DeletionStage = {
+  reason: 'DrainingNode',
+  message: 'Error draining Node, please check controller logs for errors',
+}
+const volumesFailure: DeletionStage = {
+  reason: 'WaitingForVolumeDetach',
+  message: 'Error waiting for volumes to be detached from Node, please check controller logs for errors',
+}
+
+type StartTime = keyof NonNullable<MachineStatus['deletion']>
+
+/** Notes when a step began, the first time it is met. */
+function startTime({ machine }: MachineScope, io: MachineIO, name: StartTime): string {
+  const status = (machine.status ??= {})
+  const startedAt = status.deletion?.[name] ?? timestamp(io.clock.now())
+  status.deletion = { ...status.deletion, [name]: startedAt }
+  return startedAt
+}
+
+/** The step has had its time. Without a limit, or with 0, it has all the time there is. */
+function isOverdue({ machine }: MachineScope, io: MachineIO, name: StartTime, limitSeconds: number | undefined): boolean {
+  const startedAt = machine.status?.deletion?.[name]
+  if (!limitSeconds || startedAt === undefined) return false
+  return io.clock.now() - Date.parse(startedAt) >= seconds(limitSeconds)
+}

@@ -1,0 +1,69 @@
+import { InfraMachineContract, MachineConditions } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { isDeleting, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { read } from '../external/observed.ts'
+import { copyFailure, observeReference, setFailure } from './reference.ts'
+import type { MachinePhase, MachineScope } from './scope.ts'
+
+/** Adopts the infrastructure machine and, once it is provisioned, takes over its identity. */
+export const infrastructure: MachinePhase = async (scope, io) => {
+  const { machine } = scope
+  const ref = machine.spec.infrastructureRef
+  scope.infrastructure = await observeReference(scope, io, ref)
+  if (scope.infrastructure.state !== 'found') {
+    if (isDeleting(machine)) return proceed()
+    if (!wasProvisioned(scope)) return wait(`${ref.kind} ${ref.name} to exist`)
+    const failureMessage = `Machine infrastructure resource ${ref.kind} ${machine.metadata.namespace}/${ref.name} has been deleted after provisioning was completed`
+    setFailure(machine, { failureReason: 'InvalidConfiguration', failureMessage })
+    throw new TerminalError(failureMessage)
+  }
+  const { external } = scope.infrastructure
+  copyFailure(scope, external, InfraMachineContract)
+  if (isDeleting(external.object)) return proceed()
+  if (!read(external, InfraMachineContract.provisioned) && !wasProvisioned(scope)) {
+    return wait(`${ref.kind} ${ref.name} to be provisioned`)
+  }
+  const providerID = read(external, InfraMachineContract.providerID)
+  if (!providerID) return wait(`${ref.kind} ${ref.name} to report spec.providerID`)
+
+  const status = (machine.status ??= {})
+  const addresses = read(external, InfraMachineContract.addresses)
+  if (addresses) status.addresses = addresses
+  // Upstream: the field of the spec is deprecated, yet it still decides when a provider sets it.
+  const chosen = read(external, InfraMachineContract.specFailureDomain)
+  if (chosen) machine.spec.failureDomain = chosen
+  const failureDomain = read(external, InfraMachineContract.failureDomain)
+  if (failureDomain) status.failureDomain = failureDomain
+  machine.spec.providerID = providerID
+  status.initialization = { ...status.initialization, infrastructureProvisioned: true }
+  return proceed()
+}
+
+/** The InfrastructureReady condition for what this pass saw. Pure. */
+export function infrastructureReady(scope: MachineScope): NewCondition {
+  const { machine, infrastructure } = scope
+  const condition = MachineConditions.InfrastructureReady
+  const { kind } = machine.spec.infrastructureRef
+  switch (infrastructure.state) {
+    case 'found': {
+      const provisioned = read(infrastructure.external, InfraMachineContract.provisioned)
+      return mirror(infrastructure.external.object, 'Ready', {
+        as: condition,
+        trueReason: 'Ready',
+        fallback: provisioned
+          ? condition.true('Ready')
+          : condition.false('NotReady', `${kind} status.initialization.provisioned is ${provisioned ?? false}`),
+      })
+    }
+    case 'missing': {
+      if (!wasProvisioned(scope)) return condition.false('ObjectDoesNotExist', `${kind} does not exist`)
+      const message = isDeleting(machine) ? `${kind} has been deleted` : `${kind} has been deleted while the Machine still exists`
+      return condition.false('ObjectDeleted', message)
+    }
+    case 'unread':
+    case 'none':
+      return condition.unknown('InternalError', 'Please check controller logs for errors')
+  }
+}
+
+const wasProvisioned = ({ machine }: MachineScope): boolean => machine.status?.initialization?.infrastructureProvisioned === true

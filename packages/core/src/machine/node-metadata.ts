@@ -1,0 +1,152 @@
+/**
+ * What a Node takes over from its Machine. Pure. Lists of what was taken over are kept as annotations of the Node, so that it
+ * goes when the Machine loses it, and nothing else does.
+ * Upstream: core/reconcilers/machine/machine_controller_noderef.go, v1.14.
+ */
+import {
+  AnnotationsFromMachineAnnotation,
+  ClusterNameAnnotation,
+  ClusterNamespaceAnnotation,
+  InterruptibleLabel,
+  LabelsFromMachineAnnotation,
+  MachineAnnotation,
+  ManagedNodeLabelDomain,
+  NodeOutdatedRevisionTaint,
+  NodeRestrictionLabelDomain,
+  NodeRoleLabelPrefix,
+  NodeUninitializedTaint,
+  OwnerKindAnnotation,
+  OwnerNameAnnotation,
+  RevisionAnnotation,
+  TaintsFromMachineAnnotation,
+} from '@capstan/api'
+import { controllerOf, equal, type KubeObject, type Node } from '@capstan/kube'
+import type { MachineScope, MachineSettings } from './scope.ts'
+
+type Taint = NonNullable<NonNullable<Node['spec']>['taints']>[number]
+type Texts = Readonly<Record<string, string>>
+
+export interface NodeWishes extends Pick<MachineScope, 'machine' | 'cluster' | 'machineSet' | 'machineDeployment'> {
+  readonly isInterruptible: boolean
+  readonly settings: Pick<MachineSettings, 'syncLabels' | 'syncAnnotations'>
+}
+
+export interface NodePatch {
+  readonly body: { metadata: Record<string, unknown>; spec?: { taints: Taint[] | null } }
+  readonly becomesInterruptible: boolean
+}
+
+/** The merge patch that brings the Node in line, or `undefined` when it is. */
+export function nodePatch(node: Node, wishes: NodeWishes): NodePatch | undefined {
+  const { labels: hasLabels = {}, annotations: hasAnnotations = {} } = node.metadata
+  const labels = wantedLabels(wishes)
+  const taken = takenAnnotations(wishes)
+  const taints = wantedTaints(node, wishes)
+
+  const labelChanges = changes(hasLabels, labels, tracked(hasAnnotations[LabelsFromMachineAnnotation]))
+  const annotations: Texts = {
+    ...taken,
+    ...bookkeeping(wishes),
+    [LabelsFromMachineAnnotation]: Object.keys(labels).sort().join(','),
+    [AnnotationsFromMachineAnnotation]: Object.keys(taken).sort().join(','),
+    [TaintsFromMachineAnnotation]: taints.tracked.join(','),
+  }
+  const annotationChanges = changes(hasAnnotations, annotations, tracked(hasAnnotations[AnnotationsFromMachineAnnotation]))
+  const metadata = {
+    ...(isEmpty(labelChanges) ? {} : { labels: labelChanges }),
+    ...(isEmpty(annotationChanges) ? {} : { annotations: annotationChanges }),
+  }
+  const taintsChange = !equal(node.spec?.taints ?? [], taints.taints)
+  if (isEmpty(metadata) && !taintsChange) return undefined
+  return {
+    body: { metadata, ...(taintsChange ? { spec: { taints: taints.taints.length > 0 ? taints.taints : null } } : {}) },
+    becomesInterruptible: labelChanges[InterruptibleLabel] === '',
+  }
+}
+
+function wantedLabels({ machine, isInterruptible, settings }: NodeWishes): Texts {
+  const domains = [NodeRestrictionLabelDomain, ManagedNodeLabelDomain]
+  return {
+    ...pick(machine.metadata.labels, (key) => {
+      const domain = domainOf(key)
+      return (
+        domain === NodeRoleLabelPrefix || isWithin(domain, domains) || settings.syncLabels.some((pattern) => pattern.test(key))
+      )
+    }),
+    ...(isInterruptible ? { [InterruptibleLabel]: '' } : {}),
+  }
+}
+
+const takenAnnotations = ({ machine, settings }: NodeWishes): Texts =>
+  pick(
+    machine.metadata.annotations,
+    (key) => isWithin(domainOf(key), [ManagedNodeLabelDomain]) || settings.syncAnnotations.some((pattern) => pattern.test(key)),
+  )
+
+function bookkeeping({ machine }: NodeWishes): Texts {
+  const controller = controllerOf(machine)
+  return {
+    [ClusterNameAnnotation]: machine.spec.clusterName,
+    [ClusterNamespaceAnnotation]: machine.metadata.namespace!,
+    [MachineAnnotation]: machine.metadata.name,
+    ...(controller ? { [OwnerKindAnnotation]: controller.kind, [OwnerNameAnnotation]: controller.name } : {}),
+  }
+}
+
+/** Taints as they should be, in the order in which the Node has them, and the list of those that came from the Machine. */
+function wantedTaints(node: Node, wishes: NodeWishes): { taints: Taint[]; tracked: string[] } {
+  const annotation = node.metadata.annotations?.[TaintsFromMachineAnnotation]
+  const specified = wishes.machine.spec.taints ?? []
+  const always = specified.filter(({ propagation }) => propagation === 'Always')
+  // Upstream: the annotation says that the Node was initialized, even when it names no taint.
+  const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
+  const stillSpecified = new Set(specified.map(taintText))
+  const lost = new Set(tracked(annotation).filter((text) => !stillSpecified.has(text)))
+
+  const taints = (node.spec?.taints ?? []).filter(
+    (taint) =>
+      !lost.has(taintText(taint)) && !sameTaint(taint, NodeUninitializedTaint) && !sameTaint(taint, NodeOutdatedRevisionTaint),
+  )
+  for (const { key, effect, value } of [...always, ...once]) {
+    const at = taints.findIndex((taint) => sameTaint(taint, { key, effect }))
+    const wanted: Taint = { key, effect, ...(value === undefined ? {} : { value }) }
+    if (at < 0) taints.push(wanted)
+    else if (taints[at]!.value !== value) taints[at] = wanted
+  }
+  if (isOutdated(wishes)) {
+    taints.push(
+      node.spec?.taints?.find((taint) => sameTaint(taint, NodeOutdatedRevisionTaint)) ?? { ...NodeOutdatedRevisionTaint },
+    )
+  }
+  return { taints, tracked: always.map(taintText).sort() }
+}
+
+/** A rollout is going to replace the Machine: its set is of an older revision than its deployment. */
+function isOutdated({ machineSet, machineDeployment }: NodeWishes): boolean {
+  const own = revision(machineSet)
+  const newest = revision(machineDeployment)
+  return own !== undefined && newest !== undefined && own < newest
+}
+
+function revision(object: KubeObject | undefined): number | undefined {
+  const text = object?.metadata.annotations?.[RevisionAnnotation]
+  return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
+}
+
+/** What to write over `has` to get `wanted`; `null` removes what was once taken over and is wanted no more. */
+function changes(has: Texts, wanted: Texts, once: readonly string[]): Record<string, string | null> {
+  const changed: Record<string, string | null> = {}
+  for (const [key, value] of Object.entries(wanted)) if (has[key] !== value) changed[key] = value
+  for (const key of once) if (has[key] !== undefined && wanted[key] === undefined) changed[key] = null
+  return changed
+}
+
+const tracked = (annotation: string | undefined): string[] => (annotation ? annotation.split(',') : [])
+const taintText = ({ key, effect }: { key: string; effect: string }): string => `${key}:${effect}`
+const sameTaint = (a: Pick<Taint, 'key' | 'effect'>, b: Pick<Taint, 'key' | 'effect'>): boolean => taintText(a) === taintText(b)
+const domainOf = (key: string): string => (key.includes('/') ? key.slice(0, key.indexOf('/')) : '')
+const isWithin = (domain: string, domains: readonly string[]): boolean =>
+  domains.some((one) => domain === one || domain.endsWith(`.${one}`))
+const isEmpty = (object: object): boolean => Object.keys(object).length === 0
+const pick = (texts: Texts | undefined, matters: (key: string) => boolean): Texts =>
+  Object.fromEntries(Object.entries(texts ?? {}).filter(([key]) => matters(key)))

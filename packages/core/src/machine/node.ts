@@ -1,0 +1,204 @@
+import { InfraMachineContract, MachineConditions, type MachineNodeInfo } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import {
+  type Condition,
+  getCondition,
+  isDeleting,
+  isTrue,
+  keyOf,
+  type NewCondition,
+  Node,
+  type ObjectKey,
+  timestamp,
+} from '@capstan/kube'
+import { type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
+import { found, read } from '../external/observed.ts'
+import { nodePatch } from './node-metadata.ts'
+import type { MachineIO, MachinePhase, MachineScope, ObservedNode } from './scope.ts'
+
+/** Finds the Node of the Machine by its providerID, and gives it the Machine's labels, annotations and taints. */
+export const node: MachinePhase = async (scope, io) => {
+  const { machine, cluster } = scope
+  scope.node = observeNode(scope, io)
+  switch (scope.node.state) {
+    case 'unread':
+    case 'unnamed':
+      return wait('a providerID to find the Node by')
+    case 'disconnected':
+      return wait('connection to the workload cluster is down')
+    case 'missing':
+      return isDeleting(machine) ? proceed() : wait(`a Node with spec.providerID ${machine.spec.providerID}`)
+    case 'found':
+  }
+
+  const status = (machine.status ??= {})
+  const { metadata, status: nodeStatus } = scope.node.node
+  if (!status.nodeRef) {
+    status.nodeRef = { name: metadata.name }
+    io.events.event(machine, 'Normal', 'SuccessfulSetNodeRef', metadata.name)
+  }
+  if (nodeStatus?.nodeInfo) status.nodeInfo = { ...noNodeInfo, ...nodeStatus.nodeInfo }
+
+  const infra = found(scope.infrastructure)
+  const patch = nodePatch(scope.node.node, {
+    ...scope,
+    isInterruptible: infra !== undefined && read(infra, InfraMachineContract.interruptible) === true,
+    settings: io.settings,
+  })
+  if (!patch) return proceed()
+  const { client } = io.clusters.connection(keyOf(cluster))!
+  // The version is a lock: lists of taints belong to several.
+  const body = { ...patch.body, metadata: { ...patch.body.metadata, resourceVersion: metadata.resourceVersion } }
+  scope.node = {
+    state: 'found',
+    node: await client.patch(Node, { name: metadata.name }, { type: 'merge', body }, { signal: io.signal }),
+  }
+  if (patch.becomesInterruptible) {
+    io.events.event(machine, 'Normal', 'SuccessfulSetInterruptibleNodeLabel', metadata.name)
+  }
+  return proceed()
+}
+
+/** What a Node does not tell is told as empty: the Machine's schema wants every field. */
+const noNodeInfo: MachineNodeInfo = {
+  architecture: '',
+  bootID: '',
+  containerRuntimeVersion: '',
+  kernelVersion: '',
+  kubeProxyVersion: '',
+  kubeletVersion: '',
+  machineID: '',
+  operatingSystem: '',
+  osImage: '',
+  systemUUID: '',
+}
+
+function observeNode({ machine, cluster }: MachineScope, io: MachineIO): ObservedNode {
+  const { providerID } = machine.spec
+  if (!providerID) return { state: 'unnamed' }
+  const connection = io.clusters.connection(keyOf(cluster))
+  if (!connection) return { state: 'disconnected' }
+  try {
+    const node = nodeByProviderID(connection, providerID)
+    return node ? { state: 'found', node } : { state: 'missing' }
+  } catch (err) {
+    io.events.event(machine, 'Warning', 'Failed to retrieve Node by ProviderID', (err as Error).message)
+    throw err
+  }
+}
+
+export function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
+  const nodes = workload.nodesByProviderID(providerID)
+  if (nodes.length > 1) {
+    const names = nodes.map(({ metadata }) => metadata.name).join(', ')
+    throw new Error(`more than one Node has spec.providerID ${providerID}: ${names}`)
+  }
+  return nodes[0]
+}
+
+/** What the conditions about the Node are computed from, beside the scope. */
+export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | 'node'> {
+  readonly health: Health
+  readonly gracePeriod: number
+  readonly now: number
+}
+
+/** The NodeReady and NodeHealthy conditions; none while those that the Machine has still hold. Pure. */
+export function nodeConditions(report: NodeReport): NewCondition[] {
+  const { machine, cluster, node, health, gracePeriod, now } = report
+  const { NodeReady, NodeHealthy } = MachineConditions
+  type Shared = 'InspectionFailed' | 'ConnectionDown' | 'InternalError' | 'NodeDeleted' | 'NodeDoesNotExist'
+  const both = (status: 'unknown' | 'false', reason: Shared, message: string) => [
+    NodeReady[status](reason, message),
+    NodeHealthy[status](reason, message),
+  ]
+  const unlessReported = (conditions: NewCondition[]) =>
+    conditions.filter(({ type }) => getCondition(machine, type) === undefined)
+
+  if (!cluster.status?.initialization?.infrastructureProvisioned) {
+    return both('unknown', 'InspectionFailed', 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true')
+  }
+  if (!isTrue(cluster, 'ControlPlaneInitialized')) {
+    return both('unknown', 'InspectionFailed', 'Waiting for Cluster control plane to be initialized')
+  }
+  if (health.lastProbeSuccess === undefined && health.consecutiveFailures < Timing.failuresToDisconnect) {
+    return unlessReported(both('unknown', 'ConnectionDown', 'Remote connection not established yet'))
+  }
+  const lastProbe = health.lastProbeSuccess === undefined ? '' : `Last successful probe at ${timestamp(health.lastProbeSuccess)}`
+  const initialized = Date.parse(getCondition(cluster, 'ControlPlaneInitialized')?.lastTransitionTime ?? '') || 0
+  if (now - Math.max(health.lastProbeSuccess ?? 0, initialized) > gracePeriod) {
+    return both('unknown', 'ConnectionDown', lastProbe)
+  }
+
+  const nodeName = machine.status?.nodeRef?.name
+  switch (node.state) {
+    case 'disconnected':
+      return unlessReported(both('unknown', 'ConnectionDown', lastProbe))
+    case 'unread':
+      return both('unknown', 'InternalError', 'Please check controller logs for errors')
+    case 'found':
+      return [nodeReady(node.node), nodeHealthy(node.node)]
+    case 'missing':
+    case 'unnamed':
+      if (isDeleting(machine)) {
+        return nodeName
+          ? both('false', 'NodeDeleted', `Node ${nodeName} has been deleted`)
+          : both('unknown', 'NodeDoesNotExist', 'Node does not exist')
+      }
+      if (nodeName) return both('false', 'NodeDeleted', `Node ${nodeName} has been deleted while the Machine still exists`)
+      return both(
+        'unknown',
+        'InspectionFailed',
+        machine.spec.providerID
+          ? `Waiting for a Node with spec.providerID ${machine.spec.providerID} to exist`
+          : `Waiting for ${machine.spec.infrastructureRef.kind} to report spec.providerID`,
+      )
+  }
+}
+
+function nodeReady(node: Node): NewCondition {
+  const { NodeReady } = MachineConditions
+  const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
+  if (!ready) return NodeReady.unknown('NodeReadyUnknown', '* Node.Ready: Condition not yet reported')
+  const message = ready.message ? `* Node.Ready: ${ready.message}` : ''
+  const since = ready.lastTransitionTime ? { lastTransitionTime: ready.lastTransitionTime } : {}
+  switch (ready.status as Condition['status']) {
+    case 'True':
+      return { ...NodeReady.true('NodeReady', message), ...since }
+    case 'False':
+      return { ...NodeReady.false('NodeNotReady', message), ...since }
+    case 'Unknown':
+      return { ...NodeReady.unknown('NodeReadyUnknown', message), ...since }
+  }
+}
+
+/** What a Node's kubelet reports, and how it should be. */
+const healthy = { Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False' } as const
+
+function nodeHealthy(node: Node): NewCondition {
+  const { NodeHealthy } = MachineConditions
+  const lines: { type: string; message: string }[] = []
+  let isWrong = false
+  for (const [type, wanted] of Object.entries(healthy)) {
+    const condition = node.status?.conditions?.find((one) => one.type === type)
+    if (condition?.status === wanted) continue
+    isWrong ||= condition !== undefined && condition.status !== 'Unknown'
+    const message = condition ? condition.message || `Condition is ${condition.status}` : 'Condition not yet reported'
+    lines.push({ type, message })
+  }
+  if (lines.length === 0) return NodeHealthy.true('NodeHealthy')
+  const isSame = lines.length > 1 && lines.every(({ message }) => message === lines[0]!.message)
+  const text = isSame
+    ? `* Node.AllConditions: ${lines[0]!.message}`
+    : lines.map(({ type, message }) => `* Node.${type}: ${message}`).join('\n')
+  return isWrong ? NodeHealthy.false('NodeNotHealthy', text) : NodeHealthy.unknown('NodeHealthyUnknown', text)
+}
+
+/** Machines that a Node may belong to, and the other way round: the text under which an index files both. */
+export const nodeTexts = (
+  cluster: ObjectKey,
+  { name, providerID }: { name?: string | undefined; providerID?: string | undefined },
+): string[] => {
+  const prefix = `${cluster.namespace}/${cluster.name}`
+  return [...(name ? [`${prefix}/name/${name}`] : []), ...(providerID ? [`${prefix}/providerID/${providerID}`] : [])]
+}

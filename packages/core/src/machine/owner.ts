@@ -1,0 +1,17 @@
+import { Cluster, ClusterNameLabel, MachineControlPlaneNameLabel, MachinePoolNameLabel, MachineSetNameLabel } from '@capstan/api'
+import { proceed } from '@capstan/controller'
+import { ensureOwnerReference, ownerReference } from '@capstan/kube'
+import type { MachinePhase } from './scope.ts'
+
+/** Labels the Machine for its Cluster, and puts it under the Cluster when nothing else made it. */
+export const owner: MachinePhase = async ({ machine, cluster }) => {
+  const { metadata, spec } = machine
+  metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
+  const isOwned = metadata.ownerReferences?.some(({ controller, kind }) => controller || kind === Cluster.kind)
+  const isMadeByOthers = madeByOthers.some((label) => metadata.labels?.[label] !== undefined)
+  if (!isOwned && !isMadeByOthers) ensureOwnerReference(machine, ownerReference(cluster, Cluster))
+  return proceed()
+}
+
+/** Whoever made the Machine will own it, also where the reference is lost at the moment, such as after a move. */
+const madeByOthers = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

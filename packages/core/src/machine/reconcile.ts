@@ -1,0 +1,95 @@
+import {
+  Cluster,
+  Machine,
+  MachineDeployment,
+  MachineFinalizer,
+  MachineSet,
+  ConditionOrder,
+  isPaused,
+  pausedCondition,
+} from '@capstan/api'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases, wait } from '@capstan/controller'
+import { controllerOf, draft, isDeleting, keyOf, keyText, type ObjectKey, orAbsent, setConditions } from '@capstan/kube'
+import { unread } from '../external/observed.ts'
+import { ensureFinalizer } from '../finalizer.ts'
+import { bootstrap } from './bootstrap.ts'
+import { certificateExpiry } from './certificate-expiry.ts'
+import { remove } from './delete.ts'
+import { infrastructure } from './infrastructure.ts'
+import { node } from './node.ts'
+import { owner } from './owner.ts'
+import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
+import { OwnedConditions, reportStatus } from './status.ts'
+
+const always: MachinePhase[] = [owner, bootstrap, infrastructure, node, certificateExpiry]
+const whenDeleting: MachinePhase[] = [remove]
+
+/** Brings one Machine, and what it owns, towards its spec. Safe to run at any moment, any number of times. */
+export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<Outcome> {
+  const cached = io.cache.peek(Machine, key)
+  if (!cached) return proceed()
+  const cluster = await clusterOf(cached, io)
+  if (isPaused(cluster, cached)) return reportPaused(cached, cluster, io)
+  const before = await ensureFinalizer(io.client, Machine, cached, MachineFinalizer)
+
+  const machine = draft(before)
+  const scope: MachineScope = {
+    machine,
+    cluster,
+    ...ownersOf(machine, io),
+    bootstrap: unread,
+    infrastructure: unread,
+    node: { state: 'unread' },
+    deletion: { reason: 'Deleting', message: 'Deletion started' },
+  }
+  const phases = isDeleting(machine) ? [...always, ...whenDeleting] : always
+  const { outcome, errors } = await runPhases(phases, scope, io)
+
+  // Status is written even when a phase failed: it is how a user learns that one did.
+  const health = io.clusters.health(keyOf(cluster))
+  const later = reportStatus(scope, { now: io.clock.now(), health, gracePeriod: io.settings.remoteConditionsGracePeriod })
+  if (errors.length === 0 && machine.metadata.generation) machine.status!.observedGeneration = machine.metadata.generation
+  await commitChanges(io.client, Machine, before, machine, { conditions: OwnedConditions, signal: io.signal })
+  if (errors.length > 0) {
+    const text = errors.map((err) => (err instanceof Error ? err.message : String(err))).join('; ')
+    throw new AggregateError(errors, `Cannot reconcile Machine ${keyText(key)}: ${text}`)
+  }
+  return mergeOutcomes([outcome, later])
+}
+
+async function clusterOf({ metadata, spec }: Machine, io: MachineIO): Promise<Cluster> {
+  const key = { namespace: metadata.namespace!, name: spec.clusterName }
+  const cluster = io.cache.peek(Cluster, key) ?? (await orAbsent(io.client.get(Cluster, key, { signal: io.signal })))
+  if (cluster) return cluster
+  throw new Error(
+    `failed to get cluster "${spec.clusterName}" for machine "${metadata.name}" in namespace "${metadata.namespace}"`,
+  )
+}
+
+function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineSet' | 'machineDeployment'> {
+  const { namespace } = machine.metadata
+  const set = controllerOf(machine)
+  const machineSet =
+    set?.kind === MachineSet.kind ? io.cache.peek(MachineSet, { namespace: namespace!, name: set.name }) : undefined
+  const deployment = machineSet && controllerOf(machineSet)
+  const machineDeployment =
+    deployment?.kind === MachineDeployment.kind
+      ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment.name })
+      : undefined
+  return { machineSet, machineDeployment }
+}
+
+/** While paused, only the condition that says so is written. */
+async function reportPaused(before: Machine, cluster: Cluster, io: MachineIO): Promise<Outcome> {
+  const machine = draft(before)
+  machine.status = {
+    ...machine.status,
+    conditions: setConditions(before.status?.conditions, [pausedCondition(cluster, before)], {
+      now: io.clock.now(),
+      generation: before.metadata.generation,
+      order: ConditionOrder,
+    }),
+  }
+  await commitChanges(io.client, Machine, before, machine, { conditions: ['Paused'], signal: io.signal })
+  return wait('paused')
+}

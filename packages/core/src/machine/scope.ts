@@ -1,0 +1,51 @@
+import type { Cluster, Machine, MachineConditions, MachineDeployment, MachineSet } from '@capstan/api'
+import type { Outcome, ReconcileContext } from '@capstan/controller'
+import type { Node } from '@capstan/kube'
+import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+import type { Observed } from '../external/observed.ts'
+
+/** What one pass over a Machine can see, and what it has decided. */
+export interface MachineScope {
+  /** A private draft: phases write on it, the pass commits it once. */
+  readonly machine: Machine
+  readonly cluster: Cluster
+  /** The MachineSet that controls the Machine, and the MachineDeployment that controls that. */
+  readonly machineSet: MachineSet | undefined
+  readonly machineDeployment: MachineDeployment | undefined
+  bootstrap: Observed
+  infrastructure: Observed
+  node: ObservedNode
+  /** How far deletion has come. */
+  deletion: DeletionStage
+}
+
+export type ObservedNode =
+  /** Nobody looked, or looking failed. */
+  | { readonly state: 'unread' }
+  /** There is no providerID to look by. */
+  | { readonly state: 'unnamed' }
+  /** The workload cluster is not connected. */
+  | { readonly state: 'disconnected' }
+  | { readonly state: 'missing' }
+  | { readonly state: 'found'; readonly node: Node }
+
+export interface DeletionStage {
+  readonly reason: (typeof MachineConditions.Deleting.reasons)[number]
+  readonly message: string
+}
+
+export interface MachineSettings {
+  /** How long a workload cluster may be silent before conditions about its Nodes become Unknown, in milliseconds. */
+  readonly remoteConditionsGracePeriod: number
+  /** Further labels and annotations that go from Machine to Node, beside those of Cluster API's domains. */
+  readonly syncLabels: readonly RegExp[]
+  readonly syncAnnotations: readonly RegExp[]
+}
+
+/** The I/O that phases may do. */
+export interface MachineIO extends ReconcileContext {
+  readonly clusters: ClusterCache
+  readonly settings: MachineSettings
+}
+
+export type MachinePhase = (scope: MachineScope, io: MachineIO) => Promise<Outcome>

@@ -1,0 +1,190 @@
+/**
+ * What one pass over a Machine tells about it: conditions, phase, and when time alone will change them. Pure.
+ * Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
+ */
+import { ConditionOrder, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
+import { type Outcome, proceed, requeue } from '@capstan/controller'
+import {
+  type Condition,
+  getCondition,
+  isDeleting,
+  minutes,
+  type NewCondition,
+  type ReportedCondition,
+  seconds,
+  setConditions,
+  summary,
+  timestamp,
+  usualPriority,
+} from '@capstan/kube'
+import type { Health } from '../cluster-cache/accessor.ts'
+import { bootstrapConfigReady } from './bootstrap.ts'
+import { infrastructureReady } from './infrastructure.ts'
+import { nodeConditions } from './node.ts'
+import type { MachineScope } from './scope.ts'
+import { templateDifferences } from './template-differences.ts'
+
+/** What is known beside the scope. */
+export interface StatusFacts {
+  readonly now: number
+  readonly health: Health
+  readonly gracePeriod: number
+}
+
+/** Conditions that this controller owns. */
+export const OwnedConditions = [
+  'Available',
+  'Ready',
+  'UpToDate',
+  'BootstrapConfigReady',
+  'InfrastructureReady',
+  'NodeReady',
+  'NodeHealthy',
+  'Updating',
+  'Deleting',
+  'Paused',
+] as const satisfies readonly (keyof typeof MachineConditions)[]
+
+/** Writes conditions and phase on the scope's draft. The outcome says when to look again though nothing happens. */
+export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
+  const { machine } = scope
+  const status = (machine.status ??= {})
+  const set = (...conditions: NewCondition[]) => {
+    const { generation } = machine.metadata
+    status.conditions = setConditions(status.conditions, conditions, { now: facts.now, generation, order: ConditionOrder })
+  }
+  set(
+    bootstrapConfigReady(scope),
+    infrastructureReady(scope),
+    ...nodeConditions({ ...scope, ...facts }),
+    ...upToDate(scope, facts.now),
+    deleting(scope),
+    updating(),
+    pausedCondition(scope.cluster, machine),
+  )
+  set(ready(machine, facts.now))
+  const availability = available(machine, facts.now)
+  set(availability.condition)
+
+  const phase = phaseOf(machine)
+  if (status.phase !== phase) {
+    status.phase = phase
+    status.lastUpdated = timestamp(facts.now)
+  }
+  return availability.outcome
+}
+
+/** The last one that applies. */
+function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<Machine['status']>['phase']> {
+  const initialization = status?.initialization
+  if (isDeleting({ metadata })) return 'Deleting'
+  if (status?.nodeRef && initialization?.infrastructureProvisioned) return 'Running'
+  if (spec.providerID) return 'Provisioned'
+  if (initialization?.bootstrapDataSecretCreated && !initialization.infrastructureProvisioned) return 'Provisioning'
+  return status?.phase ?? 'Pending'
+}
+
+function deleting({ machine, deletion }: MachineScope): NewCondition {
+  const { Deleting } = MachineConditions
+  return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
+}
+
+/** Updates in place are not made yet. */
+const updating = (): NewCondition => MachineConditions.Updating.false('NotUpdating')
+
+/** Only for Machines of a MachineDeployment; others are compared by whoever owns them. */
+function upToDate({ machine, machineSet, machineDeployment }: MachineScope, now: number): NewCondition[] {
+  if (!machineSet || !machineDeployment) return []
+  const { UpToDate } = MachineConditions
+  const differences = templateDifferences(machineSet.spec.template, machineDeployment.spec.template)
+  const after = Date.parse(machineDeployment.spec.rollout?.after ?? '')
+  if (after <= now && Date.parse(machineSet.metadata.creationTimestamp) < after) {
+    differences.push('MachineDeployment spec.rolloutAfter expired')
+  }
+  if (differences.length > 0) return [UpToDate.false('NotUpToDate', differences.map((line) => `* ${line}`).join('\n'))]
+  const kubelet = machine.status?.nodeInfo?.kubeletVersion
+  const { version } = machine.spec
+  if (kubelet && version && releaseOf(kubelet) !== releaseOf(version)) {
+    return [UpToDate.false('Updating', `* Node.status.nodeInfo.kubeletVersion ${kubelet}, ${version} required`)]
+  }
+  return [UpToDate.true('UpToDate')]
+}
+
+/** Distributions add their own suffixes to what they build from a release. */
+const releaseOf = (version: string): string => /^v?\d+\.\d+\.\d+/.exec(version)?.[0].replace(/^v/, '') ?? version
+
+/** Conditions of the objects around the Machine, and of its Node. */
+const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy']
+/** While the Machine goes, it is as it should be that they go. */
+const goneReasons = ['ObjectDeleted', 'ObjectDoesNotExist', 'NodeDeleted', 'NodeDoesNotExist']
+
+function ready(machine: Machine, now: number): NewCondition {
+  const gates = machine.spec.readinessGates ?? []
+  const negative = [
+    'Deleting',
+    'Updating',
+    ...gates.filter(({ polarity }) => polarity === 'Negative').map(({ conditionType }) => conditionType),
+  ]
+  const usual = usualPriority(negative)
+  const isGone = ({ type, reason = '' }: ReportedCondition) => externalConditions.includes(type) && goneReasons.includes(reason)
+  return summary(machine, MachineConditions.Ready, {
+    of: [
+      'Deleting',
+      'Updating',
+      ...externalConditions,
+      'HealthCheckSucceeded',
+      ...gates.map(({ conditionType }) => conditionType),
+    ],
+    negative,
+    ignoreIfMissing: ['HealthCheckSucceeded'],
+    overrides: isDeleting(machine) ? [deletingInShort(machine, now)] : [],
+    reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
+    priority: (condition) => (isDeleting(machine) && isGone(condition) ? 'info' : usual(condition)),
+    lines: controlPlaneComponentsAtOnce,
+  })
+}
+
+/** The Deleting condition for people who look at many Machines at once: the stage, and after a while what may hold it up. */
+function deletingInShort({ metadata, status }: Machine, now: number): NewCondition {
+  const { reason = '', message: details = '' } = getCondition({ status }, 'Deleting') ?? {}
+  const isLate = now - Date.parse(metadata.deletionTimestamp!) > minutes(15)
+  let message = `Machine deletion in progress${isLate ? ' since more than 15m' : ''}, stage: ${reason}`
+  const drainStart = status?.deletion?.nodeDrainStartTime
+  if (isLate && reason === 'DrainingNode' && drainStart && now - Date.parse(drainStart) > minutes(5)) {
+    const causes = delays.filter(([sign]) => details.includes(sign)).map(([, cause]) => cause)
+    if (causes.length > 0) message += `, delay likely due to ${causes.join(', ')}`
+  }
+  return MachineConditions.Deleting.true('Deleting', message)
+}
+
+/** Signs in the message of a drain, and what they mean. */
+const delays = [
+  ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
+  ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],
+  ['failed to evict Pod', 'Pod eviction errors'],
+  ['waiting for completion', 'Pods not completed yet'],
+] as const
+
+/** When all components of a control plane say the same, it is said once. */
+function controlPlaneComponentsAtOnce(lines: string[]): string[] {
+  const isComponent = (line: string) => /^\* (APIServer|ControllerManager|Scheduler|EtcdPodHealthy:)/.test(line)
+  const textOf = (line: string) => line.slice(line.indexOf(':') + 1)
+  const components = lines.filter(isComponent)
+  if (components.length < 2 || components.some((line) => textOf(line) !== textOf(components[0]!))) return lines
+  const first = lines.indexOf(components[0]!)
+  return lines.flatMap((line, index) =>
+    index === first ? `* Control plane components:${textOf(line)}` : isComponent(line) ? [] : line,
+  )
+}
+
+function available({ spec, status }: Machine, now: number): { condition: NewCondition; outcome: Outcome } {
+  const { Available } = MachineConditions
+  const isReady = getCondition({ status }, 'Ready') as Condition
+  if (isReady.status !== 'True') return { condition: Available.false('NotReady'), outcome: proceed() }
+  const left = Date.parse(isReady.lastTransitionTime) + seconds(spec.minReadySeconds ?? 0) - now
+  if (left <= 0) return { condition: Available.true('Available'), outcome: proceed() }
+  return {
+    condition: Available.false('WaitingForMinReadySeconds'),
+    outcome: requeue(left, `the Machine to be Ready for ${spec.minReadySeconds} s`),
+  }
+}

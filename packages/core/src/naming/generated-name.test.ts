@@ -1,0 +1,47 @@
+import { seededRandom } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { nameFromTemplate, simpleName } from './generated-name.ts'
+
+const data = { cluster: { name: 'demo' }, machineSet: { name: 'demo-md-0' } }
+const long = 'x'.repeat(80)
+
+describe('a name from a template', () => {
+  test.each([
+    ['the default', '{{ .machineSet.name }}-{{ .random }}', data, /^demo-md-0-[b-z2-9]{5}$/],
+    ['a name without chance', '{{ .cluster.name }}-worker', data, /^demo-worker$/],
+    ['as long as may be', `${'y'.repeat(57)}-{{ .random }}`, data, /^y{57}-[b-z2-9]{5}$/],
+    [
+      'too long: cut, with a suffix of its own',
+      '{{ .cluster.name }}-{{ .random }}',
+      { cluster: { name: long } },
+      /^x{58}[b-z2-9]{5}$/,
+    ],
+  ])('%s', (_, template, values, name) => {
+    expect(nameFromTemplate(template, values, seededRandom(1))).toMatch(name)
+  })
+
+  test.each([
+    [
+      'unknown value',
+      '{{ .machine.name }}',
+      'rendering template: template: template name generator:1:11: executing "template name generator" at <.machine.name>: map has no entry for key "machine"',
+    ],
+    [
+      'no template',
+      '{{ .cluster.name',
+      'parsing template "{{ .cluster.name": template: template name generator:1: unclosed action',
+    ],
+    [
+      'a function that Go does not have',
+      '{{ upper .cluster.name }}',
+      'parsing template "{{ upper .cluster.name }}": template: template name generator:1: function "upper" not defined',
+    ],
+  ])('is refused: %s', (_, template, error) => {
+    expect(() => nameFromTemplate(template, data, seededRandom(1))).toThrow(error)
+  })
+})
+
+test('a simple name keeps 58 characters of its base', () => {
+  expect(simpleName(`${long}-`, seededRandom(1))).toMatch(/^x{58}[b-z2-9]{5}$/)
+  expect(simpleName('demo-', seededRandom(1))).toMatch(/^demo-[b-z2-9]{5}$/)
+})

@@ -1,1 +1,0 @@
-export { isPaused, PausedAnnotation, pausedCondition, whenNotPaused } from '@capstan/api'

@@ -1,0 +1,126 @@
+/** What a Cluster should be made from: its class and the templates that the class refers to. */
+import type { Cluster, ClusterTopology, ControlPlaneClass, ControlPlaneTopology, MachineDeploymentClass } from '@capstan/api'
+import { ClusterClass, ClusterClassConditions } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import { CustomResourceDefinition, getCondition, isFalse, keyText, orAbsent } from '@capstan/kube'
+import { externalKindOf } from '../external/contract-version.ts'
+import type { External, TemplateRef } from '../external/get.ts'
+import { classKeyOf, concernedClusters } from './indexes.ts'
+
+export interface Blueprint {
+  readonly topology: ClusterTopology
+  readonly class: ClusterClass
+  readonly infrastructureCluster: External
+  readonly controlPlane: {
+    readonly class: ControlPlaneClass
+    readonly topology: ControlPlaneTopology
+    readonly template: External
+    /** Present when the class says that the control plane runs on machines. */
+    readonly machineTemplate: External | undefined
+  }
+  /** What the class offers, by the name of the class of MachineDeployments. */
+  readonly machineDeployments: ReadonlyMap<string, MachineDeploymentBlueprint>
+}
+
+export interface MachineDeploymentBlueprint {
+  readonly class: MachineDeploymentClass
+  readonly bootstrap: External
+  readonly infrastructure: External
+}
+
+/** Something that this controller watches must change first; the text says what. Trying again does not help. */
+export class NotReadyYet extends Error {
+  override readonly name = 'NotReadyYet'
+}
+
+/** The class of a managed Cluster, once its own controller has looked at it as it is now. */
+export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileContext, 'cache'>): Promise<ClusterClass> {
+  const key = classKeyOf(cluster)
+  const found = cache.peek(ClusterClass, key)
+  if (!found)
+    throw new NotReadyYet(
+      `failed to retrieve ClusterClass ${keyText(key)}: ClusterClass.cluster.x-k8s.io "${key.name}" not found`,
+    )
+  const problem = classProblem(found)
+  if (problem !== undefined) throw new NotReadyYet(`ClusterClass is not successfully reconciled: ${problem}`)
+  return found
+}
+
+/** Why a class cannot be used yet. Pure. */
+export function classProblem({ metadata, status = {} }: ClusterClass): string | undefined {
+  const { type } = ClusterClassConditions.VariablesReady
+  if (!getCondition(status.conditions ?? [], type) || isFalse(status.conditions ?? [], type)) {
+    return `status of ${type} condition on ClusterClass must be "True"`
+  }
+  const generation = metadata.generation ?? 0
+  const observed = status.observedGeneration ?? 0
+  if (generation === observed) return undefined
+  return `ClusterClass.status.observedGeneration must be ${generation}, but is ${observed}`
+}
+
+/** Reads every template that the topology uses, and has changes of them bring the Cluster back. */
+export async function observeBlueprint(
+  topology: ClusterTopology,
+  clusterClass: ClusterClass,
+  context: ReconcileContext,
+): Promise<Blueprint> {
+  const className = keyText({ namespace: clusterClass.metadata.namespace!, name: clusterClass.metadata.name })
+  const read = async (what: string, ref: TemplateRef): Promise<External> => {
+    try {
+      return await observeTemplate(ref, clusterClass.metadata.namespace!, context)
+    } catch (err) {
+      const Wrapped = err instanceof NotReadyYet ? NotReadyYet : Error
+      const reason = err instanceof Error ? err.message : String(err)
+      throw new Wrapped(`error reading the ClusterClass: failed to get ${what} for ClusterClass ${className}: ${reason}`, {
+        cause: err,
+      })
+    }
+  }
+
+  const { infrastructure, controlPlane, workers } = clusterClass.spec
+  const infrastructureCluster = await read('infrastructure cluster template', infrastructure.templateRef)
+  const template = await read('control plane template', controlPlane.templateRef)
+  const machineRef = controlPlane.machineInfrastructure?.templateRef
+  const machineTemplate = machineRef && (await read("control plane's machine template", machineRef))
+
+  const machineDeployments = new Map<string, MachineDeploymentBlueprint>()
+  for (const one of workers?.machineDeployments ?? []) {
+    machineDeployments.set(one.class, {
+      class: one,
+      bootstrap: await read(`bootstrap template for MachineDeployment class ${one.class}`, one.bootstrap.templateRef),
+      infrastructure: await read(
+        `infrastructure template for MachineDeployment class ${one.class}`,
+        one.infrastructure.templateRef,
+      ),
+    })
+  }
+  return {
+    topology,
+    class: clusterClass,
+    infrastructureCluster,
+    controlPlane: { class: controlPlane, topology: topology.controlPlane ?? {}, template, machineTemplate },
+    machineDeployments,
+  }
+}
+
+/** The class of MachineDeployments that a topology asks for. */
+export function blueprintOf({ machineDeployments, class: clusterClass }: Blueprint, name: string): MachineDeploymentBlueprint {
+  const found = machineDeployments.get(name)
+  if (!found) throw new Error(missingClass(name, clusterClass))
+  return found
+}
+
+export const missingClass = (name: string, { metadata }: Pick<ClusterClass, 'metadata'>): string =>
+  `MachineDeploymentClass with name "${name}" does not exist in ClusterClass "${metadata.name}"`
+
+async function observeTemplate(ref: TemplateRef, namespace: string, context: ReconcileContext): Promise<External> {
+  const { cache, client, signal } = context
+  await context.watch(CustomResourceDefinition, () => [])
+  const of = await externalKindOf(cache, ref)
+  await context.watch(of.kind, concernedClusters)
+  const key = { namespace, name: ref.name }
+  const object = cache.peek(of.kind, key) ?? (await orAbsent(client.get(of.kind, key, { signal })))
+  if (object) return { ...of, object }
+  const missing = `${ref.kind}.${of.kind.group} "${ref.name}" not found`
+  throw new NotReadyYet(`failed to retrieve ${ref.kind} ${keyText(key)}: ${missing}`)
+}

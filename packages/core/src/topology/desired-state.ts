@@ -1,0 +1,365 @@
+/**
+ * What a topology should look like, before patches. Pure: versions were decided before, and names come from what exists or from
+ * what the object is for. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
+ */
+import type { MachineDeployment, MachineDeploymentClass, MachineDeploymentTopology } from '@capstan/api'
+import {
+  Cluster,
+  ClusterNameLabel,
+  ClusterTopologyDeferUpgradeAnnotation,
+  ClusterTopologyHoldUpgradeSequenceAnnotation,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyOwnedLabel,
+  ControlPlaneContract,
+  clonedKind,
+  fromTemplate,
+  InfraClusterContract,
+  MachineDeployment as MachineDeploymentKind,
+  readField,
+  removeField,
+  TemplateClonedFromGroupKindAnnotation,
+  TemplateClonedFromNameAnnotation,
+  writeField,
+  writeSeconds,
+} from '@capstan/api'
+import type { ContractVersionedObjectReference } from '@capstan/api'
+import {
+  apiVersionOf,
+  controllerReference,
+  draft,
+  type Input,
+  keyOf,
+  type KubeObject,
+  ownerReference,
+  sameOwner,
+  type OwnerReference,
+  typeMeta,
+  type UnknownObject,
+} from '@capstan/kube'
+import type { ExternalKind } from '../external/contract-version.ts'
+import { contractRefOf, type External } from '../external/get.ts'
+import { nameFromTemplate, simpleName } from '../naming/generated-name.ts'
+import type { Blueprint, MachineDeploymentBlueprint } from './blueprint.ts'
+import { blueprintOf } from './blueprint.ts'
+import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
+import { stableRandom } from './stable-random.ts'
+import type { WorkerVersion } from './upgrade.ts'
+
+/** A provider's object as it should be. Patches still change it in place. */
+export interface DesiredObject extends ExternalKind {
+  readonly object: NamedInput
+}
+
+/** An object to apply: its name is known. */
+export type NamedInput = Input<UnknownObject> & { metadata: { name: string; namespace: string } }
+
+export interface DesiredState {
+  readonly infrastructureCluster: DesiredObject
+  readonly controlPlane: DesiredObject
+  readonly controlPlaneMachineTemplate: DesiredObject | undefined
+  readonly machineDeployments: readonly DesiredMachineDeployment[]
+}
+
+export interface DesiredMachineDeployment {
+  readonly topology: MachineDeploymentTopology
+  readonly object: Input<MachineDeployment> & { metadata: { name: string; namespace: string } }
+  readonly bootstrap: DesiredObject
+  readonly infrastructure: DesiredObject
+}
+
+/** The versions that were decided for this pass. */
+export interface DesiredVersions {
+  readonly controlPlane: string
+  readonly workers: readonly WorkerVersion[]
+}
+
+export function desiredState(
+  cluster: Cluster,
+  blueprint: Blueprint,
+  current: CurrentState,
+  versions: DesiredVersions,
+): DesiredState {
+  const machineTemplate = controlPlaneMachineTemplate(cluster, blueprint, current)
+  return {
+    infrastructureCluster: infrastructureCluster(cluster, blueprint, current),
+    controlPlane: controlPlane(cluster, blueprint, current, versions.controlPlane, machineTemplate),
+    controlPlaneMachineTemplate: machineTemplate,
+    machineDeployments: (blueprint.topology.workers?.machineDeployments ?? []).map((topology) =>
+      machineDeployment(
+        cluster,
+        topology,
+        blueprintOf(blueprint, topology.class),
+        current.machineDeployments.get(topology.name),
+        versions.workers.find((worker) => worker.name === topology.name)!.version,
+      ),
+    ),
+  }
+}
+
+const DefaultName = '{{ .cluster.name }}-{{ .random }}'
+const DefaultMachineDeploymentName = '{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}'
+
+function infrastructureCluster(
+  cluster: Cluster,
+  { class: { spec }, infrastructureCluster: template }: Blueprint,
+  current: CurrentState,
+) {
+  const name =
+    cluster.spec.infrastructureRef?.name ??
+    generatedName(cluster, spec.infrastructure.naming?.template ?? DefaultName, 'infrastructureCluster')
+  const desired = clone(template, cluster, name, current.infrastructureCluster?.object)
+  leaveEndpointToOthers(desired)
+  return desired
+}
+
+/** Templates carry an empty endpoint where the provider fills it in: it must not be taken back then. */
+function leaveEndpointToOthers({ object, contract }: DesiredObject): void {
+  const endpoint = readField(object, InfraClusterContract.controlPlaneEndpoint, contract)
+  if (!endpoint) return
+  const { host, port, ...rest } = endpoint
+  const set = { ...rest, ...(host ? { host } : {}), ...(port ? { port } : {}) }
+  if (Object.keys(set).length > 0) writeField(object, InfraClusterContract.controlPlaneEndpoint, contract, set)
+  else removeField(object, InfraClusterContract.controlPlaneEndpoint, contract)
+}
+
+function controlPlaneMachineTemplate(
+  cluster: Cluster,
+  { controlPlane }: Blueprint,
+  current: CurrentState,
+): DesiredObject | undefined {
+  if (!controlPlane.machineTemplate) return undefined
+  const existing = current.controlPlane?.machineTemplate?.object
+  const name = existing?.metadata.name ?? templateName(cluster, cluster.metadata.name, 'controlPlane.machineInfrastructure')
+  return copyTemplate(controlPlane.machineTemplate, cluster, name, {}, existing)
+}
+
+function controlPlane(
+  cluster: Cluster,
+  blueprint: Blueprint,
+  current: CurrentState,
+  version: string,
+  machineTemplate: DesiredObject | undefined,
+): DesiredObject {
+  const { class: ofClass, topology, template } = blueprint.controlPlane
+  const name =
+    cluster.spec.controlPlaneRef?.name ?? generatedName(cluster, ofClass.naming?.template ?? DefaultName, 'controlPlane')
+  const desired = clone(template, cluster, name, current.controlPlane?.object)
+  const { object, contract } = desired
+  const write = ControlPlaneContract
+
+  const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels }
+  const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
+  const owned = ownedLabels(cluster)
+  object.metadata.labels = { ...object.metadata.labels, ...labels, ...owned }
+  object.metadata.annotations = { ...object.metadata.annotations, ...annotations, ...clonedFrom(template) }
+
+  removeField(object, write.machineInfrastructureRef, contract)
+  if (machineTemplate) {
+    const ofTemplate = readField(object, write.machineTemplateMetadata, contract)
+    writeField(object, write.machineTemplateMetadata, contract, {
+      ...nonEmpty('labels', { ...ofTemplate?.labels, ...labels, ...owned }),
+      ...nonEmpty('annotations', { ...ofTemplate?.annotations, ...annotations }),
+    })
+    writeMachineInfrastructureRef(desired, machineTemplate, current.controlPlane?.object)
+  }
+
+  if (topology.replicas !== undefined) writeField(object, write.specReplicas, contract, topology.replicas)
+  if (topology.rollout?.after !== undefined) writeField(object, write.rolloutAfter, contract, topology.rollout.after)
+  const readinessGates = topology.readinessGates ?? ofClass.readinessGates
+  if (readinessGates) writeField(object, write.readinessGates, contract, draft(readinessGates))
+  const taints = topology.taints ?? ofClass.taints
+  if (taints) writeField(object, write.taints, contract, draft(taints))
+  const deletion = { ...ofClass.deletion, ...topology.deletion }
+  const timeouts = [
+    [write.nodeDrainTimeout, deletion.nodeDrainTimeoutSeconds],
+    [write.nodeVolumeDetachTimeout, deletion.nodeVolumeDetachTimeoutSeconds],
+    [write.nodeDeletionTimeout, deletion.nodeDeletionTimeoutSeconds],
+  ] as const
+  for (const [field, seconds] of timeouts) if (seconds !== undefined) writeSeconds(object, field, contract, seconds)
+  writeField(object, write.version, contract, version)
+  return desired
+}
+
+/** Points the control plane at its machine template, in the form of its contract version. */
+export function writeMachineInfrastructureRef(
+  { object, contract }: DesiredObject,
+  template: DesiredObject,
+  current: KubeObject | undefined,
+): void {
+  const { name, namespace } = template.object.metadata
+  const { group, kind } = template.kind
+  if (contract === 'v1beta2') {
+    writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiGroup: group, kind, name })
+    return
+  }
+  // The version in an old reference means nothing, and changing it would only make noise.
+  const before = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
+  const same = before && 'apiVersion' in before && before.kind === kind && contractRefOf(before).apiGroup === group
+  const apiVersion = same ? before.apiVersion : apiVersionOf(template.kind)
+  writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiVersion, kind, name, namespace })
+}
+
+function machineDeployment(
+  cluster: Cluster,
+  topology: MachineDeploymentTopology,
+  blueprint: MachineDeploymentBlueprint,
+  current: CurrentMachineDeployment | undefined,
+  version: string,
+): DesiredMachineDeployment {
+  const { class: ofClass } = blueprint
+  const base = `${cluster.metadata.name}-${topology.name}`
+  const label = { [ClusterTopologyMachineDeploymentNameLabel]: topology.name }
+  const template = (part: 'bootstrap' | 'infrastructure') => {
+    const existing = current?.[part]?.object
+    const name = existing?.metadata.name ?? templateName(cluster, base, 'machineDeployments', topology.name, part)
+    return copyTemplate(blueprint[part], cluster, name, label, existing)
+  }
+  const bootstrap = template('bootstrap')
+  const infrastructure = template('infrastructure')
+
+  const owned = { ...ownedLabels(cluster), ...label }
+  const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels, ...owned }
+  const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
+  delete annotations[ClusterTopologyHoldUpgradeSequenceAnnotation]
+  delete annotations[ClusterTopologyDeferUpgradeAnnotation]
+  const metadata = { labels, ...nonEmpty('annotations', annotations) }
+
+  const nameTemplate = ofClass.naming?.template ?? DefaultMachineDeploymentName
+  const name = current?.object.metadata.name ?? generatedName(cluster, nameTemplate, 'machineDeployments', topology.name)
+  return {
+    topology,
+    bootstrap,
+    infrastructure,
+    object: {
+      ...typeMeta(MachineDeploymentKind),
+      metadata: {
+        name,
+        namespace: cluster.metadata.namespace!,
+        ...draft(metadata),
+        ownerReferences: [ownerBy(cluster, current?.object, ownerReference(cluster, Cluster))],
+      },
+      spec: machineDeploymentSpec(cluster, topology, ofClass, version, { metadata, owned, bootstrap, infrastructure }),
+    },
+  }
+}
+
+function machineDeploymentSpec(
+  cluster: Cluster,
+  topology: MachineDeploymentTopology,
+  ofClass: MachineDeploymentClass,
+  version: string,
+  parts: {
+    metadata: { labels: Record<string, string>; annotations?: Record<string, string> }
+    owned: Record<string, string>
+    bootstrap: DesiredObject
+    infrastructure: DesiredObject
+  },
+): MachineDeployment['spec'] {
+  const { order, ...timeouts } = { ...ofClass.deletion, ...topology.deletion }
+  const rollout = topology.rollout ?? ofClass.rollout
+  const failureDomain = topology.failureDomain ?? ofClass.failureDomain
+  const minReadySeconds = topology.minReadySeconds ?? ofClass.minReadySeconds
+  const readinessGates = topology.readinessGates ?? ofClass.readinessGates
+  const taints = topology.taints ?? ofClass.taints
+  return draft({
+    clusterName: cluster.metadata.name,
+    ...(topology.replicas === undefined ? {} : { replicas: topology.replicas }),
+    ...(rollout === undefined ? {} : { rollout }),
+    ...(order === undefined ? {} : { deletion: { order } }),
+    selector: { matchLabels: parts.owned },
+    template: {
+      metadata: parts.metadata,
+      spec: {
+        clusterName: cluster.metadata.name,
+        version,
+        bootstrap: { configRef: refToDesired(parts.bootstrap) },
+        infrastructureRef: refToDesired(parts.infrastructure),
+        ...(failureDomain === undefined ? {} : { failureDomain }),
+        ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
+        ...(readinessGates === undefined ? {} : { readinessGates }),
+        ...(taints === undefined ? {} : { taints }),
+        ...(Object.keys(timeouts).length === 0 ? {} : { deletion: timeouts }),
+      },
+    },
+  })
+}
+
+/** How the owner of a desired object refers to it. */
+export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): ContractVersionedObjectReference => ({
+  apiGroup: group,
+  kind,
+  name: object.metadata.name,
+})
+
+/** The object that a template is for. */
+function clone(template: External, cluster: Cluster, name: string, existing: KubeObject | undefined): DesiredObject {
+  const object = fromTemplate(template.object, {
+    name,
+    namespace: cluster.metadata.namespace!,
+    clusterName: cluster.metadata.name,
+    labels: ownedLabels(cluster),
+    owner: ownerBy(cluster, existing, controllerReference(cluster, Cluster)),
+  })
+  return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
+}
+
+/** A template of the Cluster's own, as a copy of the class' one. */
+function copyTemplate(
+  { object, kind, contract }: External,
+  cluster: Cluster,
+  name: string,
+  labels: Record<string, string>,
+  existing: KubeObject | undefined,
+): DesiredObject {
+  const { metadata, apiVersion: _v, kind: _k, status: _s, ...rest } = draft(object)
+  const { [LastApplied]: _, ...annotations } = metadata.annotations ?? {}
+  const copy = {
+    ...rest,
+    ...typeMeta(kind),
+    metadata: {
+      name,
+      namespace: cluster.metadata.namespace!,
+      labels: { ...metadata.labels, ...ownedLabels(cluster), ...labels },
+      annotations: { ...annotations, ...clonedFrom({ object, kind, contract }) },
+      ownerReferences: [ownerBy(cluster, existing, ownerReference(cluster, Cluster))],
+    },
+  }
+  return { contract, kind, object: copy as NamedInput }
+}
+
+const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+const ownedLabels = (cluster: Cluster): Record<string, string> => ({
+  [ClusterNameLabel]: cluster.metadata.name,
+  [ClusterTopologyOwnedLabel]: '',
+})
+
+const clonedFrom = ({ object, kind }: External): Record<string, string> => ({
+  [TemplateClonedFromNameAnnotation]: keyOf(object).name,
+  [TemplateClonedFromGroupKindAnnotation]: kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`,
+})
+
+/**
+ * The Cluster as owner: as the object already has it, so that this and other controllers do not correct one another, or
+ * `fresh`. Owned from its first moment, an object goes with its Cluster even if the Cluster never came to know it.
+ */
+const ownerBy = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
+  const own = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
+  return own?.uid === cluster.metadata.uid ? { ...own } : fresh
+}
+
+function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
+  const [part, topologyName] = purpose
+  const data = {
+    cluster: { name: cluster.metadata.name },
+    ...(part === 'machineDeployments' && topologyName ? { machineDeployment: { topologyName } } : {}),
+  }
+  return nameFromTemplate(template, data, stableRandom(cluster.metadata.uid, ...purpose))
+}
+
+/** `<base>-<random 5>`. What else the purpose names, such as the predecessor and content, makes the name of a later one. */
+export const templateName = (cluster: Cluster, base: string, ...purpose: readonly string[]): string =>
+  simpleName(`${base}-`, stableRandom(cluster.metadata.uid, ...purpose))
+
+const nonEmpty = <Name extends string>(name: Name, map: Record<string, string>): { [N in Name]?: Record<string, string> } =>
+  (Object.keys(map).length === 0 ? {} : { [name]: map }) as { [N in Name]?: Record<string, string> }

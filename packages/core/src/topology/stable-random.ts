@@ -1,0 +1,10 @@
+import { createHash } from 'node:crypto'
+import { type Random, seededRandom } from '@capstan/kube'
+
+/**
+ * Chance that repeats itself for the same purpose: the end of a generated name, computed from what the object is for. A pass that
+ * was stopped after it created an object comes to the same name again, and so finds the object instead of making a second one.
+ * A purpose begins with the uid of the Cluster, so that another Cluster of the same name gets other names.
+ */
+export const stableRandom = (...purpose: readonly string[]): Random =>
+  seededRandom(createHash('sha256').update(JSON.stringify(purpose)).digest().readUInt32BE(0))

@@ -1,0 +1,64 @@
+/** Fills in defaults, and drops nulls that stand for absence. Upstream: apiextensions structural defaulting. */
+import { draft, isRecord } from '../json.ts'
+import type { JSONSchema } from '../schema.ts'
+
+/** Changes a value in place. */
+export type Fill = (value: unknown) => void
+
+/** Puts defaults where members are absent, or null and not nullable; a default is itself completed by the defaults below it. */
+export function compileDefault(schema: JSONSchema): Fill | undefined {
+  return compileWalk(schema, compileDefault, (property) => {
+    if (property.default === undefined) return undefined
+    return (object, name, present) => {
+      if (!present || (object[name] === null && !property.nullable)) object[name] = draft(property.default)
+    }
+  })
+}
+
+/** Removes nulls of members that are neither nullable nor have a default. */
+export function compileDropNulls(schema: JSONSchema): Fill | undefined {
+  return compileWalk(schema, compileDropNulls, (property) => {
+    if (property.nullable || property.default !== undefined) return undefined
+    return (object, name, present) => {
+      if (present && object[name] === null) delete object[name]
+    }
+  })
+}
+
+type Touch = (object: Record<string, unknown>, name: string, present: boolean) => void
+
+/** A walk that touches every declared member and then goes below it. `undefined` when that could not change anything. */
+function compileWalk(
+  schema: JSONSchema,
+  below: (schema: JSONSchema) => Fill | undefined,
+  touchOf: (schema: JSONSchema) => Touch | undefined,
+): Fill | undefined {
+  const members: { name: string; touch: Touch | undefined; fill: Fill | undefined }[] = []
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const [touch, fill] = [touchOf(property), below(property)]
+    if (touch || fill) members.push({ name, touch, fill })
+  }
+  const declared = new Set(Object.keys(schema.properties ?? {}))
+  const other = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+  const [touchOther, fillOther] = other ? [touchOf(other), below(other)] : [undefined, undefined]
+  const item = schema.items ? below(schema.items) : undefined
+  if (members.length === 0 && !touchOther && !fillOther && !item) return undefined
+
+  return (value) => {
+    if (Array.isArray(value)) {
+      if (item) for (const entry of value) item(entry)
+      return
+    }
+    if (!isRecord(value)) return
+    for (const { name, touch, fill } of members) {
+      touch?.(value, name, Object.hasOwn(value, name) && value[name] !== undefined)
+      if (fill && Object.hasOwn(value, name)) fill(value[name])
+    }
+    if (!touchOther && !fillOther) return
+    for (const name of Object.keys(value)) {
+      if (declared.has(name)) continue
+      touchOther?.(value, name, true)
+      if (fillOther && Object.hasOwn(value, name)) fillOther(value[name])
+    }
+  }
+}

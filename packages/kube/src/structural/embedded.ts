@@ -1,0 +1,53 @@
+/** Objects inside objects must say what they are. Upstream: apiextensions structural objectmeta. */
+import type { FieldError } from '../errors.ts'
+import { invalid, required } from '../errors.ts'
+import { isRecord } from '../json.ts'
+import { dns1035LabelProblems } from '../names.ts'
+import type { JSONSchema } from '../schema.ts'
+
+export type CheckEmbedded = (value: unknown, path: string, errors: FieldError[]) => void
+
+/** `undefined` when the schema embeds no resources. */
+export function compileEmbedded(schema: JSONSchema): CheckEmbedded | undefined {
+  const isResource = schema['x-kubernetes-embedded-resource'] === true
+  const item = schema.items ? compileEmbedded(schema.items) : undefined
+  const members: [name: string, check: CheckEmbedded][] = []
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const check = compileEmbedded(property)
+    if (check) members.push([name, check])
+  }
+  const declared = new Set(Object.keys(schema.properties ?? {}))
+  const other = typeof schema.additionalProperties === 'object' ? compileEmbedded(schema.additionalProperties) : undefined
+  if (!isResource && !item && members.length === 0 && !other) return undefined
+
+  return (value, path, errors) => {
+    if (Array.isArray(value)) {
+      if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, errors)
+    } else if (isRecord(value)) {
+      if (isResource) checkType(value, path, errors)
+      for (const [name, check] of members) {
+        if (Object.hasOwn(value, name)) check(value[name], path === '' ? name : `${path}.${name}`, errors)
+      }
+      if (other) for (const name of Object.keys(value)) if (!declared.has(name)) other(value[name], `${path}[${name}]`, errors)
+    }
+  }
+}
+
+function checkType({ apiVersion, kind, metadata }: Record<string, unknown>, path: string, errors: FieldError[]): void {
+  if (apiVersion === undefined) errors.push(required(`${path}.apiVersion`))
+  else if (typeof apiVersion !== 'string') errors.push(invalid(`${path}.apiVersion`, apiVersion, 'must be a string'))
+  else if (apiVersion === '') errors.push(invalid(`${path}.apiVersion`, apiVersion, 'must not be empty'))
+  else if (apiVersion.split('/').length > 2) {
+    errors.push(invalid(`${path}.apiVersion`, apiVersion, `unexpected GroupVersion string: ${apiVersion}`))
+  }
+  if (kind === undefined) errors.push(required(`${path}.kind`))
+  else if (typeof kind !== 'string') errors.push(invalid(`${path}.kind`, kind, 'must be a string'))
+  else if (kind === '') errors.push(invalid(`${path}.kind`, kind, 'must not be empty'))
+  else {
+    const problems = dns1035LabelProblems(kind.toLowerCase())
+    if (problems.length > 0) {
+      errors.push(invalid(`${path}.kind`, kind, `may have mixed case, but should otherwise match: ${problems.join(',')}`))
+    }
+  }
+  if (metadata !== undefined && !isRecord(metadata)) errors.push(invalid(`${path}.metadata`, metadata, 'must be an object'))
+}

@@ -1,0 +1,50 @@
+/** Patterns of schemas. They come from users and speak RE2: no input may make one run for long. */
+import { RE2JS } from 're2js'
+
+export interface Pattern {
+  /** Whether the pattern matches anywhere in the text. */
+  test(text: string): boolean
+  /** What is wrong with the pattern itself. It then matches nothing. */
+  readonly error?: string
+}
+
+export function compilePattern(pattern: string): Pattern {
+  if (isPlain(pattern)) {
+    const native = new RegExp(pattern)
+    return { test: (text) => native.test(text) }
+  }
+  let compiled: RE2JS
+  try {
+    compiled = RE2JS.compile(pattern)
+  } catch (err) {
+    return { test: () => false, error: (err as Error).message }
+  }
+  // The same few words come again and again: types of conditions, names of keys.
+  const known = new Map<string, boolean>()
+  return {
+    test(text) {
+      let matches = known.get(text)
+      if (matches === undefined) {
+        matches = compiled.test(text)
+        if (known.size >= MaxKnown) known.clear()
+        if (text.length <= MaxKnownLength) known.set(text, matches)
+      }
+      return matches
+    },
+  }
+}
+
+const MaxKnown = 64
+const MaxKnownLength = 256
+
+/**
+ * Patterns that mean the same to JavaScript as to RE2 and cannot backtrack for long: at most one repetition that has no upper
+ * bound, not inside a group, and no syntax that either of the two reads differently.
+ */
+function isPlain(pattern: string): boolean {
+  const literal = '(?:[A-Za-z0-9_/:@#%,;=<>!&~\'"` -]|\\\\[.*+?^$()\\[\\]{}|/\\\\-])'
+  const set = '\\[\\^?-?(?:[A-Za-z0-9](?:-[A-Za-z0-9])?|[_/:@#%,.+*=()$ ]|\\\\[.\\-/\\\\])*-?\\]'
+  const bounded = '(?:\\?|\\{[0-9]{1,3}(?:,[0-9]{1,3})?\\})?'
+  const atom = `(?:${literal}|${set})`
+  return new RegExp(`^\\^?(?:${atom}${bounded})*(?:${atom}[*+](?:${atom})*)?\\$?$`).test(pattern) && !/\[\^?\]/.test(pattern)
+}

@@ -1,0 +1,68 @@
+/** Removes what a schema does not know. Upstream: apiextensions structural pruning. */
+import { isRecord } from '../json.ts'
+import type { JSONSchema } from '../schema.ts'
+import { ObjectMetaSchema } from './object-meta.ts'
+
+/** Prunes a value in place and notes the paths of what it removed. */
+export type Prune = (value: unknown, path: string, removed: string[]) => void
+
+/** Members that every resource has, whatever its schema says; the server looks after the metadata of the object itself. */
+const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
+
+/** `undefined` when values of the schema have nothing below them that could be pruned. */
+export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefined {
+  const isResource = isRoot || schema['x-kubernetes-embedded-resource'] === true
+  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true
+  const members = new Map<string, Prune | undefined>()
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    if (!isResource || !TypeMembers.has(name)) members.set(name, compilePrune(property))
+  }
+  if (isResource) for (const name of TypeMembers) members.set(name, undefined)
+  if (isResource && !isRoot) members.set('metadata', compilePrune(ObjectMetaSchema))
+
+  const { additionalProperties, items } = schema
+  const others =
+    additionalProperties === undefined || additionalProperties === false
+      ? undefined
+      : additionalProperties === true
+        ? { prune: undefined }
+        : { prune: compilePrune(additionalProperties) }
+  const item = items ? compilePrune(items) : preserve ? undefined : pruneAll
+
+  const removesUnknown = schema.type === 'object' && !others && !preserve
+  const goesBelow =
+    [...members.values()].some(Boolean) || others?.prune !== undefined || (schema.type === 'array' && item !== undefined)
+  if (!removesUnknown && !goesBelow) return undefined
+
+  return (value, path, removed) => {
+    if (Array.isArray(value)) {
+      if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, removed)
+    } else if (isRecord(value)) {
+      for (const key of Object.keys(value)) {
+        const known = members.has(key)
+        if (!known && !others) {
+          if (preserve) continue
+          delete value[key]
+          removed.push(childPath(path, key))
+          continue
+        }
+        const child = known ? members.get(key) : others?.prune
+        const member = value[key]
+        if (child && typeof member === 'object' && member !== null) child(member, childPath(path, key), removed)
+      }
+    }
+  }
+}
+
+/** Where nothing is declared, objects keep none of their members. */
+const pruneAll: Prune = (value, path, removed) => {
+  if (Array.isArray(value)) for (const [index, entry] of value.entries()) pruneAll(entry, `${path}[${index}]`, removed)
+  else if (isRecord(value)) {
+    for (const key of Object.keys(value)) {
+      delete value[key]
+      removed.push(childPath(path, key))
+    }
+  }
+}
+
+const childPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)

@@ -1,0 +1,70 @@
+/** A schema at work: what an API server does to every object of a kind before it stores it. */
+import type { FieldError } from '../errors.ts'
+import type { JSONSchema } from '../schema.ts'
+import { compileDefault, compileDropNulls } from './default.ts'
+import { compileEmbedded } from './embedded.ts'
+import { compileUniqueness } from './list-type.ts'
+import { compilePrune } from './prune.ts'
+import { compileValidate } from './validate.ts'
+
+/** The schema of a whole object, compiled. The first three change the draft that they are given. */
+export interface Structural {
+  readonly schema: JSONSchema
+  /**
+   * Removes what the schema does not know, except apiVersion, kind and metadata. Returns the paths of what it removed, such as
+   * `spec.foo`, sorted: they are what field validation complains about.
+   */
+  prune(object: object): string[]
+  /** Removes nulls of fields that are neither nullable nor have a default. */
+  dropNulls(object: object): void
+  /** Fills in defaults. */
+  default(object: object): void
+  /**
+   * What is wrong with the object: its schema, then embedded resources, then items that appear twice. With `old`, what the
+   * update leaves as it was is not held against it. Rules in CEL are not part of this.
+   */
+  validate(object: object, old?: object): FieldError[]
+}
+
+const compiled = new WeakMap<JSONSchema, Structural>()
+
+/** Compiles the schema of a kind, once for each schema object. */
+export function structural(schema: JSONSchema): Structural {
+  let known = compiled.get(schema)
+  if (!known) compiled.set(schema, (known = compile(schema)))
+  return known
+}
+
+function compile(schema: JSONSchema): Structural {
+  const prune = compilePrune(schema, true)
+  const dropNulls = compileDropNulls(schema)
+  const fill = compileDefault(schema)
+  const validate = compileValidate(schema)
+  const findDuplicates = compileUniqueness(schema)
+  const checkEmbedded = compileEmbedded(schema)
+
+  const duplicatesIn = (object: object): FieldError[] => {
+    const errors: FieldError[] = []
+    findDuplicates?.(object, '', errors)
+    return errors
+  }
+  return {
+    schema,
+    prune(object) {
+      const removed: string[] = []
+      prune?.(object, '', removed)
+      return removed.sort()
+    },
+    dropNulls: (object) => dropNulls?.(object),
+    default: (object) => fill?.(object),
+    validate(object, old) {
+      const errors: FieldError[] = []
+      validate(object, '', errors, old === undefined ? undefined : { value: old })
+      checkEmbedded?.(object, '', errors)
+      const duplicates = duplicatesIn(object)
+      // Upstream: duplicates are an error only when the object had none before.
+      if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) errors.push(...duplicates)
+      return errors
+    },
+  }
+}

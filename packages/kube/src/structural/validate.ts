@@ -1,0 +1,322 @@
+/**
+ * Validation of values by their schema. The texts, their order and even which branch of an `anyOf` is told about are upstream's:
+ * kube-openapi/pkg/validation/validate, as apiextensions-apiserver reports it, v1.36.
+ */
+import type { FieldError } from '../errors.ts'
+import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../errors.ts'
+import { equal, isRecord } from '../json.ts'
+import type { JSONSchema } from '../schema.ts'
+import { formatCheck } from './format.ts'
+import { compilePattern } from './pattern.ts'
+
+/** The value that a new value is compared with on update; absent where the two cannot be told to be the same thing. */
+export type Old = { readonly value: unknown } | undefined
+
+/**
+ * Adds what is wrong with the value. The answer counts the checks that were made, by which upstream finds the branch of an
+ * `anyOf` or `oneOf` that came closest.
+ */
+export type Validate = (value: unknown, path: string, errors: FieldError[], old: Old) => number
+
+export function compileValidate(schema: JSONSchema): Validate {
+  const checks = compileChecks(schema)
+  const members = compileMembers(schema)
+  const items = compileItems(schema)
+  const junctors = compileJunctors(schema)
+
+  return (value, path, errors, old) => {
+    const before = errors.length
+    let count = 2
+    count += checks.type(value, path, errors)
+    if (value === null || value === undefined) {
+      checks.enum?.(value, path, errors)
+    } else {
+      if (junctors) count += junctors(value, path, errors, old)
+      if (typeof value === 'string') count += checks.string?.(value, path, errors) ?? 1
+      else if (typeof value === 'number') count += checks.number?.(value, path, errors) ?? 1
+      else if (Array.isArray(value)) count += items(value, path, errors, old)
+      checks.enum?.(value, path, errors)
+      if (isRecord(value)) count += members(value, path, errors, old)
+    }
+    // Upstream: what an update leaves as it was may break the schema, because the schema may be newer than the object.
+    if (errors.length > before && old && equal(value, old.value)) errors.length = before
+    return count
+  }
+}
+
+type Check<T> = (value: T, path: string, errors: FieldError[]) => number
+
+/** Paths of what stands at the root have no name before them. */
+const fieldOf = (path: string): string => (path === '' || path === '.' ? '<nil>' : path.startsWith('.') ? path.slice(1) : path)
+
+/** Errors of a kind that upstream does not attribute to any field. */
+const nowhere = (message: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field: '<nil>',
+  text: `Invalid value: "": ${message}`,
+})
+
+const typeOf = (value: unknown): string => {
+  if (value === null || value === undefined) return 'null'
+  if (Array.isArray(value)) return 'array'
+  if (typeof value === 'number') return Number.isSafeInteger(value) || isInt64(value) ? 'integer' : 'number'
+  return typeof value
+}
+const isInt64 = (value: number): boolean => Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63
+
+/** How Go prints a number: 64-bit integers plainly, others in their shortest form, with an exponent from 1e+06 on or below 1e-04. */
+const goNumber = (value: number): string => (isInt64(value) ? BigInt(value).toString() : goFloat(value))
+
+function goFloat(value: number): string {
+  const [mantissa = '', exponent = ''] = value.toExponential().split('e')
+  const power = Number(exponent)
+  if (power >= -4 && power < 6) return value.toString()
+  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
+
+function compileChecks(schema: JSONSchema): {
+  type: Check<unknown>
+  string: Check<string> | undefined
+  number: Check<number> | undefined
+  enum: Check<unknown> | undefined
+} {
+  const intOrString = schema['x-kubernetes-int-or-string'] === true
+  const types = intOrString ? ['integer', 'string'] : schema.type ? [schema.type] : []
+  return {
+    type: compileType(schema, types),
+    string: compileString(schema),
+    number: compileNumber(schema, intOrString ? undefined : schema.type),
+    enum: schema.enum && schema.enum.length > 0 ? compileEnum(schema.enum) : undefined,
+  }
+}
+
+function compileType({ format = '', nullable }: JSONSchema, types: readonly string[]): Check<unknown> {
+  const numeric = types.includes('number') || types.includes('integer')
+  const known = format !== '' && (formatCheck(format) !== undefined || NumberFormats.has(format)) ? format : ''
+  if (types.length === 0 && known === '') return () => 0
+  const wanted = types.join(',')
+  const wrong = (path: string, errors: FieldError[], expected: string, found: string): number => {
+    errors.push(typeInvalid(fieldOf(path), found, `${path} in body must be of type ${expected}: ${JSON.stringify(found)}`))
+    return 0
+  }
+  return (value, path, errors) => {
+    const found = typeOf(value)
+    if (found === 'null') return nullable || types.length === 0 ? 1 : wrong(path, errors, wanted, found)
+    const fits = types.includes(found) || (found === 'integer' && types.includes('number'))
+    const isListOrText = found === 'string' || found === 'array'
+    if (!fits && !isListOrText && known !== '')
+      return wrong(path, errors, known, found === 'integer' ? 'int64' : found === 'number' ? 'double' : '')
+    if (!numeric && known !== '' && isListOrText) return 1
+    return fits ? 1 : wrong(path, errors, wanted, found)
+  }
+}
+
+const NumberFormats = new Set(['int32', 'int64', 'float', 'double'])
+
+function compileString({ minLength, maxLength, pattern, format }: JSONSchema): Check<string> | undefined {
+  const matcher = pattern === undefined || pattern === '' ? undefined : compilePattern(pattern)
+  const formatted = format === undefined ? undefined : formatCheck(format)
+  if (minLength === undefined && maxLength === undefined && !matcher && !formatted) return undefined
+  return (value, path, errors) => {
+    const field = fieldOf(path)
+    const fail = (detail: string) => errors.push(invalid(field, value, `${path} in body ${detail}`))
+    if (maxLength !== undefined && value.length > maxLength && codePoints(value) > maxLength)
+      errors.push(tooLong(field, maxLength))
+    else if (minLength !== undefined && value.length < 2 * minLength && codePoints(value) < minLength) {
+      fail(`should be at least ${minLength} chars long`)
+    } else if (matcher && !matcher.test(value)) {
+      fail(`should match '${matcher.error === undefined ? pattern : `${pattern}, but pattern is invalid: ${matcher.error}`}'`)
+    }
+    if (formatted && !formatted(value)) {
+      errors.push(typeInvalid(field, value, `${path} in body must be of type ${format}: ${JSON.stringify(value)}`))
+    }
+    return formatted ? 2 : 1
+  }
+}
+
+/** Length in characters, as Go counts them. */
+function codePoints(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
+}
+
+function compileNumber(schema: JSONSchema, type: string | undefined): Check<number> | undefined {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, format } = schema
+  const integer = type === 'integer'
+  if (!integer && minimum === undefined && maximum === undefined && multipleOf === undefined) return undefined
+  const inRange =
+    format === 'int32' ? (value: number) => Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31 : isInt64
+  const withFormat = format === undefined ? '(default format)' : `with format ${format}`
+  return (value, path, errors) => {
+    const field = fieldOf(path)
+    // Limits are printed as the same type of number as the value.
+    const print = isInt64(value) ? goNumber : goFloat
+    const fail = (detail: string) =>
+      errors.push({ type: 'FieldValueInvalid', field, text: `Invalid value: ${print(value)}: ${path} in body ${detail}` })
+    if (integer && !inRange(value)) errors.push(nowhere(`Checked value must be of type integer ${withFormat} in ${path}`))
+    if (multipleOf !== undefined && !isMultiple(value, multipleOf)) fail(`should be a multiple of ${print(multipleOf)}`)
+    if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
+      fail(`should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${print(minimum)}`)
+    }
+    if (maximum !== undefined && (exclusiveMaximum ? value >= maximum : value > maximum)) {
+      fail(`should be less than ${exclusiveMaximum ? '' : 'or equal to '}${print(maximum)}`)
+    }
+    return 2
+  }
+}
+
+/** Upstream: the quotient of floats must be whole, and beyond 2^53 none is. */
+function isMultiple(value: number, factor: number): boolean {
+  if (Number.isSafeInteger(value) && Number.isInteger(factor)) return value % factor === 0
+  return Number.isSafeInteger(factor < 1 ? (1 / factor) * value : value / factor)
+}
+
+function compileEnum(values: readonly unknown[]): Check<unknown> {
+  const texts = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  const strings = new Set(values.filter((value) => typeof value === 'string'))
+  return (value, path, errors) => {
+    if (strings.has(value as string) || values.some((one) => equal(one, value))) return 1
+    errors.push(notSupported(fieldOf(path), value, texts))
+    return 0
+  }
+}
+
+type Walk<T> = (value: T, path: string, errors: FieldError[], old: Old) => number
+
+function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
+  const { minItems, maxItems, items } = schema
+  const item = items ? compileValidate(items) : undefined
+  const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
+  return (list, path, errors, old) => {
+    let count = 1
+    if (item) {
+      const oldItem = keys && Array.isArray(old?.value) ? itemsByKey(old.value, keys) : undefined
+      for (let index = 0; index < list.length; index++) {
+        count += item(list[index], `${path}[${index}]`, errors, oldItem?.(list[index]))
+      }
+    }
+    const field = fieldOf(path)
+    if (minItems !== undefined && list.length < minItems) {
+      errors.push(invalid(field, list.length, `${path} in body should have at least ${minItems} items`))
+    }
+    if (maxItems !== undefined && list.length > maxItems) errors.push(tooMany(field, list.length, maxItems))
+    return count
+  }
+}
+
+function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
+  const keyOf = (item: unknown) => (isRecord(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined)
+  const found = new Map<string, unknown>()
+  for (const item of list) {
+    const key = keyOf(item)
+    if (key !== undefined) found.set(key, item)
+  }
+  return (item) => {
+    const key = keyOf(item)
+    return key !== undefined && found.has(key) ? { value: found.get(key) } : undefined
+  }
+}
+
+function compileMembers(schema: JSONSchema): Walk<Record<string, unknown>> {
+  const { minProperties, maxProperties, additionalProperties } = schema
+  const members = Object.entries(schema.properties ?? {}).map(([name, property]) => ({
+    name,
+    validate: compileValidate(property),
+  }))
+  const declared = new Set(members.map(({ name }) => name))
+  const other = typeof additionalProperties === 'object' ? compileValidate(additionalProperties) : undefined
+  const mandatory = schema.required ?? []
+  return (object, path, errors, old) => {
+    let count = 1
+    const field = fieldOf(path)
+    const oldObject = isRecord(old?.value) ? old.value : undefined
+    const oldOf = (name: string): Old => (oldObject && Object.hasOwn(oldObject, name) ? { value: oldObject[name] } : undefined)
+    if (minProperties !== undefined || maxProperties !== undefined) {
+      const size = Object.keys(object).length
+      if (minProperties !== undefined && size < minProperties) {
+        errors.push(invalid(field, size, `${path} in body should have at least ${minProperties} properties`))
+      }
+      if (maxProperties !== undefined && size > maxProperties) errors.push(tooMany(field, size, maxProperties))
+    }
+    if (other || additionalProperties === false) {
+      for (const name of Object.keys(object)) {
+        if (declared.has(name)) continue
+        if (other) count += other(object[name], `${path}.${name}`, errors, oldOf(name))
+        else errors.push(invalid(field, name, `${path}.${name} in body is a forbidden property`))
+      }
+    }
+    for (const { name, validate } of members) {
+      if (!Object.hasOwn(object, name) || object[name] === undefined) continue
+      count += validate(object[name], path === '' ? name : `${path}.${name}`, errors, oldOf(name))
+    }
+    for (const name of mandatory) {
+      if (!Object.hasOwn(object, name) || object[name] === undefined) errors.push(required(fieldOf(`${path}.${name}`)))
+    }
+    return count
+  }
+}
+
+function compileJunctors(schema: JSONSchema): Walk<unknown> | undefined {
+  const { allOf, anyOf, oneOf, not } = schema
+  if (!allOf && !anyOf && !oneOf && !not) return undefined
+  const all = allOf?.map(compileValidate) ?? []
+  const any = anyOf?.map(compileValidate) ?? []
+  const one = oneOf?.map(compileValidate) ?? []
+  const none = not ? compileValidate(not) : undefined
+  return (value, path, errors) => {
+    const quoted = JSON.stringify(path)
+    let count = 1
+    if (any.length > 0) {
+      const branches = tried(any, value, path, true)
+      const valid = branches.find((branch) => branch.errors.length === 0)
+      if (!valid) errors.push(nowhere(`${quoted} must validate at least one schema (anyOf)`))
+      const told = valid ?? closest(branches)
+      errors.push(...told.errors)
+      count += told.count
+    }
+    if (one.length > 0) {
+      const branches = tried(one, value, path, false)
+      const valid = branches.filter((branch) => branch.errors.length === 0)
+      if (valid.length === 1) count += valid[0]!.count
+      else {
+        const found = valid.length === 0 ? 'Found none valid' : `Found ${valid.length} valid alternatives`
+        errors.push(nowhere(`${quoted} must validate one and only one schema (oneOf). ${found}`))
+        if (valid.length === 0) errors.push(...closest(branches).errors)
+      }
+    }
+    if (all.length > 0) {
+      const branches = tried(all, value, path, false)
+      const valid = branches.filter((branch) => branch.errors.length === 0).length
+      for (const branch of branches) {
+        errors.push(...branch.errors)
+        count += branch.count
+      }
+      if (valid !== all.length) {
+        errors.push(nowhere(`${quoted} must validate all the schemas (allOf)${valid === 0 ? '. None validated' : ''}`))
+      }
+    }
+    if (none && tried([none], value, path, false)[0]!.errors.length === 0) {
+      errors.push(nowhere(`${quoted} must not validate the schema (not)`))
+    }
+    return count
+  }
+}
+
+interface Branch {
+  readonly errors: FieldError[]
+  readonly count: number
+}
+
+function tried(schemas: readonly Validate[], value: unknown, path: string, untilValid: boolean): Branch[] {
+  const branches: Branch[] = []
+  for (const validate of schemas) {
+    const errors: FieldError[] = []
+    branches.push({ count: validate(value, path, errors, undefined), errors })
+    if (untilValid && errors.length === 0) break
+  }
+  return branches
+}
+
+const closest = (branches: readonly Branch[]): Branch =>
+  branches.reduce((best, branch) => (branch.count > best.count ? branch : best))
