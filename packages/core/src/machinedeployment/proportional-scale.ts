@@ -1,0 +1,70 @@
+/**
+ * Scaling while the rollout is paused: no set is made or retired, and a change of replicas is spread over the sets that there are,
+ * in proportion to their size. Upstream: machinedeployment_sync.go, after the Deployment controller of Kubernetes.
+ */
+import type { Rollout, Scale, SetCounts } from './rollout.ts'
+import { ScalePlan, sum } from './rollout.ts'
+
+/** A set with what its MachineDeployment wrote on it when it was last scaled. */
+export interface ScaledSet extends SetCounts {
+  /** Annotation `desired-replicas`. */
+  readonly desiredThen: number | undefined
+  /** Annotation `max-replicas`. */
+  readonly maxThen: number | undefined
+}
+
+export interface PausedRollout extends Pick<Rollout, 'replicas' | 'maxSurge'> {
+  readonly isRollingUpdate: boolean
+  /** `status.replicas` of the MachineDeployment. */
+  readonly existing: number
+  /** Absent when no set has the MachineDeployment's template. */
+  readonly current: ScaledSet | undefined
+  /** The oldest first. */
+  readonly old: readonly ScaledSet[]
+}
+
+export function planProportionalScale(rollout: PausedRollout): readonly Scale[] {
+  const { replicas, current, old } = rollout
+  const plan = new ScalePlan()
+  const all = current ? [...old, current] : old
+  const active = all.filter((set) => set.desired > 0)
+  const only = active.length === 0 ? (current ?? old.at(-1)) : active.length === 1 ? active[0] : undefined
+  if (only) {
+    if (only.desired !== replicas) plan.scale(only, replicas, 'it is the only active MachineSet')
+  } else if (current && isSaturated(current, replicas)) {
+    for (const set of old) if (set.desired > 0) plan.scale(set, 0, 'the current MachineSet has all replicas')
+  } else if (rollout.isRollingUpdate) spread(rollout, active, plan)
+  return plan.scales
+}
+
+/** The set was scaled for all replicas there should be, and has them. */
+const isSaturated = ({ desired, desiredThen, available }: ScaledSet, replicas: number): boolean =>
+  desired === replicas && desiredThen === replicas && available === replicas
+
+function spread({ replicas, maxSurge, existing }: PausedRollout, active: readonly ScaledSet[], plan: ScalePlan): void {
+  const allowed = replicas > 0 ? replicas + maxSurge : 0
+  const change = allowed - sum(active, (set) => set.desired)
+  if (change === 0) return
+  // The largest first; among equals the newest grows first, the oldest shrinks first.
+  const byAge = change > 0 ? active.toReversed() : active
+  const ordered = byAge.toSorted((a, b) => b.desired - a.desired)
+
+  const targets = new Map<ScaledSet, number>()
+  let spent = 0
+  for (const set of ordered) {
+    const share = replicas === 0 ? -set.desired : proportion(set, replicas + maxSurge, set.maxThen ?? existing)
+    const step = change > 0 ? Math.min(share, change - spent) : Math.max(share, change - spent)
+    const taken = spent === change ? 0 : step
+    targets.set(set, set.desired + taken)
+    spent += taken
+  }
+  const [largest] = ordered
+  if (largest) targets.set(largest, Math.max(targets.get(largest)! + change - spent, 0))
+  for (const [set, to] of targets) {
+    if (to !== set.desired) plan.scale(set, to, `its share of ${allowed} replicas while the rollout is paused`)
+  }
+}
+
+/** How much a set grows when all of them grow from `before` to `now` Machines. */
+const proportion = ({ desired }: ScaledSet, now: number, before: number): number =>
+  before > 0 ? Math.round((desired * now) / before) - desired : 0

@@ -1,0 +1,97 @@
+/**
+ * The next step of a rolling update. It trusts no MachineSet to delete what is unavailable first: every reduction is taken for
+ * one of available Machines, so that `maxUnavailable` holds whichever Machines go.
+ * Upstream: machinedeployment_rollout_rollingupdate.go, v1.14.
+ */
+import type { Rollout, Scale, SetCounts } from './rollout.ts'
+import { machinesOf, ScalePlan, sum } from './rollout.ts'
+
+export function planRollingUpdate(rollout: Rollout): readonly Scale[] {
+  const plan = new ScalePlan()
+  scaleCurrent(rollout, plan)
+  scaleOld(rollout, plan)
+  if (plan.isEmpty) breakDeadlock(rollout, plan)
+  return plan.scales
+}
+
+/** Brings the current set towards the wanted replicas: down at once, up as far as there is room. */
+export function scaleCurrent({ replicas, maxSurge, current, old }: Rollout, plan: ScalePlan): void {
+  if (current.desired > replicas) {
+    plan.scale(current, replicas, 'scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas')
+    return
+  }
+  const machines = sum([current, ...old], machinesOf)
+  const more = Math.min(replicas + maxSurge - machines, replicas - current.desired)
+  if (more <= 0) return
+  const surge = maxSurge > 0 ? ` + ${maxSurge} maxSurge` : ''
+  plan.scale(
+    current,
+    current.desired + more,
+    `${machines} current Machines < ${replicas} MachineDeployment spec.replicas${surge}`,
+  )
+}
+
+function scaleOld({ replicas, maxUnavailable, current, old }: Rollout, plan: ScalePlan): void {
+  if (sum(old, desired) === 0) return
+  const all = [current, ...old]
+  const minAvailable = Math.max(replicas - maxUnavailable, 0)
+  // Machines that are going already, from earlier steps or by this plan, may have been available ones.
+  const going = sum(all, (set) => Math.max(set.existing - Math.min(set.desired, plan.target(set)), 0))
+  // New Machines that do not come up slow the rollout down, and stop it before everything is broken.
+  const unavailableNew = Math.max(current.desired - current.available, 0)
+  const budget: Budget = {
+    replicas: Math.max(sum(all, desired) - going - minAvailable - unavailableNew, 0),
+    available: sum(all, (set) => set.available),
+    minAvailable,
+  }
+  for (const set of old) reduce(set, Math.max(plan.target(set) - set.available, 0), budget, plan)
+  for (const set of old) reduce(set, plan.target(set), budget, plan)
+}
+
+/** What may still be taken away in this step. */
+interface Budget {
+  replicas: number
+  available: number
+  readonly minAvailable: number
+}
+
+/** Takes up to `most` replicas from an old set, but no existing Machine whose absence could breach the minimum. */
+function reduce(set: SetCounts, most: number, budget: Budget, plan: ScalePlan): void {
+  const target = plan.target(set)
+  let less = Math.min(most, budget.replicas)
+  if (less <= 0) return
+
+  let removed = 0
+  if (set.available > 0) {
+    const spare = Math.max(budget.available - budget.minAvailable, 0)
+    removed = Math.max(set.existing - (target - less), 0)
+    if (removed > spare) {
+      const lowest = Math.min(set.existing - spare, target)
+      less = target - lowest
+      removed = Math.max(set.existing - lowest, 0)
+    }
+  }
+  const lost = Math.min(set.available, removed)
+  if (less > 0) {
+    const reason =
+      lost > 0
+        ? `${budget.available} available replicas > ${budget.minAvailable} minimum available replicas`
+        : 'scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)'
+    plan.scale(set, target - less, reason)
+  }
+  budget.available -= lost
+  budget.replicas = Math.max(budget.replicas - less, 0)
+}
+
+/**
+ * Nothing moves, and what hinders it are unavailable Machines of old sets, which nobody repairs: one replica fewer, in the
+ * expectation that the unavailable Machine goes. It breaches the minimum on paper only.
+ */
+function breakDeadlock({ current, old }: Rollout, plan: ScalePlan): void {
+  const isScaling = [current, ...old].some((set) => set.desired !== set.existing)
+  if (isScaling || current.available !== current.existing) return
+  const stuck = old.find((set) => set.existing > 0 && set.available < set.existing)
+  if (stuck) plan.scale(stuck, stuck.desired - 1, 'unblocking rollout stuck due to unavailable Machine on an old MachineSet')
+}
+
+const desired = (set: SetCounts): number => set.desired

@@ -1,0 +1,31 @@
+/** Whether a MachineSet, or a Machine, is what its MachineDeployment now asks for. Upstream: mdutil.MachineTemplateUpToDate, v1.14. */
+import type { MachineTemplateSpec } from '@capstan/api'
+import { equal } from '@capstan/kube'
+
+type MachineSpec = MachineTemplateSpec['spec']
+
+/**
+ * What differs in fields that only a new Machine can take over; empty when up to date. Labels, annotations, time limits, gates
+ * and taints never differ here: they go to existing Machines in place.
+ */
+export function rolloutReasons(actual: MachineSpec, wanted: MachineSpec): string[] {
+  const reasons: string[] = []
+  if (actual.version !== wanted.version) reasons.push(`Version ${text(actual.version)}, ${text(wanted.version)} required`)
+  const { configRef, dataSecretName } = actual.bootstrap
+  const required = wanted.bootstrap
+  if (!equal(configRef, required.configRef)) reasons.push(`${kindText(configRef ?? required.configRef)} is not up-to-date`)
+  if (dataSecretName !== required.dataSecretName) {
+    reasons.push(`spec.bootstrap.dataSecretName ${text(dataSecretName)}, ${text(required.dataSecretName)} required`)
+  }
+  if (!equal(actual.infrastructureRef, wanted.infrastructureRef)) {
+    reasons.push(`${kindText(actual.infrastructureRef)} is not up-to-date`)
+  }
+  if (actual.failureDomain !== wanted.failureDomain) {
+    reasons.push(`Failure domain ${text(actual.failureDomain)}, ${text(wanted.failureDomain)} required`)
+  }
+  return reasons
+}
+
+// Upstream: an absent pointer is printed as nil.
+const text = (value: string | undefined): string => value ?? 'nil'
+const kindText = (ref: { kind: string } | undefined): string => (ref?.kind ?? 'Bootstrap config').replace(/Template$/, '')
