@@ -10,22 +10,20 @@ type MachineSpec = MachineTemplateSpec['spec']
  */
 export function rolloutReasons(actual: MachineSpec, wanted: MachineSpec): string[] {
   const reasons: string[] = []
-  if (actual.version !== wanted.version) reasons.push(`Version ${text(actual.version)}, ${text(wanted.version)} required`)
+  if (actual.version !== wanted.version) reasons.push(`Version ${actual.version ?? ''}, ${wanted.version ?? ''} required`)
   const { configRef, dataSecretName } = actual.bootstrap
   const required = wanted.bootstrap
   if (!equal(configRef, required.configRef)) reasons.push(`${kindText(configRef ?? required.configRef)} is not up-to-date`)
   if (dataSecretName !== required.dataSecretName) {
-    reasons.push(`spec.bootstrap.dataSecretName ${text(dataSecretName)}, ${text(required.dataSecretName)} required`)
+    reasons.push(`spec.bootstrap.dataSecretName ${dataSecretName ?? 'nil'}, ${required.dataSecretName ?? 'nil'} required`)
   }
   if (!equal(actual.infrastructureRef, wanted.infrastructureRef)) {
     reasons.push(`${kindText(actual.infrastructureRef)} is not up-to-date`)
   }
   if (actual.failureDomain !== wanted.failureDomain) {
-    reasons.push(`Failure domain ${text(actual.failureDomain)}, ${text(wanted.failureDomain)} required`)
+    reasons.push(`Failure domain ${actual.failureDomain ?? ''}, ${wanted.failureDomain ?? ''} required`)
   }
   return reasons
 }
 
-// Upstream: an absent pointer is printed as nil.
-const text = (value: string | undefined): string => value ?? 'nil'
 const kindText = (ref: { kind: string } | undefined): string => (ref?.kind ?? 'Bootstrap config').replace(/Template$/, '')
