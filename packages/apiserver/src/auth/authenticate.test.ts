@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { authenticator } from './authenticate.ts'
+import { parseTokenFile } from './token-file.ts'
+
+const file = `# comment
+secret1,bob,1,"devs,ops"
+secret2,"o""neil",2
+
+secret3,carol,3,devs
+`
+const authenticate = authenticator(parseTokenFile(file))
+const alice = { commonName: 'alice', organizations: ['devs'] }
+const user = (name: string, ...groups: string[]) => ({ kind: 'user', name, groups: [...groups, 'system:authenticated'] })
+
+test.each([
+  ['a certificate', { certificate: alice }, user('alice', 'devs')],
+  ['a certificate before a token', { certificate: alice, authorization: 'Bearer secret1' }, user('alice', 'devs')],
+  ['a token with groups', { authorization: 'Bearer secret1' }, user('bob', 'devs', 'ops')],
+  ['a token without groups', { authorization: 'bearer  secret2' }, user('o"neil')],
+  ['a token with one group', { authorization: 'Bearer secret3' }, user('carol', 'devs')],
+  ['an unknown token', { authorization: 'Bearer nope' }, { kind: 'refused' }],
+  ['a password', { authorization: 'Basic Ym9iOng=' }, { kind: 'refused' }],
+  ['nothing', {}, { kind: 'anonymous' }],
+  ['a certificate without a name', { certificate: { commonName: '', organizations: [] } }, { kind: 'anonymous' }],
+])('%s says who it is', (_, credentials, identity) => {
+  expect(authenticate(credentials)).toEqual(identity)
+})
+
+test.each([
+  ['a,b', /line 1 must have at least 3 columns/],
+  ['ok,b,1\n,b,2', /line 2 has an empty token/],
+  ['a,b,1\na,c,2', /line 2 has a token that appeared before/],
+  ['topsecret,"b,1', /line 1 has a quote that is not closed/],
+])('the token file %j is refused by line, without showing it', (text, message) => {
+  expect(() => parseTokenFile(text)).toThrow(message)
+  expect(() => parseTokenFile(text)).not.toThrow(/topsecret/)
+})

@@ -1,0 +1,44 @@
+import type { TokenUser } from './authenticate.ts'
+
+/**
+ * Reads a token file: lines of `token,user,uid` with an optional fourth column `"group1,group2"`.
+ * Upstream: k8s.io/apiserver/pkg/authentication/token/tokenfile.
+ *
+ * @throws Error that names the line, never its content
+ */
+export function parseTokenFile(text: string): Map<string, TokenUser> {
+  const users = new Map<string, TokenUser>()
+  text.split(/\r?\n/).forEach((line, index) => {
+    if (line.trim() === '' || line.startsWith('#')) return
+    const refuse = (why: string) => new Error(`Cannot read token file: line ${index + 1} ${why}`)
+    const [token = '', name = '', uid, groups = ''] = columnsOf(line, refuse)
+    if (uid === undefined) throw refuse('must have at least 3 columns (token, user name, user uid)')
+    if (token === '') throw refuse('has an empty token')
+    if (users.has(token)) throw refuse('has a token that appeared before')
+    users.set(token, { name, groups: groups.split(',').filter(Boolean) })
+  })
+  return users
+}
+
+/** Fields of a CSV line; quotes hold commas, doubled quotes stand for one. */
+function columnsOf(line: string, refuse: (why: string) => Error): string[] {
+  const columns: string[] = []
+  let at = 0
+  for (;;) {
+    let column = ''
+    if (line[at] === '"') {
+      for (at++; line[at] !== '"' || line[at + 1] === '"'; at++) {
+        if (at >= line.length) throw refuse('has a quote that is not closed')
+        if (line[at] === '"') at++
+        column += line[at]
+      }
+      at++
+      if (at < line.length && line[at] !== ',') throw refuse('has text after a closing quote')
+    } else {
+      while (at < line.length && line[at] !== ',') column += line[at++]
+    }
+    columns.push(column.trim())
+    if (at >= line.length) return columns
+    at++
+  }
+}

@@ -1,0 +1,191 @@
+/** Request bodies: read, bounded, and parsed with the refusals of upstream's decoders. */
+import type { PatchType, RequestOptions } from '@capstan/kube'
+import { badRequest, isRecord, StatusError } from '@capstan/kube'
+import type { Resource } from '../engine.ts'
+import type { HttpRequest } from './exchange.ts'
+import { BodyTooLarge } from './exchange.ts'
+import { countKeys, scanJSON } from './json-scan.ts'
+import { tooLarge, unsupportedBody, unsupportedMediaType } from './refusal.ts'
+import { parseYAML } from './yaml.ts'
+
+/** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
+export const maxBodyBytes = 3 * 1024 * 1024
+
+export interface Decoded {
+  readonly body: unknown
+  readonly warnings: readonly string[]
+}
+
+/** The object of a create or an update. */
+export async function readObject(request: HttpRequest, resource: Resource, options: RequestOptions): Promise<Decoded> {
+  const type = mediaType(request, 'application/json')
+  if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
+  const text = await readText(request)
+  const { value, duplicates } =
+    type === 'application/json' ? parseObject(text, resource.kind) : parseYAMLObject(text, resource, options)
+  if (!resource.builtin && value.kind === undefined) {
+    throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
+  }
+  if (!resource.builtin && value.apiVersion === undefined) {
+    throw unrecognized(resource.kind, `Object 'apiVersion' is missing in '${text}'`, text)
+  }
+  const problems = options.fieldValidation === 'Ignore' ? [] : duplicates.map((path) => `duplicate field "${path}"`)
+  if (problems.length > 0 && options.fieldValidation === 'Strict') throw strictError(value, resource, problems)
+  return { body: value, warnings: problems }
+}
+
+const customPatchTypes: readonly PatchType[] = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/apply-patch+yaml',
+]
+const builtinPatchTypes: readonly PatchType[] = [...customPatchTypes, 'application/strategic-merge-patch+json']
+
+/** @throws StatusError UnsupportedMediaType */
+export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType {
+  const type = mediaType(request, '')
+  const known = (resource.builtin ? builtinPatchTypes : customPatchTypes).find((candidate) => candidate === type)
+  if (known) return known
+  if (!resource.builtin) throw unsupportedMediaType(customPatchTypes)
+  throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
+}
+
+export async function readPatch(request: HttpRequest, type: PatchType): Promise<unknown> {
+  const text = await readText(request)
+  if (type === 'application/apply-patch+yaml') {
+    let value: unknown
+    try {
+      value = isJSON(text) ? JSON.parse(text) : parseYAML(text)
+    } catch (err) {
+      throw badRequest(`error decoding YAML: ${(err as Error).message}`)
+    }
+    if (!isRecord(value)) throw badRequest(`error decoding YAML: expected an object, got ${goType(value)}`)
+    return value
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw badRequest(`error decoding patch: ${scanJSON(text).error}`)
+  }
+  if (type === 'application/json-patch+json' && !Array.isArray(value)) {
+    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into Go value of type []handlers.jsonPatchOp`)
+  }
+  if (type === 'application/json-patch+json' && (value as unknown[]).length > maxPatchOperations) {
+    const got = (value as unknown[]).length
+    throw new StatusError(
+      'RequestEntityTooLarge',
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${got}`,
+    )
+  }
+  return value
+}
+
+const maxPatchOperations = 10_000
+
+/** DeleteOptions; `undefined` when the body is empty. */
+export async function readDeleteOptions(request: HttpRequest): Promise<unknown> {
+  const text = await readText(request)
+  if (text === '') return undefined
+  const type = mediaType(request, 'application/json')
+  if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
+  const value = type === 'application/yaml' ? parseYAML(text) : parseObject(text, 'DeleteOptions').value
+  if (!isRecord(value)) throw unrecognized('DeleteOptions', "Object 'Kind' is missing", text)
+  return value
+}
+
+const mediaType = (request: HttpRequest, otherwise: string): string =>
+  (request.headers['content-type'] ?? otherwise).split(';', 1)[0]!.trim().toLowerCase()
+
+async function readText(request: HttpRequest): Promise<string> {
+  try {
+    return (await request.body(maxBodyBytes)).toString('utf8')
+  } catch (err) {
+    if (err instanceof BodyTooLarge) throw tooLarge(maxBodyBytes)
+    throw err
+  }
+}
+
+const isJSON = (text: string): boolean => /^\s*\{/.test(text)
+
+function parseObject(text: string, kind: string): { value: Record<string, unknown>; duplicates: readonly string[] } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw unrecognized(kind, `couldn't get version/kind; json parse error: ${scanJSON(text).error}`, text)
+  }
+  if (!isRecord(value)) {
+    const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+    const error = `json: cannot unmarshal ${goType(value)} into Go value of type ${target}`
+    throw unrecognized(kind, `couldn't get version/kind; json parse error: ${error}`, text)
+  }
+  // Only when keys were lost in parsing is it worth finding out which.
+  const duplicates = countKeys(text) === keysOf(value) ? [] : scanJSON(text).duplicates
+  return { value, duplicates }
+}
+
+function parseYAMLObject(
+  text: string,
+  resource: Resource,
+  { fieldValidation }: RequestOptions,
+): { value: Record<string, unknown>; duplicates: readonly string[] } {
+  let value: unknown
+  try {
+    value = parseYAML(text)
+  } catch (err) {
+    throw unrecognized(resource.kind, `couldn't get version/kind; json parse error: ${(err as Error).message}`, text)
+  }
+  if (!isRecord(value)) throw unrecognized(resource.kind, "Object 'Kind' is missing", text)
+  if (fieldValidation === 'Strict') {
+    try {
+      parseYAML(text, { strict: true })
+    } catch (err) {
+      throw strictError(value, resource, [(err as Error).message])
+    }
+  }
+  return { value, duplicates: [] }
+}
+
+const strictError = (value: Record<string, unknown>, resource: Resource, problems: readonly string[]) => {
+  const kind = typeof value.kind === 'string' ? value.kind : resource.kind
+  return badRequest(
+    `${kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${problems.join(', ')}`,
+  )
+}
+
+const unrecognized = (kind: string, why: string, text: string): StatusError =>
+  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(text)})`)
+
+/** The first bytes of a body, as text when they look like JSON. */
+function excerpt(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length === 0) return '<empty>'
+  const head = bytes.subarray(0, 30)
+  const shown = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
+  return bytes.length > 30 ? `${shown} ...` : shown
+}
+
+const goType = (value: unknown): string =>
+  Array.isArray(value)
+    ? 'array'
+    : isRecord(value)
+      ? 'object'
+      : typeof value === 'boolean'
+        ? 'bool'
+        : value === null
+          ? 'null'
+          : typeof value
+
+function keysOf(value: unknown): number {
+  if (Array.isArray(value)) {
+    let count = 0
+    for (const item of value) count += keysOf(item)
+    return count
+  }
+  if (!isRecord(value)) return 0
+  const keys = Object.keys(value)
+  let count = keys.length
+  for (const key of keys) count += keysOf(value[key])
+  return count
+}

@@ -1,0 +1,170 @@
+/** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
+import type { Resource } from '../engine.ts'
+
+export interface GroupVersions {
+  readonly group: string
+  /** Best first. */
+  readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[]
+}
+
+/** Groups and their versions, ordered. The core group has the empty name. */
+export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
+  const groups = new Map<string, Map<string, Resource[]>>()
+  for (const resource of resources) {
+    const versions = groups.get(resource.group) ?? new Map<string, Resource[]>()
+    groups.set(resource.group, versions)
+    versions.set(resource.version, [...(versions.get(resource.version) ?? []), resource])
+  }
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, versions]) => ({
+      group,
+      versions: [...versions]
+        .sort(([a], [b]) => compareVersions(a, b))
+        .map(([version, served]) => ({ version, resources: served.toSorted((a, b) => (a.plural < b.plural ? -1 : 1)) })),
+    }))
+}
+
+/**
+ * Orders versions with the preferred one first: v2 before v1 before v1beta1 before v1alpha1, other names last.
+ * Upstream: k8s.io/apimachinery/pkg/version, CompareKubeAwareVersionStrings.
+ */
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [parseVersion(a), parseVersion(b)]
+  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : a > b ? 1 : 0
+  return right.stability - left.stability || right.major - left.major || right.minor - left.minor
+}
+
+function parseVersion(version: string): { major: number; stability: number; minor: number } | undefined {
+  const [match, major, stage, minor] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? []
+  if (match === undefined) return undefined
+  return { major: Number(major), stability: stage === undefined ? 2 : stage === 'beta' ? 1 : 0, minor: Number(minor ?? 0) }
+}
+
+/** `/api` and `/apis` as clients since 1.27 ask for them. Upstream: apidiscovery.k8s.io/v2. */
+export const aggregatedDiscovery = (groups: readonly GroupVersions[]): object => ({
+  kind: 'APIGroupDiscoveryList',
+  apiVersion: 'apidiscovery.k8s.io/v2',
+  metadata: {},
+  items: groups.map(({ group, versions }) => ({
+    metadata: group === '' ? { creationTimestamp: null } : { name: group, creationTimestamp: null },
+    versions: versions.map(({ version, resources }) => ({
+      version,
+      resources: resources.map(resourceDiscovery),
+      freshness: 'Current',
+    })),
+  })),
+})
+
+function resourceDiscovery(resource: Resource): object {
+  const { plural, singular, namespaced, shortNames, categories } = resource
+  return {
+    resource: plural,
+    responseKind: kindOf(resource),
+    scope: namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: singular,
+    verbs: verbsOf(resource),
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(subresourcesOf(resource).length === 0
+      ? {}
+      : {
+          subresources: subresourcesOf(resource).map(({ name, verbs, kind }) => ({
+            subresource: name,
+            responseKind: kind,
+            verbs,
+          })),
+        }),
+  }
+}
+
+/** `/apis/GROUP`, and an item of `/apis`. */
+export const apiGroup = ({ group, versions }: GroupVersions): object => {
+  const entries = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }))
+  return { name: group, versions: entries, preferredVersion: entries[0] }
+}
+
+export const apiGroupList = (groups: readonly GroupVersions[]): object => ({
+  kind: 'APIGroupList',
+  apiVersion: 'v1',
+  groups: groups.filter(({ group }) => group !== '').map(apiGroup),
+})
+
+/** `/api` */
+export const apiVersions = (core: GroupVersions | undefined, serverAddress: string): object => ({
+  kind: 'APIVersions',
+  versions: (core?.versions ?? []).map(({ version }) => version),
+  serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+})
+
+/** `/api/VERSION` and `/apis/GROUP/VERSION` */
+export function apiResourceList(group: string, version: string, resources: readonly Resource[]): object {
+  const list = resources.flatMap((resource) => {
+    const { plural, singular, namespaced, kind, shortNames, categories } = resource
+    return [
+      {
+        name: plural,
+        singularName: singular,
+        namespaced,
+        kind,
+        verbs: verbsOf(resource),
+        ...(shortNames.length === 0 ? {} : { shortNames }),
+        ...(categories.length === 0 ? {} : { categories }),
+      },
+      ...subresourcesOf(resource).map((subresource) => ({
+        name: `${plural}/${subresource.name}`,
+        singularName: '',
+        namespaced,
+        ...(subresource.name === 'scale' ? { group: 'autoscaling', version: 'v1' } : {}),
+        kind: subresource.kind.kind,
+        verbs: subresource.verbs,
+      })),
+    ]
+  })
+  return {
+    kind: 'APIResourceList',
+    apiVersion: 'v1',
+    groupVersion: group === '' ? version : `${group}/${version}`,
+    resources: list,
+  }
+}
+
+const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const
+
+/** Namespaces are deleted one at a time. */
+export const hasDeleteCollection = ({ group, plural }: Resource): boolean => !(group === '' && plural === 'namespaces')
+
+const verbsOf = (resource: Resource): readonly string[] =>
+  allVerbs.filter((verb) => verb !== 'deletecollection' || hasDeleteCollection(resource))
+
+interface Subresource {
+  readonly name: string
+  readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
+  readonly verbs: readonly string[]
+}
+
+function subresourcesOf(resource: Resource): Subresource[] {
+  const found: Subresource[] = []
+  if (resource.group === '' && resource.plural === 'namespaces') {
+    found.push({ name: 'finalize', kind: kindOf(resource), verbs: ['update'] })
+  }
+  if (resource.scale) {
+    found.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs: ['get', 'patch', 'update'] })
+  }
+  if (resource.statusSubresource) found.push({ name: 'status', kind: kindOf(resource), verbs: ['get', 'patch', 'update'] })
+  return found
+}
+
+/** Upstream leaves group and version of built-in kinds empty: they are the ones of the list. */
+const kindOf = ({ builtin, group, version, kind }: Resource) =>
+  builtin ? { group: '', version: '', kind } : { group, version, kind }
+
+/** `/`: where there is something to find. */
+export function apiPaths(groups: readonly GroupVersions[]): object {
+  const paths = ['/api', '/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version']
+  for (const { group, versions } of groups) {
+    if (group !== '') paths.push(`/apis/${group}`)
+    for (const { version } of versions) paths.push(group === '' ? `/api/${version}` : `/apis/${group}/${version}`)
+  }
+  return { paths: paths.sort() }
+}

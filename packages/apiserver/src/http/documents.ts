@@ -1,0 +1,81 @@
+/**
+ * Discovery and OpenAPI documents with their hashes, made when somebody asks and kept until what is served changes. Clients keep
+ * copies by hash, so a hash says what is in the document, and is the same after a restart.
+ */
+import { createHash } from 'node:crypto'
+import type { Resource, Resources } from '../engine.ts'
+import type { GroupVersions } from './discovery.ts'
+import { aggregatedDiscovery, groupsOf } from './discovery.ts'
+import { openAPIDocument } from './openapi.ts'
+
+export interface Document {
+  readonly bytes: Buffer
+  readonly hash: string
+}
+
+export class Documents {
+  readonly #resources: Resources
+  #generation = -1
+  #groups: readonly GroupVersions[] = []
+  readonly #discovery = new Map<'core' | 'groups', Document>()
+  /** OpenAPI outlives changes of other groups: making it is dear, and CustomResourceDefinitions come in dozens. */
+  readonly #openapi = new Map<string, { readonly resources: readonly Resource[]; readonly document: Document }>()
+
+  constructor(resources: Resources) {
+    this.#resources = resources
+  }
+
+  get groups(): readonly GroupVersions[] {
+    if (this.#generation !== this.#resources.generation) {
+      this.#generation = this.#resources.generation
+      this.#groups = groupsOf(this.#resources.list())
+      this.#discovery.clear()
+    }
+    return this.#groups
+  }
+
+  group(name: string): GroupVersions | undefined {
+    return this.groups.find(({ group }) => group === name)
+  }
+
+  version(group: string, version: string): readonly Resource[] | undefined {
+    return this.group(group)?.versions.find((served) => served.version === version)?.resources
+  }
+
+  aggregated(of: 'core' | 'groups'): Document {
+    const groups = this.groups.filter(({ group }) => (of === 'core') === (group === ''))
+    let document = this.#discovery.get(of)
+    if (!document) this.#discovery.set(of, (document = documentOf(aggregatedDiscovery(groups))))
+    return document
+  }
+
+  /** `path` is that of the group version without the first slash, such as `apis/cluster.x-k8s.io/v1beta2`. */
+  openAPI(path: string): Document | undefined {
+    const [root, ...rest] = path.split('/')
+    const [group, version] = root === 'api' ? ['', rest[0]] : rest
+    const resources = group === undefined || version === undefined ? undefined : this.version(group, version)
+    if (!resources) return undefined
+    const known = this.#openapi.get(path)
+    if (known?.resources.length === resources.length && known.resources.every((r, i) => r.schema === resources[i]!.schema))
+      return known.document
+    const document = documentOf(openAPIDocument(resources))
+    this.#openapi.set(path, { resources, document })
+    return document
+  }
+
+  openAPIIndex(): object {
+    const paths: { [path: string]: object } = {}
+    for (const { group, versions } of this.groups) {
+      for (const { version } of versions) {
+        const path = group === '' ? `api/${version}` : `apis/${group}/${version}`
+        paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${this.openAPI(path)?.hash}` }
+      }
+    }
+    return { paths }
+  }
+}
+
+function documentOf(value: object): Document {
+  const bytes = Buffer.from(JSON.stringify(value))
+  return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() }
+}

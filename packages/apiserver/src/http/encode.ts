@@ -1,0 +1,57 @@
+/**
+ * JSON bytes of objects. A stored object is frozen and shared, and so are its bytes: they are made at most once, however many
+ * lists and watchers show them.
+ */
+import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
+
+export function objectBytes(object: object): Buffer {
+  return cached(whole, object, () => JSON.stringify(object))
+}
+
+/** A list, put together from the bytes of its items. Upstream leaves the type out of the items of built-in lists. */
+export function listBytes({ items, ...list }: ObjectList, { typedItems = true } = {}): Buffer {
+  const parts: Buffer[] = [Buffer.from(`${JSON.stringify(list).slice(0, -1)},"items":[`)]
+  items.forEach((item, index) => {
+    if (index > 0) parts.push(comma)
+    parts.push(typedItems ? objectBytes(item) : untypedBytes(item))
+  })
+  parts.push(listEnd)
+  return Buffer.concat(parts)
+}
+
+/** One line of a watch. */
+export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
+  let lines = events.get(object)
+  if (!lines) events.set(object, (lines = {}))
+  return (lines[type] ??= Buffer.concat([eventStarts[type], objectBytes(object), eventEnd]))
+}
+
+/** The line that ends a watch which cannot go on. */
+export const errorEventBytes = (status: Status): Buffer => Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`)
+
+const untypedBytes = (item: KubeObject): Buffer =>
+  cached(untyped, item, () => JSON.stringify({ ...item, apiVersion: undefined, kind: undefined }))
+
+/** Memory, not state: what is here can be made again from its key at any time, and goes when the key goes. */
+const whole = new WeakMap<object, Buffer>()
+const untyped = new WeakMap<object, Buffer>()
+const events = new WeakMap<object, { [type in WatchEvent['type']]?: Buffer }>()
+
+function cached(cache: WeakMap<object, Buffer>, object: object, make: () => string): Buffer {
+  let bytes = cache.get(object)
+  if (!bytes) {
+    bytes = Buffer.from(make())
+    if (Object.isFrozen(object)) cache.set(object, bytes)
+  }
+  return bytes
+}
+
+const comma = Buffer.from(',')
+const listEnd = Buffer.from(']}')
+const eventEnd = Buffer.from('}\n')
+const eventStarts = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+  BOOKMARK: Buffer.from('{"type":"BOOKMARK","object":'),
+}

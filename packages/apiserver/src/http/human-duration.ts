@@ -1,0 +1,34 @@
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+const year = 365 * day
+
+/**
+ * A span of milliseconds as `kubectl get` shows ages: two units at most, ever coarser.
+ * Upstream: k8s.io/apimachinery/pkg/util/duration, HumanDuration.
+ */
+export function humanDuration(ms: number): string {
+  if (ms < -2 * second + 1) return '<invalid>'
+  if (ms < 0) return '0s'
+  if (ms < 2 * minute) return `${Math.floor(ms / second)}s`
+  if (ms < 10 * minute) return two(ms, minute, 'm', second, 's')
+  if (ms < 3 * hour) return `${Math.floor(ms / minute)}m`
+  if (ms < 8 * hour) return two(ms, hour, 'h', minute, 'm')
+  if (ms < 2 * day) return `${Math.floor(ms / hour)}h`
+  if (ms < 8 * day) return two(ms, day, 'd', hour, 'h')
+  if (ms < 2 * year) return `${Math.floor(ms / day)}d`
+  if (ms < 8 * year) return two(ms, year, 'y', day, 'd')
+  return `${Math.floor(ms / year)}y`
+}
+
+function two(ms: number, unit: number, name: string, smaller: number, smallerName: string): string {
+  const rest = Math.floor((ms % unit) / smaller)
+  return `${Math.floor(ms / unit)}${name}${rest === 0 ? '' : `${rest}${smallerName}`}`
+}
+
+/** How long ago a time was. */
+export function age(time: unknown, now: number): string {
+  const then = typeof time === 'string' ? Date.parse(time) : Number.NaN
+  return Number.isNaN(then) ? '<invalid>' : humanDuration(now - then)
+}

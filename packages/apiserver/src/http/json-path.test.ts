@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { jsonPath } from './json-path.ts'
+
+const object = {
+  metadata: { labels: { 'a.b/c': 'dotted', plain: 'x' }, annotations: {} },
+  spec: { replicas: 0, list: [{ port: 1 }, { port: 2, deep: { name: 'n' } }], nothing: null },
+  status: {
+    conditions: [
+      { type: 'Ready', status: 'True', observed: 3 },
+      { type: 'Paused', status: 'False', observed: 5 },
+    ],
+  },
+}
+
+test.each<[string, unknown[]]>([
+  ['.spec.replicas', [0]],
+  ['spec.replicas', [0]],
+  ['{.spec.replicas}', [0]],
+  ['$.spec.replicas', [0]],
+  ['.spec.absent.deeper', []],
+  ['.spec.nothing', [null]],
+  ['.spec.list[0].port', [1]],
+  ['.spec.list[-1].port', [2]],
+  ['.spec.list[9].port', []],
+  ['.spec.list[*].port', [1, 2]],
+  ['.spec.list[1:].port', [2]],
+  ['.metadata.labels.a\\.b/c', ['dotted']],
+  [".metadata.labels['a\\.b/c']", ['dotted']],
+  ['.metadata.labels["plain"]', ['x']],
+  ['.metadata.labels.*', ['dotted', 'x']],
+  ['.status.conditions[?(@.type=="Ready")].status', ['True']],
+  [".status.conditions[?(@.type=='Paused')].status", ['False']],
+  ['.status.conditions[?(@.type != "Ready")].type', ['Paused']],
+  ['.status.conditions[?(@.observed > 3)].type', ['Paused']],
+  ['.status.conditions[?(@.absent)].type', []],
+  ['..name', ['n']],
+  ['.metadata.toString', []],
+])('%s finds %j', (path, found) => {
+  expect(jsonPath(path)(object)).toEqual(found)
+})
+
+test.each(['.a[', '.a[x]', '.a[?(@.b==]', '.a..', '.a[?(@.b==c)]'])('%s is refused', (path) => {
+  expect(() => jsonPath(path)).toThrow(/Cannot read JSONPath/)
+})

@@ -1,0 +1,171 @@
+/**
+ * The JSONPath of printer columns: fields, quoted fields, indices, wildcards and simple filters.
+ * Upstream: k8s.io/client-go/util/jsonpath, as CustomResourceDefinitions may use it.
+ */
+import { equal, isRecord } from '@capstan/kube'
+
+/** All values that the path finds, in order. */
+export type JSONPath = (value: unknown) => unknown[]
+
+type Step = (values: unknown[]) => unknown[]
+
+/** @throws Error when the path cannot be read */
+export function jsonPath(text: string): JSONPath {
+  const steps = new Reader(text).steps()
+  return (value) => steps.reduce<unknown[]>((values, step) => (values.length === 0 ? values : step(values)), [value])
+}
+
+const field =
+  (name: string): Step =>
+  (values) =>
+    values.flatMap((v) => (isRecord(v) && v[name] !== undefined && Object.hasOwn(v, name) ? [v[name]] : []))
+
+const children: Step = (values) => values.flatMap((v) => (Array.isArray(v) ? v : isRecord(v) ? Object.values(v) : []))
+
+const descendants: Step = (values) => values.flatMap((v) => [v, ...descendants(children([v]))])
+
+const slice =
+  (from: number | undefined, to: number | undefined): Step =>
+  (values) =>
+    values.flatMap((v) => (Array.isArray(v) ? v.slice(from, to) : []))
+
+const index =
+  (at: number): Step =>
+  (values) =>
+    values.flatMap((v) => (Array.isArray(v) && v.at(at) !== undefined ? [v.at(at)] : []))
+
+type Operator = '==' | '!=' | '<' | '<=' | '>' | '>='
+
+const filter =
+  (left: JSONPath, operator: Operator | undefined, right: unknown): Step =>
+  (values) =>
+    values.flatMap((v) =>
+      Array.isArray(v)
+        ? v.filter((item) => {
+            const found = left(item)
+            return operator === undefined ? found.length > 0 : found.length > 0 && compare(found[0], operator, right)
+          })
+        : [],
+    )
+
+function compare(left: unknown, operator: Operator, right: unknown): boolean {
+  switch (operator) {
+    case '==':
+      return equal(left, right)
+    case '!=':
+      return !equal(left, right)
+    default:
+  }
+  if (typeof left !== typeof right || (typeof left !== 'number' && typeof left !== 'string')) return false
+  const [a, b] = [left, right as typeof left]
+  return operator === '<' ? a < b : operator === '<=' ? a <= b : operator === '>' ? a > b : a >= b
+}
+
+class Reader {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    const trimmed = text.trim()
+    this.#text = trimmed.startsWith('{') && trimmed.endsWith('}') ? trimmed.slice(1, -1) : trimmed
+    if (this.#text.startsWith('$')) this.#at = 1
+  }
+
+  steps(): Step[] {
+    const steps: Step[] = []
+    while (this.#at < this.#text.length) steps.push(this.#step())
+    return steps
+  }
+
+  #step(): Step {
+    if (this.#take('..')) {
+      if (this.#text[this.#at] === '[') return descendants
+      const name = this.#name()
+      return (values) => field(name)(descendants(values))
+    }
+    if (this.#take('.')) {
+      if (this.#at === this.#text.length) return (values) => values
+      if (this.#text[this.#at] === '[') return this.#step()
+      const name = this.#name()
+      return name === '*' ? children : field(name)
+    }
+    if (this.#take('[')) return this.#brackets()
+    // A path may leave its first dot out.
+    if (this.#at === 0) return field(this.#name())
+    throw this.#error()
+  }
+
+  #brackets(): Step {
+    if (this.#take('?(')) return this.#filter()
+    if (this.#take('*]')) return children
+    const quote = this.#text[this.#at]
+    if (quote === "'" || quote === '"') {
+      const name = this.#quoted()
+      this.#expect(']')
+      return field(name)
+    }
+    const end = this.#text.indexOf(']', this.#at)
+    const [, single, from, to] = /^(?:(-?\d+)|(-?\d*):(-?\d*))$/.exec(this.#text.slice(this.#at, end)) ?? []
+    if (end < 0 || (single === undefined && from === undefined)) throw this.#error()
+    this.#at = end + 1
+    if (single !== undefined) return index(Number(single))
+    return slice(from === '' ? undefined : Number(from), to === '' ? undefined : Number(to))
+  }
+
+  #filter(): Step {
+    const end = this.#text.indexOf(')]', this.#at)
+    if (end < 0) throw this.#error()
+    const [, left = '', operator, right] =
+      /^\s*@(.*?)\s*(?:(==|!=|<=|>=|<|>)\s*(.*?)\s*)?$/.exec(this.#text.slice(this.#at, end)) ?? []
+    if (left === '') throw this.#error()
+    this.#at = end + 2
+    return filter(jsonPath(left), operator as Operator | undefined, right === undefined ? undefined : this.#literal(right))
+  }
+
+  #literal(text: string): unknown {
+    const quoted = /^'(.*)'$/.exec(text)
+    if (quoted) return quoted[1]
+    try {
+      return JSON.parse(text)
+    } catch {
+      throw this.#error()
+    }
+  }
+
+  #name(): string {
+    let name = ''
+    while (this.#at < this.#text.length) {
+      const char = this.#text[this.#at]!
+      if (char === '.' || char === '[') break
+      if (char === '\\') this.#at++
+      name += this.#text[this.#at++] ?? ''
+    }
+    if (name === '') throw this.#error()
+    return name
+  }
+
+  #quoted(): string {
+    const quote = this.#text[this.#at++]
+    let name = ''
+    while (this.#at < this.#text.length && this.#text[this.#at] !== quote) {
+      if (this.#text[this.#at] === '\\') this.#at++
+      name += this.#text[this.#at++] ?? ''
+    }
+    this.#expect(quote!)
+    return name
+  }
+
+  #take(token: string): boolean {
+    if (!this.#text.startsWith(token, this.#at)) return false
+    this.#at += token.length
+    return true
+  }
+
+  #expect(token: string): void {
+    if (!this.#take(token)) throw this.#error()
+  }
+
+  #error(): Error {
+    return new Error(`Cannot read JSONPath ${JSON.stringify(this.#text)}: unexpected at position ${this.#at}`)
+  }
+}

@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest'
+import { countKeys, scanJSON } from './json-scan.ts'
+
+test.each([
+  ['{bad json', "invalid character 'b' looking for beginning of object key string"],
+  ['', 'unexpected end of JSON input'],
+  ['{"a":', 'unexpected end of JSON input'],
+  ['{"a" 1}', "invalid character '1' after object key"],
+  ['{"a":1 "b"}', `invalid character '"' after object key:value pair`],
+  ['[1 2]', "invalid character '2' after array element"],
+  ['{} x', "invalid character 'x' after top-level value"],
+  ['tru', 'unexpected end of JSON input'],
+  ['trux', "invalid character 'x' in literal true (expecting 'e')"],
+  ['"a\\x"', "invalid character 'x' in string escape code"],
+  ['"a\n"', "invalid character '\\n' in string literal"],
+  ['-x', "invalid character 'x' in numeric literal"],
+  ['1.x', "invalid character 'x' after decimal point in numeric literal"],
+])('%s: %s', (text, error) => {
+  expect(scanJSON(text).error).toBe(error)
+})
+
+test('keys that appear twice are found with their paths, each once', () => {
+  const text = '{"a":{"b":1,"b":2,"b":3},"c":[{"d":"\\"d\\":{","d":1}],"a":{}}'
+  expect(scanJSON(text)).toEqual({ error: undefined, duplicates: ['a.b', 'c[0].d', 'a'] })
+})
+
+test('keys are counted without being misled by strings', () => {
+  expect(countKeys('{"a":"x:y\\":","b":[{"c:":1}]}')).toBe(3)
+})

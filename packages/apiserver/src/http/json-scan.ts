@@ -1,0 +1,145 @@
+/**
+ * Reads JSON text for what `JSON.parse` does not tell: what is wrong with it in the words of Go's reader, and which keys appear
+ * twice. Only used when there is something to tell.
+ */
+export interface JSONScan {
+  /** Upstream: encoding/json, SyntaxError. */
+  readonly error: string | undefined
+  /** Paths of keys that an object has more than once, such as `spec.ports[0].name`. */
+  readonly duplicates: readonly string[]
+}
+
+export function scanJSON(text: string): JSONScan {
+  const duplicates: string[] = []
+  let at = 0
+
+  const space = () => {
+    while (text[at] === ' ' || text[at] === '\t' || text[at] === '\n' || text[at] === '\r') at++
+  }
+  const unexpected = (where: string): SyntaxError =>
+    new SyntaxError(at >= text.length ? 'unexpected end of JSON input' : `invalid character ${quoteChar(text[at]!)} ${where}`)
+
+  const string = (): string => {
+    const start = at++
+    for (; text[at] !== '"'; at++) {
+      if (at >= text.length || text[at]! < ' ') throw unexpected('in string literal')
+      if (text[at] !== '\\') continue
+      at++
+      if (text[at] === 'u') {
+        for (let i = 0; i < 4; i++) {
+          at++
+          if (!/[0-9a-fA-F]/.test(text[at] ?? '')) throw unexpected('in \\u hexadecimal character escape')
+        }
+      } else if (!/["\\/bfnrt]/.test(text[at] ?? '')) throw unexpected('in string escape code')
+    }
+    at++
+    return JSON.parse(text.slice(start, at)) as string
+  }
+  const literal = (word: string) => {
+    for (let i = 0; i < word.length; i++, at++) {
+      if (text[at] !== word[i]) throw unexpected(`in literal ${word} (expecting ${quoteChar(word[i]!)})`)
+    }
+  }
+  const number = () => {
+    const digits = (where: string) => {
+      if (!isDigit(text[at])) throw unexpected(where)
+      while (isDigit(text[at])) at++
+    }
+    if (text[at] === '-') at++
+    if (text[at] === '0') at++
+    else digits('in numeric literal')
+    if (text[at] === '.') {
+      at++
+      digits('after decimal point in numeric literal')
+    }
+    if (text[at] === 'e' || text[at] === 'E') {
+      at++
+      if (text[at] === '+' || text[at] === '-') at++
+      digits('in exponent of numeric literal')
+    }
+  }
+  const value = (path: string) => {
+    space()
+    const char = text[at]
+    if (char === '{') object(path)
+    else if (char === '[') array(path)
+    else if (char === '"') string()
+    else if (char === 't') literal('true')
+    else if (char === 'f') literal('false')
+    else if (char === 'n') literal('null')
+    else if (char === '-' || isDigit(char)) number()
+    else throw unexpected('looking for beginning of value')
+  }
+  const object = (path: string) => {
+    const seen = new Set<string>()
+    at++
+    space()
+    if (text[at] === '}') {
+      at++
+      return
+    }
+    for (;;) {
+      space()
+      if (text[at] !== '"') throw unexpected('looking for beginning of object key string')
+      const key = string()
+      const child = path === '' ? key : `${path}.${key}`
+      if (seen.has(key) && !duplicates.includes(child)) duplicates.push(child)
+      seen.add(key)
+      space()
+      if (text[at] !== ':') throw unexpected('after object key')
+      at++
+      value(child)
+      space()
+      if (text[at] === '}') break
+      if (text[at] !== ',') throw unexpected('after object key:value pair')
+      at++
+    }
+    at++
+  }
+  const array = (path: string) => {
+    at++
+    space()
+    if (text[at] === ']') {
+      at++
+      return
+    }
+    for (let index = 0; ; index++) {
+      value(`${path}[${index}]`)
+      space()
+      if (text[at] === ']') break
+      if (text[at] !== ',') throw unexpected('after array element')
+      at++
+    }
+    at++
+  }
+
+  try {
+    value('')
+    space()
+    if (at < text.length) throw unexpected('after top-level value')
+    return { error: undefined, duplicates }
+  } catch (err) {
+    if (!(err instanceof SyntaxError)) throw err
+    return { error: err.message, duplicates }
+  }
+}
+
+/** How many keys the objects of a JSON text have in all, counted without building them. */
+export function countKeys(text: string): number {
+  let keys = 0
+  let inString = false
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (inString) {
+      if (char === 0x5c) at++
+      else if (char === 0x22) inString = false
+    } else if (char === 0x22) inString = true
+    else if (char === 0x3a) keys++
+  }
+  return keys
+}
+
+const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
+
+const quoteChar = (char: string): string =>
+  char === "'" ? `'\\''` : char === '"' ? `'"'` : `'${JSON.stringify(char).slice(1, -1)}'`

@@ -1,0 +1,70 @@
+/** Which form of an answer a client asks for. Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation, v0.36. */
+import { notAcceptable, notAcceptableAtAll } from './refusal.ts'
+
+export interface Representation {
+  readonly format: 'json' | 'yaml'
+  /** What objects are turned into. */
+  readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | undefined
+  /** Version of meta.k8s.io that the turned form is in. */
+  readonly version: 'v1' | 'v1beta1'
+  readonly pretty: boolean
+}
+
+interface Clause {
+  readonly type: string
+  readonly parameters: { readonly [name: string]: string }
+}
+
+/** @throws StatusError NotAcceptable when no clause of the Accept header can be served */
+export function representationOf(accept: string | undefined, { pretty = false, builtin = false } = {}): Representation {
+  const clauses = parseAccept(accept)
+  for (const { type, parameters } of clauses) {
+    const format = formats[type]
+    if (format === undefined) continue
+    const { as, v = 'v1', g = 'meta.k8s.io' } = parameters
+    if (as === undefined) return { format, as: undefined, version: 'v1', pretty }
+    if (!isTransform(as) || g !== 'meta.k8s.io' || (v !== 'v1' && v !== 'v1beta1')) continue
+    return { format, as, version: v, pretty }
+  }
+  // Upstream's router refuses unknown types before its handlers see them; it does not look at custom resources.
+  const isKnown = clauses.some(({ type }) => formats[type] !== undefined || type === 'application/vnd.kubernetes.protobuf')
+  throw builtin && !isKnown ? notAcceptableAtAll() : notAcceptable(accept ?? '')
+}
+
+const formats: { readonly [type: string]: Representation['format'] } = {
+  '*/*': 'json',
+  'application/json': 'json',
+  'application/yaml': 'yaml',
+}
+
+const isTransform = (as: string): as is NonNullable<Representation['as']> =>
+  as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList'
+
+/** The clauses of an Accept header, best first. */
+export function parseAccept(accept: string | undefined): Clause[] {
+  if (accept === undefined || accept.trim() === '') return [{ type: '*/*', parameters: {} }]
+  const clauses = accept.split(',').map((clause) => {
+    const [type = '', ...parameters] = clause.split(';').map((part) => part.trim())
+    const pairs = parameters.map((parameter) => {
+      const equals = parameter.indexOf('=')
+      return equals < 0 ? [parameter, ''] : [parameter.slice(0, equals), parameter.slice(equals + 1)]
+    })
+    return { type: type.toLowerCase(), parameters: Object.fromEntries(pairs) as { [name: string]: string } }
+  })
+  const quality = ({ parameters: { q } }: Clause) => (q === undefined ? 1 : Number(q))
+  return clauses.filter((clause) => quality(clause) > 0).sort((a, b) => quality(b) - quality(a))
+}
+
+/** True when the client can read discovery documents with all groups in one. */
+export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean =>
+  parseAccept(accept).some(
+    ({ type, parameters: { g, v, as } }) =>
+      type === 'application/json' && g === 'apidiscovery.k8s.io' && v === 'v2' && as === 'APIGroupDiscoveryList',
+  )
+
+/** People who look with curl or a browser get lines. */
+export const wantsPretty = (query: URLSearchParams, userAgent = ''): boolean => {
+  const asked = query.get('pretty')
+  if (asked !== null) return asked !== 'false' && asked !== '0'
+  return userAgent.startsWith('curl') || userAgent.startsWith('Wget') || userAgent.startsWith('Mozilla/5.0')
+}

@@ -1,0 +1,131 @@
+/** The query of a request as options of the API, checked as far as the engine could not see what was sent. */
+import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
+import { badRequest, forbidden, invalid, invalidObject, isRecord, notSupported, tooLong } from '@capstan/kube'
+
+const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
+
+/** @throws StatusError BadRequest for what is no number, Invalid for what is no value of its option */
+export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } = {}): RequestOptions {
+  if (query.size === 0) return {}
+  switch (verb) {
+    case 'get':
+      return text(query, 'resourceVersion')
+    case 'list':
+    case 'watch':
+    case 'deletecollection':
+      return {
+        ...text(query, 'labelSelector'),
+        ...text(query, 'fieldSelector'),
+        ...text(query, 'resourceVersion'),
+        ...text(query, 'resourceVersionMatch'),
+        ...text(query, 'continue'),
+        ...integer(query, 'limit'),
+        ...integer(query, 'timeoutSeconds'),
+        ...boolean(query, 'allowWatchBookmarks'),
+        ...boolean(query, 'sendInitialEvents'),
+        ...(verb === 'deletecollection' ? dryRunOf('delete', query.getAll('dryRun')) : {}),
+      }
+    case 'delete':
+      return dryRunOf('delete', query.getAll('dryRun'))
+    case 'create':
+    case 'update':
+    case 'patch':
+      return writeOptions(verb, query, apply)
+  }
+}
+
+function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParams, apply: boolean): RequestOptions {
+  const errors: FieldError[] = []
+  const fieldManager = query.get('fieldManager') ?? ''
+  const fieldValidation = query.get('fieldValidation') ?? ''
+  if (Buffer.byteLength(fieldManager) > 128) errors.push(tooLong('fieldManager', 128))
+  const control = [...fieldManager].findIndex(isUnprintable)
+  if (control >= 0) {
+    const code = fieldManager.codePointAt(control)!.toString(16).toUpperCase().padStart(4, '0')
+    errors.push({
+      ...invalid('fieldManager', '', ''),
+      text: `Invalid value: ${goQuoted(fieldManager)}: invalid character U+${code} (at position ${control})`,
+    })
+  }
+  const dryRun = dryRunOf(verb, query.getAll('dryRun'), errors)
+  if (!['', 'Ignore', 'Strict', 'Warn'].includes(fieldValidation)) {
+    errors.push(notSupported('fieldValidation', fieldValidation, ['', 'Ignore', 'Strict', 'Warn']))
+  }
+  const force = query.has('force') ? asBoolean(query.get('force')) : undefined
+  if (verb === 'patch' && !apply && force !== undefined) {
+    errors.push(forbidden('force', 'may not be specified for non-apply patch'))
+  }
+  refuse(kinds[verb], errors)
+  return {
+    ...dryRun,
+    ...(fieldManager === '' ? {} : { fieldManager }),
+    ...(fieldValidation === '' ? {} : { fieldValidation: fieldValidation as NonNullable<RequestOptions['fieldValidation']> }),
+    ...(force === undefined ? {} : { force }),
+  }
+}
+
+/**
+ * DeleteOptions come in the body, or in the query when there is no body.
+ *
+ * @returns the options as an object, and those of them that are options of the request
+ */
+export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: object; options: RequestOptions } {
+  const fromQuery = () => ({
+    ...text(query, 'propagationPolicy'),
+    ...integer(query, 'gracePeriodSeconds'),
+    ...boolean(query, 'orphanDependents'),
+  })
+  const given: Record<string, unknown> = isRecord(body) ? { ...body } : fromQuery()
+  const dryRun: unknown[] = Array.isArray(given.dryRun) ? given.dryRun : isRecord(body) ? [] : query.getAll('dryRun')
+  const { propagationPolicy: policy, orphanDependents, gracePeriodSeconds } = given
+  const errors: FieldError[] = []
+  const options = dryRunOf('delete', [...dryRun, ...(isRecord(body) ? query.getAll('dryRun') : [])], errors)
+  if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
+    errors.push(invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'))
+  } else if (policy !== undefined && policy !== null && !['Foreground', 'Background', 'Orphan'].includes(policy as string)) {
+    const supported = '"Foreground", "Background", "Orphan", "nil"'
+    errors.push({
+      ...notSupported('propagationPolicy', policy, []),
+      text: `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`,
+    })
+  }
+  if (typeof gracePeriodSeconds === 'number' && gracePeriodSeconds < 0) given.gracePeriodSeconds = 1
+  refuse('DeleteOptions', errors)
+  delete given.dryRun
+  return { body: given, options }
+}
+
+function dryRunOf(verb: keyof typeof kinds, values: readonly unknown[], errors?: FieldError[]): RequestOptions {
+  if (values.length === 0) return {}
+  if (values.every((value) => value === 'All')) return { dryRun: true }
+  const error = notSupported('dryRun', values, ['All'])
+  if (!errors) refuse(kinds[verb], [error])
+  errors?.push(error)
+  return {}
+}
+
+function refuse(kind: string, errors: readonly FieldError[]): void {
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
+}
+
+const text = (query: URLSearchParams, name: string): object => {
+  const value = query.get(name)
+  return value === null || value === '' ? {} : { [name]: value }
+}
+
+const integer = (query: URLSearchParams, name: string): object => {
+  const value = query.get(name)
+  if (value === null || value === '') return {}
+  if (!/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
+  return { [name]: Number(value) }
+}
+
+const boolean = (query: URLSearchParams, name: string): object => (query.has(name) ? { [name]: asBoolean(query.get(name)) } : {})
+
+/** Upstream: whatever is not false or 0 counts as true. */
+const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'
+
+const isUnprintable = (char: string): boolean => /\p{C}/u.test(char)
+
+/** A string as Go quotes it. */
+const goQuoted = (value: string): string => JSON.stringify(value).replace(/\\u00([0-9a-f]{2})/g, (_, hex: string) => `\\x${hex}`)

@@ -1,0 +1,33 @@
+import type { KubeObject, ListMeta, ObjectList } from '@capstan/kube'
+
+type Version = 'v1' | 'v1beta1'
+
+export interface PartialObjectMetadata extends KubeObject {
+  readonly kind: 'PartialObjectMetadata'
+}
+
+/** An object without all but its metadata. The same object always gives the same result, so that its bytes can be shared. */
+export function partialMetadata(object: KubeObject, version: Version): PartialObjectMetadata {
+  const cache = caches[version]
+  let partial = cache.get(object)
+  if (!partial) {
+    partial = Object.freeze({
+      kind: 'PartialObjectMetadata',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata: object.metadata,
+    } as const)
+    cache.set(object, partial)
+  }
+  return partial
+}
+
+export const partialMetadataList = (list: ObjectList, version: Version): ObjectList => ({
+  kind: 'PartialObjectMetadataList',
+  apiVersion: `meta.k8s.io/${version}`,
+  metadata: withoutEmpty(list.metadata),
+  items: list.items.map((item) => partialMetadata(item, version)),
+})
+
+const withoutEmpty = ({ continue: token, ...rest }: ListMeta): ListMeta => (token ? { ...rest, continue: token } : rest)
+
+const caches = { v1: new WeakMap<KubeObject, PartialObjectMetadata>(), v1beta1: new WeakMap<KubeObject, PartialObjectMetadata>() }

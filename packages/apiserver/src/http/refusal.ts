@@ -1,0 +1,45 @@
+/** Refusals of the HTTP edge, in upstream's words. */
+import { StatusError } from '@capstan/kube'
+
+export const unauthorized = (): StatusError => new StatusError('Unauthorized', 'Unauthorized')
+
+/** No such resource, or subresource, in a group version that is served. */
+export const unknownResource = (): StatusError =>
+  new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
+
+export const methodNotAllowed = (): StatusError =>
+  new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', { details: {} })
+
+const jsonYAML = ['application/json', 'application/yaml']
+const protobuf = 'application/vnd.kubernetes.protobuf'
+
+/** Upstream's list has protobuf in it; whoever insists on that alone is told what there really is. */
+export const notAcceptable = (accept: string): StatusError => {
+  const types = accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
+  return new StatusError('NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)
+}
+
+export const notAcceptableAtAll = (): StatusError =>
+  new StatusError('NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${[...jsonYAML, protobuf].join(', ')}`, {
+    details: {},
+  })
+
+export const watchNotAcceptable = (): StatusError =>
+  new StatusError(
+    'NotAcceptable',
+    `only the following media types are accepted: application/json;stream=watch, ${protobuf};stream=watch`,
+  )
+
+export const unsupportedBody = (contentType: string): StatusError => {
+  const types = contentType.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
+  return unsupportedMediaType(types)
+}
+
+export const unsupportedMediaType = (accepted: readonly string[]): StatusError =>
+  new StatusError(
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+  )
+
+export const tooLarge = (limit: number): StatusError =>
+  new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${limit}`)

@@ -1,0 +1,58 @@
+/** What a path is about. Pure; whether the resource exists is looked up later. */
+import type { ResourcePath } from '@capstan/kube'
+import { parseResourcePath } from '@capstan/kube'
+
+export type Route =
+  | { readonly kind: 'health'; readonly check: HealthPath }
+  | { readonly kind: 'version' }
+  /** `/`: the list of all paths. */
+  | { readonly kind: 'paths' }
+  /** `/api` */
+  | { readonly kind: 'core' }
+  /** `/apis` */
+  | { readonly kind: 'groups' }
+  /** `/apis/GROUP` */
+  | { readonly kind: 'group'; readonly group: string }
+  /** `/api/VERSION`, `/apis/GROUP/VERSION` */
+  | { readonly kind: 'resources'; readonly group: string; readonly version: string }
+  | { readonly kind: 'openapi' }
+  /** `/openapi/v3/PATH`, where PATH is that of a group version without the first slash. */
+  | { readonly kind: 'openapi-document'; readonly path: string }
+  | { readonly kind: 'openapi-v2' }
+  | { readonly kind: 'resource'; readonly path: ResourcePath }
+  | { readonly kind: 'none' }
+
+export type HealthPath = 'healthz' | 'livez' | 'readyz'
+
+export function routeOf(path: string): Route {
+  const [root = '', second = '', third, ...rest] = path.replace(/\/$/, '').slice(1).split('/')
+  switch (root) {
+    case '':
+      return path === '/' ? { kind: 'paths' } : { kind: 'none' }
+    case 'healthz':
+    case 'livez':
+    case 'readyz':
+      return { kind: 'health', check: root }
+    case 'version':
+      return second === '' ? { kind: 'version' } : { kind: 'none' }
+    case 'openapi':
+      if (second === 'v2' && third === undefined) return { kind: 'openapi-v2' }
+      if (second !== 'v3') return { kind: 'none' }
+      return third === undefined ? { kind: 'openapi' } : { kind: 'openapi-document', path: [third, ...rest].join('/') }
+    case 'api':
+      if (second === '') return { kind: 'core' }
+      if (third === undefined) return { kind: 'resources', group: '', version: second }
+      break
+    case 'apis':
+      if (second === '') return { kind: 'groups' }
+      if (third === undefined) return { kind: 'group', group: second }
+      if (rest.length === 0) return { kind: 'resources', group: second, version: third }
+      break
+    default:
+  }
+  const resource = parseResourcePath(path)
+  return resource ? { kind: 'resource', path: resource } : { kind: 'none' }
+}
+
+/** What anybody may ask, known or not. */
+export const isPublic = ({ kind }: Route): boolean => kind === 'health' || kind === 'version'

@@ -1,0 +1,37 @@
+import { ReadableStream } from 'node:stream/web'
+import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
+import { BodyTooLarge } from './exchange.ts'
+
+/** The handler as a function of the platform's Request and Response: for tests, and to run inside other servers. */
+export function webHandler(handler: HttpHandler): (request: Request, identity: Identity) => Promise<Response> {
+  return async (request, identity) => {
+    const answer = await handler(fromRequest(request), identity)
+    const headers = new Headers()
+    for (const [name, value] of Object.entries(answer.headers)) {
+      for (const one of typeof value === 'string' ? [value] : value) headers.append(name, one)
+    }
+    return new Response(bodyOf(answer), { status: answer.status, headers })
+  }
+}
+
+function fromRequest(request: Request): HttpRequest {
+  const { pathname, search } = new URL(request.url)
+  return {
+    method: request.method,
+    url: pathname + search,
+    headers: Object.fromEntries(request.headers),
+    signal: request.signal,
+    async body(limit) {
+      const bytes = Buffer.from(await request.arrayBuffer())
+      if (bytes.length > limit) throw new BodyTooLarge()
+      return bytes
+    },
+  }
+}
+
+function bodyOf({ body, status }: HttpAnswer): BodyInit | null {
+  if (status === 304) return null
+  if (typeof body === 'string') return body
+  if (Buffer.isBuffer(body)) return new Uint8Array(body)
+  return ReadableStream.from(body) as unknown as BodyInit
+}
