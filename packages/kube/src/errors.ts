@@ -239,7 +239,7 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   return new StatusError('Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {
     details: {
-      name,
+      ...(name === '' ? {} : { name }),
       ...(kind.group === '' ? {} : { group: kind.group }),
       kind: kind.kind,
       causes: errors.map((e) => ({ reason: e.type, message: e.text, field: e.field })),
@@ -248,4 +248,5 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
 }
 
 /** What a thrown value says, for messages and logs. */
-export const messageOf = (thrown: unknown): string => (thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined'))
+export const messageOf = (thrown: unknown): string =>
+  thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined')

@@ -10,6 +10,8 @@ export interface HttpRequest {
   readonly headers: { readonly [name: string]: string | undefined }
   /** Aborts when the client goes away. */
   readonly signal: AbortSignal
+  /** Aborts when the server stops, too: for answers that do not end by themselves. */
+  readonly streamSignal: AbortSignal
   /** Reads the whole body. @throws BodyTooLarge when it is longer than `limit` */
   body(limit: number): Promise<Buffer>
 }

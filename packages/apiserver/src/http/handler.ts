@@ -70,15 +70,9 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   if (identity.kind === 'refused' || (identity.kind === 'anonymous' && !isPublic(route))) throw unauthorized()
 
   const { documents } = server
-  switch (route.kind) {
-    case 'health':
-      return healthAnswer(route.check, server.checks, query)
-    case 'resource':
-      return resourceAnswer(server, route.path, request, query, callerOf(identity, request))
-    case 'none':
-      return notFoundText()
-    default:
-  }
+  if (route.kind === 'health') return healthAnswer(route.check, server.checks, query)
+  if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, callerOf(identity, request))
+  if (route.kind === 'none') return notFoundText()
   if (request.method !== 'GET') throw methodNotAllowed()
   switch (route.kind) {
     case 'version':
@@ -221,7 +215,7 @@ async function watchAnswer(
   const includeObject = includeObjectOf(query)
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' }
   try {
-    const stream = await engine.watch(apiRequest, caller, request.signal)
+    const stream = await engine.watch(apiRequest, caller, request.streamSignal)
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
     return { status: 200, headers, body: watchBody(stream, representation, tableOptions) }
   } catch (err) {

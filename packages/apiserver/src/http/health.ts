@@ -18,14 +18,15 @@ export async function healthAnswer(
   const excluded = new Set(query.getAll('exclude'))
   const lines: string[] = []
   let isWell = true
-  for (const { name, paths, check } of [{ name: 'ping', check() {} } as HealthCheck, ...checks]) {
+  for (const one of [{ name: 'ping', check() {} } as HealthCheck, ...checks]) {
+    const { name, paths } = one
     if (paths && !paths.includes(path)) continue
     if (excluded.has(name)) {
       lines.push(`[+]${name} excluded: ok`)
       continue
     }
     try {
-      await check()
+      await one.check()
       lines.push(`[+]${name} ok`)
     } catch {
       isWell = false

@@ -49,13 +49,8 @@ const filter =
     )
 
 function compare(left: unknown, operator: Operator, right: unknown): boolean {
-  switch (operator) {
-    case '==':
-      return equal(left, right)
-    case '!=':
-      return !equal(left, right)
-    default:
-  }
+  if (operator === '==') return equal(left, right)
+  if (operator === '!=') return !equal(left, right)
   if (typeof left !== typeof right || (typeof left !== 'number' && typeof left !== 'string')) return false
   const [a, b] = [left, right as typeof left]
   return operator === '<' ? a < b : operator === '<=' ? a <= b : operator === '>' ? a > b : a >= b

@@ -75,8 +75,8 @@ const publishedProperties = (schema: JSONSchema): object =>
   Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, field]) => [name, publishedSchema(field)]))
 
 /** A schema as OpenAPI v3 has it: types that are open say so, rules of CEL stay at home. */
-function publishedSchema({ 'x-kubernetes-validations': _, ...schema }: JSONSchema): object {
-  const published: Record<string, unknown> = { ...schema }
+function publishedSchema(schema: JSONSchema): object {
+  const published: Record<string, unknown> = { ...schema, 'x-kubernetes-validations': undefined }
   if (schema.properties) published.properties = publishedProperties(schema)
   if (schema.items) published.items = publishedSchema(schema.items)
   if (typeof schema.additionalProperties === 'object')

@@ -39,7 +39,7 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
   const fieldManager = query.get('fieldManager') ?? ''
   const fieldValidation = query.get('fieldValidation') ?? ''
   if (Buffer.byteLength(fieldManager) > 128) errors.push(tooLong('fieldManager', 128))
-  const control = [...fieldManager].findIndex(isUnprintable)
+  const control = fieldManager.search(/\p{C}/u)
   if (control >= 0) {
     const code = fieldManager.codePointAt(control)!.toString(16).toUpperCase().padStart(4, '0')
     errors.push({
@@ -124,8 +124,6 @@ const boolean = (query: URLSearchParams, name: string): object => (query.has(nam
 
 /** Upstream: whatever is not false or 0 counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'
-
-const isUnprintable = (char: string): boolean => /\p{C}/u.test(char)
 
 /** A string as Go quotes it. */
 const goQuoted = (value: string): string => JSON.stringify(value).replace(/\\u00([0-9a-f]{2})/g, (_, hex: string) => `\\x${hex}`)

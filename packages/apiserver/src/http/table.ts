@@ -47,7 +47,7 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
 
 export function tableOf(resource: Resource, body: KubeObject | ObjectList, options: TableOptions): Table {
   const isList = 'items' in body
-  const objects = (isList ? body.items : [body]) as readonly UnknownObject[]
+  const objects = (isList ? body.items : [body]) as unknown as readonly UnknownObject[]
   const { resourceVersion } = body.metadata
   const columns = columnsOf(resource)
   return {
@@ -56,7 +56,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
     metadata: isList ? body.metadata : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
     rows: objects.map((object) => ({
-      cells: columns.map(({ cell }) => cell(object, options.now)),
+      cells: columns.map((column) => column.cell(object, options.now)),
       object: includedObject(object, options),
     })),
   }
@@ -90,7 +90,8 @@ function columnsOf(resource: Resource): readonly TableColumn[] {
 function makeColumns({ builtin, columns, printer }: Resource): TableColumn[] {
   if (printer) {
     return printer.map((column) => ({
-      definition: definitionOf(column, ''),
+      // Upstream's own printers make ages themselves, and call them strings.
+      definition: definitionOf(column.type === 'date' ? { ...column, type: 'string' } : column, ''),
       cell: (object, now) => {
         const cell = column.cell(object)
         return column.type === 'date' && cell !== null ? age(cell, now) : cell

@@ -21,6 +21,7 @@ function fromRequest(request: Request): HttpRequest {
     url: pathname + search,
     headers: Object.fromEntries(request.headers),
     signal: request.signal,
+    streamSignal: request.signal,
     async body(limit) {
       const bytes = Buffer.from(await request.arrayBuffer())
       if (bytes.length > limit) throw new BodyTooLarge()

@@ -24,7 +24,7 @@ export interface HttpsTransportOptions {
   userAgent?: string
   /** Milliseconds until a request counts as lost. Watches are not meant. */
   timeout?: number
-  /** Milliseconds without a byte until a watch counts as lost. Servers send a bookmark about once a minute. */
+  /** Milliseconds without a byte until a watch counts as lost: longer than the ten minutes after which a server ends each. */
   stallAfter?: number
   /** Bytes of an answer, and of one watch event. */
   maxResponseBytes?: number
@@ -54,7 +54,7 @@ class HttpsTransport implements Transport {
     this.#options = {
       userAgent: 'capstan',
       timeout: minutes(1),
-      stallAfter: minutes(3),
+      stallAfter: minutes(11),
       maxResponseBytes: 512 << 20,
       maxEventBytes: 32 << 20,
       ...options,

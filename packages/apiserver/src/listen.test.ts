@@ -1,0 +1,230 @@
+import { connect as connectHTTP2, constants } from 'node:http2'
+import { request } from 'node:https'
+import { systemClock } from '@capstan/kube'
+import type { CertifiedKey } from '@capstan/kube/node'
+import { issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { authenticator } from './auth/authenticate.ts'
+import type { HttpHandler } from './http/exchange.ts'
+import type { Endpoint, Listener } from './listen.ts'
+import { listen } from './listen.ts'
+
+interface Authority {
+  ca: CertifiedKey
+  server: CertifiedKey
+  alice: CertifiedKey
+}
+let management: Authority
+let workload: Authority
+beforeAll(async () => {
+  const make = async (name: string): Promise<Authority> => {
+    const ca = await makeAuthority(systemClock, { commonName: 'kubernetes' })
+    const issue = (commonName: string, more: object) =>
+      issueCertificate(ca, systemClock, { commonName, usages: ['server', 'client'], ...more })
+    const server = await issue('server', { dnsNames: [name, 'localhost'], ipAddresses: ['127.0.0.1'] })
+    return { ca, server, alice: await issue('alice', { organizations: ['devs', 'ops'] }) }
+  }
+  management = await make('management')
+  workload = await make('demo.test')
+})
+
+const listeners: Listener[] = []
+afterEach(async () => {
+  await Promise.all(listeners.splice(0).map((listener) => listener.close(0)))
+})
+
+/** Answers who asked for what. */
+const echo =
+  (name: string): HttpHandler =>
+  async ({ method, url, body }, identity) => {
+    const who = identity.kind === 'user' ? `${identity.name}(${identity.groups.join(' ')})` : identity.kind
+    return {
+      status: 200,
+      headers: { 'content-type': 'text/plain' },
+      body: `${name}: ${who} ${method} ${url} ${(await body(100)).toString()}`,
+    }
+  }
+
+const endpoint = (authority: Authority, handler: HttpHandler): Endpoint => ({
+  handler,
+  authenticate: authenticator(new Map([['secret', { name: 'bob', groups: [] }]])),
+  cert: authority.server.certificate,
+  key: authority.server.key,
+  clientCA: authority.ca.certificate,
+})
+
+async function start(handler: HttpHandler = echo('management')) {
+  const main = endpoint(management, handler)
+  const planes = new Map<string | undefined, Endpoint>([
+    [undefined, main],
+    ['localhost', main],
+    ['demo.test', endpoint(workload, echo('demo'))],
+  ])
+  const listener = await listen({ port: 0, planes: (name) => planes.get(name), clock: systemClock })
+  listeners.push(listener)
+  return { listener, planes }
+}
+
+interface Asked {
+  status: number | undefined
+  text: string
+}
+const ask = (listener: Listener, options: object, body?: string) =>
+  new Promise<Asked>((resolve, reject) => {
+    const req = request(
+      { host: '127.0.0.1', port: listener.port, path: '/x?y=1', ca: management.ca.certificate, agent: false, ...options },
+      (res) => {
+        let text = ''
+        res.setEncoding('utf8').on('data', (part: string) => {
+          text += part
+        })
+        res.on('end', () => resolve({ status: res.statusCode, text }))
+      },
+    )
+    req.on('error', reject).end(body)
+  })
+const withKey = ({ certificate: cert, key }: CertifiedKey) => ({ cert, key })
+
+test('a request comes with who sent it', async () => {
+  const { listener } = await start()
+  const texts = await Promise.all([
+    ask(listener, {}),
+    ask(listener, withKey(management.alice)),
+    ask(listener, withKey(workload.alice)),
+    ask(listener, { headers: { authorization: 'Bearer secret' }, method: 'PUT' }, 'body'),
+    ask(listener, { headers: { authorization: 'Bearer wrong' } }),
+  ])
+  expect(texts.map(({ text }) => text)).toEqual([
+    'management: anonymous GET /x?y=1 ',
+    'management: alice(devs ops system:authenticated) GET /x?y=1 ',
+    'management: anonymous GET /x?y=1 ',
+    'management: bob(system:authenticated) PUT /x?y=1 body',
+    'management: refused GET /x?y=1 ',
+  ])
+})
+
+test('planes on one port are told apart by name, each with its own authority, and a name of nobody is refused', async () => {
+  const { listener } = await start()
+  const demo = { servername: 'demo.test', ca: workload.ca.certificate }
+  expect((await ask(listener, demo)).text).toBe('demo: anonymous GET /x?y=1 ')
+  expect((await ask(listener, { ...demo, ...withKey(workload.alice) })).text).toMatch(/^demo: alice/)
+  expect((await ask(listener, { ...demo, ...withKey(management.alice) })).text).toMatch(/^demo: anonymous/)
+  await expect(ask(listener, { ...demo, servername: 'other.test' })).rejects.toThrow()
+})
+
+test('a connection to a plane that is gone is told so', async () => {
+  const { listener, planes } = await start()
+  const session = connectHTTP2(listener.url, { servername: 'demo.test', ca: workload.ca.certificate })
+  const get = () =>
+    new Promise<number>((resolve, reject) => {
+      session
+        .request({ ':path': '/' })
+        .on('response', (headers) => resolve(headers[':status'] ?? 0))
+        .on('error', reject)
+        .end()
+    })
+  try {
+    expect(await get()).toBe(200)
+    planes.delete('demo.test')
+    expect(await get()).toBe(421)
+  } finally {
+    session.destroy()
+  }
+})
+
+test('a body that is too long is refused after the client could send it', async () => {
+  const { listener } = await start(async ({ body }) => {
+    try {
+      await body(100)
+      return { status: 200, headers: {}, body: '' }
+    } catch (err) {
+      return { status: 413, headers: {}, body: (err as Error).name }
+    }
+  })
+  expect(await ask(listener, { method: 'POST' }, 'x'.repeat(200))).toEqual({ status: 413, text: 'BodyTooLarge' })
+})
+
+test.each([['HTTP/1.1'], ['HTTP/2']])(
+  'a stream over %s has its head sent at once, waits for a slow reader, and ends when the client leaves',
+  async (protocol) => {
+    let made = 0
+    let ended: () => void
+    const end = new Promise<void>((resolve) => {
+      ended = resolve
+    })
+    const { listener } = await start(async ({ streamSignal }) => ({
+      status: 200,
+      headers: {},
+      body: (async function* () {
+        try {
+          await new Promise((resolve) => setImmediate(resolve))
+          while (!streamSignal.aborted) {
+            made++
+            yield Buffer.alloc(64 * 1024)
+          }
+        } finally {
+          ended()
+        }
+      })(),
+    }))
+    const ca = management.ca.certificate
+    const settled = async () => {
+      for (let before = -1; before !== made; ) {
+        before = made
+        for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate)
+      }
+    }
+    if (protocol === 'HTTP/2') {
+      const session = connectHTTP2(listener.url, { ca })
+      const stream = session.request({ ':path': '/' })
+      await new Promise((resolve) => stream.on('response', resolve))
+      await settled()
+      stream.close(constants.NGHTTP2_CANCEL)
+      await end
+      session.destroy()
+    } else {
+      const req = request({ host: '127.0.0.1', port: listener.port, ca, agent: false })
+      req.on('error', () => {}).end()
+      await new Promise((resolve) => req.on('response', (res) => resolve(res.pause())))
+      await settled()
+      req.destroy()
+      await end
+    }
+    expect(made).toBeLessThan(400)
+  },
+)
+
+test('closing ends streams, lets a request finish, and frees the port', async () => {
+  let finish: (() => void) | undefined
+  const { listener } = await start(async ({ url, streamSignal }) => {
+    if (url === '/stream') {
+      const body = (async function* () {
+        yield Buffer.from('start ')
+        await new Promise((resolve) => streamSignal.addEventListener('abort', resolve))
+        yield Buffer.from('end')
+      })()
+      return { status: 200, headers: {}, body }
+    }
+    await new Promise<void>((resolve) => {
+      finish = resolve
+    })
+    return { status: 200, headers: {}, body: 'finished' }
+  })
+  const stream = ask(listener, { path: '/stream' })
+  const slow = ask(listener, { path: '/slow' })
+  while (!finish) await new Promise(setImmediate)
+  const closed = listener.close(10_000)
+  expect((await stream).text).toBe('start end')
+  finish?.()
+  expect((await slow).text).toBe('finished')
+  await closed
+  const again = await listen({ port: listener.port, planes: () => endpoint(management, echo('again')), clock: systemClock })
+  listeners.push(again)
+})
+
+test('a port in use is named', async () => {
+  const { listener } = await start()
+  await expect(listen({ port: listener.port, planes: () => undefined, clock: systemClock })).rejects.toThrow(
+    `Cannot listen on 127.0.0.1:${listener.port}: the port is in use by another process`,
+  )
+})

@@ -1,0 +1,293 @@
+/**
+ * The sockets: HTTP/2 and HTTP/1.1 over TLS on one port, for one plane or for many that are told apart by the name a client asks
+ * for (SNI). Everything else is in `http/`.
+ */
+import { constants } from 'node:crypto'
+import { once } from 'node:events'
+import type { Http2SecureServer, Http2ServerRequest, ServerHttp2Session } from 'node:http2'
+import { createSecureServer } from 'node:http2'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { SecureContext, TLSSocket } from 'node:tls'
+import { createSecureContext } from 'node:tls'
+import type { Clock, Logger } from '@capstan/kube'
+import { seconds, silent } from '@capstan/kube'
+import type { Authenticate, Credentials } from './auth/authenticate.ts'
+import type { HttpAnswer, HttpHandler, HttpRequest } from './http/exchange.ts'
+import { BodyTooLarge } from './http/exchange.ts'
+
+/** One API server behind the port. */
+export interface Endpoint {
+  readonly handler: HttpHandler
+  readonly authenticate: Authenticate
+  /** Serving certificate chain and its key, PEM. */
+  readonly cert: string
+  readonly key: string
+  /** Authority that client certificates must chain to, PEM. Without it nobody is known by certificate. */
+  readonly clientCA?: string
+}
+
+export interface ListenOptions {
+  /** Loopback when absent. */
+  readonly host?: string
+  /** Any free port when 0. */
+  readonly port: number
+  /** Who answers for a name that a client asks for; `undefined` when it asks for none. Nobody: the handshake is refused. */
+  readonly planes: (servername: string | undefined) => Endpoint | undefined
+  readonly clock: Clock
+  readonly log?: Logger
+}
+
+export interface Listener {
+  readonly host: string
+  readonly port: number
+  /** https://HOST:PORT */
+  readonly url: string
+  /** Stops taking connections, ends watches, lets other requests finish for `grace` milliseconds, then closes what is left. */
+  close(grace?: number): Promise<void>
+}
+
+type Req = Http2ServerRequest | IncomingMessage
+/** Node's HTTP/2 responses have the same methods; their types only differ too much to be called as a union. */
+type Res = ServerResponse
+
+/** Go clients drop a connection that does not answer pings; so do we. */
+const pingEvery = seconds(30)
+
+/** @throws Error naming the port when it is taken */
+export async function listen({ host = '127.0.0.1', port, planes, clock, log = silent }: ListenOptions): Promise<Listener> {
+  const stopping = new AbortController()
+  const connections = new Connections(planes)
+  const server = createSecureServer({
+    allowHTTP1: true,
+    minVersion: 'TLSv1.2',
+    // A resumed session would bring the verdict on its client certificate along, from whichever plane it was made with.
+    secureOptions: constants.SSL_OP_NO_TICKET,
+    requestCert: true,
+    rejectUnauthorized: false,
+    SNICallback: (servername, done) => connections.context(servername, done),
+    ...defaultContext(planes(undefined)),
+    settings: { maxConcurrentStreams: 1000, initialWindowSize: 1 << 20 },
+    maxSessionMemory: 256,
+    // Clients end watches by resetting streams, hundreds at a time when they stop.
+    streamResetBurst: 10_000,
+    streamResetRate: 1000,
+  })
+  configureHTTP1(server)
+  const sockets = new Set<TLSSocket>()
+  server.on('secureConnection', (socket: TLSSocket) => {
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', (err) => log.debug('Connection failed', { err }))
+  })
+  server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
+  server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
+  server.on('session', (session) => keepAlive(session, clock))
+  let pending = 0
+  let idle: (() => void) | undefined
+  server.on('request', (req, res) => {
+    pending++
+    void serve(req, res as unknown as Res, connections, stopping.signal, log).finally(() => {
+      if (--pending === 0) idle?.()
+    })
+  })
+
+  server.listen(port, host)
+  try {
+    await once(server, 'listening')
+  } catch (err) {
+    const { code } = err as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE')
+      throw new Error(`Cannot listen on ${host}:${port}: the port is in use by another process`, { cause: err })
+    throw new Error(`Cannot listen on ${host}:${port}: ${code ?? String(err)}`, { cause: err })
+  }
+  server.on('error', (err) => log.error('Server failed', { err }))
+  const bound = (server.address() as AddressInfo).port
+  return {
+    host,
+    port: bound,
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    async close(grace = seconds(5)) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      stopping.abort()
+      if (pending > 0) {
+        await new Promise<void>((resolve) => {
+          idle = resolve
+          clock.schedule(grace, resolve)
+        })
+      }
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+function defaultContext(endpoint: Endpoint | undefined): object {
+  if (!endpoint) return {}
+  const { cert, key, clientCA } = endpoint
+  return { cert, key, ...(clientCA === undefined ? {} : { ca: clientCA }) }
+}
+
+function configureHTTP1(server: Http2SecureServer): void {
+  Object.assign(server, {
+    // Longer than clients keep idle connections, so that it is they who close them.
+    keepAliveTimeout: seconds(120),
+    headersTimeout: seconds(30),
+    requestTimeout: 0,
+  })
+  server.setTimeout(0)
+}
+
+function keepAlive(session: ServerHttp2Session, clock: Clock): void {
+  let answered = true
+  const beat = () => {
+    if (session.destroyed) return
+    if (!answered) {
+      session.destroy()
+      return
+    }
+    answered = false
+    session.ping(() => {
+      answered = true
+    })
+    timer = clock.schedule(pingEvery, beat)
+  }
+  let timer = clock.schedule(pingEvery, beat)
+  session.on('close', () => timer.cancel())
+}
+
+/** What is known of each connection: which plane it is with, and who is at the other end. */
+class Connections {
+  readonly #planes: ListenOptions['planes']
+  readonly #contexts = new WeakMap<Endpoint, SecureContext>()
+  readonly #known = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
+
+  constructor(planes: ListenOptions['planes']) {
+    this.#planes = planes
+  }
+
+  context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
+    const endpoint = this.#planes(servername)
+    if (!endpoint) return done(new Error(`nobody answers for ${servername}`))
+    let context = this.#contexts.get(endpoint)
+    if (!context) this.#contexts.set(endpoint, (context = createSecureContext(defaultContext(endpoint))))
+    done(null, context)
+  }
+
+  /** `undefined` when the plane that the connection was made with is gone. */
+  of(req: Req): { endpoint: Endpoint; certificate: Credentials['certificate'] } | undefined {
+    const session = 'stream' in req ? req.stream.session : undefined
+    const socket = (session ? session.socket : req.socket) as TLSSocket
+    const name = (socket as { servername?: string | false }).servername
+    const endpoint = this.#planes(name === false || name === '' ? undefined : name)
+    if (!endpoint) return undefined
+    const key = session ?? socket
+    const known = this.#known.get(key)
+    if (known) return known.endpoint === endpoint ? known : undefined
+    const connection = { endpoint, certificate: certificateOf(socket, endpoint) }
+    this.#known.set(key, connection)
+    return connection
+  }
+}
+
+function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {
+  if (clientCA === undefined || !socket.authorized) return undefined
+  // Members that occur more than once come as lists.
+  const subject = socket.getPeerCertificate().subject as { CN?: string | string[]; O?: string | string[] } | undefined
+  if (!subject) return undefined
+  return { commonName: [subject.CN ?? []].flat()[0] ?? '', organizations: [subject.O ?? []].flat() }
+}
+
+async function serve(req: Req, res: Res, connections: Connections, stopping: AbortSignal, log: Logger): Promise<void> {
+  res.on('error', () => {})
+  const connection = connections.of(req)
+  if (!connection) {
+    res.writeHead(421, { 'content-type': 'text/plain; charset=utf-8' })
+    res.end('421 the server behind this connection is gone\n')
+    return
+  }
+  const { endpoint, certificate } = connection
+  const { authorization } = req.headers
+  const gone = new AbortController()
+  const streamEnd = new AbortController()
+  const stop = () => streamEnd.abort()
+  res.on('close', () => {
+    gone.abort()
+    stop()
+  })
+  if (stopping.aborted) stop()
+  stopping.addEventListener('abort', stop, { once: true })
+  try {
+    const identity = endpoint.authenticate({
+      ...(certificate === undefined ? {} : { certificate }),
+      ...(authorization === undefined ? {} : { authorization }),
+    })
+    const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal), identity)
+    await respond(answer, req, res, gone.signal)
+  } catch (err) {
+    log.error('Request failed', { method: req.method, err })
+    if (!res.headersSent) res.writeHead(500)
+    res.end()
+  } finally {
+    stopping.removeEventListener('abort', stop)
+  }
+}
+
+function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal): HttpRequest {
+  return {
+    method: req.method ?? 'GET',
+    url: req.url ?? '/',
+    headers: req.headers as { [name: string]: string | undefined },
+    signal,
+    streamSignal,
+    body: (limit) => readBody(req, limit),
+  }
+}
+
+function readBody(req: Req, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      // What is too long is still read to its end, up to a point, so that the client gets to see the answer.
+      if (size <= limit) chunks.push(chunk)
+      else if (size > 8 * limit) req.destroy()
+    })
+    req.on('end', () =>
+      size > limit ? reject(new BodyTooLarge()) : resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
+    )
+    req.on('error', reject)
+    req.on('close', () => reject(new Error('the client went away')))
+  })
+}
+
+async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, gone: AbortSignal): Promise<void> {
+  const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
+  const isEmpty = req.method === 'HEAD' || status === 304
+  const length = isStream || isEmpty ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  res.writeHead(status, { ...headers, ...length } as Record<string, string | string[]>)
+  if (!isStream) {
+    res.end(isEmpty ? undefined : body)
+    return
+  }
+  // Clients wait for the head before they take a watch as started.
+  res.flushHeaders()
+  for await (const part of body) {
+    if (gone.aborted) break
+    if (!res.write(part) && !gone.aborted) await drained(res, gone)
+  }
+  res.end()
+}
+
+const drained = (res: Res, gone: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const done = () => {
+      res.off('drain', done)
+      gone.removeEventListener('abort', done)
+      resolve()
+    }
+    res.on('drain', done)
+    gone.addEventListener('abort', done, { once: true })
+  })
