@@ -96,6 +96,21 @@ export function desiredState(
   }
 }
 
+/**
+ * Takes out of the desired objects what others fill in: templates carry an empty endpoint, and to apply that would take back what
+ * the provider has found. To be done after patches.
+ */
+export function leaveEndpointToOthers({ infrastructureCluster, controlPlane }: DesiredState): void {
+  for (const { object, contract } of [infrastructureCluster, controlPlane]) {
+    const endpoint = readField(object, InfraClusterContract.controlPlaneEndpoint, contract)
+    if (!endpoint) continue
+    const { host, port, ...rest } = endpoint
+    const set = { ...rest, ...(host ? { host } : {}), ...(port ? { port } : {}) }
+    if (Object.keys(set).length > 0) writeField(object, InfraClusterContract.controlPlaneEndpoint, contract, set)
+    else removeField(object, InfraClusterContract.controlPlaneEndpoint, contract)
+  }
+}
+
 const DefaultName = '{{ .cluster.name }}-{{ .random }}'
 const DefaultMachineDeploymentName = '{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}'
 
@@ -107,19 +122,7 @@ function infrastructureCluster(
   const name =
     cluster.spec.infrastructureRef?.name ??
     generatedName(cluster, spec.infrastructure.naming?.template ?? DefaultName, 'infrastructureCluster')
-  const desired = clone(template, cluster, name, current.infrastructureCluster?.object)
-  leaveEndpointToOthers(desired)
-  return desired
-}
-
-/** Templates carry an empty endpoint where the provider fills it in: it must not be taken back then. */
-function leaveEndpointToOthers({ object, contract }: DesiredObject): void {
-  const endpoint = readField(object, InfraClusterContract.controlPlaneEndpoint, contract)
-  if (!endpoint) return
-  const { host, port, ...rest } = endpoint
-  const set = { ...rest, ...(host ? { host } : {}), ...(port ? { port } : {}) }
-  if (Object.keys(set).length > 0) writeField(object, InfraClusterContract.controlPlaneEndpoint, contract, set)
-  else removeField(object, InfraClusterContract.controlPlaneEndpoint, contract)
+  return clone(template, cluster, name, current.infrastructureCluster?.object)
 }
 
 function controlPlaneMachineTemplate(

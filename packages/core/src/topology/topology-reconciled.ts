@@ -10,8 +10,6 @@ export interface TopologyReport {
   readonly cluster: Cluster
   readonly paused: boolean
   readonly error: unknown
-  /** The class has changed and its controller has not looked at it yet. */
-  readonly classNotReconciled: boolean
   readonly blocking: readonly BlockingHook[]
   /** A hook of the upgrade is still to be called. */
   readonly upgradePending: boolean
@@ -35,7 +33,6 @@ export function topologyReconciled(report: TopologyReport): NewCondition {
     const hooks = blocking.length === 0 ? '' : `. ${blockingMessage(blocking, 'delete')}`
     return condition.false('Deleting', `Cluster is deleting${hooks}`)
   }
-  if (report.classNotReconciled) return condition.false('ClusterClassNotReconciled', ClassNotReconciled)
   if (!cluster.spec.infrastructureRef && !cluster.spec.controlPlaneRef) {
     if (blocking.length === 0) return condition.true('ReconcileSucceeded')
     return condition.false('ClusterCreating', blockingMessage(blocking, 'Cluster topology creation'))
@@ -43,10 +40,6 @@ export function topologyReconciled(report: TopologyReport): NewCondition {
   if (upgrade && (report.upgradePending || isMoving(upgrade))) return upgrading(cluster, upgrade, blocking)
   return condition.true('ReconcileSucceeded')
 }
-
-const ClassNotReconciled =
-  'ClusterClass not reconciled. If this condition persists please check ClusterClass status. A ClusterClass is reconciled if' +
-  '.status.observedGeneration == .metadata.generation is true. If this is not the case either ClusterClass reconciliation failed or the ClusterClass is paused'
 
 const isMoving = ({ controlPlane, workers }: UpgradeReport): boolean =>
   controlPlane.pending ||

@@ -1,0 +1,85 @@
+/** Variables that every patch can read without anybody setting them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+import { type Cluster, type ClusterClass, ControlPlaneContract, ConversionDataAnnotation, readField } from '@capstan/api'
+import type { Json, JsonObject } from '@capstan/kube'
+import type { DesiredMachineDeployment, DesiredState } from './desired-state.ts'
+
+/** `builtin.cluster`, for every template. */
+export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): JsonObject {
+  const { name, namespace, uid } = cluster.metadata
+  const { clusterNetwork, topology } = cluster.spec
+  const ofClass = clusterClass.metadata
+  const network = present({
+    serviceDomain: clusterNetwork?.serviceDomain,
+    services: clusterNetwork?.services?.cidrBlocks,
+    pods: clusterNetwork?.pods?.cidrBlocks,
+  })
+  return {
+    cluster: present({
+      name,
+      namespace,
+      uid,
+      metadata: builtinMetadata(cluster.metadata),
+      topology: present({
+        version: topology?.version,
+        class: ofClass.name,
+        classNamespace: ofClass.namespace,
+        classRef: present({ name: ofClass.name, namespace: ofClass.namespace }),
+      }),
+      network: Object.keys(network).length === 0 ? undefined : network,
+    }),
+  }
+}
+
+/** `builtin.controlPlane`, for templates of the control plane. */
+export function controlPlaneBuiltins({ controlPlane, controlPlaneMachineTemplate }: DesiredState): JsonObject {
+  const { object, contract } = controlPlane
+  const template = controlPlaneMachineTemplate?.object.metadata.name
+  return {
+    controlPlane: present({
+      version: readField(object, ControlPlaneContract.version, contract),
+      name: object.metadata.name,
+      metadata: builtinMetadata(object.metadata),
+      replicas: readField(object, ControlPlaneContract.specReplicas, contract),
+      machineTemplate: template === undefined ? undefined : { infrastructureRef: { name: template } },
+    }),
+  }
+}
+
+/** `builtin.machineDeployment`, for templates of one MachineDeployment. */
+export function machineDeploymentBuiltins({ topology, object, bootstrap, infrastructure }: DesiredMachineDeployment): JsonObject {
+  return {
+    machineDeployment: present({
+      version: object.spec.template.spec.version,
+      class: topology.class,
+      name: object.metadata.name,
+      topologyName: topology.name,
+      metadata: builtinMetadata(object.metadata),
+      replicas: object.spec.replicas,
+      bootstrap: { configRef: { name: bootstrap.object.metadata.name } },
+      infrastructureRef: { name: infrastructure.object.metadata.name },
+    }),
+  }
+}
+
+interface Labelled {
+  readonly labels?: Record<string, string>
+  readonly annotations?: Record<string, string>
+}
+
+function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | undefined {
+  const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => !repeating.includes(name)))
+  const metadata = present({
+    labels: labels && Object.keys(labels).length > 0 ? { ...labels } : undefined,
+    annotations: Object.keys(kept).length > 0 ? kept : undefined,
+  })
+  return Object.keys(metadata).length === 0 ? undefined : metadata
+}
+
+const repeating = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
+
+/** The members that have a value: what is not set is absent, so that templates can ask for it. */
+function present(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
+  const kept: JsonObject = {}
+  for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value as Json
+  return kept
+}

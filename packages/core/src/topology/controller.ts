@@ -1,0 +1,38 @@
+import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
+import { type Controller, controller, watches } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
+import type { Clock } from '@capstan/kube'
+import { AppliedObjects } from './differences.ts'
+import { ClassesByTemplate, ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
+import { LifecycleHooks } from './lifecycle-hooks.ts'
+import { reconcileTopology, type TopologyMemory } from './reconcile.ts'
+
+export interface TopologyOptions {
+  readonly runtime: RuntimeClient
+  readonly clock: Clock
+  /** Clusters reconciled at once. Default 10. */
+  readonly concurrency?: number
+}
+
+/** The controller of managed topologies: makes a Cluster's objects from its class, keeps and upgrades them. */
+export function createTopologyController({ runtime, clock, concurrency = 10 }: TopologyOptions): Controller {
+  const memory: TopologyMemory = {
+    hooks: new LifecycleHooks(runtime, clock),
+    applied: new AppliedObjects(),
+    told: new Set(),
+  }
+  return controller({
+    name: 'topology/cluster',
+    for: Cluster,
+    when: ({ object, previous }) => (object ?? previous)?.spec.topology !== undefined,
+    watches: [
+      watches(ClusterClass, (one, cache) => clustersOfClass(cache, one)),
+      watches(MachineDeployment, clusterOf),
+      // Read to tell whether a MachineDeployment still upgrades; its own status says when to look again.
+      watches(Machine, () => []),
+    ],
+    indexes: [ClustersByClass, ClassesByTemplate] as never,
+    concurrency,
+    reconcile: (key, context) => reconcileTopology(key, context, memory),
+  })
+}

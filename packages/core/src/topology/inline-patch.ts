@@ -1,0 +1,128 @@
+/** Inline patches of a ClusterClass: which templates they touch, whether they are on, and their operations. Pure. */
+import type { ClusterClassPatch, JSONPatch, PatchSelector } from '@capstan/api'
+import {
+  applyJsonPatch,
+  getMember,
+  isRecord,
+  type Json,
+  type JsonObject,
+  type JsonPatchOperation,
+  type UnknownObject,
+} from '@capstan/kube'
+import { parse as parseYaml } from 'yaml'
+import { goTemplate } from '../go-template/template.ts'
+import { variableValue } from './variable-path.ts'
+
+/** What a template is used for, as selectors see it. */
+export type TemplateRole =
+  | { readonly kind: 'infrastructureCluster' }
+  | { readonly kind: 'controlPlane' }
+  | { readonly kind: 'machineDeployment'; readonly class: string }
+
+/** The operations that a patch has for one template, in their order; none when it does not concern it. */
+export function patchOperations(
+  patch: ClusterClassPatch,
+  template: UnknownObject,
+  role: TemplateRole,
+  variables: JsonObject,
+): JsonPatchOperation[] {
+  const definitions = (patch.definitions ?? []).filter(({ selector }) => selects(selector, template, role))
+  if (definitions.length === 0 || !isEnabled(patch.enabledIf, variables)) return []
+  return definitions.flatMap(({ jsonPatches }) => jsonPatches.map((one) => operation(one, variables)))
+}
+
+/** Whether a selector means a template in this role. A class name may begin or end with `*`. */
+export function selects(
+  { apiVersion, kind, matchResources }: PatchSelector,
+  template: UnknownObject,
+  role: TemplateRole,
+): boolean {
+  if (apiVersion !== template.apiVersion || kind !== template.kind) return false
+  switch (role.kind) {
+    case 'infrastructureCluster':
+      return matchResources.infrastructureCluster === true
+    case 'controlPlane':
+      return matchResources.controlPlane === true
+    case 'machineDeployment':
+      return (matchResources.machineDeploymentClass?.names ?? []).some((pattern) => matchesName(pattern, role.class))
+  }
+}
+
+export function matchesName(pattern: string, name: string): boolean {
+  if (pattern === '*') return true
+  if (pattern.startsWith('*')) return name.endsWith(pattern.slice(1))
+  if (pattern.endsWith('*')) return name.startsWith(pattern.slice(0, -1))
+  return pattern === name
+}
+
+/** A patch is on unless it says when: its template must then give exactly true. */
+function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
+  if (enabledIf === undefined) return true
+  return renderedValue('enabledIf', enabledIf, variables) === true
+}
+
+function operation({ op, path, value, valueFrom }: JSONPatch, variables: JsonObject): JsonPatchOperation {
+  if (op === 'remove') return { op, path }
+  if (valueFrom?.variable !== undefined) return { op, path, value: variableValue(variables, valueFrom.variable) }
+  if (valueFrom?.template !== undefined)
+    return { op, path, value: renderedValue('valueFrom.template', valueFrom.template, variables) }
+  return { op, path, value: (value ?? null) as Json }
+}
+
+/** Upstream reads what templates give as YAML 1.1, where `yes` and `on` are true. */
+function renderedValue(name: string, template: string, variables: JsonObject): Json {
+  const text = goTemplate(name, template).render(variables)
+  try {
+    return (parseYaml(text, { version: '1.1' }) ?? null) as Json
+  } catch (cause) {
+    throw new Error(`failed to parse rendered template ${name} as YAML: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/**
+ * The document after the operations, in the dialect of patches: what an operation names must be there, parents included.
+ *
+ * @throws Error with upstream's text for the operation that does not apply
+ */
+export function applyOperations<T extends object>(document: T, operations: readonly JsonPatchOperation[]): T {
+  let patched = document
+  for (const one of operations) {
+    const place = placeOf(patched, one.path)
+    const problem = place === 'there' ? undefined : doesNotApply(one, place)
+    if (problem) throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${problem}`)
+    try {
+      patched = applyJsonPatch(patched, [one])
+    } catch (err) {
+      const { message } = ((err as Error).cause ?? err) as Error
+      throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${message}`, { cause: err })
+    }
+  }
+  return patched
+}
+
+type Place = 'there' | 'absent' | 'noParent'
+
+function placeOf(document: unknown, path: string): Place {
+  const tokens = path
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = tokens.pop()
+  let parent = document
+  for (const token of tokens) parent = memberOf(parent, token)
+  if (last === undefined || (!isRecord(parent) && !Array.isArray(parent))) return 'noParent'
+  return memberOf(parent, last) === undefined ? 'absent' : 'there'
+}
+
+const memberOf = (value: unknown, token: string): unknown =>
+  Array.isArray(value) ? value[Number(token)] : isRecord(value) ? getMember(value, token) : undefined
+
+/** Upstream: evanphx/json-patch v5. */
+function doesNotApply({ op, path }: JsonPatchOperation, place: 'absent' | 'noParent'): string | undefined {
+  if (place === 'noParent')
+    return `${op} operation does not apply: doc is missing path: ${op === 'replace' ? path : JSON.stringify(path)}: missing value`
+  if (op === 'replace') return `replace operation does not apply: doc is missing key: ${path}: missing value`
+  if (op === 'remove')
+    return `error in remove for path: '${path}': unable to remove nonexistent key: ${path.split('/').at(-1)}: missing value`
+  return undefined
+}

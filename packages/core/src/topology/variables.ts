@@ -1,0 +1,137 @@
+/**
+ * Values of variables against the definitions of a class: defaults first, then whether they are valid. Pure.
+ * Upstream: internal/topology/variables, v1.14. Rules in CEL are refused where a class is admitted, so none gets here.
+ */
+import { Cluster, type ClusterClass, type ClusterClassStatusVariable, type ClusterVariable } from '@capstan/api'
+import {
+  draft,
+  type FieldError,
+  invalid,
+  invalidObject,
+  type JSONSchema,
+  required,
+  type Structural,
+  structural,
+} from '@capstan/kube'
+
+type Definitions = ReadonlyMap<string, ClusterClassStatusVariable>
+
+/** The Cluster with defaults for its variables. @throws StatusError Invalid when a variable is not as its class says */
+export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): Cluster {
+  const complete = draft(cluster)
+  const errors = defaultAndValidateVariables(complete, clusterClass)
+  if (errors.length > 0) throw invalidObject(Cluster, cluster.metadata.name, errors)
+  return complete
+}
+
+/** Fills in defaults on a draft and says what is wrong with the variables; when defaulting finds something, that comes alone. */
+export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass): FieldError[] {
+  const { topology } = cluster.spec
+  if (!topology) return []
+  const definitions: Definitions = new Map((clusterClass.status?.variables ?? []).map((one) => [one.name, one]))
+  const path = 'spec.topology'
+
+  const defaulting: FieldError[] = []
+  const global = defaulted(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
+  defaulting.push(...global.errors)
+  if (global.values.length > 0) topology.variables = global.values
+  const overridden = [
+    { part: topology.controlPlane, at: `${path}.controlPlane.variables.overrides` },
+    ...(topology.workers?.machineDeployments ?? []).map((part) => ({
+      part,
+      at: `${path}.workers.machineDeployments[${part.name}].variables.overrides`,
+    })),
+  ]
+  for (const { part, at } of overridden) {
+    if (!part?.variables?.overrides) continue
+    const { values, errors } = defaulted(part.variables.overrides, definitions, at, { createMissing: false })
+    defaulting.push(...errors)
+    part.variables.overrides = values
+  }
+  if (defaulting.length > 0) return defaulting
+
+  return [
+    ...missing(topology.variables ?? [], definitions, `${path}.variables`),
+    ...(topology.variables ?? []).flatMap((one) => valueErrors(one, definitions, `${path}.variables`)),
+    ...overridden.flatMap(({ part, at }) =>
+      (part?.variables?.overrides ?? []).flatMap((one) => valueErrors(one, definitions, at)),
+    ),
+  ]
+}
+
+/** The values in the user's order, then those that only have a default, in the order of their definitions. */
+function defaulted(
+  values: readonly ClusterVariable[],
+  definitions: Definitions,
+  path: string,
+  { createMissing }: { createMissing: boolean },
+) {
+  const errors: FieldError[] = []
+  const complete: ClusterVariable[] = []
+  for (const one of values) {
+    const definition = definitions.get(one.name)
+    if (definition) complete.push({ ...one, ...withDefault(definition, one.value) })
+    else errors.push(notDefined(one, path))
+  }
+  const given = new Set(values.map(({ name }) => name))
+  for (const definition of createMissing ? definitions.values() : []) {
+    if (given.has(definition.name)) continue
+    const { value } = withDefault(definition, undefined)
+    if (value !== undefined) complete.push({ name: definition.name, value })
+  }
+  return { values: complete, errors }
+}
+
+function withDefault(definition: ClusterClassStatusVariable, value: unknown): { value?: unknown } {
+  const wrapped = value === undefined ? {} : { value: draft(value) }
+  schemaOf(definition).default(wrapped)
+  return wrapped
+}
+
+const missing = (values: readonly ClusterVariable[], definitions: Definitions, path: string): FieldError[] =>
+  [...definitions.values()]
+    .filter(({ name, definitions: [first] }) => first?.required && !values.some((one) => one.name === name))
+    .map(({ name }) => required(path, `required variable ${JSON.stringify(name)} must be set`))
+
+function valueErrors({ name, value }: ClusterVariable, definitions: Definitions, path: string): FieldError[] {
+  const at = `${path}[${name}]`
+  const definition = definitions.get(name)
+  if (!definition) return [notDefined({ name, value }, path)]
+  const schema = schemaOf(definition)
+  const errors = schema.validate({ value })
+  if (errors.length > 0) return errors.map((error) => atVariable(error, at, value))
+  const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
+  if (unknown.length === 0) return []
+  const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
+  return [invalid(at, JSON.stringify(value), `failed validation: ${fields}`)]
+}
+
+const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
+  invalid(`${path}[${name}]`, JSON.stringify(value), 'variable is not defined')
+
+/** Upstream shows the whole value as JSON, whatever part of it is wrong, and leaves the place out of the text. */
+function atVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
+  const where = `${at}.${field}`
+  const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
+  if (detail) {
+    const [, below, problem] = detail
+    return { ...invalid(where, JSON.stringify(value), below === undefined ? problem! : `${below} in body ${problem}`), type }
+  }
+  const unsupported = /^Unsupported value: .*: (supported values: .*)$/s.exec(text)
+  if (!unsupported) return { type, field: where, text }
+  return { type, field: where, text: `Unsupported value: ${JSON.stringify(JSON.stringify(value))}: ${unsupported[1]}` }
+}
+
+/** Compiled once per definition: those of a class are frozen and shared. */
+const compiled = new WeakMap<object, Structural>()
+
+function schemaOf({ definitions: [first] }: ClusterClassStatusVariable): Structural {
+  const schema = first?.schema.openAPIV3Schema ?? {}
+  let known = compiled.get(schema)
+  if (!known) {
+    // Scalars have no place for defaults and unknown fields, so that every value is a member of an object here.
+    known = structural({ type: 'object', properties: { value: schema as JSONSchema } })
+    compiled.set(schema, known)
+  }
+  return known
+}
