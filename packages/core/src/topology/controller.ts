@@ -1,5 +1,5 @@
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
-import { type Controller, controller, watches } from '@capstan/controller'
+import { type Controller, controller, type Predicate, watches } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import type { Clock } from '@capstan/kube'
 import { AppliedObjects } from './differences.ts'
@@ -13,6 +13,10 @@ export interface TopologyOptions {
   /** Clusters reconciled at once. Default 10. */
   readonly concurrency?: number
 }
+
+const changesVersion: Predicate<Machine> = ({ previous, object }) =>
+  previous?.spec.version !== object?.spec.version ||
+  previous?.status?.nodeInfo?.kubeletVersion !== object?.status?.nodeInfo?.kubeletVersion
 
 /** The controller of managed topologies: makes a Cluster's objects from its class, keeps and upgrades them. */
 export function createTopologyController({ runtime, clock, concurrency = 10 }: TopologyOptions): Controller {
@@ -28,8 +32,8 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     watches: [
       watches(ClusterClass, (one, cache) => clustersOfClass(cache, one)),
       watches(MachineDeployment, clusterOf),
-      // Read to tell whether a MachineDeployment still upgrades; its own status says when to look again.
-      watches(Machine, () => []),
+      // An upgrade goes on when a Machine has the version it should have, or is gone.
+      watches(Machine, clusterOf, changesVersion),
     ],
     indexes: [ClustersByClass, ClassesByTemplate] as never,
     concurrency,
