@@ -1,3 +1,6 @@
+export * from './controllers.ts'
+export * from './workload/workloads.ts'
+export * from './workload/server-name.ts'
 export * from './kinds/all.ts'
 export * from './kinds/local-bootstrap-config.ts'
 export * from './kinds/local-cluster.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { failureAt, parseDelay, progress } from './simulation.ts'
+import { failureAt, progress } from './simulation.ts'
 
 const failure = { message: 'no capacity' }
 const once = { message: 'no capacity', times: 1 }
@@ -25,14 +25,4 @@ test('only the stage that is scripted fails', () => {
   const scripted: { at: 'provisioning' | 'node'; message: string } = { at: 'node', message: 'no capacity' }
   expect(failureAt(scripted, 'node')).toBe(scripted)
   expect(failureAt(scripted, 'provisioning')).toBeUndefined()
-})
-
-test.each([
-  ['500ms', 500],
-  ['10s', 10_000],
-  ['1m30s', 90_000],
-  ['1.5h', 5_400_000],
-  [undefined, 0],
-])('a delay of %s is %d ms', (text, ms) => {
-  expect(parseDelay(text)).toBe(ms)
 })

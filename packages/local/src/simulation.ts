@@ -1,5 +1,6 @@
 /** What a simulated step has come to: derived from when it began, never counted in memory, so that a restart changes nothing. */
-import { seconds } from '@capstan/kube'
+import { type Outcome, requeue, wait } from '@capstan/controller'
+import { parseDuration, seconds } from '@capstan/kube'
 
 /** A scripted failure, as in `spec.simulated.failure`. */
 export interface ScriptedFailure {
@@ -27,7 +28,7 @@ export function progress(
   now: number,
   script: { readonly delay?: string | undefined; readonly failure?: ScriptedFailure | undefined },
 ): Progress {
-  const delay = parseDelay(script.delay)
+  const delay = script.delay === undefined ? 0 : parseDuration(script.delay)
   const { failure } = script
   const failing = failure === undefined ? 0 : (failure.times ?? Number.POSITIVE_INFINITY)
   // A failure without an end is not tried again: at rest nothing happens.
@@ -48,16 +49,9 @@ export const failureAt = <Stage extends string>(
   stage: NoInfer<Stage>,
 ): ScriptedFailure | undefined => (failure?.at === stage ? failure : undefined)
 
-const Units = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
-/** Milliseconds of a duration such as `1m30s`; nothing is no delay. The schema lets nothing else through. */
-export function parseDelay(text: string | undefined): number {
-  let total = 0
-  for (const [, number, unit] of (text ?? '').matchAll(/([0-9.]+)(ms|s|m|h)/g)) {
-    total += Number(number) * Units[unit as keyof typeof Units]
-  }
-  return total
-}
-
 /** A time to the millisecond, as `status.timeline` keeps it: delays shorter than a second count too. */
 export const instant = (ms: number): string => new Date(ms).toISOString()
+
+/** A scripted failure is tried again at its time, or waits for a change of the spec. */
+export const again = (retryAt: number | undefined, now: number, what: string): Outcome =>
+  retryAt === undefined ? wait(`${what}: the spec to change`) : requeue(retryAt - now, `${what}: the next attempt`)

@@ -45,6 +45,10 @@ export const LocalBootstrapConfig = defineKind({
       .optional()
       .doc('How far bootstrapping has come; Cluster API orchestrates by it.'),
     dataSecretName: s.string({ minLength: 1, maxLength: 253 }).optional().doc('Secret that holds the bootstrap data.'),
+    timeline: s
+      .object({ started: s.timestamp().optional().doc('When all that the data is made from was there.') })
+      .optional()
+      .doc('When things happened: delays count from here, also after a restart of the provider.'),
     conditions: s.conditions(),
   }),
   columns: [

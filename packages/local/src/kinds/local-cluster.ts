@@ -38,6 +38,10 @@ export const LocalCluster = defineKind({
       .optional()
       .doc('How far provisioning has come; Cluster API orchestrates by it.'),
     failureDomains: failureDomains().optional().doc('Where machines can be placed.'),
+    timeline: s
+      .object({ provisioningStarted: s.timestamp().optional().doc('When provisioning began.') })
+      .optional()
+      .doc('When things happened: delays count from here, also after a restart of the provider.'),
     conditions: s.conditions(),
   }),
   columns: [

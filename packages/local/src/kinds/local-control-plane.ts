@@ -109,6 +109,10 @@ export const LocalControlPlane = defineKind({
       .listMap('version')
       .optional()
       .doc('Versions that run, from old to new.'),
+    timeline: s
+      .object({ apiServerReached: s.timestamp().optional().doc('When the API server was reached for the first time.') })
+      .optional()
+      .doc('When things happened: delays count from here, also after a restart of the provider.'),
     observedGeneration: s.int64({ minimum: 1 }).optional().doc('Generation that was last acted on without an error.'),
     conditions: s.conditions(),
   }),

@@ -1,0 +1,31 @@
+/** What a LocalBootstrapConfig writes for its machine, and what a LocalMachine understands of it. */
+import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
+
+/** `format` of the data secret. A machine that gets data of another format boots with defaults, as from any other image. */
+export const BootstrapFormat = 'capstan'
+
+export interface BootstrapData {
+  readonly role: 'control-plane' | 'worker'
+  readonly clusterName: string
+  readonly kubernetesVersion?: string
+  /** Where the machine finds the API server, as `host:port`. */
+  readonly controlPlaneEndpoint: string
+  readonly nodeLabels: { readonly [key: string]: string }
+  readonly nodeTaints: NonNullable<NonNullable<LocalBootstrapConfig['spec']>['nodeTaints']>
+}
+
+export const formatBootstrapData = (data: BootstrapData): string => `${JSON.stringify(data, undefined, 2)}\n`
+
+/** What of the data matters to a Node; nothing when it is not ours. @throws Error when it claims our format and is not readable */
+export function parseBootstrapData(
+  value: string | undefined,
+  format: string | undefined,
+): Pick<BootstrapData, 'nodeLabels' | 'nodeTaints'> {
+  if (value === undefined || format !== BootstrapFormat) return { nodeLabels: {}, nodeTaints: [] }
+  try {
+    const { nodeLabels = {}, nodeTaints = [] } = JSON.parse(value) as Partial<BootstrapData>
+    return { nodeLabels, nodeTaints }
+  } catch {
+    throw new Error(`Cannot read bootstrap data: its format is ${BootstrapFormat}, but it is not JSON`)
+  }
+}

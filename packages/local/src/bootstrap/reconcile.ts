@@ -1,0 +1,150 @@
+/** LocalBootstrapConfig: the data secret from which one machine boots. */
+import {
+  type Cluster,
+  ClusterNameLabel,
+  ClusterSecretType,
+  ConditionOrder,
+  isPaused,
+  type Machine,
+  MachineControlPlaneLabel,
+  pausedCondition,
+} from '@capstan/api'
+import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import {
+  controllerReference,
+  draft,
+  isControlledBy,
+  isDeleting,
+  type NewCondition,
+  type ObjectKey,
+  orAbsent,
+  Secret,
+  setConditions,
+  summary,
+} from '@capstan/kube'
+import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
+import { clusterOfMachine, owningMachine } from '../owner.ts'
+import { secretData } from '../secret-data.ts'
+import { again, failureAt, instant, progress } from '../simulation.ts'
+import { BootstrapFormat, formatBootstrapData } from './data.ts'
+
+interface Verdict {
+  readonly outcome: Outcome
+  readonly condition: NewCondition
+}
+
+const Available = Conditions.DataSecretAvailable
+
+/** Makes the bootstrap data of one Machine, once. Safe to run at any moment, any number of times. */
+export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
+  const before = io.cache.peek(LocalBootstrapConfig, key)
+  if (!before || isDeleting(before)) return proceed()
+  const machine = owningMachine(io.cache, before)
+  if (!machine) return wait('Machine to own this LocalBootstrapConfig')
+  const cluster = clusterOfMachine(io.cache, machine)
+  if (!cluster) return wait(`Cluster ${machine.spec.clusterName} to exist`)
+
+  const after = draft(before)
+  const computed: NewCondition[] = [pausedCondition(cluster, before)]
+  let outcome: Outcome = wait('reconciliation to be unpaused')
+  if (!isPaused(cluster, before)) {
+    const verdict = await provideData(after, machine, cluster, io)
+    outcome = verdict.outcome
+    const ready = summary([verdict.condition], Conditions.Ready, {
+      of: ['DataSecretAvailable'],
+      reasons: { issue: 'NotReady', unknown: 'NotReady', info: 'Ready' },
+    })
+    computed.push(verdict.condition, ready)
+  }
+  after.status = {
+    ...after.status,
+    conditions: setConditions(after.status?.conditions, computed, {
+      now: io.clock.now(),
+      generation: before.metadata.generation,
+      order: ConditionOrder,
+    }),
+  }
+  await commitChanges(io.client, LocalBootstrapConfig, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
+  return outcome
+}
+
+async function provideData(
+  object: LocalBootstrapConfig,
+  machine: Machine,
+  cluster: Cluster,
+  io: ReconcileContext,
+): Promise<Verdict> {
+  const status = (object.status ??= {})
+  if (status.initialization?.dataSecretCreated) return { outcome: proceed(), condition: Available.true('Available') }
+
+  const missing = missingFor(machine, cluster)
+  if (missing !== undefined) return { outcome: wait(missing), condition: Available.false('NotAvailable', missing) }
+  const now = io.clock.now()
+  status.timeline ??= {}
+  status.timeline.started ??= instant(now)
+  const simulated = object.spec?.simulated
+  const step = progress(Date.parse(status.timeline.started), now, {
+    delay: simulated?.delay,
+    failure: failureAt(simulated?.failure, 'data'),
+  })
+  if (step.state === 'running') {
+    const message = 'Bootstrap data is being made'
+    return { outcome: requeue(step.until - now, message), condition: Available.false('NotAvailable', message) }
+  }
+  if (step.state === 'failed') {
+    return { outcome: again(step.retryAt, now, 'failed bootstrap data'), condition: Available.false('Failed', step.message) }
+  }
+  await createDataSecret(object, machine, cluster, io)
+  // Contract: the name is the same whenever it is made, so that a crash before the status is written leaves no second one.
+  status.dataSecretName = object.metadata.name
+  status.initialization = { dataSecretCreated: true }
+  return { outcome: proceed(), condition: Available.true('Available') }
+}
+
+/** What the data cannot be made without. Pure. */
+export function missingFor(machine: Machine, cluster: Cluster): string | undefined {
+  if (!cluster.status?.initialization?.infrastructureProvisioned) {
+    return 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
+  }
+  const { host, port } = cluster.spec.controlPlaneEndpoint ?? {}
+  if (!host || !port) return 'Waiting for Cluster spec.controlPlaneEndpoint to be set'
+  // A worker has nothing to join before; control plane machines come one by one anyway.
+  const isControlPlane = machine.metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  if (!isControlPlane && !cluster.status.initialization.controlPlaneInitialized) {
+    return 'Waiting for Cluster control plane to be initialized'
+  }
+  return undefined
+}
+
+async function createDataSecret(
+  object: LocalBootstrapConfig,
+  machine: Machine,
+  cluster: Cluster,
+  io: ReconcileContext,
+): Promise<void> {
+  const { namespace, name } = object.metadata
+  const { host, port } = cluster.spec.controlPlaneEndpoint!
+  const found = await orAbsent(io.client.get(Secret, { namespace: namespace!, name }))
+  if (found) {
+    if (isControlledBy(found, object, LocalBootstrapConfig)) return
+    throw new Error(`Cannot create Secret ${namespace}/${name} for bootstrap data: it exists and belongs to something else`)
+  }
+  const value = formatBootstrapData({
+    role: machine.metadata.labels?.[MachineControlPlaneLabel] === undefined ? 'worker' : 'control-plane',
+    clusterName: cluster.metadata.name,
+    ...(machine.spec.version === undefined ? {} : { kubernetesVersion: machine.spec.version }),
+    controlPlaneEndpoint: `${host}:${port}`,
+    nodeLabels: object.spec?.nodeLabels ?? {},
+    nodeTaints: object.spec?.nodeTaints ?? [],
+  })
+  await io.client.create(Secret, {
+    metadata: {
+      name,
+      namespace: namespace!,
+      labels: { [ClusterNameLabel]: cluster.metadata.name },
+      ownerReferences: [controllerReference(object, LocalBootstrapConfig)],
+    },
+    type: ClusterSecretType,
+    data: secretData({ value, format: BootstrapFormat }),
+  })
+}

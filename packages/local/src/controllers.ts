@@ -1,0 +1,104 @@
+/** The controllers of this provider, ready for a manager. */
+import { Cluster, Machine } from '@capstan/api'
+import { type Controller, controller, type Source, watches } from '@capstan/controller'
+import { CustomResourceDefinition, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
+import { reconcileLocalBootstrapConfig } from './bootstrap/reconcile.ts'
+import { reconcileLocalControlPlane } from './controlplane/reconcile.ts'
+import { machinesByCluster, reconcileLocalCluster } from './infrastructure/cluster/reconcile.ts'
+import { reconcileLocalMachine } from './infrastructure/machine/reconcile.ts'
+import { LocalBootstrapConfig } from './kinds/local-bootstrap-config.ts'
+import { LocalCluster } from './kinds/local-cluster.ts'
+import { LocalControlPlane } from './kinds/local-control-plane.ts'
+import { LocalMachine } from './kinds/local-machine.ts'
+import { byCluster, clusterMattered, ofCluster } from './owner.ts'
+import type { Workloads } from './workload/workloads.ts'
+
+export interface LocalControllersOptions {
+  readonly workloads: Workloads
+  /** Where the listener of all workload planes is reached. It must stay the same for as long as clusters live. */
+  readonly endpoint: { readonly host: string; readonly port: number }
+}
+
+const configsByCluster = byCluster(LocalBootstrapConfig)
+const clustersByCluster = byCluster(LocalCluster)
+const controlPlanesByCluster = byCluster(LocalControlPlane)
+
+/** Every controller of the local provider. What each one watches is all that can bring it back, beside time. */
+export function localControllers({ workloads, endpoint }: LocalControllersOptions): readonly Controller[] {
+  return [
+    controller({
+      name: 'localcluster',
+      for: LocalCluster,
+      watches: [
+        watches(Cluster, ofCluster(clustersByCluster), clusterMattered),
+        // The workload plane stays until the last machine is gone.
+        watches(LocalMachine, sameCluster(clustersByCluster), isGone),
+      ],
+      reconcile: (key, io) => reconcileLocalCluster(key, io, { workloads, endpoint }),
+    }),
+    controller({
+      name: 'localmachine',
+      for: LocalMachine,
+      watches: [
+        watches(Cluster, ofCluster(machinesByCluster), clusterMattered),
+        watches(Machine, (machine) => referenced(machine, LocalMachine, machine.spec.infrastructureRef)),
+      ],
+      sources: [planeStarted(workloads, machinesByCluster)],
+      reconcile: (key, io) => reconcileLocalMachine(key, io, { workloads }),
+    }),
+    controller({
+      name: 'localbootstrapconfig',
+      for: LocalBootstrapConfig,
+      watches: [
+        watches(Cluster, ofCluster(configsByCluster), clusterMattered),
+        watches(Machine, (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef)),
+      ],
+      reconcile: reconcileLocalBootstrapConfig,
+    }),
+    controller({
+      name: 'localcontrolplane',
+      for: LocalControlPlane,
+      owns: [Machine, Secret],
+      watches: [
+        watches(Cluster, ofCluster(controlPlanesByCluster), clusterMattered),
+        // Deletion waits for the last worker.
+        watches(Machine, sameCluster(controlPlanesByCluster), isGone),
+        watches(LocalBootstrapConfig, () => []),
+        // Only read: they say which version of a kind to use.
+        watches(CustomResourceDefinition, () => []),
+      ],
+      sources: [planeStarted(workloads, controlPlanesByCluster)],
+      reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads }),
+    }),
+  ]
+}
+
+/** The object that a Machine refers to, when it is of this kind. */
+const referenced = (
+  machine: Machine,
+  { group, kind }: Kind,
+  ref: { apiGroup: string; kind: string; name: string } | undefined,
+) => (ref?.apiGroup === group && ref.kind === kind ? [{ namespace: machine.metadata.namespace!, name: ref.name }] : [])
+
+const isGone = ({ object }: { object: KubeObject | undefined }): boolean => object === undefined
+
+/** All objects of the index that belong to the same cluster. */
+const sameCluster =
+  <T extends KubeObject>(index: ReturnType<typeof byCluster<T>>) =>
+  (object: KubeObject, cache: Parameters<ReturnType<typeof ofCluster>>[1]) =>
+    byCluster(index.kind)
+      .values(object as T)
+      .flatMap((cluster) => cache.byIndex(index, cluster).map(keyOf))
+
+/** A workload plane that comes up concerns every object of its cluster. */
+const planeStarted = <T extends KubeObject>(
+  workloads: Pick<Workloads, 'onStarted'>,
+  index: ReturnType<typeof byCluster<T>>,
+): Source => ({
+  start(enqueue, { cache, signal }) {
+    const stop = workloads.onStarted(({ namespace, name }) => {
+      for (const object of cache.byIndex(index, `${namespace}/${name}`)) enqueue(keyOf(object))
+    })
+    signal.addEventListener('abort', stop, { once: true })
+  },
+})

@@ -1,0 +1,88 @@
+/** The kubeconfig Secret by which core reaches the workload cluster, and its renewal. Upstream: util/kubeconfig. */
+import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import { type Clock, controllerReference, hours, isControlledBy, keyOf, orAbsent, Secret } from '@capstan/kube'
+import {
+  type CertifiedKey,
+  certificateExpiry,
+  formatKubeconfig,
+  issueCertificate,
+  type Kubeconfig,
+  parseKubeconfig,
+} from '@capstan/kube/node'
+import { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { secretData, secretText } from '../secret-data.ts'
+import { serverNameOf } from '../workload/server-name.ts'
+
+const Validity = hours(24 * 365)
+
+/** Writes the Secret when it is missing, and again when its client certificate has lived half its time. */
+export async function ensureKubeconfig(
+  controlPlane: LocalControlPlane,
+  cluster: Cluster,
+  authority: CertifiedKey,
+  io: ReconcileContext,
+): Promise<void> {
+  const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
+  const found = await orAbsent(io.client.get(Secret, key))
+  if (found) {
+    // One that a user brought is the user's to renew.
+    if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), io.clock)) return
+    const value = formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock))
+    const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, data: secretData({ value }) }
+    await io.client.patch(Secret, key, { type: 'merge', body })
+    return
+  }
+  await io.client.create(Secret, {
+    metadata: {
+      ...key,
+      labels: { [ClusterNameLabel]: cluster.metadata.name },
+      ownerReferences: [controllerReference(controlPlane, LocalControlPlane)],
+    },
+    type: ClusterSecretType,
+    data: secretData({ value: formatKubeconfig(await kubeconfigOf(cluster, authority, io.clock)) }),
+  })
+}
+
+/** True when less than half the validity of the client certificate is left, or when it cannot be read. */
+export function needsRenewal(text: string | undefined, clock: Clock): boolean {
+  try {
+    const certificate = parseKubeconfig(text ?? '').users[0]?.user['client-certificate-data'] ?? ''
+    return certificateExpiry(Buffer.from(certificate, 'base64').toString('utf8')) - clock.now() < Validity / 2
+  } catch {
+    return true
+  }
+}
+
+async function kubeconfigOf(cluster: Cluster, authority: CertifiedKey, clock: Clock): Promise<Kubeconfig> {
+  const { name } = cluster.metadata
+  const { host, port } = cluster.spec.controlPlaneEndpoint!
+  const user = `${name}-admin`
+  const client = await issueCertificate(authority, clock, {
+    commonName: 'kubernetes-admin',
+    organizations: ['system:masters'],
+    usages: ['client'],
+    validity: Validity,
+  })
+  const encode = (text: string) => Buffer.from(text, 'utf8').toString('base64')
+  return {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name,
+        cluster: {
+          server: `https://${host!.includes(':') ? `[${host}]` : host}:${port}`,
+          'certificate-authority-data': encode(authority.certificate),
+          // All workload planes share one listener: the name tells it which one is meant.
+          'tls-server-name': serverNameOf(keyOf(cluster)),
+        },
+      },
+    ],
+    users: [
+      { name: user, user: { 'client-certificate-data': encode(client.certificate), 'client-key-data': encode(client.key) } },
+    ],
+    contexts: [{ name: `${user}@${name}`, context: { cluster: name, user } }],
+    'current-context': `${user}@${name}`,
+  }
+}

@@ -1,0 +1,57 @@
+import type { KubeObject } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { PropagatedAnnotation, propagateMetadata, type TemplateMetadata, templatedMetadata } from './metadata.ts'
+
+const anObject = (labels?: Record<string, string>, annotations?: Record<string, string>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'Thing',
+  metadata: {
+    name: 'm',
+    uid: 'u',
+    resourceVersion: '1',
+    creationTimestamp: '',
+    ...(labels ? { labels } : {}),
+    ...(annotations ? { annotations } : {}),
+  },
+})
+const after = (object: KubeObject, template: TemplateMetadata) => {
+  propagateMetadata(object, template)
+  const { labels, annotations } = object.metadata
+  return { labels, annotations }
+}
+
+test.each([
+  ['nothing is added for an empty template', anObject(), {}, { labels: undefined, annotations: undefined }],
+  [
+    'a label comes, and is remembered',
+    anObject({ own: '1' }),
+    { labels: { tier: 'a' } },
+    { labels: { own: '1', tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
+  ],
+  [
+    'a label that left the template goes, those of others stay',
+    anObject({ own: '1', tier: 'a' }, { [PropagatedAnnotation]: 'tier;' }),
+    {},
+    { labels: { own: '1' }, annotations: undefined },
+  ],
+  [
+    'a value that somebody changed is set right',
+    anObject({ tier: 'b' }, { [PropagatedAnnotation]: 'tier;' }),
+    { labels: { tier: 'a' } },
+    { labels: { tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
+  ],
+  [
+    'annotations travel beside labels',
+    anObject(undefined, { old: '1', [PropagatedAnnotation]: ';old' }),
+    { labels: { b: '1', a: '2' }, annotations: { fresh: '2' } },
+    { labels: { b: '1', a: '2' }, annotations: { fresh: '2', [PropagatedAnnotation]: 'a,b;fresh' } },
+  ],
+])('%s', (_, object, template, expected) => {
+  expect(after(object, template)).toEqual(expected)
+})
+
+test('what a new object gets needs no change later', () => {
+  const template = { labels: { tier: 'a' }, annotations: { note: 'x' } }
+  const { labels, annotations } = templatedMetadata(template)
+  expect(after(anObject(labels, annotations), template)).toEqual({ labels, annotations })
+})

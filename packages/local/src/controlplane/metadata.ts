@@ -1,0 +1,56 @@
+/**
+ * Labels and annotations of `machineTemplate.metadata` reach Machines, their infrastructure and their bootstrap config without a
+ * rollout. What was propagated is remembered on the object, so that what leaves the template leaves the object too, and what
+ * others wrote stays.
+ */
+import type { KubeObject } from '@capstan/kube'
+
+/** Keys that came from the machine template: labels, a semicolon, annotations; sorted, separated by commas. */
+export const PropagatedAnnotation = 'controlplane.capstan.dev/propagated-metadata'
+
+export interface TemplateMetadata {
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  readonly annotations?: Readonly<Record<string, string>> | undefined
+}
+
+/** Labels and annotations for a new object. */
+export function templatedMetadata({ labels = {}, annotations = {} }: TemplateMetadata) {
+  const marker = markerOf(labels, annotations)
+  return {
+    labels: { ...labels },
+    annotations: { ...annotations, ...(marker === undefined ? {} : { [PropagatedAnnotation]: marker }) },
+  }
+}
+
+/** Brings the metadata of a draft in line with the template. */
+export function propagateMetadata(object: KubeObject, { labels = {}, annotations = {} }: TemplateMetadata): void {
+  const { metadata } = object
+  const [oldLabels = '', oldAnnotations = ''] = (metadata.annotations?.[PropagatedAnnotation] ?? '').split(';')
+  const marker = markerOf(labels, annotations)
+  const nextLabels = replaced(metadata.labels, oldLabels, labels)
+  const nextAnnotations = replaced(metadata.annotations, oldAnnotations, annotations)
+  if (marker === undefined) delete nextAnnotations[PropagatedAnnotation]
+  else nextAnnotations[PropagatedAnnotation] = marker
+  setOrDelete(metadata, 'labels', nextLabels)
+  setOrDelete(metadata, 'annotations', nextAnnotations)
+}
+
+function replaced(existing: Record<string, string> = {}, propagated: string, wanted: Readonly<Record<string, string>>) {
+  const next = { ...existing }
+  for (const key of propagated.split(',')) if (!Object.hasOwn(wanted, key)) delete next[key]
+  return Object.assign(next, wanted)
+}
+
+function markerOf(labels: object, annotations: object): string | undefined {
+  const keys = (of: object) => Object.keys(of).sort().join(',')
+  return Object.keys(labels).length + Object.keys(annotations).length === 0 ? undefined : `${keys(labels)};${keys(annotations)}`
+}
+
+function setOrDelete<Key extends 'labels' | 'annotations'>(
+  metadata: KubeObject['metadata'],
+  key: Key,
+  value: Record<string, string>,
+): void {
+  if (Object.keys(value).length > 0) metadata[key] = value
+  else delete metadata[key]
+}

@@ -1,0 +1,182 @@
+/** The status of a control plane for what one pass saw. Pure: same scope, same answer. Upstream: controlplane/kubeadm, v1.14. */
+import { ClusterNameLabel, compareVersions, type Machine, MachineControlPlaneLabel } from '@capstan/api'
+import { aggregate, isTrue, type NewCondition } from '@capstan/kube'
+import { type LocalControlPlane, LocalControlPlaneConditions as Conditions } from '../kinds/local-control-plane.ts'
+import { missingCertificates } from './certificates.ts'
+import type { ControlPlaneScope } from './scope.ts'
+
+type Status = NonNullable<LocalControlPlane['status']>
+
+/** Counters and versions. The rest of status is written by the phases that learn it. */
+export function controlPlaneCounters({ cluster, machines }: ControlPlaneScope): Partial<Status> {
+  const count = (type: string) => machines.filter(({ machine }) => isTrue(machine, type)).length
+  const versions = versionsOf(machines.map(({ machine }) => machine))
+  return {
+    selector: `${ClusterNameLabel}=${cluster.metadata.name},${MachineControlPlaneLabel}`,
+    replicas: machines.length,
+    readyReplicas: count('Ready'),
+    availableReplicas: count('Available'),
+    upToDateReplicas: machines.filter(({ outdated }) => outdated.length === 0).length,
+    ...(versions.length === 0 ? {} : { versions, version: versions[0]!.version }),
+  }
+}
+
+/** Versions that run, from old to new, with how many Machines run each. */
+function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions']> {
+  const replicas = new Map<string, number>()
+  for (const { spec, status } of machines) {
+    const version = status?.nodeInfo?.kubeletVersion || spec.version
+    if (version) replicas.set(version, (replicas.get(version) ?? 0) + 1)
+  }
+  return [...replicas]
+    .map(([version, count]) => ({ version, replicas: count }))
+    .sort((a, b) => compareVersions(a.version, b.version))
+}
+
+export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[] {
+  return [
+    available(scope),
+    certificatesAvailable(scope),
+    initialized(scope),
+    rollingOut(scope),
+    scalingDown(scope),
+    scalingUp(scope),
+    machinesReady(scope),
+    machinesUpToDate(scope),
+    deleting(scope),
+  ]
+}
+
+/** A control plane Machine serves once its Node is there and Ready. */
+export const isHealthy = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
+
+function available({ controlPlane, certificates, machines }: ControlPlaneScope): NewCondition {
+  if (!controlPlane.status?.initialization?.controlPlaneInitialized) {
+    return Conditions.Available.false('NotAvailable', 'Control plane not yet initialized')
+  }
+  const healthy = machines.filter(({ machine }) => isHealthy(machine)).length
+  const issues: string[] = []
+  if (controlPlane.metadata.deletionTimestamp) issues.push('* Control plane metadata.deletionTimestamp is set')
+  if (certificates.state !== 'available') issues.push('* Control plane certificates are not available')
+  if (healthy === 0) issues.push('* There are no Machines with healthy control plane components, at least 1 required')
+  if (issues.length > 0) return Conditions.Available.false('NotAvailable', issues.join('\n'))
+  const partly = `* ${healthy} of ${machines.length} Machines have healthy control plane components, at least 1 required`
+  return Conditions.Available.true('Available', healthy < machines.length ? partly : '')
+}
+
+function certificatesAvailable({ certificates }: ControlPlaneScope): NewCondition {
+  const condition = Conditions.CertificatesAvailable
+  switch (certificates.state) {
+    case 'unread':
+      return condition.unknown('InternalError', 'Please check controller logs for errors')
+    case 'missing':
+      return condition.false('NotAvailable', missingCertificates(certificates.purposes))
+    case 'available':
+      return condition.true('Available')
+  }
+}
+
+const initialized = ({ controlPlane, initializationIssue }: ControlPlaneScope): NewCondition =>
+  controlPlane.status?.initialization?.controlPlaneInitialized
+    ? Conditions.Initialized.true('Initialized')
+    : Conditions.Initialized.false('NotInitialized', initializationIssue)
+
+function rollingOut({ machines }: ControlPlaneScope): NewCondition {
+  const outdated = machines.filter((one) => one.outdated.length > 0)
+  if (outdated.length === 0) return Conditions.RollingOut.false('NotRollingOut')
+  const reasons = [...new Set(outdated.flatMap((one) => one.outdated))].sort(versionFirst).map((reason) => `* ${reason}`)
+  return Conditions.RollingOut.true(
+    'RollingOut',
+    [`Rolling out ${outdated.length} not up-to-date replicas`, ...reasons].join('\n'),
+  )
+}
+
+const versionFirst = (a: string, b: string): number =>
+  Number(b.startsWith('Version')) - Number(a.startsWith('Version')) || (a < b ? -1 : a > b ? 1 : 0)
+
+function scalingUp(scope: ControlPlaneScope): NewCondition {
+  const { controlPlane, machines, template, step } = scope
+  const { replicas } = controlPlane.spec
+  if (replicas === undefined) return Conditions.ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
+  const missing =
+    template.state === 'missing' ? `${controlPlane.spec.machineTemplate.spec.infrastructureRef.kind} does not exist` : undefined
+  const desired = controlPlane.metadata.deletionTimestamp ? 0 : replicas
+  if (machines.length >= desired) {
+    const blocked = missing !== undefined && desired > 0 ? `Scaling up would be blocked because ${missing}` : ''
+    return Conditions.ScalingUp.false('NotScalingUp', blocked)
+  }
+  const blockers = [...(step?.kind === 'hold' ? step.messages : []), ...(missing === undefined ? [] : [`* ${missing}`])]
+  const message = `Scaling up from ${machines.length} to ${desired} replicas`
+  return Conditions.ScalingUp.true(
+    'ScalingUp',
+    blockers.length === 0 ? message : [`${message} is blocked because:`, ...blockers].join('\n'),
+  )
+}
+
+function scalingDown({ controlPlane, machines, step }: ControlPlaneScope): NewCondition {
+  const { replicas } = controlPlane.spec
+  if (replicas === undefined) return Conditions.ScalingDown.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
+  const desired = controlPlane.metadata.deletionTimestamp ? 0 : replicas
+  if (machines.length <= desired) return Conditions.ScalingDown.false('NotScalingDown')
+  const blockers = step?.kind === 'hold' ? step.messages : []
+  const message = `Scaling down from ${machines.length} to ${desired} replicas`
+  return Conditions.ScalingDown.true(
+    'ScalingDown',
+    blockers.length === 0 ? message : [`${message} is blocked because:`, ...blockers].join('\n'),
+  )
+}
+
+function machinesReady({ machines }: ControlPlaneScope): NewCondition {
+  if (machines.length === 0) return Conditions.MachinesReady.true('NoReplicas')
+  return aggregate(
+    machines.map(({ machine }) => machine),
+    'Ready',
+    { as: Conditions.MachinesReady, reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' } },
+  )
+}
+
+/** From what this pass found rather than from the condition on the Machines, which is written from the same. */
+function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
+  if (machines.length === 0) return Conditions.MachinesUpToDate.true('NoReplicas')
+  return aggregate(
+    machines.map(({ machine, outdated }) => ({
+      kind: machine.kind,
+      metadata: machine.metadata,
+      status: { conditions: [upToDate(outdated)] },
+    })),
+    'UpToDate',
+    { as: Conditions.MachinesUpToDate, reasons: { issue: 'NotUpToDate', unknown: 'UpToDateUnknown', info: 'UpToDate' } },
+  )
+}
+
+/** The UpToDate condition of a Machine. */
+export const upToDate = (outdated: readonly string[]): NewCondition =>
+  outdated.length === 0
+    ? { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: '' }
+    : { type: 'UpToDate', status: 'False', reason: 'NotUpToDate', message: outdated.map((reason) => `* ${reason}`).join('\n') }
+
+function deleting({ deletion, machines, workers }: ControlPlaneScope): NewCondition {
+  const condition = Conditions.Deleting
+  switch (deletion) {
+    case 'none':
+      return condition.false('NotDeleting')
+    case 'waiting for workers':
+      return condition.true(
+        'WaitingForWorkersDeletion',
+        `LocalControlPlane deletion blocked because following objects still exist:\n* Machines: ${listed(workers)}`,
+      )
+    case 'waiting for machines':
+      return condition.true(
+        'WaitingForMachineDeletion',
+        `Deleting ${machines.length} ${machines.length === 1 ? 'Machine' : 'Machines'}`,
+      )
+    case 'completed':
+      return condition.true('DeletionCompleted', 'Deletion completed')
+    case 'failed':
+      return condition.true('InternalError', 'Please check controller logs for errors')
+  }
+}
+
+/** Upstream: the first five names, and how many more. */
+const listed = (names: readonly string[]): string =>
+  names.slice(0, 5).join(', ') + (names.length > 5 ? `, ... (${names.length - 5} more)` : '')

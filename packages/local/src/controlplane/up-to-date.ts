@@ -1,0 +1,37 @@
+import { type Machine, TemplateClonedFromGroupKindAnnotation, TemplateClonedFromNameAnnotation } from '@capstan/api'
+import { equal, type UnknownObject } from '@capstan/kube'
+import type { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
+import type { LocalControlPlane } from '../kinds/local-control-plane.ts'
+
+/** A Machine with what belongs to it, as far as it was found. */
+export interface MachineParts {
+  readonly machine: Machine
+  readonly infrastructure?: UnknownObject | undefined
+  readonly bootstrap?: LocalBootstrapConfig | undefined
+}
+
+/** Why a Machine must be replaced; empty when it is as it should be. What cannot be found counts as matching. Pure. */
+export function outdatedReasons(
+  { spec }: LocalControlPlane,
+  { machine, infrastructure, bootstrap }: MachineParts,
+  now: number,
+): string[] {
+  const reasons: string[] = []
+  const after = spec.rollout?.after
+  if (after !== undefined && Date.parse(machine.metadata.creationTimestamp) < Date.parse(after) && Date.parse(after) < now) {
+    reasons.push('LocalControlPlane spec.rollout.after expired')
+  }
+  if (machine.spec.version !== undefined && machine.spec.version !== spec.version) {
+    reasons.push(`Version ${machine.spec.version}, ${spec.version} required`)
+  }
+  if (bootstrap && !equal(bootstrap.spec ?? {}, spec.bootstrapConfigSpec ?? {})) {
+    reasons.push('LocalBootstrapConfig is not up-to-date')
+  }
+  const ref = spec.machineTemplate.spec.infrastructureRef
+  const { [TemplateClonedFromNameAnnotation]: name, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
+    infrastructure?.metadata.annotations ?? {}
+  if (infrastructure && name !== undefined && groupKind !== undefined) {
+    if (name !== ref.name || groupKind !== `${ref.kind}.${ref.apiGroup}`) reasons.push(`${infrastructure.kind} is not up-to-date`)
+  }
+  return reasons
+}

@@ -1,0 +1,136 @@
+/** LocalCluster: a control plane endpoint and failure domains for one Cluster, and the end of its workload plane. */
+import {
+  type APIEndpoint,
+  type Cluster,
+  ClusterNameLabel,
+  ConditionOrder,
+  isPaused,
+  ManagedByAnnotation,
+  pausedCondition,
+} from '@capstan/api'
+import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { addFinalizer, draft, isDeleting, type NewCondition, type ObjectKey, removeFinalizer, setConditions } from '@capstan/kube'
+import { LocalCluster, LocalClusterConditions as Conditions, LocalClusterFinalizer } from '../../kinds/local-cluster.ts'
+import { byCluster, owningCluster } from '../../owner.ts'
+import { again, failureAt, instant, progress } from '../../simulation.ts'
+import { LocalMachine } from '../../kinds/local-machine.ts'
+import type { Workloads } from '../../workload/workloads.ts'
+
+export interface LocalClusterDependencies {
+  readonly workloads: Pick<Workloads, 'remove'>
+  /** Where the listener of all workload planes is reached. */
+  readonly endpoint: { readonly host: string; readonly port: number }
+}
+
+/** What one pass has come to. */
+interface Verdict {
+  readonly outcome: Outcome
+  readonly conditions: readonly NewCondition[]
+}
+
+export const machinesByCluster = byCluster(LocalMachine)
+
+/** Brings one LocalCluster towards its spec. Safe to run at any moment, any number of times. */
+export async function reconcileLocalCluster(
+  key: ObjectKey,
+  io: ReconcileContext,
+  of: LocalClusterDependencies,
+): Promise<Outcome> {
+  const before = io.cache.peek(LocalCluster, key)
+  if (!before || before.metadata.annotations?.[ManagedByAnnotation] !== undefined) return proceed()
+  const cluster = owningCluster(io.cache, before)
+  // Deletion goes on even when the Cluster is gone: somebody must take the finalizer away.
+  if (!cluster && !isDeleting(before)) return wait('Cluster to own this LocalCluster')
+
+  const after = draft(before)
+  const verdict = isPaused(cluster, before)
+    ? { outcome: wait('reconciliation to be unpaused'), conditions: [] }
+    : isDeleting(before)
+      ? await remove(after, cluster, io, of)
+      : provision(after, cluster!, io.clock.now(), of.endpoint)
+  after.status = {
+    ...after.status,
+    conditions: setConditions(after.status?.conditions, [...verdict.conditions, pausedCondition(cluster, before)], {
+      now: io.clock.now(),
+      generation: before.metadata.generation,
+      order: ConditionOrder,
+    }),
+  }
+  await commitChanges(io.client, LocalCluster, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
+  return verdict.outcome
+}
+
+/** Writes on the draft what a real provider would have provisioned by now. */
+export function provision(
+  object: LocalCluster,
+  cluster: Cluster,
+  now: number,
+  fallback: { readonly host: string; readonly port: number },
+): Verdict {
+  const notDeleting = Conditions.Deleting.false('NotDeleting')
+  addFinalizer(object, LocalClusterFinalizer)
+  const status = (object.status ??= {})
+  const spec = (object.spec ??= {})
+  if (!status.initialization?.provisioned) {
+    status.timeline ??= {}
+    status.timeline.provisioningStarted ??= instant(now)
+    const simulated = spec.simulated
+    const step = progress(Date.parse(status.timeline.provisioningStarted), now, {
+      delay: simulated?.provisioningDelay,
+      failure: failureAt(simulated?.failure, 'provisioning'),
+    })
+    if (step.state === 'running') {
+      const ready = Conditions.Ready.false('Provisioning', 'Infrastructure is being provisioned')
+      return { outcome: requeue(step.until - now, 'infrastructure to be provisioned'), conditions: [ready, notDeleting] }
+    }
+    if (step.state === 'failed') {
+      const ready = Conditions.Ready.false('ProvisioningFailed', step.message)
+      return { outcome: again(step.retryAt, now, 'failed provisioning'), conditions: [ready, notDeleting] }
+    }
+    spec.controlPlaneEndpoint = [spec.controlPlaneEndpoint, cluster.spec.controlPlaneEndpoint].find(isValid) ?? fallback
+    status.initialization = { provisioned: true }
+  }
+  // Failure domains may change later on; being provisioned is never taken back.
+  status.failureDomains = spec.failureDomains ?? ['a', 'b', 'c'].map((name) => ({ name, controlPlane: true }))
+  return { outcome: proceed(), conditions: [Conditions.Ready.true('Ready'), notDeleting] }
+}
+
+/** Takes the workload plane away once no machine of the cluster is left to need it. */
+async function remove(
+  object: LocalCluster,
+  cluster: Cluster | undefined,
+  io: ReconcileContext,
+  { workloads }: LocalClusterDependencies,
+): Promise<Verdict> {
+  const key = { namespace: object.metadata.namespace!, name: cluster?.metadata.name ?? clusterNameOf(object) }
+  const left = io.cache.byIndex(machinesByCluster, `${key.namespace}/${key.name}`)
+  const deleting = (reason: Parameters<typeof Conditions.Deleting.true>[0], message: string) => [
+    Conditions.Ready.false('Deleting', message),
+    Conditions.Deleting.true(reason, message),
+  ]
+  if (left.length > 0) {
+    const message = `LocalMachines still exist: ${left.map(({ metadata }) => metadata.name).join(', ')}`
+    return { outcome: wait(message), conditions: deleting('WaitingForMachineDeletion', message) }
+  }
+  const now = io.clock.now()
+  const simulated = object.spec?.simulated
+  const step = progress(Date.parse(object.metadata.deletionTimestamp!), now, {
+    delay: simulated?.deletionDelay,
+    failure: failureAt(simulated?.failure, 'deletion'),
+  })
+  if (step.state === 'running') {
+    const message = 'Infrastructure is being taken down'
+    return { outcome: requeue(step.until - now, message), conditions: deleting('Deleting', message) }
+  }
+  if (step.state === 'failed') {
+    return { outcome: again(step.retryAt, now, 'failed deletion'), conditions: deleting('DeletionFailed', step.message) }
+  }
+  await workloads.remove(key)
+  removeFinalizer(object, LocalClusterFinalizer)
+  return { outcome: proceed(), conditions: [] }
+}
+
+const isValid = (endpoint: APIEndpoint | undefined): endpoint is { host: string; port: number } =>
+  !!endpoint?.host && !!endpoint.port
+
+const clusterNameOf = ({ metadata }: LocalCluster): string => metadata.labels?.[ClusterNameLabel] ?? metadata.name

@@ -1,0 +1,66 @@
+import { type Cluster, fnv32a, type Machine } from '@capstan/api'
+import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
+import { addFinalizer, type NewCondition } from '@capstan/kube'
+import { type LocalMachine, LocalMachineConditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
+import { again, failureAt, instant, progress } from '../../simulation.ts'
+
+/** What one stage of a machine's life has come to. */
+export interface Stage {
+  readonly outcome: Outcome
+  readonly condition: NewCondition
+}
+
+const Provisioned = LocalMachineConditions.Provisioned
+
+/** Writes on the draft what a real provider would have provisioned by now. Pure but for the draft. */
+export function provision(object: LocalMachine, machine: Machine, cluster: Cluster, now: number): Stage {
+  addFinalizer(object, LocalMachineFinalizer)
+  const status = (object.status ??= {})
+  if (status.initialization?.provisioned) return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
+
+  if (!cluster.status?.initialization?.infrastructureProvisioned) {
+    const message = 'Waiting for Cluster status.initialization.infrastructureProvisioned to be true'
+    return { outcome: wait(message), condition: Provisioned.false('WaitingForClusterInfrastructure', message) }
+  }
+  if (!machine.spec.bootstrap.dataSecretName) {
+    const message = 'Waiting for Machine spec.bootstrap.dataSecretName to be set'
+    return { outcome: wait(message), condition: Provisioned.false('WaitingForBootstrapData', message) }
+  }
+  status.timeline ??= {}
+  status.timeline.provisioningStarted ??= instant(now)
+  const simulated = object.spec?.simulated
+  const step = progress(Date.parse(status.timeline.provisioningStarted), now, {
+    delay: simulated?.provisioningDelay,
+    failure: failureAt(simulated?.failure, 'provisioning'),
+  })
+  switch (step.state) {
+    case 'running':
+      return {
+        outcome: requeue(step.until - now, 'machine to be provisioned'),
+        condition: Provisioned.false('Provisioning', 'Machine is being provisioned'),
+      }
+    case 'failed':
+      return {
+        outcome: again(step.retryAt, now, 'failed provisioning'),
+        condition: Provisioned.false('ProvisioningFailed', step.message),
+      }
+    case 'done': {
+      const { namespace, name } = object.metadata
+      object.spec = { ...object.spec, providerID: object.spec?.providerID ?? `local:////${namespace}/${name}` }
+      status.addresses = [
+        { type: 'Hostname', address: name },
+        { type: 'InternalIP', address: addressOf(`${namespace}/${name}`) },
+      ]
+      if (machine.spec.failureDomain) status.failureDomain = machine.spec.failureDomain
+      status.timeline.provisioned = instant(step.at)
+      status.initialization = { provisioned: true }
+      return { outcome: proceed(), condition: Provisioned.true('Provisioned') }
+    }
+  }
+}
+
+/** An address in 10.0.0.0/8 that is the same whenever it is asked for; nothing listens there. */
+function addressOf(text: string): string {
+  const hash = fnv32a(text)
+  return `10.${(hash >>> 16) & 255}.${(hash >>> 8) & 255}.${hash & 255}`
+}

@@ -1,0 +1,115 @@
+/** LocalMachine: one simulated machine, from bootstrap data to a Node, and back. */
+import { ClusterNameLabel, ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import {
+  draft,
+  hasFinalizer,
+  isDeleting,
+  type NewCondition,
+  Node,
+  type ObjectKey,
+  orAbsent,
+  removeFinalizer,
+  setConditions,
+  summary,
+} from '@capstan/kube'
+import { LocalMachine, LocalMachineConditions as Conditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
+import { clusterOfMachine, owningMachine } from '../../owner.ts'
+import { again, failureAt, progress } from '../../simulation.ts'
+import type { Workloads } from '../../workload/workloads.ts'
+import { joinCluster } from './node.ts'
+import { provision } from './provision.ts'
+
+export interface LocalMachineDependencies {
+  readonly workloads: Workloads
+}
+
+interface Verdict {
+  readonly outcome: Outcome
+  readonly conditions: readonly NewCondition[]
+}
+
+/** Brings one LocalMachine towards its spec. Safe to run at any moment, any number of times. */
+export async function reconcileLocalMachine(
+  key: ObjectKey,
+  io: ReconcileContext,
+  { workloads }: LocalMachineDependencies,
+): Promise<Outcome> {
+  const before = io.cache.peek(LocalMachine, key)
+  if (!before) return proceed()
+  const machine = owningMachine(io.cache, before)
+  const cluster = machine && clusterOfMachine(io.cache, machine)
+  if (!isDeleting(before)) {
+    if (!machine) return wait('Machine to own this LocalMachine')
+    if (!cluster) return wait(`Cluster ${machine.spec.clusterName} to exist`)
+  }
+
+  const after = draft(before)
+  let verdict: Verdict
+  if (isPaused(cluster, before)) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
+  else if (isDeleting(before)) verdict = await remove(after, io, workloads)
+  else {
+    const provisioned = provision(after, machine!, cluster!, io.clock.now())
+    // A Node is made outside of this API: only once the finalizer that will take it away is stored.
+    const held = hasFinalizer(before, LocalMachineFinalizer)
+    const joined = held ? await joinCluster(before, machine!, cluster!, io, workloads) : undefined
+    verdict = {
+      outcome: mergeOutcomes([provisioned.outcome, ...(joined ? [joined.outcome] : [])]),
+      conditions: [
+        provisioned.condition,
+        joined?.condition ?? Conditions.NodeProvisioned.false('WaitingForMachine', 'Waiting for the machine to be provisioned'),
+        Conditions.Deleting.false('NotDeleting'),
+      ],
+    }
+  }
+  after.status = {
+    ...after.status,
+    conditions: setConditions(after.status?.conditions, [...withReady(verdict.conditions), pausedCondition(cluster, before)], {
+      now: io.clock.now(),
+      generation: before.metadata.generation,
+      order: ConditionOrder,
+    }),
+  }
+  await commitChanges(io.client, LocalMachine, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
+  return verdict.outcome
+}
+
+/** Ready sums up what else was found. */
+function withReady(conditions: readonly NewCondition[]): readonly NewCondition[] {
+  if (conditions.length === 0) return []
+  const ready = summary(conditions, Conditions.Ready, {
+    of: ['Deleting', 'Provisioned', 'NodeProvisioned'],
+    negative: ['Deleting'],
+    ignoreIfMissing: ['Provisioned', 'NodeProvisioned'],
+    reasons: { issue: 'NotReady', unknown: 'NotReady', info: 'Ready' },
+  })
+  return [ready, ...conditions]
+}
+
+/** Takes the machine down, with its Node and, on a control plane, its API server. */
+async function remove(object: LocalMachine, io: ReconcileContext, workloads: Workloads): Promise<Verdict> {
+  const now = io.clock.now()
+  const simulated = object.spec?.simulated
+  const step = progress(Date.parse(object.metadata.deletionTimestamp!), now, {
+    delay: simulated?.deletionDelay,
+    failure: failureAt(simulated?.failure, 'deletion'),
+  })
+  if (step.state === 'running') {
+    const message = 'Machine is being taken down'
+    return { outcome: requeue(step.until - now, message), conditions: [Conditions.Deleting.true('Deleting', message)] }
+  }
+  if (step.state === 'failed') {
+    const outcome = again(step.retryAt, now, 'failed deletion')
+    return { outcome, conditions: [Conditions.Deleting.true('DeletionFailed', step.message)] }
+  }
+  const { namespace, name, labels } = object.metadata
+  const clusterName = labels?.[ClusterNameLabel]
+  if (clusterName !== undefined) {
+    const key = { namespace: namespace!, name: clusterName }
+    const workload = workloads.clientFor(key)
+    if (workload) await orAbsent(workload.delete(Node, { name }))
+    await workloads.leave(key, name)
+  }
+  removeFinalizer(object, LocalMachineFinalizer)
+  return { outcome: proceed(), conditions: [] }
+}

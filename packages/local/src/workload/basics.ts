@@ -1,0 +1,32 @@
+/** What a fresh control plane finds in its API server: what kubeadm would have put there, as far as anybody looks at it. */
+import type { Client, Input } from '@capstan/kube'
+import { ConfigMap, isReason } from '@capstan/kube'
+
+/** The ConfigMap that kubeadm writes; its presence tells that the control plane is initialized. */
+export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
+
+/** Creates what is missing. Safe to run again, from several machines at once. */
+export async function ensureBasics(client: Client, clusterName: string, kubernetesVersion: string | undefined): Promise<void> {
+  for (const configMap of basics(clusterName, kubernetesVersion)) {
+    try {
+      await client.create(ConfigMap, configMap)
+    } catch (err) {
+      if (!isReason(err, 'AlreadyExists')) throw err
+    }
+  }
+}
+
+// kubeadm-config comes last: whoever sees it may rely on the others.
+const basics = (clusterName: string, kubernetesVersion = ''): readonly Input<ConfigMap>[] => [
+  { metadata: { namespace: 'kube-system', name: 'coredns' }, data: { Corefile: '.:53 {\n    errors\n    ready\n}\n' } },
+  {
+    metadata: { namespace: 'kube-system', name: 'kube-proxy' },
+    data: { 'config.conf': 'apiVersion: kubeproxy.config.k8s.io/v1alpha1\nkind: KubeProxyConfiguration\n' },
+  },
+  {
+    metadata: KubeadmConfigKey,
+    data: {
+      ClusterConfiguration: `apiVersion: kubeadm.k8s.io/v1beta4\nclusterName: ${clusterName}\nkind: ClusterConfiguration\nkubernetesVersion: ${kubernetesVersion}\n`,
+    },
+  },
+]

@@ -1,0 +1,46 @@
+import type { Node } from '@capstan/kube'
+import { draft } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { type Kubelet, newNode, nodeStatus } from './node.ts'
+
+const kubelet = (of: Partial<Kubelet> = {}): Kubelet => ({
+  nodeName: 'm1',
+  providerID: 'local:////default/m1',
+  version: 'v1.36.0',
+  role: 'worker',
+  addresses: [{ type: 'Hostname', address: 'm1' }],
+  ...of,
+})
+const now = Date.UTC(2026, 0, 1)
+const later = now + 60_000
+const registered = (of: Partial<Kubelet> = {}) => draft({ ...newNode(kubelet(of), now), apiVersion: 'v1', kind: 'Node' }) as Node
+const ready = (status: Node['status']) => status?.conditions?.find(({ type }) => type === 'Ready')
+
+test.each([
+  ['worker', [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }], undefined],
+  ['control-plane', [{ key: 'node-role.kubernetes.io/control-plane', effect: 'NoSchedule' }], ''],
+] as const)('the Node of a %s has the taint and the label of its role', (role, taints, label) => {
+  const node = registered({ role })
+  expect(node.spec?.taints).toEqual(taints)
+  expect(node.metadata.labels?.['node-role.kubernetes.io/control-plane']).toBe(label)
+})
+
+test('a kubelet at rest has nothing to report', () => {
+  expect(nodeStatus(registered(), kubelet(), later)).toBeUndefined()
+})
+
+test('a kubelet in trouble reports NotReady once, and leaves its other conditions alone', () => {
+  const node = registered()
+  const status = nodeStatus(node, kubelet({ trouble: 'disk full' }), later)
+  expect(ready(status)).toMatchObject({ status: 'False', message: 'disk full', lastTransitionTime: '2026-01-01T00:01:00Z' })
+  expect(status?.conditions?.[0]).toEqual(node.status?.conditions?.[0])
+  expect(nodeStatus({ ...node, status: status! }, kubelet({ trouble: 'disk full' }), later + 1000)).toBeUndefined()
+})
+
+test('conditions of others stay', () => {
+  const node = registered()
+  node.status!.conditions!.push({ type: 'NetworkUnavailable', status: 'False' })
+  const status = nodeStatus(node, kubelet({ version: 'v1.36.1' }), later)
+  expect(status?.nodeInfo?.kubeletVersion).toBe('v1.36.1')
+  expect(status?.conditions?.map(({ type }) => type)).toContain('NetworkUnavailable')
+})

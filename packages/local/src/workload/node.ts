@@ -1,0 +1,90 @@
+/** The Node that a simulated kubelet registers, and what it goes on reporting. Pure. */
+import { NodeUninitializedTaint } from '@capstan/api'
+import type { Input, Node } from '@capstan/kube'
+import { equal, timestamp } from '@capstan/kube'
+
+export interface Kubelet {
+  readonly nodeName: string
+  readonly providerID: string
+  /** Version of the kubelet, such as v1.36.0. */
+  readonly version: string
+  readonly role: 'control-plane' | 'worker'
+  readonly labels?: Readonly<Record<string, string>>
+  readonly taints?: readonly { key: string; value?: string; effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' }[]
+  readonly addresses: readonly { type: string; address: string }[]
+  /** Why the kubelet is not well; absent when it is. */
+  readonly trouble?: string | undefined
+}
+
+const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
+
+/** The Node as the kubelet creates it. Upstream: kubelet and kubeadm; workers come with the taint that core takes away. */
+export function newNode(kubelet: Kubelet, now: number): Input<Node> {
+  const { nodeName, role } = kubelet
+  const roleTaint = role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
+  return {
+    metadata: {
+      name: nodeName,
+      labels: {
+        'kubernetes.io/arch': 'amd64',
+        'kubernetes.io/hostname': nodeName,
+        'kubernetes.io/os': 'linux',
+        ...(role === 'control-plane' ? { [ControlPlaneRole]: '' } : {}),
+        ...kubelet.labels,
+      },
+    },
+    spec: { providerID: kubelet.providerID, taints: [roleTaint, ...(kubelet.taints ?? [])] },
+    status: newStatus(kubelet, now),
+  }
+}
+
+/** The status that the kubelet reports, or `undefined` when the Node says so already: a kubelet at rest writes nothing. */
+export function nodeStatus(node: Node, kubelet: Kubelet, now: number): Node['status'] | undefined {
+  const reported = newStatus(kubelet, now)
+  const known = node.status?.conditions ?? []
+  const conditions = reported.conditions.map((condition) => {
+    const old = known.find(({ type }) => type === condition.type)
+    return old && old.status === condition.status && old.message === condition.message ? old : condition
+  })
+  const others = known.filter(({ type }) => !conditions.some((condition) => condition.type === type))
+  const next = { ...node.status, ...reported, conditions: [...conditions, ...others] }
+  return equal(next, node.status) ? undefined : next
+}
+
+function newStatus({ version, nodeName, addresses, trouble }: Kubelet, now: number) {
+  const at = timestamp(now)
+  const condition = (type: string, status: string, reason: string, message: string) => ({
+    type,
+    status,
+    reason,
+    message,
+    lastHeartbeatTime: at,
+    lastTransitionTime: at,
+  })
+  const resources = { cpu: '4', memory: '8Gi', pods: '110', 'ephemeral-storage': '40Gi' }
+  return {
+    addresses: [...addresses],
+    capacity: resources,
+    allocatable: resources,
+    conditions: [
+      condition('MemoryPressure', 'False', 'KubeletHasSufficientMemory', 'kubelet has sufficient memory available'),
+      condition('DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'),
+      condition('PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'),
+      trouble === undefined
+        ? condition('Ready', 'True', 'KubeletReady', 'kubelet is posting ready status')
+        : condition('Ready', 'False', 'KubeletNotReady', trouble),
+    ],
+    nodeInfo: {
+      architecture: 'amd64',
+      bootID: nodeName,
+      containerRuntimeVersion: 'simulated://1',
+      kernelVersion: 'simulated',
+      kubeProxyVersion: version,
+      kubeletVersion: version,
+      machineID: nodeName,
+      operatingSystem: 'linux',
+      osImage: 'Capstan simulated machine',
+      systemUUID: nodeName,
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import { isIP } from 'node:net'
+import type { Clock, ObjectKey } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
+import { serverNameOf } from './server-name.ts'
+import type { Boot } from './workloads.ts'
+
+/** The certificate with which an API server shows itself, for every name it goes by. Upstream: kubeadm's apiserver certificate. */
+export function servingCertificate(cluster: ObjectKey, { authority, endpointHost }: Boot, clock: Clock): Promise<CertifiedKey> {
+  const hosts = new Set(['127.0.0.1', '::1', ...(endpointHost === undefined ? [] : [endpointHost])])
+  const names = new Set([
+    serverNameOf(cluster),
+    'localhost',
+    'kubernetes',
+    'kubernetes.default',
+    'kubernetes.default.svc',
+    'kubernetes.default.svc.cluster.local',
+  ])
+  if (endpointHost !== undefined && isIP(endpointHost) === 0) names.add(endpointHost)
+  return issueCertificate(authority, clock, {
+    commonName: 'kube-apiserver',
+    usages: ['server'],
+    dnsNames: [...names],
+    ipAddresses: [...hosts].filter((host) => isIP(host) !== 0),
+  })
+}

@@ -1,0 +1,161 @@
+/**
+ * The simulated workload planes: one embedded API server per cluster, over kinds and schemas that all of them share. A plane runs
+ * while at least one control plane machine of its cluster does; what it holds is kept in a store of its own, so that it is found
+ * again after a restart of the process.
+ */
+import { type ApiServer, createApiServer, type Store } from '@capstan/apiserver'
+import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
+import { createClient, keyText } from '@capstan/kube'
+import type { CertifiedKey } from '@capstan/kube/node'
+import { ensureBasics } from './basics.ts'
+import { serverNameOf } from './server-name.ts'
+import { servingCertificate } from './serving-certificate.ts'
+
+export interface WorkloadsOptions {
+  /** Opens the store of this name, or makes it. */
+  readonly openStore: (name: string) => Promise<Store>
+  /** Deletes a store that is closed, with all it holds. */
+  readonly removeStore?: (name: string) => Promise<void>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+/** What a control plane machine brings when its API server starts. */
+export interface Boot {
+  /** The cluster's certificate authority: it signs the serving certificate, and client certificates are checked against it. */
+  readonly authority: CertifiedKey
+  readonly endpointHost: string | undefined
+  readonly kubernetesVersion: string | undefined
+}
+
+/** What a listener needs in order to serve one workload plane. */
+export interface ServedPlane {
+  readonly server: ApiServer
+  /** Certificate of the cluster's authority, PEM: who presents one signed by it is believed. */
+  readonly clientCA: string
+  /** Made at the first connection: a plane that nobody calls from outside costs no key. */
+  certificate(): Promise<CertifiedKey>
+}
+
+export interface Workloads {
+  /** Starts the API server of a cluster on this machine, or adds it to those that run. Safe to repeat. */
+  join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
+  /** The machine is gone; with the last one the API server stops. What it holds is kept. */
+  leave(cluster: ObjectKey, machine: string): Promise<void>
+  /** The cluster is gone, with everything in it. */
+  remove(cluster: ObjectKey): Promise<void>
+  /** A client to a running plane; with `machine`, only when that machine is one of those that run it. */
+  clientFor(cluster: ObjectKey, machine?: string): Client | undefined
+  /** How to reach a running plane without a socket, by the `tls-server-name` of its kubeconfig. */
+  transportFor(serverName: string): Transport | undefined
+  /** The running plane that a client asks the listener for. */
+  planeFor(serverName: string): ServedPlane | undefined
+  /** Calls `listener` whenever a plane has come up. Returns how to stop that. */
+  onStarted(listener: (cluster: ObjectKey) => void): () => void
+  /** Stops all planes. What they hold is kept. */
+  close(): Promise<void>
+}
+
+interface Running {
+  readonly cluster: ObjectKey
+  readonly machines: Set<string>
+  readonly server: ApiServer
+  readonly client: Client
+  readonly transport: Transport
+  readonly served: ServedPlane
+}
+
+export function createWorkloads(options: WorkloadsOptions): Workloads {
+  const { openStore, removeStore, clock, log } = options
+  const planes = new Map<string, Running>()
+  const listeners = new Set<(cluster: ObjectKey) => void>()
+  /** Starting and stopping one plane takes turns. */
+  const turns = new Map<string, Promise<unknown>>()
+
+  function inTurn<T>(name: string, act: () => Promise<T>): Promise<T> {
+    const turn = (turns.get(name) ?? Promise.resolve()).then(act, act)
+    turns.set(name, turn)
+    const clear = () => {
+      if (turns.get(name) === turn) turns.delete(name)
+    }
+    turn.then(clear, clear)
+    return turn
+  }
+
+  async function start(cluster: ObjectKey, boot: Boot): Promise<Running> {
+    const store = await openStore(storeName(cluster))
+    const server = createApiServer({ store, clock, random: options.random, log })
+    try {
+      await server.ready
+      // Whoever reaches the plane without a socket does so as its kubeconfig would.
+      const transport = server.transport({ name: 'kubernetes-admin', agent: 'capstan' })
+      const client = createClient(server.transport({ agent: 'kubelet' }))
+      await ensureBasics(client, cluster.name, boot.kubernetesVersion)
+      let certificate: Promise<CertifiedKey> | undefined
+      const served: ServedPlane = {
+        server,
+        clientCA: boot.authority.certificate,
+        certificate: () => (certificate ??= servingCertificate(cluster, boot, clock)),
+      }
+      return { cluster, machines: new Set(), server, client, transport, served }
+    } catch (err) {
+      await server.close()
+      throw err
+    }
+  }
+
+  async function stop(running: Running): Promise<void> {
+    planes.delete(serverNameOf(running.cluster))
+    await running.server.close()
+    log.info('Workload API server stopped', { Cluster: keyText(running.cluster) })
+  }
+
+  return {
+    join(cluster, machine, boot) {
+      const name = serverNameOf(cluster)
+      return inTurn(name, async () => {
+        const known = planes.get(name)
+        const running = known ?? (await start(cluster, boot))
+        running.machines.add(machine)
+        if (!known) {
+          planes.set(name, running)
+          log.info('Workload API server ready', { Cluster: keyText(cluster), serverName: name })
+          for (const listener of listeners) listener(cluster)
+        }
+        return running.client
+      })
+    },
+    leave(cluster, machine) {
+      const name = serverNameOf(cluster)
+      return inTurn(name, async () => {
+        const running = planes.get(name)
+        if (running?.machines.delete(machine) && running.machines.size === 0) await stop(running)
+      })
+    },
+    remove(cluster) {
+      const name = serverNameOf(cluster)
+      return inTurn(name, async () => {
+        const running = planes.get(name)
+        if (running) await stop(running)
+        await removeStore?.(storeName(cluster))
+      })
+    },
+    clientFor(cluster, machine) {
+      const running = planes.get(serverNameOf(cluster))
+      return machine === undefined || running?.machines.has(machine) ? running?.client : undefined
+    },
+    transportFor: (serverName) => planes.get(serverName)?.transport,
+    planeFor: (serverName) => planes.get(serverName)?.served,
+    onStarted(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    async close() {
+      await Promise.all([...planes.values()].map((running) => inTurn(serverNameOf(running.cluster), () => stop(running))))
+    },
+  }
+}
+
+/** Namespaces hold no underscore, so that no two clusters share a store. */
+export const storeName = ({ namespace = '', name }: ObjectKey): string => `workload_${namespace}_${name}`
