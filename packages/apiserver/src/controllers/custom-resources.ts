@@ -31,7 +31,7 @@ export interface CustomResourcesOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Deletes one instance, as a client would. */
-  deleteInstance(storage: string, object: KubeObject): Promise<void>
+  readonly deleteInstance: (storage: string, object: KubeObject) => Promise<void>
 }
 
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {

@@ -1,6 +1,7 @@
 /** What `kubectl get` prints of built-in kinds. Upstream: pkg/printers/internalversion, v1.36. */
 import type { UnknownObject } from '@capstan/kube'
 import type { PrinterColumn } from '../engine.ts'
+import { memberAt, memberText } from '../registry/member.ts'
 
 type Cell = PrinterColumn['cell']
 
@@ -19,10 +20,8 @@ const name = column('Name', ({ metadata }) => metadata.name, { format: 'name', d
 const age = column('Age', ({ metadata }) => metadata.creationTimestamp ?? null, { type: 'date' })
 const createdAt = column('Created At', ({ metadata }) => metadata.creationTimestamp ?? '', { type: 'date' })
 
-/** Members by path; lists and objects come out as they are. */
-const at = (object: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>((value, member) => (value as Record<string, unknown> | undefined | null)?.[member], object)
-const text = (object: UnknownObject, ...path: string[]): string => String(at(object, ...path) ?? '')
+const at = (object: UnknownObject, ...path: string[]): unknown => memberAt(object, path)
+const text = (object: UnknownObject, ...path: string[]): string => memberText(object, path)
 const orNone = (value: string): string => (value === '' ? '<none>' : value)
 const orUnknown = (value: string): string => (value === '' ? '<unknown>' : value)
 const list = <T>(object: UnknownObject, ...path: string[]): T[] => (at(object, ...path) as T[] | undefined) ?? []

@@ -18,6 +18,7 @@ import {
   Secret,
   Service,
   ServiceAccount,
+  structural,
   subdomainProblems,
   type UnknownObject,
 } from '@capstan/kube'
@@ -25,7 +26,7 @@ import type { PrinterColumn } from '../engine.ts'
 import { printers } from '../kinds/printers.ts'
 import { definitionHooks } from './definition-hooks.ts'
 import type { Definition } from './definition.ts'
-import { objectSchema } from './object-schema.ts'
+import { memberAt, memberText } from './member.ts'
 
 interface Extras {
   generation?: boolean
@@ -42,13 +43,11 @@ interface Builtins {
   readonly byId: ReadonlyMap<string, Definition>
 }
 
-const text = (value: unknown): string => (value === undefined || value === null ? '' : String(value))
-const at = (object: unknown, ...path: string[]): unknown =>
-  path.reduce<unknown>((value, member) => (value as Record<string, unknown> | undefined | null)?.[member], object)
+const at = (object: UnknownObject, ...path: string[]): unknown => memberAt(object, path)
 const field =
   (...path: string[]) =>
-  (object: UnknownObject) =>
-    text(at(object, ...path))
+  (object: UnknownObject): string =>
+    memberText(object, path)
 
 const involved = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 
@@ -75,7 +74,7 @@ const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
         ...Object.fromEntries(involved.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
         reason: field('reason'),
         reportingComponent: field('reportingComponent'),
-        source: (event) => text(at(event, 'source', 'component') || at(event, 'reportingComponent')),
+        source: (event) => memberText(event, ['source', 'component']) || memberText(event, ['reportingComponent']),
         type: field('type'),
       },
     },
@@ -149,8 +148,8 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
     deprecation: undefined,
     storage: resourceName(kind),
     apiVersion: apiVersionOf(kind),
-    get objectSchema() {
-      return objectSchema(kind.schema)
+    get structural() {
+      return structural(kind.schema)
     },
     generation: extras.generation === true,
     fields: extras.fields ?? {},

@@ -4,12 +4,13 @@ import {
   type CustomResourceDefinition,
   type CustomResourceVersion,
   type JSONSchema,
+  structural,
   subdomainProblems,
   type UnknownObject,
 } from '@capstan/kube'
 import { maskTrailingDash } from './builtin.ts'
 import type { Definition } from './definition.ts'
-import { objectSchema } from './object-schema.ts'
+import { memberText } from './member.ts'
 
 export function customDefinitions(crd: CustomResourceDefinition): Definition[] {
   return crd.spec.versions.filter((version) => version.served).map((version) => definitionOf(crd, version))
@@ -41,8 +42,8 @@ function definitionOf({ metadata, spec, status }: CustomResourceDefinition, vers
     deprecation: deprecationOf(spec, version, names.kind),
     storage: `${names.plural}.${group}`,
     apiVersion: apiVersionOf({ group, version: version.name }),
-    get objectSchema() {
-      return objectSchema(schema)
+    get structural() {
+      return structural(schema)
     },
     generation: true,
     fields: Object.fromEntries((version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), reader(jsonPath)])),
@@ -67,10 +68,6 @@ function deprecationOf(
 
 /** Selectable fields are simple paths to strings, integers or booleans. */
 function reader(jsonPath: string): (object: UnknownObject) => string {
-  const members = jsonPath.split('.').slice(1)
-  return (object) => {
-    let value: unknown = object
-    for (const member of members) value = (value as Record<string, unknown> | undefined | null)?.[member]
-    return value === undefined || value === null ? '' : String(value)
-  }
+  const path = jsonPath.split('.').slice(1)
+  return (object) => memberText(object, path)
 }

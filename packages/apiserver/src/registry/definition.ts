@@ -2,15 +2,15 @@
  * One served version of a resource, with all that the verbs need to know to treat its objects: names, schema, what is defaulted,
  * checked and reset. Made from a built-in declaration (`builtin.ts`) or from a CustomResourceDefinition (`custom.ts`).
  */
-import { apiVersionOf, type FieldError, type KubeObject, type UnknownObject } from '@capstan/kube'
+import { apiVersionOf, type FieldError, type KubeObject, type Structural, type UnknownObject } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
-import type { ObjectSchema } from './object-schema.ts'
 
 export interface Definition extends Resource {
   /** What the store calls the resource, all versions together. */
   readonly storage: string
   readonly apiVersion: string
-  readonly objectSchema: ObjectSchema
+  /** Compiled when first needed. */
+  readonly structural: Structural
   /** Whether `metadata.generation` counts changes of the specification. */
   readonly generation: boolean
   /** Whether a creation may bring a status along, although there is a status subresource. */

@@ -41,7 +41,7 @@ export class Registry implements Resources {
     this.#custom = next
     this.#all = undefined
     this.#generation++
-    for (const id of gone) for (const listener of [...(this.#removals.get(id) ?? [])]) listener()
+    for (const id of gone) for (const listener of this.#removals.get(id) ?? []) listener()
   }
 
   /** Calls `listener` when the resource is no longer served in this version. */

@@ -24,7 +24,7 @@ export async function mutate(plane: Plane, call: Call, object: UnknownObject, ol
     await one.default(object, request)
     ran = true
   }
-  if (ran) call.definition.objectSchema.default(object)
+  if (ran) call.definition.structural.default(object)
 }
 
 /** @throws StatusError Invalid with everything that is wrong, or whatever admission throws */
@@ -33,7 +33,7 @@ export async function validate(plane: Plane, call: Call, object: UnknownObject, 
   const errors: FieldError[] = [
     ...metadataErrors(definition, object),
     ...(old ? metadataUpdateErrors(object, old) : []),
-    ...definition.objectSchema.validate(object, old),
+    ...definition.structural.validate(object, old),
     ...(definition.validate?.(object, old) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)

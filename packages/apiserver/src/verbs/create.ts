@@ -69,7 +69,7 @@ async function createNamed(
   const { metadata } = decoded
   if (definition.statusSubresource && !definition.statusOnCreate) {
     delete decoded.status
-    definition.objectSchema.default(decoded)
+    definition.structural.default(decoded)
   }
   metadata.uid = randomUUID(plane.random)
   metadata.creationTimestamp = timestamp(plane.clock.now())

@@ -17,9 +17,11 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? JSON.stringify(raw) : ''
   const unknown = coerceMetadata(raw)
   const object = raw as UnknownObject
-  unknown.push(...definition.objectSchema.prune(object).sort())
+  unknown.push(...definition.structural.prune(object))
   report(call, unknown, source, patched)
-  definition.objectSchema.default(object)
+  definition.structural.dropNulls(object)
+  if (definition.builtin) checkTypes(definition, object)
+  definition.structural.default(object)
   definition.default?.(object, old)
   checkPlace(call, object)
   return object
@@ -63,10 +65,33 @@ function checkType(definition: Definition, raw: { [field: string]: unknown }, so
   if (raw.apiVersion !== apiVersion) {
     if (source === 'patch') throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
     throw badRequest(
-      `the API version in the data (${String(raw.apiVersion ?? '')}) does not match the expected API version (${group}/${version})`,
+      `the API version in the data (${typeof raw.apiVersion === 'string' ? raw.apiVersion : ''}) does not match the expected API version (${group}/${version})`,
     )
   }
 }
+
+/**
+ * Values of built-in kinds that are not of their Go type never get as far as validation.
+ *
+ * @throws StatusError BadRequest
+ */
+function checkTypes({ kind, version, structural }: Definition, object: UnknownObject): void {
+  const wrong = structural
+    .validate(object)
+    .find(({ type, text }) => type === 'FieldValueTypeInvalid' || / of type byte: /.test(text))
+  if (!wrong) return
+  const where = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`
+  if (wrong.type !== 'FieldValueTypeInvalid') throw badRequest(`${where}: illegal base64 data at input byte 0`)
+  const [, wanted = '', found = ''] = /must be of type ([\w,-]+): "(\w+)"/.exec(wrong.text) ?? []
+  const [value, type] = [goNames[found] ?? found, goNames[wanted] ?? wanted]
+  // Go knows the field of the struct, not the key of the map that it is.
+  const field = wrong.field
+    .replaceAll(/\[\d+\]/g, '')
+    .replace(/^(data|binaryData|stringData|metadata\.labels|metadata\.annotations)\..*$/s, '$1')
+  throw badRequest(`${where}: json: cannot unmarshal ${value} into Go struct field ${kind}.${field} of type ${type}`)
+}
+
+const goNames: { readonly [type: string]: string } = { boolean: 'bool', integer: 'number', number: 'number' }
 
 function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
   if (unknown.length === 0 || call.options.fieldValidation === 'Ignore') return

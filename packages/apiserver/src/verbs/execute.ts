@@ -1,7 +1,6 @@
 /** From a request to its verb: the resource is looked up, what it does not offer is refused, warnings are gathered. */
-import { type ApiRequest, type KubeObject, type ObjectList, type Status, StatusError } from '@capstan/kube'
+import type { ApiRequest, KubeObject, ObjectList, Status } from '@capstan/kube'
 import type { Answer, Caller, WatchStream } from '../engine.ts'
-import type { Definition } from '../registry/definition.ts'
 import { create } from './create.ts'
 import { removeCollection } from './delete-collection.ts'
 import { remove } from './delete.ts'
@@ -10,6 +9,7 @@ import { get } from './get.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
 import type { Call, Plane } from './plane.ts'
+import { methodNotAllowed, noSuchResource } from './refusal.ts'
 import { scale } from './scale.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
@@ -58,7 +58,7 @@ async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList
     case 'patch':
       return patch(plane, call)
     case 'delete':
-      if (request.subresource !== undefined) throw notSupportedVerb(definition, 'delete')
+      if (request.subresource !== undefined) throw methodNotAllowed()
       return remove(plane, call)
     case 'deletecollection':
       return removeCollection(plane, call)
@@ -78,14 +78,3 @@ function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: Abort
   const warnings = definition.deprecation === undefined ? [] : [definition.deprecation]
   return { definition, request, options: request.options ?? {}, caller, warnings, signal }
 }
-
-export const noSuchResource = (): StatusError =>
-  new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
-
-export const methodNotAllowed = (): StatusError =>
-  new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', { details: {} })
-
-export const notSupportedVerb = ({ group, plural, storage }: Definition, verb: string): StatusError =>
-  new StatusError('MethodNotAllowed', `${verb} is not supported on resources of kind "${storage}"`, {
-    details: { ...(group === '' ? {} : { group }), kind: plural },
-  })

@@ -135,7 +135,7 @@ function unchanged(object: UnknownObject, old: UnknownObject): boolean {
   }
   const timeless = ({ metadata: { managedFields = [], ...metadata } }: UnknownObject) => ({
     ...metadata,
-    managedFields: managedFields.map(({ time: _, ...entry }) => entry),
+    managedFields: managedFields.map((entry) => ({ ...entry, time: undefined })),
   })
   return equal(timeless(object), timeless(old))
 }

@@ -13,32 +13,28 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { type Definition, inVersion } from '../registry/definition.ts'
+import { memberAt } from '../registry/member.ts'
 import { draftOf } from './decode.ts'
-import { notSupportedVerb } from './execute.ts'
 import { modify } from './modify.ts'
 import { patcher } from './patch.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { verbNotSupported } from './refusal.ts'
 
 export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
   const { definition, request } = call
   const paths = definition.scale!
-  switch (request.verb) {
-    case 'get':
-      return scaleOf(
-        paths,
-        inVersion(definition, stored(plane, definition, keyFor(definition, request.namespace, request.name!))),
-      )
-    case 'update': {
-      const body = draftOf(definition, request.body)
-      return scaled(plane, call, paths, true, () => body)
-    }
-    case 'patch': {
-      const change = patcher(call)
-      return scaled(plane, call, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
-    }
-    default:
-      throw notSupportedVerb(definition, request.verb)
+  if (request.verb === 'get') {
+    return scaleOf(paths, inVersion(definition, stored(plane, definition, keyFor(definition, request.namespace, request.name!))))
   }
+  if (request.verb === 'update') {
+    const body = draftOf(definition, request.body)
+    return scaled(plane, call, paths, true, () => body)
+  }
+  if (request.verb === 'patch') {
+    const change = patcher(call)
+    return scaled(plane, call, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
+  }
+  throw verbNotSupported(definition, request.verb)
 }
 
 async function scaled(
@@ -77,7 +73,7 @@ function replicasErrors(
 ): FieldError[] {
   if (replicas >= 0) return []
   return [
-    ...definition.objectSchema.validate(object, current),
+    ...definition.structural.validate(object, current),
     invalid(specReplicasPath, replicas, 'should be a non-negative integer'),
   ]
 }
@@ -107,9 +103,7 @@ export function scaleOf(
 }
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)
-
-const getPath = (object: object, path: string): unknown =>
-  membersOf(path).reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
+const getPath = (object: object, path: string): unknown => memberAt(object, membersOf(path))
 
 function setPath(object: UnknownObject, path: string, value: unknown): void {
   const members = membersOf(path)

@@ -1,0 +1,11 @@
+/** Members of objects by path, for selectors and printers. */
+import { isRecord } from '@capstan/kube'
+
+export const memberAt = (object: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
+
+/** A scalar member as text; the empty string for what is not there, or is no scalar. */
+export function memberText(object: unknown, path: readonly string[]): string {
+  const value = memberAt(object, path)
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+}
