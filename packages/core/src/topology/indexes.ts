@@ -1,9 +1,8 @@
 /** How the topology controllers find what concerns what. */
-import { Cluster, ClusterClass, ClusterNameLabel, type Machine } from '@capstan/api'
+import { Cluster, ClusterNameLabel, type Machine } from '@capstan/api'
 import type { Cache, Index, MapFunction } from '@capstan/controller'
-import { keyOf, keyText, type KubeObject, type ObjectKey, ownerOfKind, parseApiVersion } from '@capstan/kube'
-import { templateRefsOf } from '../clusterclass/template-refs.ts'
-import { contractRefOf } from '../external/get.ts'
+import { keyOf, keyText, type KubeObject, type ObjectKey, ownerOfKind } from '@capstan/kube'
+import { classesOfTemplate } from '../clusterclass/indexes.ts'
 
 /** The class that a managed Cluster is of. */
 export const classKeyOf = ({ metadata, spec }: Cluster): ObjectKey => ({
@@ -18,26 +17,9 @@ export const ClustersByClass: Index<Cluster> = {
   values: (cluster) => (cluster.spec.topology ? [keyText(classKeyOf(cluster))] : []),
 }
 
-/** Classes by the templates they refer to. */
-export const ClassesByTemplate: Index<ClusterClass> = {
-  name: 'templateRefs',
-  kind: ClusterClass,
-  values: ({ metadata, spec }) =>
-    templateRefsOf(spec).map((ref) => {
-      const { apiGroup, kind, name } = contractRefOf(ref)
-      return templateText(apiGroup, kind, metadata.namespace ?? '', name)
-    }),
-}
-
-const templateText = (group: string, kind: string, namespace: string, name: string): string =>
-  `${kind}.${group} ${namespace}/${name}`
-
 /** Clusters of a class. */
 export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectKey[] =>
   cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)
-
-const classesOfTemplate = (cache: Cache, { apiVersion, kind, metadata }: KubeObject): readonly ClusterClass[] =>
-  cache.byIndex(ClassesByTemplate, templateText(parseApiVersion(apiVersion).group, kind, metadata.namespace ?? '', metadata.name))
 
 /**
  * The Clusters that a provider's object concerns: the one that owns it, and those whose class refers to it. One function for all

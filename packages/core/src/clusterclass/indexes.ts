@@ -1,0 +1,26 @@
+import { ClusterClass } from '@capstan/api'
+import type { Cache, Index, MapFunction } from '@capstan/controller'
+import { keyOf, type KubeObject, parseApiVersion } from '@capstan/kube'
+import { contractRefOf } from '../external/get.ts'
+import { templateRefsOf } from './template-refs.ts'
+
+/** Classes by the templates they refer to. */
+export const ClassesByTemplate: Index<ClusterClass> = {
+  name: 'templateRefs',
+  kind: ClusterClass,
+  values: ({ metadata, spec }) =>
+    templateRefsOf(spec).map((ref) => {
+      const { apiGroup, kind, name } = contractRefOf(ref)
+      return templateText(apiGroup, kind, metadata.namespace ?? '', name)
+    }),
+}
+
+/** Classes that refer to a template, in whatever version. */
+export const classesOfTemplate = (cache: Cache, { apiVersion, kind, metadata }: KubeObject): readonly ClusterClass[] =>
+  cache.byIndex(ClassesByTemplate, templateText(parseApiVersion(apiVersion).group, kind, metadata.namespace ?? '', metadata.name))
+
+/** The keys of those classes. */
+export const concernedClasses: MapFunction = (template, cache) => classesOfTemplate(cache, template).map(keyOf)
+
+const templateText = (group: string, kind: string, namespace: string, name: string): string =>
+  `${kind}.${group} ${namespace}/${name}`

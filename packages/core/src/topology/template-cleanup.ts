@@ -1,0 +1,120 @@
+/**
+ * Deletes the templates of MachineDeployments and MachineSets of a topology once nothing needs them any more, and only then lets
+ * their owners go. Upstream: core/reconcilers/topology/machinedeployment and machineset, v1.14.
+ */
+import {
+  Cluster,
+  ClusterNameLabel,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyOwnedLabel,
+  isPaused,
+  MachineDeployment,
+  MachineDeploymentTopologyFinalizer,
+  MachineSet,
+  MachineSetTopologyFinalizer,
+} from '@capstan/api'
+import { type Controller, controller, type Outcome, proceed, type ReconcileContext, watches } from '@capstan/controller'
+import { CustomResourceDefinition, isDeleting, type Kind, keyOf, type KubeObject, type ObjectKey, orAbsent } from '@capstan/kube'
+import { externalKind } from '../external/contract-version.ts'
+import type { ContractRef } from '../external/get.ts'
+
+type Owner = MachineDeployment | MachineSet
+
+/** For MachineDeployments: the templates that no MachineSet still uses go with it. */
+export const createTopologyMachineDeploymentController = (): Controller =>
+  cleanupController('topology/machinedeployment', MachineDeployment, MachineDeploymentTopologyFinalizer)
+
+/** For MachineSets: a template goes with the last MachineSet that was made from it, unless the MachineDeployment uses it. */
+export const createTopologyMachineSetController = (): Controller =>
+  cleanupController('topology/machineset', MachineSet, MachineSetTopologyFinalizer)
+
+const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finalizer: string): Controller =>
+  controller<T>({
+    name,
+    for: kind,
+    when: ({ object, previous }) => isOfTopology(object ?? previous),
+    watches: [
+      // Unpausing a Cluster lets all of its parts go on.
+      watches(
+        Cluster,
+        ({ metadata }, cache) => partsOf(metadata, kind, cache),
+        ({ previous, object }) => previous?.spec.paused === true && object?.spec.paused !== true,
+      ),
+      // What tells whether a template is in use.
+      watches(MachineDeployment, () => []),
+      watches(MachineSet, () => []),
+    ],
+    reconcile: (key, context) => reconcileTemplates(key, kind, finalizer, context),
+  })
+
+const isOfTopology = (object: KubeObject | undefined): boolean =>
+  object?.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
+
+/** Objects of a kind in a Cluster, from an index that the label gives. */
+function partsOf(
+  { name, namespace }: { name: string; namespace?: string },
+  kind: Kind<Owner>,
+  cache: ReconcileContext['cache'],
+): ObjectKey[] {
+  const labelled = cache.byIndex({ name: `clusterName/${kind.kind}`, kind, values: clusterNames }, `${namespace}/${name}`)
+  return labelled.filter(isOfTopology).map(keyOf)
+}
+
+const clusterNames = ({ metadata }: KubeObject): readonly string[] => {
+  const name = metadata.labels?.[ClusterNameLabel]
+  return name === undefined ? [] : [`${metadata.namespace}/${name}`]
+}
+
+async function reconcileTemplates<T extends Owner>(
+  key: ObjectKey,
+  kind: Kind<T>,
+  finalizer: string,
+  context: ReconcileContext,
+): Promise<Outcome> {
+  const object = context.cache.peek(kind, key)
+  if (!object || !isOfTopology(object)) return proceed()
+  const { client, signal } = context
+  const { finalizers = [], resourceVersion } = object.metadata
+  const setFinalizers = (list: readonly string[]) =>
+    orAbsent(client.patch(kind, key, { type: 'merge', body: { metadata: { resourceVersion, finalizers: list } } }, { signal }))
+
+  if (!isDeleting(object)) {
+    if (!finalizers.includes(finalizer)) await setFinalizers([...finalizers, finalizer])
+    return proceed()
+  }
+  if (!finalizers.includes(finalizer)) return proceed()
+  const cluster = context.cache.peek(Cluster, { namespace: key.namespace!, name: object.spec.clusterName })
+  if (isPaused(cluster, object)) return proceed()
+
+  const used = await templatesInUse(object, context)
+  for (const ref of templatesOf(object)) if (!used.has(refText(ref))) await deleteTemplate(ref, key.namespace!, context)
+  await setFinalizers(finalizers.filter((one) => one !== finalizer))
+  return proceed()
+}
+
+/**
+ * Templates that other living objects of the same MachineDeployment need. Asks the server: a template that is wrongly taken for
+ * unused cannot be brought back.
+ */
+async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
+  const { namespace, labels, uid } = object.metadata
+  const topologyName = labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? ''
+  const labelSelector = `${ClusterNameLabel}=${object.spec.clusterName},${ClusterTopologyMachineDeploymentNameLabel}=${topologyName}`
+  const within = { namespace: namespace!, labelSelector, signal }
+  const [deployments, sets] = await Promise.all([client.list(MachineDeployment, within), client.list(MachineSet, within)])
+  const living = [...deployments.items, ...sets.items].filter((one) => one.metadata.uid !== uid && !isDeleting(one))
+  return new Set(living.flatMap((one) => templatesOf(one).map(refText)))
+}
+
+function templatesOf({ spec }: Owner): ContractRef[] {
+  const { bootstrap, infrastructureRef } = spec.template.spec
+  return bootstrap.configRef ? [bootstrap.configRef, infrastructureRef] : [infrastructureRef]
+}
+
+const refText = ({ apiGroup, kind, name }: ContractRef): string => `${kind}.${apiGroup}/${name}`
+
+async function deleteTemplate(ref: ContractRef, namespace: string, context: ReconcileContext): Promise<void> {
+  await context.watch(CustomResourceDefinition, () => [])
+  const { kind } = await externalKind(context.cache, ref)
+  await orAbsent(context.client.delete(kind, { namespace, name: ref.name }, { signal: context.signal }))
+}

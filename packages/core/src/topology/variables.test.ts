@@ -1,0 +1,110 @@
+import type { Cluster, ClusterClass } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { checkedVariables, defaultAndValidateVariables } from './variables.ts'
+
+const aClass = (schemas: Record<string, object>, required: readonly string[] = []): ClusterClass =>
+  ({
+    metadata: { name: 'quick', namespace: 'default' },
+    status: {
+      variables: Object.entries(schemas).map(([name, openAPIV3Schema]) => ({
+        name,
+        definitions: [{ from: 'inline', required: required.includes(name), schema: { openAPIV3Schema } }],
+      })),
+    },
+  }) as unknown as ClusterClass
+
+const aCluster = (variables: Record<string, unknown>, overrides?: Record<string, unknown>): Cluster => {
+  const list = (values: Record<string, unknown>) => Object.entries(values).map(([name, value]) => ({ name, value }))
+  return {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'demo', namespace: 'default' },
+    spec: {
+      topology: {
+        classRef: { name: 'quick' },
+        version: 'v1.34.0',
+        variables: list(variables),
+        ...(overrides
+          ? { workers: { machineDeployments: [{ class: 'w', name: 'md-0', variables: { overrides: list(overrides) } }] } }
+          : {}),
+      },
+    },
+  } as unknown as Cluster
+}
+
+const schemas = {
+  replicas: { type: 'integer', default: 3, maximum: 9 },
+  zone: { type: 'string', enum: ['a', 'b'] },
+  net: { type: 'object', properties: { mtu: { type: 'integer', default: 1500 }, name: { type: 'string' } } },
+}
+
+describe('defaults', () => {
+  test('what the user gave comes first, then what has a default', () => {
+    const { spec } = checkedVariables(aCluster({ zone: 'a' }), aClass(schemas))
+    expect(spec.topology!.variables).toEqual([
+      { name: 'zone', value: 'a' },
+      { name: 'replicas', value: 3 },
+    ])
+  })
+
+  test('a value is completed inside', () => {
+    const { spec } = checkedVariables(aCluster({ net: { name: 'x' }, replicas: 1 }), aClass(schemas))
+    expect(spec.topology!.variables).toEqual([
+      { name: 'net', value: { name: 'x', mtu: 1500 } },
+      { name: 'replicas', value: 1 },
+    ])
+  })
+
+  test('an override is completed but none is made', () => {
+    const { spec } = checkedVariables(aCluster({}, { net: {} }), aClass(schemas))
+    expect(spec.topology!.workers!.machineDeployments![0]!.variables!.overrides).toEqual([{ name: 'net', value: { mtu: 1500 } }])
+  })
+})
+
+describe('what is wrong is said as upstream says it', () => {
+  test.each([
+    ['unknown variable', { other: 1 }, 'spec.topology.variables[other]: Invalid value: "1": variable is not defined'],
+    [
+      'wrong type',
+      { replicas: 'many' },
+      'spec.topology.variables[replicas].value: Invalid value: "\\"many\\"": must be of type integer: "string"',
+    ],
+    [
+      'limit',
+      { replicas: 12 },
+      'spec.topology.variables[replicas].value: Invalid value: "12": should be less than or equal to 9',
+    ],
+    ['enum', { zone: 'c' }, 'spec.topology.variables[zone].value: Unsupported value: "\\"c\\"": supported values: "a", "b"'],
+    [
+      'wrong type inside',
+      { net: { mtu: 'x' } },
+      'spec.topology.variables[net].value.mtu: Invalid value: "{\\"mtu\\":\\"x\\"}": mtu in body must be of type integer: "string"',
+    ],
+    [
+      'unknown field',
+      { net: { foo: 1 } },
+      'spec.topology.variables[net]: Invalid value: "{\\"foo\\":1,\\"mtu\\":1500}": failed validation: "foo" field(s) are not specified in the variable schema of variable "net"',
+    ],
+  ])('%s', (_, variables, message) => {
+    const errors = defaultAndValidateVariables(aCluster(variables), aClass(schemas))
+    expect(errors.map(({ field, text }) => `${field}: ${text}`)).toEqual([message])
+  })
+
+  test('a required variable that is not set', () => {
+    const errors = defaultAndValidateVariables(aCluster({}), aClass(schemas, ['zone']))
+    expect(errors).toMatchObject([
+      { field: 'spec.topology.variables', text: 'Required value: required variable "zone" must be set' },
+    ])
+  })
+
+  test('an override, by the name of its part', () => {
+    const errors = defaultAndValidateVariables(aCluster({}, { zone: 'q' }), aClass(schemas))
+    expect(errors).toMatchObject([{ field: 'spec.topology.workers.machineDeployments[md-0].variables.overrides[zone].value' }])
+  })
+
+  test('the Cluster is refused as a whole', () => {
+    expect(() => checkedVariables(aCluster({ other: 1 }), aClass(schemas))).toThrow(
+      'Cluster.cluster.x-k8s.io "demo" is invalid: spec.topology.variables[other]: Invalid value: "1": variable is not defined',
+    )
+  })
+})
