@@ -1,6 +1,6 @@
-/** Makes an API server serve kinds: applies their CustomResourceDefinitions and waits until it does. */
-import type { Client, Clock, DeclaredKind, Random } from '@capstan/kube'
-import { CustomResourceDefinition, customResourceDefinition, watchObjects } from '@capstan/kube'
+/** Makes an API server serve kinds: creates or updates their CustomResourceDefinitions and waits until it does. */
+import type { Client, Clock, DeclaredKind, Input, Random } from '@capstan/kube'
+import { CustomResourceDefinition, customResourceDefinition, isReason, watchObjects } from '@capstan/kube'
 
 export interface InstallOptions {
   readonly clock: Clock
@@ -9,7 +9,7 @@ export interface InstallOptions {
 }
 
 /**
- * Applies one definition per kind and resolves when all of them are established. Kinds of the same resource in several versions
+ * Installs one definition per kind and resolves when all of them are established. Kinds of the same resource in several versions
  * are not supported yet: each has one.
  *
  * @throws Error naming the definition whose names another one has taken
@@ -23,7 +23,7 @@ export async function installKinds(
   for (const kind of kinds) {
     const definition = customResourceDefinition(kind)
     missing.add(definition.metadata.name!)
-    await client.apply(CustomResourceDefinition, definition, { fieldManager: 'capstan', force: true })
+    await install(client, definition)
   }
   const done = new AbortController()
   const until = signal ? AbortSignal.any([signal, done.signal]) : done.signal
@@ -42,4 +42,16 @@ export async function installKinds(
     if (missing.size === 0) done.abort()
   }
   signal?.throwIfAborted()
+}
+
+/** A definition that is there already and says the same is left alone: the patch then changes nothing. */
+async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {
+  try {
+    await client.create(CustomResourceDefinition, definition)
+  } catch (err) {
+    if (!isReason(err, 'AlreadyExists')) throw err
+    const { metadata, spec } = definition
+    const body = { metadata: { labels: metadata.labels ?? {} }, spec }
+    await client.patch(CustomResourceDefinition, { name: metadata.name! }, { type: 'merge', body })
+  }
 }

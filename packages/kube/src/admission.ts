@@ -4,7 +4,7 @@
  */
 import type { Reader } from './client.ts'
 import type { FieldError } from './errors.ts'
-import type { AdmissionContext, Kind } from './kind.ts'
+import type { AdmissionContext, DeclaredKind, Kind } from './kind.ts'
 import type { KubeObject } from './object.ts'
 
 export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext<T> {
@@ -25,3 +25,18 @@ export interface Admission<T extends KubeObject = KubeObject> {
 
 /** Gathers admission of several kinds in one list, where each member's own type no longer matters. */
 export const admission = <T extends KubeObject>(of: Admission<T>): Admission => of as unknown as Admission
+
+/** Admission as the declarations of kinds ask for it: what they default and validate beyond their schemas. */
+export const admissionOf = (kinds: readonly DeclaredKind[]): Admission[] =>
+  kinds.flatMap((kind) =>
+    kind.default || kind.validate
+      ? [
+          {
+            kind,
+            operations: ['CREATE', 'UPDATE'] as const,
+            default: (object: KubeObject, request: AdmissionRequest<KubeObject>) => kind.default?.(object, request),
+            validate: (object: KubeObject, request: AdmissionRequest<KubeObject>) => kind.validate?.(object, request) ?? [],
+          },
+        ]
+      : [],
+  )

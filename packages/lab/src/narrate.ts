@@ -16,6 +16,8 @@ export interface Line {
   readonly event: string
   /** The Cluster that it is about, `namespace/name`. */
   readonly cluster?: string
+  /** A command to paste. */
+  readonly command?: string
 }
 
 /** A change of one object, as a watch reports it. */

@@ -1,1 +1,2 @@
-export {}
+export * from './env.ts'
+export * from './settle.ts'

@@ -1,0 +1,240 @@
+import type { TestEnv } from '@capstan/testing'
+import { testEnv } from '@capstan/testing'
+import type { Client, KubeObject, ObjectOf, Transport } from '@capstan/kube'
+import {
+  conditionTypes,
+  defineKind,
+  draft,
+  isReason,
+  minutes,
+  orAbsent,
+  s,
+  seconds,
+  setConditions,
+  StatusError,
+} from '@capstan/kube'
+import { afterEach, describe, expect, test } from 'vitest'
+import { commitChanges } from './commit.ts'
+import { controller, watches } from './controller.ts'
+import { proceed, requeue, wait } from './outcome.ts'
+
+/** A parent that wants as many children as it says: the smallest controller that can do everything wrong. */
+const Parent = defineKind({
+  group: 'test.dev',
+  version: 'v1',
+  kind: 'Parent',
+  plural: 'parents',
+  scope: 'Namespaced',
+  spec: s.object({ children: s.int32() }),
+  status: s.object({ children: s.int32().optional(), conditions: s.conditions() }),
+})
+type Parent = ObjectOf<typeof Parent>
+const Child = defineKind({
+  group: 'test.dev',
+  version: 'v1',
+  kind: 'Child',
+  plural: 'children',
+  scope: 'Namespaced',
+  spec: s.object({ of: s.string() }),
+})
+const { Ready } = conditionTypes({ Ready: ['Ready', 'Scaling'] })
+
+const parents = (passes: string[] = []) =>
+  controller({
+    name: 'parent',
+    for: Parent,
+    owns: [Child],
+    async reconcile(key, { cache, client, clock }) {
+      const before = cache.peek(Parent, key)
+      passes.push(`${(clock.now() - Date.UTC(2026, 0, 1)) / 1000}`)
+      if (!before) return proceed()
+      const { items } = await cache.list(Child, { namespace: key.namespace!, labelSelector: `parent=${key.name}` })
+      for (let i = items.length; i < before.spec.children; i++) {
+        await client.create(Child, {
+          metadata: {
+            generateName: `${key.name}-`,
+            namespace: key.namespace!,
+            labels: { parent: key.name },
+            ownerReferences: [
+              { apiVersion: 'test.dev/v1', kind: 'Parent', name: key.name, uid: before.metadata.uid, controller: true },
+            ],
+          },
+          spec: { of: key.name },
+        })
+      }
+      const after = draft(before)
+      const complete = items.length === before.spec.children
+      after.status = {
+        ...after.status,
+        children: items.length,
+        conditions: setConditions(
+          after.status?.conditions,
+          [complete ? Ready.true('Ready') : Ready.false('Scaling', `${items.length} children`)],
+          { now: clock.now(), generation: before.metadata.generation ?? 0 },
+        ),
+      }
+      await commitChanges(client, Parent, before, after, { conditions: ['Ready'] })
+      return complete ? proceed() : wait('children')
+    },
+  })
+
+const aParent = (name: string, children: number) => ({ metadata: { name, namespace: 'default' }, spec: { children } })
+const kinds = [Parent, Child] as never[]
+let env: TestEnv
+afterEach(() => env.close())
+
+describe('a controller', () => {
+  test('makes exactly what is asked for, and rests', async () => {
+    const passes: string[] = []
+    env = await testEnv({ kinds, controllers: [parents(passes)] })
+    await env.client.create(Parent, aParent('a', 3))
+    await env.settle()
+    expect((await env.client.list(Child)).items).toHaveLength(3)
+    expect(await env.client.get(Parent, { namespace: 'default', name: 'a' })).toMatchObject({
+      status: { children: 3, conditions: [{ type: 'Ready', status: 'True', reason: 'Ready' }] },
+    })
+    const before = [passes.length, env.store.revision]
+    await env.advance(minutes(30))
+    expect([passes.length, env.store.revision]).toEqual(before)
+  })
+
+  test('makes nothing twice when its cache is behind what it wrote', async () => {
+    env = await testEnv({ kinds, controllers: [parents()] })
+    await env.client.create(Parent, aParent('a', 3))
+    // Not settled: the second event arrives while the children of the first pass are still on their way to the cache.
+    await env.client.patch(
+      Parent,
+      { namespace: 'default', name: 'a' },
+      { type: 'merge', body: { metadata: { labels: { x: 'y' } } } },
+    )
+    await env.settle()
+    expect((await env.client.list(Child)).items).toHaveLength(3)
+  })
+
+  test('replaces a child that somebody deletes', async () => {
+    env = await testEnv({ kinds, controllers: [parents()] })
+    await env.client.create(Parent, aParent('a', 2))
+    await env.settle()
+    const [first] = (await env.client.list(Child)).items
+    await env.client.delete(Child, { namespace: 'default', name: first!.metadata.name })
+    await env.settle()
+    expect((await env.client.list(Child)).items).toHaveLength(2)
+  })
+
+  test('tries again after failures, ever later, until it works', async () => {
+    let failing = true
+    const passes: string[] = []
+    const between = (transport: Transport): Transport => ({
+      ...transport,
+      watch: (request, signal) => transport.watch(request, signal),
+      close: () => transport.close(),
+      send(request, signal) {
+        if (failing && request.verb === 'create' && request.plural === 'children')
+          return Promise.reject(new StatusError('ServiceUnavailable', 'out for lunch'))
+        return transport.send(request, signal)
+      },
+    })
+    env = await testEnv({ kinds, controllers: [parents(passes)], between })
+    await env.client.create(Parent, aParent('a', 1))
+    await env.advance(seconds(1))
+    expect(passes.slice(0, 5)).toEqual(['0', '0.005', '0.015', '0.035', '0.075'])
+    failing = false
+    await env.advance(seconds(10))
+    expect((await env.client.list(Child)).items).toHaveLength(1)
+  })
+
+  test('is brought back when the time it asked for has come', async () => {
+    const seen: number[] = []
+    const alarm = controller({
+      name: 'alarm',
+      for: Parent,
+      reconcile: (_, { clock }) => {
+        seen.push((clock.now() - Date.UTC(2026, 0, 1)) / 1000)
+        return Promise.resolve(seen.length < 4 ? requeue(minutes(5), 'five more minutes') : proceed())
+      },
+    })
+    env = await testEnv({ kinds, controllers: [alarm] })
+    await env.client.create(Parent, aParent('a', 0))
+    await env.advance(minutes(60))
+    expect(seen).toEqual([0, 300, 600, 900])
+  })
+
+  test('hears of objects of another kind through its map, from the owner they had and the one they have', async () => {
+    const seen: string[] = []
+    const listener = controller({
+      name: 'listener',
+      for: Parent,
+      watches: [
+        watches(Child, (child: KubeObject & { spec: { of: string } }) => [{ namespace: 'default', name: child.spec.of }]),
+      ],
+      reconcile: (key) => {
+        seen.push(key.name)
+        return Promise.resolve(proceed())
+      },
+    })
+    env = await testEnv({ kinds, controllers: [listener] })
+    await env.client.create(Child, { metadata: { name: 'c', namespace: 'default' }, spec: { of: 'a' } })
+    await env.settle()
+    await env.client.patch(Child, { namespace: 'default', name: 'c' }, { type: 'merge', body: { spec: { of: 'b' } } })
+    await env.settle()
+    expect(seen).toEqual(['a', 'a', 'b'])
+  })
+})
+
+describe('commitChanges', () => {
+  const key = { namespace: 'default', name: 'a' }
+  const withCondition = (parent: Parent, type: string, reason: string): Parent => {
+    const after = draft(parent)
+    const condition = { type, status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' } as const
+    after.status = {
+      ...after.status,
+      conditions: [...(after.status?.conditions ?? []).filter((one) => one.type !== type), condition],
+    }
+    return after
+  }
+  const reasons = async (client: Client) =>
+    (await client.get(Parent, key)).status?.conditions?.map(({ type, reason }) => `${type}=${reason}`)
+
+  test('keeps the conditions that others wrote meanwhile, and has the last word on its own', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: ['Theirs'] })
+    await commitChanges(env.client, Parent, before, withCondition(before, 'Ours', 'First'), { conditions: ['Ours'] })
+    expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
+  })
+
+  test('sends nothing when nothing changed', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    const { revision } = env.store
+    expect(await commitChanges(env.client, Parent, before, draft(before), { conditions: [] })).toBe(before)
+    expect(env.store.revision).toBe(revision)
+  })
+
+  test('writes status before it takes the last finalizer away', async () => {
+    env = await testEnv({ kinds })
+    const created = await env.client.create(Parent, {
+      ...aParent('a', 0),
+      metadata: { name: 'a', namespace: 'default', finalizers: ['test.dev/hold'] },
+    })
+    await env.client.delete(Parent, key)
+    const before = await env.client.get(Parent, key)
+    const after = withCondition(before, 'Ours', 'Done')
+    delete after.metadata.finalizers
+    await commitChanges(env.client, Parent, before, after, { conditions: ['Ours'] })
+    expect(await orAbsent(env.client.get(Parent, key))).toBeUndefined()
+    expect(created.metadata.uid).toBe(before.metadata.uid)
+  })
+
+  test('never writes to another object of the same name', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    await env.client.delete(Parent, key)
+    await env.client.create(Parent, aParent('a', 7))
+    const failure = await commitChanges(env.client, Parent, before, withCondition(before, 'Ours', 'Late'), {
+      conditions: ['Ours'],
+    }).catch((err: unknown) => err)
+    expect(isReason(failure, 'Conflict')).toBe(true)
+    expect(await reasons(env.client)).toBeUndefined()
+  })
+})

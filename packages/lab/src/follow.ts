@@ -1,0 +1,45 @@
+/** Follows a plane and tells its story: one watch per kind that matters, through any client. */
+import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import type { Client, Clock, Kind, KubeObject, Random } from '@capstan/kube'
+import { keyOf, keyText, watchObjects } from '@capstan/kube'
+import type { Line } from './narrate.ts'
+import { createNarrator } from './narrate.ts'
+
+export interface FollowOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly signal: AbortSignal
+  /** One line for each thing that matters. */
+  tell(line: Line): void
+  /** After every change of a Cluster or a Machine, with all there are. */
+  changed?(clusters: readonly Cluster[], machines: readonly Machine[]): void
+}
+
+const kinds: readonly Kind[] = [ExtensionConfig, ClusterClass, Cluster, MachineDeployment, Machine]
+
+/** Resolves when the signal aborts. */
+export async function followStory(client: Client, { clock, random, signal, tell, changed }: FollowOptions): Promise<void> {
+  const narrate = createNarrator(clock)
+  const known = new Map<Kind, Map<string, KubeObject>>(kinds.map((kind) => [kind, new Map()]))
+  const all = <T extends KubeObject>(kind: Kind<T>) => [...known.get(kind as Kind)!.values()] as T[]
+
+  const follow = async (kind: Kind) => {
+    const objects = known.get(kind)!
+    const see = (key: string, object: KubeObject | undefined) => {
+      const previous = objects.get(key)
+      if (object) objects.set(key, object)
+      else objects.delete(key)
+      if (previous || object) for (const line of narrate({ kind: kind.kind, previous, object })) tell(line)
+    }
+    for await (const event of watchObjects(client, kind, { clock, random, signal })) {
+      if (event.kind === 'replaced') {
+        const there = new Map(event.objects.map((object) => [keyText(keyOf(object)), object]))
+        for (const key of [...objects.keys()]) if (!there.has(key)) see(key, undefined)
+        for (const [key, object] of there) see(key, object)
+      } else if (event.kind === 'applied') see(keyText(keyOf(event.object)), event.object)
+      else if (event.kind === 'deleted') see(keyText(keyOf(event.object)), undefined)
+      if (event.kind !== 'progress' && (kind.kind === 'Cluster' || kind.kind === 'Machine')) changed?.(all(Cluster), all(Machine))
+    }
+  }
+  await Promise.all(kinds.map(follow))
+}

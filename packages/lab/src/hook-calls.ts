@@ -1,0 +1,65 @@
+/** Sees every hook call that core makes, for stories and traces. */
+import type { Hook, ResponseOf } from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
+import type { KubeObject } from '@capstan/kube'
+import { keyOf, keyText, messageOf } from '@capstan/kube'
+import type { Line } from './narrate.ts'
+
+export interface HookCall {
+  readonly hook: string
+  readonly handlers: readonly string[]
+  /** The object that the hook was called for, as `Kind namespace/name`. */
+  readonly subject: string
+  readonly cluster: string
+  readonly answer:
+    | { readonly kind: 'go'; readonly message: string }
+    | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
+    | { readonly kind: 'failed'; readonly message: string }
+}
+
+/** The same client; every call that reaches a handler is reported once it is answered. */
+export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
+  return {
+    get ready() {
+      return runtime.ready
+    },
+    handlersFor: (hook, forObject) => runtime.handlersFor(hook, forObject),
+    async callAll(hook, forObject, request, signal) {
+      const handlers = await runtime.handlersFor(hook, forObject)
+      const tell = (answer: HookCall['answer']) => {
+        if (handlers.length > 0) report({ hook: hook.name, handlers, ...subjectOf(forObject), answer })
+      }
+      try {
+        const response = await runtime.callAll(hook, forObject, request, signal)
+        tell(answerOf(response))
+        return response
+      } catch (err) {
+        tell({ kind: 'failed', message: messageOf(err) })
+        throw err
+      }
+    },
+  }
+}
+
+export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): Line {
+  const called = `${hook} called on ${handlers.join(', ')}`
+  const because = answer.message === '' ? '' : ` (${answer.message})`
+  switch (answer.kind) {
+    case 'go':
+      return { subject, cluster, event: 'HookAnswered', text: `${called}: go${because}` }
+    case 'wait':
+      return { subject, cluster, event: 'HookBlocking', text: `${called}: wait ${answer.seconds} s${because}` }
+    case 'failed':
+      return { subject, cluster, event: 'HookFailed', text: `${called}: failed: ${answer.message}` }
+  }
+}
+
+function answerOf(response: ResponseOf<Hook>): HookCall['answer'] {
+  const { retryAfterSeconds = 0, message = '' } = response as { retryAfterSeconds?: number; message?: string }
+  return retryAfterSeconds > 0 ? { kind: 'wait', seconds: retryAfterSeconds, message } : { kind: 'go', message }
+}
+
+const subjectOf = (object: KubeObject): { subject: string; cluster: string } => {
+  const cluster = keyText(keyOf(object))
+  return { subject: `${object.kind} ${cluster}`, cluster }
+}

@@ -1,0 +1,93 @@
+/**
+ * Lets everything that can happen now happen, without letting time pass. Work in one process is microtasks, and done after one turn
+ * of the event loop; what is under way outside (a socket, a key being generated) is waited for.
+ */
+import type { Store } from '@capstan/apiserver'
+import type { Manager } from '@capstan/controller'
+import type { Transport, VirtualClock } from '@capstan/kube'
+import { resourceName } from '@capstan/kube'
+
+/** What may still be busy. */
+export interface Busy {
+  readonly managers: () => readonly Manager[]
+  readonly stores: () => readonly Store[]
+  readonly traffic: Traffic
+}
+
+/** Requests that have been sent and not answered yet. */
+export interface Traffic {
+  readonly underWay: number
+  readonly total: number
+  /** The same transport, counted. */
+  count(transport: Transport): Transport
+}
+
+export function createTraffic(): Traffic {
+  let underWay = 0
+  let total = 0
+  return {
+    get underWay() {
+      return underWay
+    },
+    get total() {
+      return total
+    },
+    count: (transport) => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        underWay++
+        total++
+        try {
+          return await transport.send(request, signal)
+        } finally {
+          underWay--
+        }
+      },
+    }),
+  }
+}
+
+/** Turns of the event loop that must pass quietly before nothing more is expected. */
+const QuietTurns = 2
+/** Real milliseconds without any progress after which what is busy must be waiting for virtual time. */
+const Patience = 40
+
+export async function settle(busy: Busy): Promise<void> {
+  let quiet = 0
+  let before = ''
+  let still = 0
+  while (quiet < QuietTurns) {
+    // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
+    await (still < 20 ? turn() : pause())
+    quiet = isQuiet(busy) ? quiet + 1 : 0
+    const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy.stores().map((store) => store.revision)}`
+    still = now === before ? still + 1 : 0
+    before = now
+    if (still > 20 + Patience) return
+  }
+}
+
+/** Runs the clock to `clock.now() + ms`, settling after everything that comes due. */
+export async function advance(clock: VirtualClock, ms: number, busy: Busy): Promise<void> {
+  const end = clock.now() + ms
+  await settle(busy)
+  while (clock.step(end)) await settle(busy)
+}
+
+function isQuiet({ managers, stores, traffic }: Busy): boolean {
+  if (traffic.underWay > 0) return false
+  return managers().every((manager) => manager.idle && isCaughtUp(manager, stores()))
+}
+
+/** Every informer knows of the last change of its kind in the store that is served. Only the first store is the managers'. */
+function isCaughtUp(manager: Manager, [store]: readonly Store[]): boolean {
+  if (!store) return true
+  return manager.informers().every((informer) => {
+    const missing = store.since(informer.revision, resourceName(informer.kind))
+    return missing.kind === 'changes' && missing.changes.length === 0
+  })
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+const pause = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 1))

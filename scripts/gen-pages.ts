@@ -1,0 +1,78 @@
+/** Reference pages made from declarations: what the API promises cannot drift from what is written about it. */
+import * as api from '@capstan/api'
+import type { ConditionType, JSONSchema } from '@capstan/kube'
+
+const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
+
+/** Every hook with its request and response. */
+export function hooksPage(): string {
+  const hooks = (Object.values(api) as unknown[]).filter(isHook)
+  const sections = hooks
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((hook) =>
+      [
+        `## ${hook.name}`,
+        '',
+        hook.doc,
+        '',
+        `\`POST …/${hook.group}/${hook.version}/${hook.name.toLowerCase()}/<handler>\`. ${hook.blocking ? 'Blocking: `retryAfterSeconds` above 0 holds back what comes next.' : 'Not blocking.'}`,
+        '',
+        `Request \`${hook.name}Request\``,
+        '',
+        ...fieldsOf(hook.request.json),
+        '',
+        `Response \`${hook.name}Response\``,
+        '',
+        ...fieldsOf(hook.response.json),
+      ].join('\n'),
+    )
+  return [
+    warning,
+    '# Hooks',
+    '',
+    'What core calls, when, and what the answers do.',
+    '',
+    ...sections.flatMap((section) => [section, '']),
+  ].join('\n')
+}
+
+/** Every condition of every kind with its reasons. */
+export function conditionsPage(): string {
+  const tables = (Object.entries(api) as [string, unknown][]).filter(([name]) => name.endsWith('Conditions')) as [
+    string,
+    Record<string, ConditionType>,
+  ][]
+  const sections = tables
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, types]) =>
+      [
+        `## ${name.slice(0, -'Conditions'.length)}`,
+        '',
+        '| condition | reasons |',
+        '| --- | --- |',
+        ...Object.values(types).map(
+          ({ type, reasons }) => `| \`${type}\` | ${reasons.map((reason) => `\`${reason}\``).join(', ')} |`,
+        ),
+      ].join('\n'),
+    )
+  return [
+    warning,
+    '# Conditions',
+    '',
+    'Types and reasons as upstream spells them.',
+    '',
+    ...sections.flatMap((section) => [section, '']),
+  ].join('\n')
+}
+
+const isHook = (value: unknown): value is api.Hook =>
+  typeof value === 'object' && value !== null && 'request' in value && 'blocking' in value
+
+function fieldsOf(schema: JSONSchema): string[] {
+  const required = new Set(schema.required)
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => {
+    const type = field.enum ? field.enum.map((value) => JSON.stringify(value)).join(' or ') : (field.type ?? 'any')
+    return `| \`${name}\` | ${type} | ${required.has(name) ? 'yes' : 'no'} | ${field.description ?? ''} |`
+  })
+  return ['| field | type | required | |', '| --- | --- | --- | --- |', ...rows]
+}
