@@ -1,8 +1,9 @@
 import { BootstrapConfigContract, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, mirror, type NewCondition } from '@capstan/kube'
+import { failureOf, setFailure } from '../external/failure.ts'
 import { read } from '../external/observed.ts'
-import { copyFailure, observeReference } from './reference.ts'
+import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
 /** Adopts the bootstrap config and, once it has made the bootstrap data, takes over the name of the Secret. */
@@ -18,7 +19,7 @@ export const bootstrap: MachinePhase = async (scope, io) => {
     return isDeleting(machine) ? proceed() : wait(`${ref.kind} ${ref.name} to exist`)
   }
   const { external } = scope.bootstrap
-  copyFailure(scope, external, BootstrapConfigContract)
+  setFailure(machine, failureOf(external, BootstrapConfigContract))
   if (isDeleting(external.object)) return proceed()
 
   const status = (machine.status ??= {})

@@ -13,7 +13,7 @@ export interface MachineControllerOptions extends Partial<MachineSettings> {
 }
 
 /** Reconciles Machines: see README.md for what is watched and why. */
-export function machineController({
+export function createMachineController({
   clusters,
   concurrency = 10,
   remoteConditionsGracePeriod = minutes(5),

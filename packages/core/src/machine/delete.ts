@@ -18,8 +18,9 @@ import {
 } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { isDeleting, keyOf, Node, orAbsent, removeFinalizer, seconds, timestamp } from '@capstan/kube'
+import { deleteExternal, isGone } from '../external/delete.ts'
 import { getExternal } from '../external/get.ts'
-import { found, type Observed, read } from '../external/observed.ts'
+import { found, read } from '../external/observed.ts'
 import { drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import { attachedVolumes } from './volumes.ts'
@@ -169,18 +170,27 @@ const detachVolumes: Step = async (scope, io, name) => {
 }
 
 const deleteInfrastructure: Step = async (scope, io) => {
-  scope.infrastructure = await deleteReferenced(scope, scope.infrastructure, scope.machine.spec.infrastructureRef.kind, io)
-  return isGone(scope.infrastructure)
-    ? 'done'
-    : stage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${scope.machine.spec.infrastructureRef.kind} to be deleted`)
+  const { kind } = scope.machine.spec.infrastructureRef
+  scope.deletion = failureToDelete(kind)
+  scope.infrastructure = await deleteExternal(scope.infrastructure, io)
+  if (isGone(scope.infrastructure)) return 'done'
+  return stage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${kind} to be deleted`)
 }
 
 const deleteBootstrap: Step = async (scope, io) => {
   const kind = scope.machine.spec.bootstrap.configRef?.kind
   if (kind === undefined) return 'done'
-  scope.bootstrap = await deleteReferenced(scope, scope.bootstrap, kind, io)
-  return isGone(scope.bootstrap) ? 'done' : stage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
+  scope.deletion = failureToDelete(kind)
+  scope.bootstrap = await deleteExternal(scope.bootstrap, io)
+  if (isGone(scope.bootstrap)) return 'done'
+  return stage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
+
+/** Holds until the step knows better. */
+const failureToDelete = (kind: string): DeletionStage => ({
+  reason: 'InternalError',
+  message: `Failed to delete ${kind}, please check controller logs for errors`,
+})
 
 const deleteNode: Step = async (scope, io, name) => {
   const { machine, cluster } = scope
@@ -204,20 +214,6 @@ const deleteNode: Step = async (scope, io, name) => {
       : requeue(Math.min(RetryInterval, left ?? RetryInterval), `Node ${name} to be deleted`)
   }
 }
-
-/** Asks for the deletion of what was found, once. `missing` when nothing holds it. */
-async function deleteReferenced(scope: MachineScope, what: Observed, kind: string, io: MachineIO): Promise<Observed> {
-  scope.deletion = { reason: 'InternalError', message: `Failed to delete ${kind}, please check controller logs for errors` }
-  if (what.state === 'unread') throw new Error(`Cannot delete ${kind}: it could not be read`)
-  const external = found(what)
-  if (!external || isDeleting(external.object)) return what
-  const { object } = external
-  const preconditions = { uid: object.metadata.uid }
-  const left = await orAbsent(io.client.delete(external.kind, keyOf(object), { preconditions, signal: io.signal }))
-  return left ? { state: 'found', external: { ...external, object: left } } : { state: 'missing' }
-}
-
-const isGone = ({ state }: Observed): boolean => state === 'missing' || state === 'none'
 
 /** There is a host to be considerate of: nothing has begun to take it away. */
 function isStillRunning({ machine, infrastructure }: MachineScope): boolean {

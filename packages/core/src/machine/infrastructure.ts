@@ -1,8 +1,9 @@
 import { InfraMachineContract, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { isDeleting, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { failureOf, setFailure } from '../external/failure.ts'
 import { read } from '../external/observed.ts'
-import { copyFailure, observeReference, setFailure } from './reference.ts'
+import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
 /** Adopts the infrastructure machine and, once it is provisioned, takes over its identity. */
@@ -18,7 +19,7 @@ export const infrastructure: MachinePhase = async (scope, io) => {
     throw new TerminalError(failureMessage)
   }
   const { external } = scope.infrastructure
-  copyFailure(scope, external, InfraMachineContract)
+  setFailure(machine, failureOf(external, InfraMachineContract))
   if (isDeleting(external.object)) return proceed()
   if (!read(external, InfraMachineContract.provisioned) && !wasProvisioned(scope)) {
     return wait(`${ref.kind} ${ref.name} to be provisioned`)

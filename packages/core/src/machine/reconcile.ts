@@ -1,17 +1,10 @@
-import {
-  Cluster,
-  Machine,
-  MachineDeployment,
-  MachineFinalizer,
-  MachineSet,
-  ConditionOrder,
-  isPaused,
-  pausedCondition,
-} from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases, wait } from '@capstan/controller'
-import { controllerOf, draft, isDeleting, keyOf, keyText, type ObjectKey, orAbsent, setConditions } from '@capstan/kube'
+import { Cluster, Machine, MachineDeployment, MachineFinalizer, MachineSet, isPaused } from '@capstan/api'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases } from '@capstan/controller'
+import { controllerOf, draft, isDeleting, keyOf, type ObjectKey, orAbsent } from '@capstan/kube'
 import { unread } from '../external/observed.ts'
 import { ensureFinalizer } from '../finalizer.ts'
+import { phaseErrors } from '../phase-errors.ts'
+import { reportPaused } from '../report-paused.ts'
 import { bootstrap } from './bootstrap.ts'
 import { certificateExpiry } from './certificate-expiry.ts'
 import { remove } from './delete.ts'
@@ -29,7 +22,7 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
   const cached = io.cache.peek(Machine, key)
   if (!cached) return proceed()
   const cluster = await clusterOf(cached, io)
-  if (isPaused(cluster, cached)) return reportPaused(cached, cluster, io)
+  if (isPaused(cluster, cached)) return reportPaused(io, Machine, cached, cluster)
   const before = await ensureFinalizer(io.client, Machine, cached, MachineFinalizer)
 
   const machine = draft(before)
@@ -50,10 +43,7 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
   const later = reportStatus(scope, { now: io.clock.now(), health, gracePeriod: io.settings.remoteConditionsGracePeriod })
   if (errors.length === 0 && machine.metadata.generation) machine.status!.observedGeneration = machine.metadata.generation
   await commitChanges(io.client, Machine, before, machine, { conditions: OwnedConditions, signal: io.signal })
-  if (errors.length > 0) {
-    const text = errors.map((err) => (err instanceof Error ? err.message : String(err))).join('; ')
-    throw new AggregateError(errors, `Cannot reconcile Machine ${keyText(key)}: ${text}`)
-  }
+  if (errors.length > 0) throw phaseErrors(Machine, key, errors)
   return mergeOutcomes([outcome, later])
 }
 
@@ -77,19 +67,4 @@ function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineS
       ? io.cache.peek(MachineDeployment, { namespace: namespace!, name: deployment.name })
       : undefined
   return { machineSet, machineDeployment }
-}
-
-/** While paused, only the condition that says so is written. */
-async function reportPaused(before: Machine, cluster: Cluster, io: MachineIO): Promise<Outcome> {
-  const machine = draft(before)
-  machine.status = {
-    ...machine.status,
-    conditions: setConditions(before.status?.conditions, [pausedCondition(cluster, before)], {
-      now: io.clock.now(),
-      generation: before.metadata.generation,
-      order: ConditionOrder,
-    }),
-  }
-  await commitChanges(io.client, Machine, before, machine, { conditions: ['Paused'], signal: io.signal })
-  return wait('paused')
 }

@@ -1,0 +1,167 @@
+/**
+ * Conditions of a Cluster that sum up what belongs to it, or what is known of its workload cluster. Pure.
+ * Upstream: core/reconcilers/cluster/cluster_controller_status.go, v1.14.
+ */
+import { type Cluster, ClusterConditions, type ConditionGate, type Machine, MachinePoolNameLabel } from '@capstan/api'
+import {
+  type AggregatedObject,
+  aggregate,
+  type ConditionType,
+  getCondition,
+  isDeleting,
+  isFalse,
+  type NewCondition,
+  seconds,
+  summary,
+  timestamp,
+  type ReportedCondition,
+  usualPriority,
+} from '@capstan/kube'
+import { type Health, Timing } from '../cluster-cache/accessor.ts'
+import { found } from '../external/observed.ts'
+import { isStandAlone } from './descendants.ts'
+import type { ClusterScope } from './scope.ts'
+
+const ErrorMessage = 'Please check controller logs for errors'
+
+export function workersAvailable({ descendants }: ClusterScope): NewCondition {
+  const condition = ClusterConditions.WorkersAvailable
+  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  if (descendants.machineDeployments.length === 0) return condition.true('NoWorkers')
+  return aggregate(descendants.machineDeployments, 'Available', {
+    as: condition,
+    reasons: { issue: 'NotAvailable', unknown: 'AvailableUnknown', info: 'Available' },
+  })
+}
+
+/** ControlPlaneMachinesReady and WorkerMachinesReady. */
+export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
+  const condition = whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
+  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : descendants.workerMachines
+  if (machines.length === 0) return condition.true('NoReplicas')
+  return aggregate(machines, 'Ready', {
+    as: condition,
+    reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
+  })
+}
+
+/** Machines get their UpToDate condition a moment after they were made: no reason for a Cluster to look unsettled. */
+export const UpToDateDelay = seconds(10)
+
+/** ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
+export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker', now: number): NewCondition {
+  const condition =
+    whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
+  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : descendants.workerMachines
+  const machines = all.filter((machine) => !awaitsUpToDate(machine, now))
+  if (machines.length === 0) return condition.true('NoReplicas')
+  return aggregate(machines, 'UpToDate', {
+    as: condition,
+    reasons: { issue: 'NotUpToDate', unknown: 'UpToDateUnknown', info: 'UpToDate' },
+  })
+}
+
+export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
+  getCondition(machine, 'UpToDate') === undefined && now - Date.parse(machine.metadata.creationTimestamp) < UpToDateDelay
+
+/** RollingOut, ScalingUp and ScalingDown: True while any part of the cluster does so. */
+export function inMotion(
+  scope: ClusterScope,
+  condition: ConditionType<'RollingOut' | 'ScalingUp' | 'ScalingDown', string>,
+): NewCondition {
+  const { type } = condition
+  const { cluster, controlPlane, descendants } = scope
+  if (!descendants || (cluster.spec.controlPlaneRef && controlPlane.state === 'unread')) {
+    return condition.unknown('InternalError', ErrorMessage)
+  }
+  const provider = found(controlPlane)?.object
+  const objects: AggregatedObject[] = [
+    ...(provider && getCondition(provider, type) ? [provider] : []),
+    ...descendants.machineDeployments,
+    ...(type === 'RollingOut' ? [] : descendants.machineSets.filter(isStandAlone(cluster))),
+  ]
+  if (objects.length === 0) return condition.false(`Not${type}`)
+  return aggregate(objects, type, {
+    as: condition,
+    negative: true,
+    reasons: { issue: type, unknown: `${type}Unknown`, info: `Not${type}` },
+  })
+}
+
+export function remediating({ descendants }: ClusterScope): NewCondition {
+  const condition = ClusterConditions.Remediating
+  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  const unhealthy = [...descendants.controlPlaneMachines, ...descendants.workerMachines].filter(
+    (machine) => isFalse(machine, 'HealthCheckSucceeded') && machine.metadata.labels?.[MachinePoolNameLabel] === undefined,
+  )
+  const remediated = unhealthy.filter((machine) => isFalse(machine, 'OwnerRemediated'))
+  if (remediated.length > 0) {
+    const { message } = aggregate(remediated, 'OwnerRemediated')
+    return condition.true('Remediating', message)
+  }
+  if (unhealthy.length === 0) return condition.false('NotRemediating')
+  const names = unhealthy.map(({ metadata }) => metadata.name).sort()
+  const more = names.length - 3
+  const text = `${names.slice(0, 3).join(', ')}${more > 0 ? `, ... (${more} more)` : ''}`
+  return condition.false(
+    'NotRemediating',
+    names.length === 1
+      ? `Machine ${text} is not healthy (not to be remediated)`
+      : `Machines ${text} are not healthy (not to be remediated)`,
+  )
+}
+
+/** None while what the Cluster says already may still hold. */
+export function remoteConnectionProbe(
+  cluster: Cluster,
+  { lastProbeSuccess, consecutiveFailures }: Health,
+  { now, gracePeriod }: { readonly now: number; readonly gracePeriod: number },
+): NewCondition[] {
+  const condition = ClusterConditions.RemoteConnectionProbe
+  if (lastProbeSuccess === undefined) {
+    if (consecutiveFailures >= Timing.failuresToDisconnect)
+      return [condition.false('ProbeFailed', 'Remote connection probe failed')]
+    if (getCondition(cluster, condition.type)) return []
+    return [condition.false('ProbeFailed', 'Remote connection not established yet')]
+  }
+  if (now - lastProbeSuccess > gracePeriod) {
+    const since = timestamp(lastProbeSuccess)
+    return [condition.false('ProbeFailed', `Remote connection probe failed, probe last succeeded at ${since}`)]
+  }
+  return [condition.true('ProbeSucceeded')]
+}
+
+/** Sums up the conditions that the Cluster has by now. `classGates` count when the Cluster names none itself. */
+export function available(cluster: Cluster, classGates: readonly ConditionGate[] | undefined): NewCondition {
+  const gates = cluster.spec.availabilityGates ?? classGates ?? []
+  const negative = [
+    'Deleting',
+    ...gates.filter(({ polarity }) => polarity === 'Negative').map(({ conditionType }) => conditionType),
+  ]
+  const usual = usualPriority(negative)
+  return summary(cluster, ClusterConditions.Available, {
+    of: [
+      'Deleting',
+      'RemoteConnectionProbe',
+      'InfrastructureReady',
+      'ControlPlaneAvailable',
+      'WorkersAvailable',
+      'TopologyReconciled',
+      ...gates.map(({ conditionType }) => conditionType),
+    ],
+    ignoreIfMissing: cluster.spec.topology ? [] : ['TopologyReconciled'],
+    reasons: { issue: 'NotAvailable', unknown: 'AvailableUnknown', info: 'Available' },
+    priority: (condition) => (isExpected(cluster, condition) ? 'info' : usual(condition)),
+  })
+}
+
+/** Not as usual, and yet no reason to call the Cluster unavailable. */
+function isExpected(cluster: Cluster, { type, status, reason = '' }: ReportedCondition): boolean {
+  if (type === 'TopologyReconciled') {
+    return status === 'False' && reason !== 'ReconcileFailed' && reason !== 'ClusterClassNotReconciled'
+  }
+  const isReferenced = type === 'InfrastructureReady' || type === 'ControlPlaneAvailable'
+  return isDeleting(cluster) && isReferenced && (reason === 'ObjectDeleted' || reason === 'ObjectDoesNotExist')
+}

@@ -1,0 +1,123 @@
+import { ClusterConditions, ControlPlaneContract, isValidEndpoint } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { isDeleting, isTrue, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { failureOf, setFailure } from '../external/failure.ts'
+import { read } from '../external/observed.ts'
+import { awaitsTopology, observeReference } from './reference.ts'
+import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
+
+/** Adopts the control plane and notes when it was initialized, which is never taken back. */
+export const controlPlane: ClusterPhase = async (scope, io) => {
+  const { cluster } = scope
+  const ref = cluster.spec.controlPlaneRef
+  if (!isDeleting(cluster) && awaitsTopology(cluster)) {
+    scope.controlPlane = { state: 'none' }
+    return wait('the topology to be generated')
+  }
+  if (!ref) {
+    scope.controlPlane = { state: 'none' }
+    return proceed()
+  }
+  scope.controlPlane = await observeReference(scope, io, ref)
+  if (scope.controlPlane.state !== 'found') {
+    if (isDeleting(cluster)) return proceed()
+    if (wasInitialized(scope)) throw new TerminalError(`${ref.kind} has been deleted after being initialized`)
+    return wait(`${ref.kind} ${ref.name} to exist`)
+  }
+  const { external } = scope.controlPlane
+  setFailure(cluster, failureOf(external, ControlPlaneContract))
+  if (isDeleting(external.object)) return proceed()
+  if (!read(external, ControlPlaneContract.initialized) && !wasInitialized(scope)) {
+    return wait(`${ref.kind} ${ref.name} to be initialized`)
+  }
+
+  const endpoint = read(external, ControlPlaneContract.controlPlaneEndpoint)
+  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint) && isValidEndpoint(endpoint)) {
+    cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
+  }
+  markInitialized(scope, io)
+  return proceed()
+}
+
+/** Without a control plane provider, the first control plane Machine with a Node shows that the API server answers. */
+export const standAloneControlPlane: ClusterPhase = async (scope, io) => {
+  const { cluster, descendants } = scope
+  if (cluster.spec.controlPlaneRef || cluster.spec.topology || !descendants) return proceed()
+  if (descendants.controlPlaneMachines.some(({ status }) => status?.nodeRef)) markInitialized(scope, io)
+  return proceed()
+}
+
+function markInitialized(scope: ClusterScope, io: ClusterIO): void {
+  if (wasInitialized(scope)) return
+  const { cluster } = scope
+  const status = (cluster.status ??= {})
+  status.initialization = { ...status.initialization, controlPlaneInitialized: true }
+  io.events.event(
+    cluster,
+    'Normal',
+    'ControlPlaneInitialized',
+    `Cluster ${cluster.metadata.name} ControlPlaneInitialized is now True`,
+  )
+}
+
+/** The ControlPlaneInitialized condition: once True, always True. Pure. */
+export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
+  const { cluster, controlPlane, descendants } = scope
+  const condition = ClusterConditions.ControlPlaneInitialized
+  if (wasInitialized(scope) || isTrue(cluster, condition.type)) return condition.true('Initialized')
+  const kind = cluster.spec.controlPlaneRef?.kind
+  if (kind === undefined) {
+    if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
+    if (!descendants) return condition.unknown('InternalError', 'Please check controller logs for errors')
+    return condition.false('NotInitialized', 'Waiting for the first control plane machine to have status.nodeRef set')
+  }
+  switch (controlPlane.state) {
+    case 'found':
+      return condition.false('NotInitialized', 'Control plane not yet initialized')
+    case 'missing':
+      // Upstream asks for the wrong object here, and says InternalError.
+      return condition.unknown('ObjectDoesNotExist', `${kind} does not exist`)
+    case 'none':
+      return condition.unknown('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
+    case 'unread':
+      return condition.unknown('InternalError', 'Please check controller logs for errors')
+  }
+}
+
+/** The ControlPlaneAvailable condition for what this pass saw. Pure. */
+export function controlPlaneAvailable(scope: ClusterScope): NewCondition {
+  const { cluster, controlPlane } = scope
+  const condition = ClusterConditions.ControlPlaneAvailable
+  const kind = cluster.spec.controlPlaneRef?.kind
+  if (kind === undefined) {
+    if (cluster.spec.topology) {
+      return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled')
+    }
+    return wasInitialized(scope)
+      ? condition.true('Available')
+      : condition.false('NotAvailable', 'Waiting for the first control plane machine to have status.nodeRef set')
+  }
+  switch (controlPlane.state) {
+    case 'found': {
+      const initialized = read(controlPlane.external, ControlPlaneContract.initialized)
+      return mirror(controlPlane.external.object, 'Available', {
+        as: condition,
+        trueReason: 'Available',
+        fallback: initialized
+          ? condition.true('Available')
+          : condition.false('NotAvailable', `${kind} status.initialization.controlPlaneInitialized is ${initialized ?? false}`),
+      })
+    }
+    case 'missing': {
+      if (!wasInitialized(scope)) return condition.false('ObjectDoesNotExist', `${kind} does not exist`)
+      const message = isDeleting(cluster) ? `${kind} has been deleted` : `${kind} has been deleted while the cluster still exists`
+      return condition.false('ObjectDeleted', message)
+    }
+    case 'none':
+      return condition.false('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
+    case 'unread':
+      return condition.unknown('InternalError', 'Please check controller logs for errors')
+  }
+}
+
+const wasInitialized = ({ cluster }: ClusterScope): boolean => cluster.status?.initialization?.controlPlaneInitialized === true

@@ -1,0 +1,86 @@
+import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { type Controller, type Index, type MapFunction, type Predicate, watches } from '@capstan/controller'
+import { equal, getCondition, isDeleting, keyOf, keyText, type KubeObject, Secret, seconds } from '@capstan/kube'
+import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+import { reconcileCluster } from './reconcile.ts'
+import type { ClusterSettings } from './scope.ts'
+
+export interface ClusterControllerOptions extends Partial<ClusterSettings> {
+  readonly clusters: ClusterCache
+  /** Clusters reconciled at once. */
+  readonly concurrency?: number
+}
+
+/** Reconciles Clusters: see README.md for what is watched and why. */
+export function createClusterController({
+  clusters,
+  concurrency = 10,
+  remoteConnectionGracePeriod = seconds(50),
+}: ClusterControllerOptions): Controller<Cluster> {
+  const settings: ClusterSettings = { remoteConnectionGracePeriod }
+  return {
+    name: 'cluster',
+    for: Cluster,
+    watches: [
+      watches(Machine, clusterOfLabel, machineMatters),
+      watches(MachineSet, clusterOfLabel),
+      watches(MachineDeployment, clusterOfLabel),
+      watches(
+        ClusterClass,
+        (clusterClass, cache) => cache.byIndex(byClass, keyText(keyOf(clusterClass))).map(keyOf),
+        gatesMatter,
+      ),
+      watches(Secret, clusterOfAuthority, ({ object }) => object?.metadata.name.endsWith(AuthoritySuffix) ?? false),
+    ],
+    sources: [
+      clusters.source({
+        map: (event) => (event.kind === 'node' ? [] : [event.cluster]),
+        unreachableAfter: remoteConnectionGracePeriod,
+      }),
+    ],
+    concurrency,
+    reconcile: (key, context) => reconcileCluster(key, { ...context, clusters, settings }),
+  }
+}
+
+const clusterOfLabel: MapFunction = ({ metadata }: KubeObject) => {
+  const name = metadata.labels?.[ClusterNameLabel]
+  return name === undefined ? [] : [{ namespace: metadata.namespace!, name }]
+}
+
+/** What a Cluster tells of its Machines. */
+const machineMatters: Predicate<Machine> = ({ previous, object }) => !equal(machineFacts(previous), machineFacts(object))
+
+const machineFacts = (machine: Machine | undefined) =>
+  machine && {
+    labels: machine.metadata.labels,
+    owners: machine.metadata.ownerReferences,
+    isDeleting: isDeleting(machine),
+    hasNode: machine.status?.nodeRef !== undefined,
+    version: machine.status?.nodeInfo?.kubeletVersion ?? machine.spec.version,
+    conditions: ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated'].map((type) => {
+      const condition = getCondition(machine, type)
+      return condition && [condition.status, condition.message]
+    }),
+  }
+
+const gatesMatter: Predicate<ClusterClass> = ({ previous, object }) =>
+  !equal(previous?.spec.availabilityGates, object?.spec.availabilityGates)
+
+/** Clusters by their class. */
+const byClass: Index<Cluster> = {
+  name: 'cluster by class',
+  kind: Cluster,
+  values({ metadata, spec }) {
+    if (!spec.topology) return []
+    const { name, namespace = metadata.namespace! } = spec.topology.classRef
+    return [keyText({ namespace, name })]
+  },
+}
+
+const AuthoritySuffix = '-ca'
+
+/** A Cluster without control plane provider waits for its certificate authority. */
+const clusterOfAuthority: MapFunction = ({ metadata }: KubeObject) => [
+  { namespace: metadata.namespace!, name: metadata.name.slice(0, -AuthoritySuffix.length) },
+]

@@ -1,0 +1,85 @@
+import { ClusterConditions, failureDomainsOf, InfraClusterContract, isValidEndpoint } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { isDeleting, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { failureOf, setFailure } from '../external/failure.ts'
+import { read } from '../external/observed.ts'
+import { awaitsTopology, observeReference } from './reference.ts'
+import type { ClusterPhase, ClusterScope } from './scope.ts'
+
+/** Adopts the infrastructure and, once it is provisioned, takes over its endpoint and failure domains. */
+export const infrastructure: ClusterPhase = async (scope, io) => {
+  const { cluster } = scope
+  const { name } = cluster.metadata
+  const ref = cluster.spec.infrastructureRef
+  if (!isDeleting(cluster) && awaitsTopology(cluster)) {
+    scope.infrastructure = { state: 'none' }
+    return wait('the topology to be generated')
+  }
+  const status = (cluster.status ??= {})
+  if (!ref) {
+    scope.infrastructure = { state: 'none' }
+    // Upstream: somebody else sees to the infrastructure of a Cluster without a reference.
+    if (!isDeleting(cluster)) status.initialization = { ...status.initialization, infrastructureProvisioned: true }
+    return proceed()
+  }
+  scope.infrastructure = await observeReference(scope, io, ref)
+  if (scope.infrastructure.state !== 'found') {
+    if (isDeleting(cluster)) return proceed()
+    if (wasProvisioned(scope)) throw new TerminalError(`${ref.kind} has been deleted after being provisioned`)
+    return wait(`${ref.kind} ${ref.name} to exist`)
+  }
+  const { external } = scope.infrastructure
+  setFailure(cluster, failureOf(external, InfraClusterContract))
+  if (isDeleting(external.object)) return proceed()
+  if (!read(external, InfraClusterContract.provisioned) && !wasProvisioned(scope)) {
+    return wait(`${ref.kind} ${ref.name} to be provisioned`)
+  }
+
+  const endpoint = read(external, InfraClusterContract.controlPlaneEndpoint)
+  if (!isValidEndpoint(cluster.spec.controlPlaneEndpoint) && isValidEndpoint(endpoint)) {
+    cluster.spec.controlPlaneEndpoint = { host: endpoint.host, port: endpoint.port }
+  }
+  const failureDomains = failureDomainsOf(external.object, external.contract)
+  if (failureDomains.length > 0) status.failureDomains = failureDomains
+  else delete status.failureDomains
+  if (!wasProvisioned(scope)) {
+    status.initialization = { ...status.initialization, infrastructureProvisioned: true }
+    io.events.event(cluster, 'Normal', 'InfrastructureReady', `Cluster ${name} InfrastructureProvisioned is now True`)
+  }
+  return proceed()
+}
+
+/** The InfrastructureReady condition for what this pass saw. Pure. */
+export function infrastructureReady(scope: ClusterScope): NewCondition {
+  const { cluster, infrastructure } = scope
+  const condition = ClusterConditions.InfrastructureReady
+  const kind = cluster.spec.infrastructureRef?.kind
+  if (kind === undefined) {
+    if (!cluster.spec.topology) return condition.true('Ready')
+    return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled')
+  }
+  switch (infrastructure.state) {
+    case 'found': {
+      const provisioned = read(infrastructure.external, InfraClusterContract.provisioned)
+      return mirror(infrastructure.external.object, 'Ready', {
+        as: condition,
+        trueReason: 'Ready',
+        fallback: provisioned
+          ? condition.true('Ready')
+          : condition.false('NotReady', `${kind} status.initialization.provisioned is ${provisioned ?? false}`),
+      })
+    }
+    case 'missing': {
+      if (!wasProvisioned(scope)) return condition.false('ObjectDoesNotExist', `${kind} does not exist`)
+      const message = isDeleting(cluster) ? `${kind} has been deleted` : `${kind} has been deleted while the cluster still exists`
+      return condition.false('ObjectDeleted', message)
+    }
+    case 'none':
+      // The topology names its infrastructure, and not yet its control plane.
+      return condition.false('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
+    case 'unread':
+      return condition.unknown('InternalError', 'Please check controller logs for errors')
+  }
+}
+
+const wasProvisioned = ({ cluster }: ClusterScope): boolean => cluster.status?.initialization?.infrastructureProvisioned === true

@@ -1,0 +1,109 @@
+/** What one pass over a Cluster tells about it: conditions, counters, phase. Pure, but for the draft that it writes on. */
+import {
+  type Cluster,
+  ClusterConditions,
+  type ConditionGate,
+  ConditionOrder,
+  isValidEndpoint,
+  pausedCondition,
+} from '@capstan/api'
+import { type Outcome, proceed, requeue } from '@capstan/controller'
+import { isDeleting, type NewCondition, setConditions } from '@capstan/kube'
+import type { Health } from '../cluster-cache/accessor.ts'
+import {
+  available,
+  awaitsUpToDate,
+  inMotion,
+  machinesReady,
+  machinesUpToDate,
+  remediating,
+  remoteConnectionProbe,
+  UpToDateDelay,
+  workersAvailable,
+} from './conditions.ts'
+import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
+import { infrastructureReady } from './infrastructure.ts'
+import { reportReplicas } from './replicas.ts'
+import type { ClusterScope } from './scope.ts'
+
+/** What is known beside the scope. */
+export interface StatusFacts {
+  readonly now: number
+  readonly health: Health
+  readonly gracePeriod: number
+  /** Of the ClusterClass. */
+  readonly classGates: readonly ConditionGate[] | undefined
+}
+
+/** Conditions that this controller owns; TopologyReconciled is the topology controller's. */
+export const OwnedConditions = [
+  'Available',
+  'InfrastructureReady',
+  'ControlPlaneInitialized',
+  'ControlPlaneAvailable',
+  'WorkersAvailable',
+  'ControlPlaneMachinesReady',
+  'WorkerMachinesReady',
+  'ControlPlaneMachinesUpToDate',
+  'WorkerMachinesUpToDate',
+  'RemoteConnectionProbe',
+  'RollingOut',
+  'ScalingUp',
+  'ScalingDown',
+  'Remediating',
+  'Deleting',
+  'Paused',
+] as const satisfies readonly (keyof typeof ClusterConditions)[]
+
+/** Writes conditions, counters and phase on the scope's draft. The outcome says when to look again though nothing happens. */
+export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
+  const { cluster } = scope
+  const { now } = facts
+  const status = (cluster.status ??= {})
+  const set = (...conditions: NewCondition[]) => {
+    const { generation } = cluster.metadata
+    status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
+  }
+  reportReplicas(scope)
+  set(
+    infrastructureReady(scope),
+    controlPlaneInitialized(scope),
+    controlPlaneAvailable(scope),
+    workersAvailable(scope),
+    machinesReady(scope, 'ControlPlane'),
+    machinesReady(scope, 'Worker'),
+    machinesUpToDate(scope, 'ControlPlane', now),
+    machinesUpToDate(scope, 'Worker', now),
+    ...remoteConnectionProbe(cluster, facts.health, facts),
+    inMotion(scope, ClusterConditions.RollingOut),
+    inMotion(scope, ClusterConditions.ScalingUp),
+    inMotion(scope, ClusterConditions.ScalingDown),
+    remediating(scope),
+    deleting(scope),
+    pausedCondition(cluster, cluster),
+  )
+  set(available(cluster, facts.classGates))
+  status.phase = phaseOf(cluster)
+  return nextLook(scope, now)
+}
+
+/** The last one that applies. */
+export function phaseOf({ metadata, spec, status }: Cluster): NonNullable<NonNullable<Cluster['status']>['phase']> {
+  if (isDeleting({ metadata })) return 'Deleting'
+  if (status?.initialization?.infrastructureProvisioned && isValidEndpoint(spec.controlPlaneEndpoint)) return 'Provisioned'
+  if (spec.infrastructureRef || spec.controlPlaneRef) return 'Provisioning'
+  return status?.phase ?? 'Pending'
+}
+
+function deleting({ cluster, deletion }: ClusterScope): NewCondition {
+  const { Deleting } = ClusterConditions
+  return isDeleting(cluster) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
+}
+
+/** Machines that do not say in time whether they are up to date count as unknown, and no event tells when the time is over. */
+function nextLook({ descendants }: ClusterScope, now: number): Outcome {
+  const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
+    .filter((machine) => awaitsUpToDate(machine, now))
+    .map(({ metadata }) => Date.parse(metadata.creationTimestamp) + UpToDateDelay - now)
+  return young.length === 0 ? proceed() : requeue(Math.min(...young), 'new Machines to report UpToDate')
+}

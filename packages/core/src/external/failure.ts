@@ -1,0 +1,38 @@
+import type { ContractField } from '@capstan/api'
+import type { External } from './get.ts'
+import { read } from './observed.ts'
+
+/** A terminal failure as the deprecated fields of a status hold it. */
+export interface TerminalFailure {
+  failureReason?: string
+  failureMessage?: string
+}
+
+/** What a provider says of its terminal failure, told on; `undefined` when it says nothing. */
+export function failureOf(
+  external: External,
+  fields: { readonly failureReason: ContractField<string>; readonly failureMessage: ContractField<string> },
+): TerminalFailure | undefined {
+  const failureReason = read(external, fields.failureReason)
+  const message = read(external, fields.failureMessage)
+  if (!failureReason && !message) return undefined
+  const { apiVersion, kind, metadata } = external.object
+  return {
+    ...(failureReason ? { failureReason } : {}),
+    ...(message
+      ? {
+          failureMessage: `Failure detected from referenced resource ${apiVersion}, Kind=${kind} with name "${metadata.name}": ${message}`,
+        }
+      : {}),
+  }
+}
+
+/** Writes a failure on the draft of an object; without one, what is there stays. */
+export function setFailure(
+  object: { status?: { deprecated?: { v1beta1?: TerminalFailure } } },
+  failure: TerminalFailure | undefined,
+): void {
+  if (!failure) return
+  const status = (object.status ??= {})
+  status.deprecated = { ...status.deprecated, v1beta1: { ...status.deprecated?.v1beta1, ...failure } }
+}

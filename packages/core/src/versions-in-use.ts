@@ -1,0 +1,23 @@
+import { compareWithBuild, isKubernetesVersion, type ReplicasOfVersion } from '@capstan/api'
+
+/**
+ * Versions with their replicas as status reports them: each version once, from old to new, what is no version at the end.
+ * `undefined` when there are none. Upstream: internal/util/version, v1.14.
+ */
+export function mergeVersions(parts: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
+  const replicas = new Map<string, number>()
+  for (const part of parts) replicas.set(part.version, (replicas.get(part.version) ?? 0) + (part.replicas ?? 0))
+  if (replicas.size === 0) return undefined
+  return [...replicas]
+    .map(([version, count]) => ({ version, ...(count > 0 ? { replicas: count } : {}) }))
+    .sort((a, b) => order(a.version, b.version))
+}
+
+function order(a: string, b: string): number {
+  const [isA, isB] = [isKubernetesVersion(a), isKubernetesVersion(b)]
+  if (!isA || !isB) return isA ? -1 : isB ? 1 : byText(a, b)
+  const order = compareWithBuild(a, b)
+  return order === 'differ' || order === 0 ? byText(a, b) : order
+}
+
+const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
