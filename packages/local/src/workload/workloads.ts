@@ -5,7 +5,7 @@
  */
 import { type ApiServer, createApiServer, type Store } from '@capstan/apiserver'
 import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
-import { createClient, keyText } from '@capstan/kube'
+import { createClient, keyText, StatusError } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { ensureBasics } from './basics.ts'
 import { serverNameOf } from './server-name.ts'
@@ -49,6 +49,8 @@ export interface Workloads {
   clientFor(cluster: ObjectKey, machine?: string): Client | undefined
   /** How to reach a running plane without a socket, by the `tls-server-name` of its kubeconfig. */
   transportFor(serverName: string): Transport | undefined
+  /** The same, once the plane runs: for whoever has the kubeconfig before there is anything to connect to. */
+  whenStarted(serverName: string): Promise<Transport>
   /** The running plane that a client asks the listener for. */
   planeFor(serverName: string): ServedPlane | undefined
   /** Calls `listener` whenever a plane has come up. Returns how to stop that. */
@@ -64,11 +66,13 @@ interface Running {
   readonly client: Client
   readonly transport: Transport
   readonly served: ServedPlane
+  stopped: boolean
 }
 
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log } = options
   const planes = new Map<string, Running>()
+  const awaited = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
   /** Starting and stopping one plane takes turns. */
   const turns = new Map<string, Promise<unknown>>()
@@ -88,8 +92,6 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     const server = createApiServer({ store, clock, random: options.random, log })
     try {
       await server.ready
-      // Whoever reaches the plane without a socket does so as its kubeconfig would.
-      const transport = server.transport({ name: 'kubernetes-admin', agent: 'capstan' })
       const client = createClient(server.transport({ agent: 'kubelet' }))
       await ensureBasics(client, cluster.name, boot.kubernetesVersion)
       let certificate: Promise<CertifiedKey> | undefined
@@ -98,7 +100,10 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
         clientCA: boot.authority.certificate,
         certificate: () => (certificate ??= servingCertificate(cluster, boot, clock)),
       }
-      return { cluster, machines: new Set(), server, client, transport, served }
+      // Whoever reaches the plane without a socket is who its kubeconfig says, and meets nobody once it has stopped.
+      const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
+      const running: Running = { cluster, machines: new Set(), server, client, transport, served, stopped: false }
+      return running
     } catch (err) {
       await server.close()
       throw err
@@ -106,6 +111,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   }
 
   async function stop(running: Running): Promise<void> {
+    running.stopped = true
     planes.delete(serverNameOf(running.cluster))
     await running.server.close()
     log.info('Workload API server stopped', { Cluster: keyText(running.cluster) })
@@ -121,6 +127,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
         if (!known) {
           planes.set(name, running)
           log.info('Workload API server ready', { Cluster: keyText(cluster), serverName: name })
+          awaited.get(name)?.resolve(running.transport)
+          awaited.delete(name)
           for (const listener of listeners) listener(cluster)
         }
         return running.client
@@ -146,6 +154,13 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       return machine === undefined || running?.machines.has(machine) ? running?.client : undefined
     },
     transportFor: (serverName) => planes.get(serverName)?.transport,
+    whenStarted(serverName) {
+      const running = planes.get(serverName)
+      if (running) return Promise.resolve(running.transport)
+      const known = awaited.get(serverName) ?? Promise.withResolvers<Transport>()
+      awaited.set(serverName, known)
+      return known.promise
+    },
     planeFor: (serverName) => planes.get(serverName)?.served,
     onStarted(listener) {
       listeners.add(listener)
@@ -154,6 +169,24 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     async close() {
       await Promise.all([...planes.values()].map((running) => inTurn(serverNameOf(running.cluster), () => stop(running))))
     },
+  }
+}
+
+/** A server that has stopped answers nobody, although its memory is still there. */
+const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
+  const check = () => {
+    if (!isRunning()) throw new StatusError('ServiceUnavailable', 'the API server of the workload cluster is not running')
+  }
+  return {
+    async send(request, signal) {
+      check()
+      return transport.send(request, signal)
+    },
+    async watch(request, signal) {
+      check()
+      return transport.watch(request, signal)
+    },
+    close: () => transport.close(),
   }
 }
 
