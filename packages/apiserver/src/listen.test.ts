@@ -48,8 +48,7 @@ const echo =
 const endpoint = (authority: Authority, handler: HttpHandler): Endpoint => ({
   handler,
   authenticate: authenticator(new Map([['secret', { name: 'bob', groups: [] }]])),
-  cert: authority.server.certificate,
-  key: authority.server.key,
+  serving: authority.server,
   clientCA: authority.ca.certificate,
 })
 
@@ -58,7 +57,7 @@ async function start(handler: HttpHandler = echo('management')) {
   const planes = new Map<string | undefined, Endpoint>([
     [undefined, main],
     ['localhost', main],
-    ['demo.test', endpoint(workload, echo('demo'))],
+    ['demo.test', { ...endpoint(workload, echo('demo')), serving: () => Promise.resolve(workload.server) }],
   ])
   const listener = await listen({ port: 0, planes: (name) => planes.get(name), clock: systemClock })
   listeners.push(listener)

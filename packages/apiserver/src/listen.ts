@@ -20,11 +20,15 @@ import { BodyTooLarge } from './http/exchange.ts'
 export interface Endpoint {
   readonly handler: HttpHandler
   readonly authenticate: Authenticate
-  /** Serving certificate chain and its key, PEM. */
-  readonly cert: string
-  readonly key: string
+  /** Serving certificate chain and its key, PEM; or how to make them when the first client asks by name. */
+  readonly serving: ServingKey | (() => Promise<ServingKey>)
   /** Authority that client certificates must chain to, PEM. Without it nobody is known by certificate. */
   readonly clientCA?: string
+}
+
+export interface ServingKey {
+  readonly certificate: string
+  readonly key: string
 }
 
 export interface ListenOptions {
@@ -124,10 +128,15 @@ export async function listen({ host = '127.0.0.1', port, planes, clock, log = si
 }
 
 function defaultContext(endpoint: Endpoint | undefined): object {
-  if (!endpoint) return {}
-  const { cert, key, clientCA } = endpoint
-  return { cert, key, ...(clientCA === undefined ? {} : { ca: clientCA }) }
+  if (!endpoint || typeof endpoint.serving === 'function') return {}
+  return contextOf(endpoint, endpoint.serving)
 }
+
+const contextOf = ({ clientCA }: Endpoint, { certificate, key }: ServingKey) => ({
+  cert: certificate,
+  key,
+  ...(clientCA === undefined ? {} : { ca: clientCA }),
+})
 
 function configureHTTP1(server: Http2SecureServer): void {
   Object.assign(server, {
@@ -160,7 +169,7 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
 /** What is known of each connection: which plane it is with, and who is at the other end. */
 class Connections {
   readonly #planes: ListenOptions['planes']
-  readonly #contexts = new WeakMap<Endpoint, SecureContext>()
+  readonly #contexts = new WeakMap<Endpoint, Promise<SecureContext>>()
   readonly #known = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
 
   constructor(planes: ListenOptions['planes']) {
@@ -171,8 +180,14 @@ class Connections {
     const endpoint = this.#planes(servername)
     if (!endpoint) return done(new Error(`nobody answers for ${servername}`))
     let context = this.#contexts.get(endpoint)
-    if (!context) this.#contexts.set(endpoint, (context = createSecureContext(defaultContext(endpoint))))
-    done(null, context)
+    if (!context) this.#contexts.set(endpoint, (context = secureContext(endpoint)))
+    context.then(
+      (made) => done(null, made),
+      (err: Error) => {
+        this.#contexts.delete(endpoint)
+        done(err)
+      },
+    )
   }
 
   /** `undefined` when the plane that the connection was made with is gone. */
@@ -189,6 +204,11 @@ class Connections {
     this.#known.set(key, connection)
     return connection
   }
+}
+
+async function secureContext(endpoint: Endpoint): Promise<SecureContext> {
+  const { serving } = endpoint
+  return createSecureContext(contextOf(endpoint, typeof serving === 'function' ? await serving() : serving))
 }
 
 function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {

@@ -3,7 +3,7 @@
  * while at least one control plane machine of its cluster does; what it holds is kept in a store of its own, so that it is found
  * again after a restart of the process.
  */
-import { type ApiServer, createApiServer, type Store } from '@capstan/apiserver'
+import { type ApiServer, authenticator, createApiServer, createHandler, type Endpoint, type Store } from '@capstan/apiserver'
 import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
 import { createClient, keyText, StatusError } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
@@ -29,15 +29,6 @@ export interface Boot {
   readonly kubernetesVersion: string | undefined
 }
 
-/** What a listener needs in order to serve one workload plane. */
-export interface ServedPlane {
-  readonly server: ApiServer
-  /** Certificate of the cluster's authority, PEM: who presents one signed by it is believed. */
-  readonly clientCA: string
-  /** Made at the first connection: a plane that nobody calls from outside costs no key. */
-  certificate(): Promise<CertifiedKey>
-}
-
 export interface Workloads {
   /** Starts the API server of a cluster on this machine, or adds it to those that run. Safe to repeat. */
   join(cluster: ObjectKey, machine: string, boot: Boot): Promise<Client>
@@ -51,8 +42,8 @@ export interface Workloads {
   transportFor(serverName: string): Transport | undefined
   /** The same, once the plane runs: for whoever has the kubeconfig before there is anything to connect to. */
   whenStarted(serverName: string): Promise<Transport>
-  /** The running plane that a client asks the listener for. */
-  planeFor(serverName: string): ServedPlane | undefined
+  /** What a listener needs in order to serve the running plane that a client asks for by name. */
+  endpointFor(serverName: string): Endpoint | undefined
   /** Calls `listener` whenever a plane has come up. Returns how to stop that. */
   onStarted(listener: (cluster: ObjectKey) => void): () => void
   /** Stops all planes. What they hold is kept. */
@@ -65,13 +56,15 @@ interface Running {
   readonly server: ApiServer
   readonly client: Client
   readonly transport: Transport
-  readonly served: ServedPlane
+  readonly endpoint: Endpoint
   stopped: boolean
 }
 
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log } = options
+  /** By server name. Client certificates are the only way in. */
   const planes = new Map<string, Running>()
+  const authenticate = authenticator()
   const awaited = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
   /** Starting and stopping one plane takes turns. */
@@ -94,15 +87,16 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       await server.ready
       const client = createClient(server.transport({ agent: 'kubelet' }))
       await ensureBasics(client, cluster.name, boot.kubernetesVersion)
-      let certificate: Promise<CertifiedKey> | undefined
-      const served: ServedPlane = {
-        server,
+      const endpoint: Endpoint = {
+        handler: createHandler({ engine: server.engine, clock, log, ...versionOf(boot) }),
+        authenticate,
         clientCA: boot.authority.certificate,
-        certificate: () => (certificate ??= servingCertificate(cluster, boot, clock)),
+        // Made when the first client comes: a plane that nobody calls from outside costs no key.
+        serving: () => servingCertificate(cluster, boot, clock),
       }
       // Whoever reaches the plane without a socket is who its kubeconfig says, and meets nobody once it has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
-      const running: Running = { cluster, machines: new Set(), server, client, transport, served, stopped: false }
+      const running: Running = { cluster, machines: new Set(), server, client, transport, endpoint, stopped: false }
       return running
     } catch (err) {
       await server.close()
@@ -161,7 +155,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       awaited.set(serverName, known)
       return known.promise
     },
-    planeFor: (serverName) => planes.get(serverName)?.served,
+    endpointFor: (serverName) => planes.get(serverName)?.endpoint,
     onStarted(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)
@@ -171,6 +165,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     },
   }
 }
+
+const versionOf = ({ kubernetesVersion }: Boot) => (kubernetesVersion === undefined ? {} : { version: kubernetesVersion })
 
 /** A server that has stopped answers nobody, although its memory is still there. */
 const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
