@@ -1,0 +1,71 @@
+/** One call of one handler, from request object to response object. Upstream: internal/runtime/client, httpCall, v1.14. */
+import type { Hook } from '@capstan/api'
+import { hookApiVersion } from '@capstan/api'
+import type { Clock } from '@capstan/kube'
+import { durationText, seconds } from '@capstan/kube'
+import { readText, TooLong } from './body.ts'
+import type { Target } from './client-config.ts'
+import { HookFailed } from './hook-failed.ts'
+import type { HookTransport, HttpAnswer } from './transport.ts'
+import { decodeWire, maxBodyBytes, WireError } from './wire.ts'
+
+export interface Call {
+  readonly hook: Hook
+  readonly target: Target
+  readonly timeoutSeconds: number
+  /** Without apiVersion and kind. */
+  readonly request: object
+}
+
+/** The decoded response, whatever its status says. @throws HookFailed */
+export async function callHandler(
+  { hook, target, timeoutSeconds, request }: Call,
+  { transport, clock, signal }: { transport: HookTransport; clock: Clock; signal?: AbortSignal | undefined },
+): Promise<Record<string, unknown>> {
+  const url = new URL(target.url)
+  url.searchParams.append('timeout', durationText(seconds(timeoutSeconds)))
+  const expired = new AbortController()
+  const timer = clock.schedule(seconds(timeoutSeconds), () => expired.abort(new Error('http request timeout expired')))
+  const either = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
+  const failed = (err: unknown): HookFailed => {
+    if (signal?.aborted) throw signal.reason
+    const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
+    const code = expired.signal.aborted ? 'timeout' : 'unreachable'
+    return new HookFailed(code, `http call failed: Post ${JSON.stringify(url.href)}: ${message}`, { cause: err })
+  }
+  try {
+    const body = JSON.stringify({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
+    const answer = await transport.post({ ...target, url }, body, either).catch((err) => {
+      throw failed(err)
+    })
+    if (answer.status !== 200) throw await badStatus(answer)
+    const text = await readText(answer.body, maxBodyBytes).catch((err) => {
+      throw err instanceof TooLong ? badAnswer('http: response body too large') : failed(err)
+    })
+    return decodeResponse(hook, text)
+  } finally {
+    timer.cancel()
+  }
+}
+
+function decodeResponse(hook: Hook, text: string): Record<string, unknown> {
+  const struct = `${hook.name}Response`
+  try {
+    return decodeWire(text, hook.response, struct)
+  } catch (err) {
+    throw err instanceof WireError ? badAnswer(err.message) : err
+  }
+}
+
+const badAnswer = (why: string): HookFailed => new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`)
+
+async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
+  const head = `http call failed: got response with status code ${status} != 200`
+  try {
+    const text = await readText(body, maxBodyBytes)
+    const shown = text.length > 512 ? `${text.slice(0, 512)}...` : text
+    return new HookFailed('bad-status', `${head}: response : ${JSON.stringify(shown)}`)
+  } catch {
+    return new HookFailed('bad-status', `${head}: failed to read response body`)
+  }
+}

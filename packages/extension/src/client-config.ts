@@ -1,0 +1,33 @@
+/** Where an extension server is. Upstream: internal/runtime/client, urlForExtension, v1.14. */
+import type { ClientConfig, Hook } from '@capstan/api'
+import { hookPath } from '@capstan/api'
+import { HookFailed } from './hook-failed.ts'
+
+/** One server, and how to be sure that it is the one. */
+export interface Target {
+  readonly url: URL
+  /** PEM: the only authorities to trust; those of the system when absent. */
+  readonly ca?: string
+}
+
+/** The target of a hook's handler. @throws HookFailed bad-url */
+export function targetOf(config: ClientConfig, hook: Hook, handler?: string): Target {
+  const url = baseUrl(config)
+  // The parser has resolved `.` and `..` already.
+  url.pathname = `${url.pathname}${hookPath(hook, handler)}`.replace(/\/{2,}/g, '/')
+  return { url, ...(config.caBundle ? { ca: atob(config.caBundle) } : {}) }
+}
+
+function baseUrl({ service, url }: ClientConfig): URL {
+  if (service) {
+    const { name, namespace, port, path } = service
+    return new URL(`https://${name}.${namespace}.svc${port === undefined ? '' : `:${port}`}${path ?? ''}`)
+  }
+  if (!url) throw badUrl('at least one of service and url should be defined in config')
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (!parsed) throw badUrl(`failed to parse url from clientConfig: parse ${JSON.stringify(url)}: invalid URL`)
+  if (parsed.protocol !== 'https:') throw badUrl(`expected https scheme, got ${parsed.protocol.slice(0, -1)}`)
+  return parsed
+}
+
+const badUrl = (why: string): HookFailed => new HookFailed('bad-url', `failed to compute URL: ${why}`)

@@ -1,0 +1,193 @@
+/** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
+import type { ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
+import { Discovery } from '@capstan/api'
+import type { Clock, KubeObject, Logger } from '@capstan/kube'
+import { keyOf, keyText } from '@capstan/kube'
+import { callHandler } from './call.ts'
+import { targetOf } from './client-config.ts'
+import { checkDiscovery, defaultTimeout } from './discovery.ts'
+import { HookFailed, isIgnorable } from './hook-failed.ts'
+import type { Registration } from './registry.ts'
+import { HandlerRegistry } from './registry.ts'
+import type { CallInput, RuntimeClient } from './runtime-client.ts'
+import type { HookTransport } from './transport.ts'
+
+/** The runtime client with what the ExtensionConfig controller needs of it. */
+export interface ExtensionClient extends RuntimeClient {
+  /** Asks the server of an ExtensionConfig for its handlers. @throws HookFailed */
+  discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
+  /** Takes in all ExtensionConfigs; from then on the client is ready. */
+  warmUp(configs: readonly ExtensionConfig[]): void
+  /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
+  register(config: ExtensionConfig): void
+  unregister(extensionConfig: string): void
+  /** The answer of one handler, by its registered name. @throws HookFailed */
+  call<H extends Hook>(
+    hook: H,
+    forObject: KubeObject,
+    handler: string,
+    request: CallInput<H>,
+    options?: { settings?: { [name: string]: string }; signal?: AbortSignal },
+  ): Promise<ResponseOf<H>>
+  close(): void
+}
+
+export interface ExtensionClientOptions {
+  readonly transport: HookTransport
+  /** Hooks that handlers may be for. */
+  readonly catalog: readonly Hook[]
+  /** Labels of a namespace. @throws when there is no such namespace */
+  readonly namespaceLabels: (namespace: string) => Promise<{ readonly [key: string]: string }>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface AnyResponse {
+  status?: string
+  message?: string
+  retryAfterSeconds?: number
+}
+
+export function createExtensionClient({
+  transport,
+  catalog,
+  namespaceLabels,
+  clock,
+  log,
+}: ExtensionClientOptions): ExtensionClient {
+  const registry = new HandlerRegistry()
+
+  const matchesNamespace = async ({ namespaceSelector }: Registration, namespace: string | undefined): Promise<boolean> => {
+    if (namespaceSelector.requirements.length === 0) return true
+    try {
+      return namespaceSelector.matches(await namespaceLabels(namespace ?? ''))
+    } catch (err) {
+      const message = `failed to match namespace: failed to get namespace ${namespace}: ${(err as Error).message}`
+      throw new HookFailed('namespace', message, { cause: err })
+    }
+  }
+
+  const handlersFor: RuntimeClient['handlersFor'] = async (hook, forObject) => {
+    const head = `failed to get extension handlers for hook ${JSON.stringify(groupHook(hook))}`
+    const names: string[] = []
+    for (const registration of within(head, () => registry.list(hook))) {
+      const matches = matchesNamespace(registration, forObject.metadata.namespace)
+      if (await seen(`${head}: failed to get extension handler ${JSON.stringify(registration.name)}`, matches)) {
+        names.push(registration.name)
+      }
+    }
+    return names
+  }
+
+  const call: ExtensionClient['call'] = async (hook, forObject, name, request, { settings, signal } = {}) => {
+    const head = `failed to call extension handler ${JSON.stringify(name)}`
+    const registration = within(head, () => registry.get(name))
+    if (registration.hook !== hook.name || registration.group !== hook.group) {
+      throw new HookFailed('wrong-hook', `${head}: handler does not match GroupHook ${JSON.stringify(groupHook(hook))}`)
+    }
+    if (!(await seen(head, matchesNamespace(registration, forObject.metadata.namespace)))) {
+      const object = keyText(keyOf(forObject))
+      throw new HookFailed('namespace', `${head}: namespaceSelector did not match object ${object}`)
+    }
+    const merged = { ...registration.settings, ...settings }
+    const full = { ...request, ...(Object.keys(merged).length === 0 ? {} : { settings: merged }) }
+    const response = await callRegistered(hook, registration, full, signal).catch((err) => {
+      if (!(err instanceof HookFailed)) throw err
+      if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
+      log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
+      return joinResponses(hook, [])
+    })
+    assertSuccess(response, head)
+    return response as ResponseOf<typeof hook>
+  }
+
+  const callRegistered = async (
+    hook: Hook,
+    { version, handler, clientConfig, timeoutSeconds }: Registration,
+    request: object,
+    signal: AbortSignal | undefined,
+  ): Promise<AnyResponse> => {
+    const registered = { ...hook, version }
+    const target = targetOf(clientConfig, registered, handler)
+    return callHandler(
+      { hook: registered, target, timeoutSeconds: timeoutSeconds || defaultTimeout, request },
+      { transport, clock, signal },
+    )
+  }
+
+  return {
+    get ready() {
+      return registry.ready
+    },
+    handlersFor,
+    call,
+
+    async callAll(hook, forObject, request, signal) {
+      const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
+      const responses: AnyResponse[] = []
+      for (const name of await seen(head, handlersFor(hook, forObject))) {
+        responses.push((await seen(head, call(hook, forObject, name, request, signal ? { signal } : {}))) as AnyResponse)
+      }
+      return joinResponses(hook, responses) as ResponseOf<typeof hook>
+    },
+
+    async discover(config, signal) {
+      const head = `failed to discover extension ${JSON.stringify(config.metadata.name)}`
+      const discovery = async () => {
+        const target = targetOf(config.spec.clientConfig, Discovery)
+        return callHandler({ hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }, { transport, clock, signal })
+      }
+      const response = (await seen(head, discovery())) as ResponseOf<typeof Discovery>
+      assertSuccess(response, head)
+      return within(head, () => checkDiscovery(config.metadata.name, response.handlers ?? [], catalog))
+    },
+
+    warmUp: (configs) => registry.warmUp(configs),
+    register: (config) =>
+      within(`failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`, () => registry.add(config)),
+    unregister: (name) => within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name)),
+    close: () => transport.close(),
+  }
+}
+
+const groupHook = ({ group, name }: Hook): string => `${name}.${group}`
+
+/**
+ * Several answers as one: success, the shortest time to wait, messages in the order of the handlers.
+ * Negative times, which upstream lets through, hold nothing back.
+ */
+export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
+  const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
+  const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
+  return {
+    status: 'Success',
+    ...(message === '' ? {} : { message }),
+    ...(hook.blocking ? { retryAfterSeconds: waits.length === 0 ? 0 : Math.min(...waits) } : {}),
+  }
+}
+
+function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
+  if (status === 'Success') return
+  if (status === 'Failure') throw new HookFailed('failure', `${head}: got failure response with message: ${message}`)
+  throw new HookFailed(
+    'unknown-status',
+    `${head}: got unknown response status ${JSON.stringify(status)} with message: ${message}`,
+  )
+}
+
+/** What fails inside is seen from `context`. */
+function within<T>(context: string, act: () => T): T {
+  try {
+    return act()
+  } catch (err) {
+    throw err instanceof HookFailed ? err.within(context) : err
+  }
+}
+
+async function seen<T>(context: string, promise: Promise<T>): Promise<T> {
+  try {
+    return await promise
+  } catch (err) {
+    throw err instanceof HookFailed ? err.within(context) : err
+  }
+}

@@ -1,0 +1,69 @@
+/** An extension: its handlers, declared and checked before the first call. Upstream: exp/runtime/server, v1.14. */
+import type { Hook, RequestOf } from '@capstan/api'
+import { hookPath } from '@capstan/api'
+import type { Logger } from '@capstan/kube'
+import { dnsLabelProblems } from '@capstan/kube'
+import type { Answer, AnswerOf } from './answer.ts'
+
+/** What a handler gets with each call. */
+export interface HandlerCall<H extends Hook = Hook> {
+  readonly request: RequestOf<H>
+  /** Settings of the ExtensionConfig, and over them those of the call. */
+  readonly settings: { readonly [name: string]: string }
+  readonly log: Logger
+  /** Aborts when the caller does not wait any more. */
+  readonly signal: AbortSignal
+}
+
+export interface HandlerOptions {
+  /** Unique within the extension: a DNS label, such as wait-for-quota. */
+  readonly name: string
+  /** How long the caller waits: 1 to 30 seconds, 10 when absent. */
+  readonly timeoutSeconds?: number
+  /** Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent. */
+  readonly failurePolicy?: 'Ignore' | 'Fail'
+}
+
+export interface Handler extends HandlerOptions {
+  readonly hook: Hook
+  handle(call: HandlerCall<never>): Answer | Promise<Answer>
+}
+
+export interface Extension {
+  readonly name: string
+  readonly handlers: readonly Handler[]
+}
+
+/**
+ * Declares what happens when core calls a hook. Handlers are called again and again for the same state: they must be idempotent,
+ * quick and deterministic.
+ *
+ * @example
+ * on(BeforeClusterCreate, { name: 'wait-for-quota' }, async ({ request, settings }) =>
+ *   (await hasQuota(request.cluster, settings.region)) ? proceedNow() : holdFor(30, 'waiting for quota'))
+ */
+export const on = <H extends Hook>(
+  hook: H,
+  options: HandlerOptions,
+  handle: (call: HandlerCall<H>) => AnswerOf<H> | Promise<AnswerOf<H>>,
+): Handler => ({ ...options, hook, handle: handle as Handler['handle'] })
+
+/** @throws TypeError when core would refuse the extension: a bad name, a limit out of range, two handlers on one path */
+export function defineExtension(extension: Extension): Extension {
+  const paths = new Set<string>()
+  for (const { hook, name, timeoutSeconds } of extension.handlers) {
+    const problems = dnsLabelProblems(name)
+    if (problems.length > 0) throw new TypeError(`handler name ${name} is not valid: ${problems.join('; ')}`)
+    if (hook.singleton) throw new TypeError(`Cannot handle ${hook.name}: every extension server answers it by itself`)
+    if (timeoutSeconds !== undefined && (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 1 || timeoutSeconds > 30)) {
+      throw new TypeError(`handler ${name} timeoutSeconds ${timeoutSeconds} must be between 1 and 30`)
+    }
+    const path = hookPath(hook, name)
+    if (paths.has(path)) throw new TypeError(`there is already a handler registered for path ${JSON.stringify(path)}`)
+    paths.add(path)
+  }
+  const names = extension.handlers.map(({ name }) => name)
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice !== undefined) throw new TypeError(`duplicate name for handler ${twice} found`)
+  return extension
+}

@@ -1,0 +1,65 @@
+/** What an extension server says about its handlers, checked. Upstream: internal/runtime/client, Discover, v1.14. */
+import type { ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
+import { Discovery, hookApiVersion } from '@capstan/api'
+import { dnsLabelProblems } from '@capstan/kube'
+import { HookFailed } from './hook-failed.ts'
+
+type Discovered = NonNullable<ResponseOf<typeof Discovery>['handlers']>[number]
+
+/**
+ * The handlers as `status.handlers` of their ExtensionConfig holds them: defaults filled in, and names that are unique among all
+ * servers.
+ *
+ * @throws HookFailed bad-discovery with everything that is wrong
+ */
+export function checkDiscovery(
+  extensionConfig: string,
+  discovered: readonly Discovered[],
+  catalog: readonly Hook[],
+): ExtensionHandler[] {
+  const problems = discovered.flatMap((handler, index) => [
+    ...(discovered.findIndex(({ name }) => name === handler.name) < index
+      ? [`duplicate name for handler ${handler.name} found`]
+      : []),
+    ...handlerProblems(handler, catalog),
+  ])
+  if (problems.length > 0) {
+    // As Go prints several errors: each once.
+    const each = [...new Set(problems)]
+    const text = each.length === 1 ? each[0] : `[${each.join(', ')}]`
+    throw new HookFailed('bad-discovery', `failed to validate discovery response: ${text}`)
+  }
+  return discovered.map(({ name, requestHook, timeoutSeconds = defaultTimeout, failurePolicy = 'Fail' }) => ({
+    name: `${name}.${extensionConfig}`,
+    requestHook: { apiVersion: requestHook.apiVersion, hook: requestHook.hook },
+    ...(timeoutSeconds === 0 ? {} : { timeoutSeconds }),
+    failurePolicy,
+  }))
+}
+
+/** Seconds, for a handler that does not say. */
+export const defaultTimeout = 10
+
+function handlerProblems(
+  { name = '', requestHook, timeoutSeconds, failurePolicy }: Discovered,
+  catalog: readonly Hook[],
+): string[] {
+  const { apiVersion = '', hook = '' } = requestHook ?? {}
+  const problems: string[] = []
+  const syntax = dnsLabelProblems(name)
+  if (syntax.length > 0) problems.push(`handler name ${name} is not valid: [${syntax.join(' ')}]`)
+  if (timeoutSeconds !== undefined && (timeoutSeconds < 0 || timeoutSeconds > 30)) {
+    problems.push(`handler ${name} timeoutSeconds ${timeoutSeconds} must be between 0 and 30`)
+  }
+  if (failurePolicy !== undefined && failurePolicy !== 'Fail' && failurePolicy !== 'Ignore') {
+    problems.push(`handler ${name} failurePolicy ${String(failurePolicy)} must equal "Ignore" or "Fail"`)
+  }
+  if (apiVersion.split('/').length > 2) {
+    problems.push(
+      `handler ${name} requestHook APIVersion ${apiVersion} is not valid: unexpected GroupVersion string: ${apiVersion}`,
+    )
+  } else if (!catalog.some((known) => known.name === hook && hookApiVersion(known) === apiVersion)) {
+    problems.push(`handler ${name} requestHook ${apiVersion}/${hook} is not in the Runtime SDK catalog`)
+  }
+  return problems
+}

@@ -1,0 +1,49 @@
+/** Why a call of a hook, or of discovery, did not end well. */
+
+/**
+ * - `not-ready`: extensions are not all known yet
+ * - `not-registered`, `wrong-hook`: no such handler
+ * - `namespace`: the namespace of the object could not be read, or is not one that the handler is for
+ * - `bad-url`: the ExtensionConfig does not say where the server is
+ * - `unreachable`: no connection, or TLS refused
+ * - `timeout`: no answer in time
+ * - `bad-status`: an answer that is not 200
+ * - `bad-answer`: an answer that is too long or not what the hook says
+ * - `failure`: the extension answered Failure
+ * - `unknown-status`: the extension answered neither Success nor Failure
+ * - `bad-discovery`: the list of handlers breaks its rules
+ */
+export type HookFailureCode =
+  | 'not-ready'
+  | 'not-registered'
+  | 'wrong-hook'
+  | 'namespace'
+  | 'bad-url'
+  | 'unreachable'
+  | 'timeout'
+  | 'bad-status'
+  | 'bad-answer'
+  | 'failure'
+  | 'unknown-status'
+  | 'bad-discovery'
+
+/** A failed call. The message is upstream's, from the outermost context to the cause. */
+export class HookFailed extends Error {
+  override readonly name = 'HookFailed'
+  readonly code: HookFailureCode
+
+  constructor(code: HookFailureCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+
+  /** The same failure, seen from further out. */
+  within(context: string): HookFailed {
+    return new HookFailed(this.code, `${context}: ${this.message}`, { cause: this.cause ?? this })
+  }
+}
+
+/** What the failure policy Ignore covers: the call did not get through, or what came back was no answer. */
+export const isIgnorable = ({ code }: HookFailed): boolean => ignorable.has(code)
+
+const ignorable: ReadonlySet<HookFailureCode> = new Set(['bad-url', 'unreachable', 'timeout', 'bad-status', 'bad-answer'])

@@ -1,0 +1,88 @@
+/** Calls extension servers over HTTPS with connections that are kept. Upstream: internal/runtime/client, v1.14. */
+import type { IncomingMessage } from 'node:http'
+import { Agent, request } from 'node:https'
+import { isIP } from 'node:net'
+import type { Target } from './client-config.ts'
+import type { HookTransport, HttpAnswer } from './transport.ts'
+
+export interface ClientCertificate {
+  /** PEM. */
+  readonly certificate: string
+  /** PEM. A secret. */
+  readonly key: string
+}
+
+/** Connections are shared by calls to the same host with the same authorities, and by no others. */
+export function httpsHookTransport(client?: ClientCertificate): HookTransport {
+  const agents = new Map<string, Agent>()
+  const agentFor = ({ url, ca }: Target): Agent => {
+    const key = `${url.hostname}/${ca ?? ''}`
+    const known = agents.get(key)
+    if (known) return known
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const agent = new Agent({
+      keepAlive: true,
+      minVersion: 'TLSv1.2',
+      timeout: idleTimeout,
+      // Names are checked against the host of the URL, whatever the connection says; addresses have no server name.
+      ...(isIP(host) ? {} : { servername: host }),
+      ...(ca === undefined ? {} : { ca }),
+      ...(client ? { cert: client.certificate, key: client.key } : {}),
+    })
+    agents.set(key, agent)
+    return agent
+  }
+
+  return {
+    post: (target, body, signal) =>
+      new Promise<HttpAnswer>((resolve, reject) => {
+        const payload = Buffer.from(body)
+        const outgoing = request(target.url, {
+          method: 'POST',
+          agent: agentFor(target),
+          signal,
+          headers: { 'content-type': 'application/json', 'content-length': payload.length },
+        })
+        outgoing.on('response', (incoming: IncomingMessage) => {
+          resolve({ status: incoming.statusCode ?? 0, body: incoming as AsyncIterable<Uint8Array> })
+        })
+        outgoing.on('error', (err) => reject(signal.aborted ? signal.reason : asGoSaysIt(err, target.url)))
+        outgoing.end(payload)
+      }),
+    close() {
+      for (const agent of agents.values()) agent.destroy()
+      agents.clear()
+    },
+  }
+}
+
+const idleTimeout = 90_000
+
+/** People search for these texts: they are those of Go where it has one. */
+function asGoSaysIt(err: Error & { code?: string; cert?: { subjectaltname?: string } }, url: URL): Error {
+  const port = url.port === '' ? '443' : url.port
+  const text = goTexts[err.code ?? '']?.({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '' })
+  return text === undefined ? err : new Error(text, { cause: err })
+}
+
+type GoText = (of: { host: string; port: string; names: string }) => string
+const unverified: GoText = () => 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
+
+const goTexts: { readonly [code: string]: GoText } = {
+  ECONNREFUSED: ({ host, port }) => `dial tcp ${host}:${port}: connect: connection refused`,
+  ECONNRESET: () => 'connection reset by peer',
+  ENOTFOUND: ({ host }) => `dial tcp: lookup ${host}: no such host`,
+  EAI_AGAIN: ({ host }) => `dial tcp: lookup ${host}: Temporary failure in name resolution`,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unverified,
+  UNABLE_TO_GET_ISSUER_CERT: unverified,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unverified,
+  SELF_SIGNED_CERT_IN_CHAIN: unverified,
+  DEPTH_ZERO_SELF_SIGNED_CERT: unverified,
+  CERT_SIGNATURE_FAILURE: unverified,
+  CERT_HAS_EXPIRED: () => 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid',
+  CERT_NOT_YET_VALID: () => 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid',
+  ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) =>
+    names === ''
+      ? `tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match ${host}`
+      : `tls: failed to verify certificate: x509: certificate is valid for ${names.replace(/(DNS|IP Address):/g, '')}, not ${host}`,
+}

@@ -1,0 +1,93 @@
+/** Which handlers there are, from all ExtensionConfigs. Upstream: internal/runtime/registry, v1.14. */
+import type { ClientConfig, ExtensionConfig, Hook } from '@capstan/api'
+import type { Selector } from '@capstan/kube'
+import { labelSelector, parseApiVersion } from '@capstan/kube'
+import { HookFailed } from './hook-failed.ts'
+
+/** One handler, with what is needed to call it. */
+export interface Registration {
+  /** `<handler>.<extensionconfig>`. */
+  readonly name: string
+  /** The name that its server knows it by. */
+  readonly handler: string
+  readonly extensionConfig: string
+  readonly group: string
+  readonly version: string
+  readonly hook: string
+  readonly namespaceSelector: Selector
+  readonly clientConfig: ClientConfig
+  readonly timeoutSeconds: number | undefined
+  readonly failurePolicy: 'Ignore' | 'Fail'
+  readonly settings: { readonly [name: string]: string }
+}
+
+/**
+ * Handlers by ExtensionConfig. Nothing can be asked of it before `warmUp`: "no handler" would mean nothing. Handlers come in the
+ * order of the names of their ExtensionConfigs, then in that of their discovery; upstream has no order.
+ */
+export class HandlerRegistry {
+  readonly #byConfig = new Map<string, readonly Registration[]>()
+  #ready = false
+
+  get ready(): boolean {
+    return this.#ready
+  }
+
+  /** Takes in all ExtensionConfigs at once; with one that cannot be taken in, none is. */
+  warmUp(configs: readonly ExtensionConfig[]): void {
+    const all = configs.map((config) => [config.metadata.name, registrationsOf(config)] as const)
+    for (const [name, registrations] of all) this.#byConfig.set(name, registrations)
+    this.#ready = true
+  }
+
+  /** Replaces the handlers of an ExtensionConfig. Those it had stay when the new ones cannot be taken in. */
+  add(config: ExtensionConfig): void {
+    this.#assertReady(`failed to add ExtensionConfig ${JSON.stringify(config.metadata.name)} to registry`)
+    this.#byConfig.set(config.metadata.name, registrationsOf(config))
+  }
+
+  remove(extensionConfig: string): void {
+    this.#assertReady(`failed to remove ExtensionConfig ${JSON.stringify(extensionConfig)} from registry`)
+    this.#byConfig.delete(extensionConfig)
+  }
+
+  /** Handlers of the hook in any version, in their order. */
+  list({ group, name }: Pick<Hook, 'group' | 'name'>): Registration[] {
+    this.#assertReady(`failed to list extension handlers for GroupHook ${JSON.stringify(`${name}.${group}`)}`)
+    return [...this.#byConfig]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([, registrations]) => registrations)
+      .filter((registration) => registration.group === group && registration.hook === name)
+  }
+
+  /** @throws HookFailed not-registered */
+  get(name: string): Registration {
+    const head = `failed to get extension handler ${JSON.stringify(name)} from registry`
+    this.#assertReady(head)
+    for (const registrations of this.#byConfig.values()) {
+      const found = registrations.find((registration) => registration.name === name)
+      if (found) return found
+    }
+    throw new HookFailed('not-registered', `${head}: handler with name ${JSON.stringify(name)} has not been registered`)
+  }
+
+  #assertReady(head: string): void {
+    if (this.#ready) return
+    throw new HookFailed('not-ready', `${head}: invalid operation: registry has not been warmed up`)
+  }
+}
+
+const registrationsOf = ({ metadata, spec, status }: ExtensionConfig): Registration[] =>
+  (status?.handlers ?? []).map(({ name, requestHook, timeoutSeconds, failurePolicy }) => ({
+    name,
+    handler: name.endsWith(`.${metadata.name}`) ? name.slice(0, -metadata.name.length - 1) : name,
+    extensionConfig: metadata.name,
+    ...parseApiVersion(requestHook.apiVersion),
+    hook: requestHook.hook,
+    // Admission fills in an empty one, which matches all.
+    namespaceSelector: labelSelector(spec.namespaceSelector ?? {}),
+    clientConfig: spec.clientConfig,
+    timeoutSeconds,
+    failurePolicy: failurePolicy ?? 'Fail',
+    settings: spec.settings ?? {},
+  }))
