@@ -338,6 +338,11 @@ describe('discovery', () => {
       `${invalid}handler a requestHook hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeLunch is not in the Runtime SDK catalog`,
     ],
     [
+      'hardly anything',
+      { status: 'Success', handlers: [{ name: 'a' }] },
+      `${invalid}handler a requestHook / is not in the Runtime SDK catalog`,
+    ],
+    [
       'a bad name',
       { status: 'Success', handlers: [{ name: 'a.b', requestHook }] },
       `${invalid}handler name a.b is not valid: [must not contain dots]`,

@@ -40,11 +40,8 @@ export function checkDiscovery(
 /** Seconds, for a handler that does not say. */
 export const defaultTimeout = 10
 
-function handlerProblems(
-  { name = '', requestHook, timeoutSeconds, failurePolicy }: Discovered,
-  catalog: readonly Hook[],
-): string[] {
-  const { apiVersion = '', hook = '' } = requestHook ?? {}
+function handlerProblems({ name, requestHook, timeoutSeconds, failurePolicy }: Discovered, catalog: readonly Hook[]): string[] {
+  const { apiVersion, hook } = requestHook
   const problems: string[] = []
   const syntax = dnsLabelProblems(name)
   if (syntax.length > 0) problems.push(`handler name ${name} is not valid: [${syntax.join(' ')}]`)

@@ -71,7 +71,7 @@ async function answerOf(handler: Handler, request: Request, log: Logger): Promis
 /** Go's server checks neither kind nor version, so neither may be missing here; what handlers rely on may not. */
 function requestOf(hook: Hook, text: string): Record<string, unknown> {
   const kind = `${hook.name}Request`
-  const request = { apiVersion: hookApiVersion(hook), kind, ...decodeWire(text, hook.request, kind) }
+  const request = { ...decodeWire(text, hook.request, kind), apiVersion: hookApiVersion(hook), kind }
   const missing = missingFields(request, hook.request)
   if (missing.length > 0) throw new WireError(`${kind} needs ${missing.join(', ')}`)
   return request

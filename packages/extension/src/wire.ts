@@ -14,7 +14,7 @@ export class WireError extends Error {
 export const maxBodyBytes = 20 * 1024 * 1024
 
 /**
- * Decodes one JSON document. Required strings that are missing are empty, as in Go; `structName` stands in messages.
+ * Decodes one JSON document. What must be there and is not has its zero value, as in Go; `structName` stands in messages.
  *
  * @throws WireError
  */
@@ -26,7 +26,7 @@ export function decodeWire(text: string, schema: Schema, structName: string): Re
 
 /** Fields that the schema requires and the value lacks. */
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
-  (schema.json.required ?? []).filter((name) => value[name] === undefined)
+  (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
 function parse(text: string): unknown {
   if (text.trim() === '') throw new WireError('EOF')
@@ -60,7 +60,7 @@ function decode(value: unknown, schema: JSONSchema, structName: string, path: st
     case 'number':
       if (typeof value !== schema.type) throw mismatch(value, at(structName, path), goTypes[schema.type])
       return value
-    default:
+    case undefined:
       return value
   }
 }
@@ -89,9 +89,17 @@ function decodeObject(
     if (item !== null) decoded[name] = decode(item, properties![name]!, structName, below(name))
   }
   for (const [name, field] of Object.entries(properties ?? {})) {
-    if (decoded[name] === undefined && field.default !== undefined) decoded[name] = field.default
+    if (decoded[name] !== undefined) continue
+    const zero = schema.required?.includes(name) ? zeroOf(field, structName, below(name)) : field.default
+    if (zero !== undefined) decoded[name] = zero
   }
   return decoded
+}
+
+/** What a field that must be there has when it is not. */
+function zeroOf(schema: JSONSchema, structName: string, path: string): unknown {
+  if (schema.type === 'string') return ''
+  return schema.type === 'object' && schema.properties ? decodeObject({}, schema, structName, path) : undefined
 }
 
 const at = (structName: string, path: string): string => (path === '' ? structName : `struct field ${structName}.${path}`)

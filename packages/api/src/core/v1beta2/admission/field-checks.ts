@@ -115,9 +115,9 @@ export function selectorErrors(
   unmatched: (field: string, problem: string) => FieldError,
 ): FieldError[] {
   try {
-    const { matches, text } = labelSelector(selector)
-    if (matches(labels ?? {})) return []
-    return [unmatched('spec.template.metadata.labels', `must match spec.selector ${JSON.stringify(text)}`)]
+    const wanted = labelSelector(selector)
+    if (wanted.matches(labels ?? {})) return []
+    return [unmatched('spec.template.metadata.labels', `must match spec.selector ${JSON.stringify(wanted.text)}`)]
   } catch (err) {
     return [invalid('spec.selector', selector, (err as Error).message)]
   }

@@ -1,0 +1,120 @@
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { BeforeClusterCreate, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { silent, systemClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { holdFor } from './answer.ts'
+import { createExtensionClient } from './client.ts'
+import { defineExtension, on } from './define-extension.ts'
+import { httpsHookTransport } from './https-transport.ts'
+import { type Listening, listen } from './listen.ts'
+import { extensionServer } from './server.ts'
+
+const handle = extensionServer(
+  defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(2, 'wait'))] }),
+)
+const cluster = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Cluster',
+  metadata: { name: 'demo', namespace: 'default' },
+} as never
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+let authority: CertifiedKey
+let certified: CertifiedKey
+let server: Listening
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'test' })
+  certified = await issueCertificate(authority, systemClock, { commonName: 'x', usages: ['server'], ipAddresses: ['127.0.0.1'] })
+  server = await listen(handle, certified)
+})
+afterAll(() => server.close())
+
+const clientOf = (transport = httpsHookTransport()) =>
+  createExtensionClient({ transport, catalog: hookCatalog, clock: systemClock, log: silent, namespaceLabels: async () => ({}) })
+
+const config = (url: string, ca: string = authority.certificate): ExtensionConfig => ({
+  apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+  kind: 'ExtensionConfig',
+  metadata: { name: 'ext', uid: '', resourceVersion: '1', creationTimestamp: '' },
+  spec: { clientConfig: { url, caBundle: base64(ca) }, namespaceSelector: {} },
+})
+
+it('discovers and calls over TLS, many calls at once on kept connections', async () => {
+  const client = clientOf()
+  const found = config(`${server.url}/`)
+  client.warmUp([{ ...found, status: { handlers: await client.discover(found) } }])
+  const answers = await Promise.all(Array.from({ length: 20 }, () => client.callAll(BeforeClusterCreate, cluster, { cluster })))
+  expect(new Set(answers.map((answer) => JSON.stringify(answer)))).toEqual(
+    new Set(['{"status":"Success","message":"wait","retryAfterSeconds":2}']),
+  )
+  client.close()
+})
+
+describe('refuses to talk', () => {
+  const failureOf = async (one: ExtensionConfig) => {
+    const client = clientOf()
+    const failure = await client.discover(one).then(
+      () => 'no failure',
+      ({ code, message }) => ({ code, message }),
+    )
+    client.close()
+    return failure
+  }
+  const post = (url: string) =>
+    `failed to discover extension "ext": http call failed: Post "${url}/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": `
+
+  it('when another authority signed the certificate', async () => {
+    const other = await makeAuthority(systemClock, { commonName: 'other' })
+    expect(await failureOf(config(server.url, other.certificate))).toEqual({
+      code: 'unreachable',
+      message: `${post(server.url)}tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+    })
+  })
+
+  it('when the certificate is for another name', async () => {
+    const url = `https://localhost:${server.port}`
+    expect(await failureOf(config(url))).toEqual({
+      code: 'unreachable',
+      message: `${post(url)}tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not localhost`,
+    })
+  })
+
+  it('when nobody listens', async () => {
+    const closed = await listen(handle, certified)
+    await closed.close()
+    expect(await failureOf(config(closed.url))).toEqual({
+      code: 'unreachable',
+      message: `${post(closed.url)}dial tcp 127.0.0.1:${closed.port}: connect: connection refused`,
+    })
+  })
+})
+
+test('a redirect is an answer, and is not followed', async () => {
+  let elsewhere = 0
+  const { key, certificate: cert } = certified
+  const redirecting = createServer({ key, cert }, (request, response) => {
+    if (request.url === '/elsewhere') elsewhere++
+    response.writeHead(307, { location: '/elsewhere' }).end()
+  })
+  await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve))
+  const client = clientOf()
+  const url = `https://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
+  await expect(client.discover(config(url))).rejects.toMatchObject({ code: 'bad-status' })
+  expect(elsewhere).toBe(0)
+  client.close()
+  redirecting.close()
+})
+
+test('a server that wants client certificates gets that of the transport', async () => {
+  const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
+  const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
+  const client = clientOf(httpsHookTransport(own))
+  expect(await client.discover(config(strict.url))).toHaveLength(1)
+  const stranger = clientOf()
+  await expect(stranger.discover(config(strict.url))).rejects.toMatchObject({ code: 'unreachable' })
+  client.close()
+  stranger.close()
+  await strict.close()
+})
