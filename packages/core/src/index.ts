@@ -12,3 +12,4 @@ export { createTopologyController, type TopologyOptions } from './topology/contr
 export { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './topology/template-cleanup.ts'
 export { createClusterClassController } from './clusterclass/controller.ts'
 export * from './cluster/controller.ts'
+export * from './machineset/controller.ts'

@@ -1,0 +1,18 @@
+import { MachineSetFinalizer } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { removeFinalizer } from '@capstan/kube'
+import { deleteMachines } from './replicas.ts'
+import type { MachineSetPhase } from './scope.ts'
+import { counted } from './machines-report.ts'
+
+/** Takes all Machines down, and lets the set go when the last one is gone. */
+export const remove: MachineSetPhase = async (scope, io) => {
+  const { machineSet, machines } = scope
+  if (!machines) return proceed()
+  if (machines.length > 0) {
+    await deleteMachines(scope, machines, io)
+    return wait(`${counted(machines.length, 'Machine')} to be deleted`)
+  }
+  removeFinalizer(machineSet, MachineSetFinalizer)
+  return proceed()
+}

@@ -1,0 +1,32 @@
+/** Which Machines go when a MachineSet has too many. Pure. Upstream: machineset_delete_policy.go, v1.14. */
+import { DeleteMachineAnnotation, type Machine, type MachineSet, UpdateInProgressAnnotation } from '@capstan/api'
+import { isDeleting, isFalse } from '@capstan/kube'
+
+type Order = NonNullable<NonNullable<MachineSet['spec']['deletion']>['order']>
+
+/** The `count` Machines to go first. Those going already are among them: they make room, too. */
+export function machinesToDelete(machines: readonly Machine[], count: number, order: Order = 'Random', now: number): Machine[] {
+  const ranked = machines.map((machine) => ({ machine, priority: deletionPriority(machine, order, now) }))
+  ranked.sort((a, b) => b.priority - a.priority || compare(a.machine.metadata.name, b.machine.metadata.name))
+  return ranked.slice(0, Math.max(count, 0)).map(({ machine }) => machine)
+}
+
+/** Between 0 and 100; the highest goes first. */
+export function deletionPriority(machine: Machine, order: Order, now: number): number {
+  const { annotations = {}, creationTimestamp } = machine.metadata
+  if (isDeleting(machine)) return 100
+  if (annotations[DeleteMachineAnnotation] !== undefined) return 80
+  if (annotations[UpdateInProgressAnnotation] !== undefined) return 75
+  if (isUnhealthy(machine)) return 50
+  const age = Math.max(now - Date.parse(creationTimestamp), 0) / 1000
+  // Approaches the priority of the unhealthy with age: half of the way after a week.
+  const byAge = 50 * (1 - Math.exp(-age / TenDays))
+  return order === 'Random' ? 20 : order === 'Oldest' ? byAge : 50 - byAge
+}
+
+const TenDays = 864_000
+
+const isUnhealthy = (machine: Machine): boolean =>
+  !machine.status?.nodeRef || isFalse(machine, 'NodeHealthy') || isFalse(machine, 'HealthCheckSucceeded')
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,175 @@
+/** What Machines say together, for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
+import {
+  compareWithBuild,
+  type Machine,
+  MachineSetConditions,
+  type ReplicasByVersion,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
+import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
+
+/** Why something is not known: details are for operators, in the log. */
+export const SeeLogs = 'Please check controller logs for errors'
+
+/** Machines in deletion for longer than this are told of, with what may hold them up. */
+const LongDeletion = minutes(15)
+/** Machines get their UpToDate condition from another controller, soon after they are made. */
+const UpToDateGrace = seconds(10)
+
+export interface MachineCounts {
+  readonly replicas: number
+  readonly readyReplicas: number
+  readonly availableReplicas: number
+  readonly upToDateReplicas: number
+}
+
+/** Machines that are being updated in place count for nothing but being there. */
+export function machineCounts(machines: readonly Machine[]): MachineCounts {
+  const settled = machines.filter(({ metadata }) => metadata.annotations?.[UpdateInProgressAnnotation] === undefined)
+  const count = (type: string) => settled.filter((machine) => isTrue(machine, type)).length
+  return {
+    replicas: machines.length,
+    readyReplicas: count('Ready'),
+    availableReplicas: count('Available'),
+    upToDateReplicas: count('UpToDate'),
+  }
+}
+
+/** How many replicas run each version, from old to new; what is no version comes last. */
+export function versionsInUse(parts: readonly ReplicasByVersion[]): ReplicasByVersion[] | undefined {
+  const byVersion = new Map<string, number>()
+  for (const { version, replicas = 0 } of parts) byVersion.set(version, (byVersion.get(version) ?? 0) + replicas)
+  if (byVersion.size === 0) return undefined
+  return [...byVersion]
+    .sort(([a], [b]) => versionOrder(a, b))
+    .map(([version, replicas]) => ({ version, ...(replicas > 0 ? { replicas } : {}) }))
+}
+
+export const versionsOfMachines = (machines: readonly Machine[]): ReplicasByVersion[] | undefined =>
+  versionsInUse(
+    machines.flatMap(({ spec, status }) => {
+      const version = status?.nodeInfo?.kubeletVersion || spec.version
+      return version ? [{ version, replicas: 1 }] : []
+    }),
+  )
+
+function versionOrder(a: string, b: string): number {
+  const known = [a, b].map(isVersion)
+  if (known[0] !== known[1]) return known[0] ? -1 : 1
+  const order = known[0] ? compareWithBuild(a, b) : 'differ'
+  return order === 'differ' || order === 0 ? (a < b ? -1 : a > b ? 1 : 0) : order
+}
+
+const isVersion = (text: string): boolean => /^v?\d+\.\d+\.\d+/.test(text)
+
+export function machinesReady(machines: readonly Machine[] | undefined): NewCondition {
+  const { MachinesReady } = MachineSetConditions
+  if (!machines) return MachinesReady.unknown('InternalError', SeeLogs)
+  if (machines.length === 0) return MachinesReady.true('NoReplicas')
+  return aggregate(machines, 'Ready', {
+    as: MachinesReady,
+    reasons: { issue: 'NotReady', unknown: 'ReadyUnknown', info: 'Ready' },
+  })
+}
+
+export function machinesUpToDate(machines: readonly Machine[] | undefined, now: number): NewCondition {
+  const { MachinesUpToDate } = MachineSetConditions
+  if (!machines) return MachinesUpToDate.unknown('InternalError', SeeLogs)
+  const reporting = machines.filter((machine) => getCondition(machine, 'UpToDate') || now - madeAt(machine) >= UpToDateGrace)
+  if (reporting.length === 0) return MachinesUpToDate.true('NoReplicas')
+  return aggregate(reporting, 'UpToDate', {
+    as: MachinesUpToDate,
+    reasons: { issue: 'NotUpToDate', unknown: 'UpToDateUnknown', info: 'UpToDate' },
+  })
+}
+
+/** `by` names the kind that does not remediate what is merely unhealthy. */
+export function remediating(machines: readonly Machine[] | undefined, by: 'MachineSet' | 'MachineDeployment'): NewCondition {
+  const { Remediating } = MachineSetConditions
+  if (!machines) return Remediating.unknown('InternalError', SeeLogs)
+  const unhealthy = machines.filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
+  const inWork = unhealthy.filter((machine) => isFalse(machine, 'OwnerRemediated'))
+  if (inWork.length > 0) {
+    const { message } = aggregate(inWork, 'OwnerRemediated')
+    return Remediating.true('Remediating', message)
+  }
+  if (unhealthy.length === 0) return Remediating.false('NotRemediating')
+  const names = nameList(unhealthy)
+  return Remediating.false('NotRemediating', `${names} not healthy (not to be remediated by ${by})`)
+}
+
+export interface Scaling {
+  readonly current: number
+  /** What there should be; 0 while deleting, absent when spec.replicas is not set. */
+  readonly desired: number | undefined
+}
+
+/** Whether there are more than wanted. Replicas that are going count until they are gone. */
+export function scalingDown({ current, desired }: Scaling, machines: readonly Machine[] | undefined, now: number): NewCondition {
+  const { ScalingDown } = MachineSetConditions
+  if (!machines) return ScalingDown.unknown('InternalError', SeeLogs)
+  if (desired === undefined) return ScalingDown.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
+  if (current <= desired) return ScalingDown.false('NotScalingDown')
+  return ScalingDown.true(
+    'ScalingDown',
+    withBullet(`Scaling down from ${current} to ${desired} replicas`, longDeletion(machines, now)),
+  )
+}
+
+/** `ATemplate does not exist`, or that two do not; empty when all are there. */
+export function missingTemplates(kinds: readonly string[]): string {
+  if (kinds.length === 0) return ''
+  return `${kinds.join(' and ')} ${kinds.length === 1 ? 'does' : 'do'} not exist`
+}
+
+/** Names Machines whose deletion takes long, and what may be the cause; empty when there are none. */
+export function longDeletion(machines: readonly Machine[], now: number): string {
+  const late = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
+  if (late.length === 0) return ''
+  const causes = new Set(late.flatMap((machine) => delaysOf(machine, now)))
+  const why =
+    causes.size > 0
+      ? `, delay likely due to ${Delays.map(([, cause]) => cause)
+          .filter((cause) => causes.has(cause))
+          .join(', ')}`
+      : ''
+  return `${nameList(late)} in deletion since more than 15m${why}`
+}
+
+/** When, after `now`, the mere passing of time changes what is said of these Machines; `undefined` when it never does. */
+export function nextReport(machines: readonly Machine[], now: number): number | undefined {
+  const moments = machines.flatMap((machine) => [
+    ...(isDeleting(machine) ? [deletedAt(machine.metadata) + LongDeletion + 1000] : []),
+    ...(getCondition(machine, 'UpToDate') ? [] : [madeAt(machine) + UpToDateGrace]),
+  ])
+  const coming = moments.filter((moment) => moment > now)
+  return coming.length === 0 ? undefined : Math.min(...coming)
+}
+
+export const withBullet = (text: string, line: string): string => (line === '' ? text : `${text}\n* ${line}`)
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+const madeAt = ({ metadata }: Machine): number => Date.parse(metadata.creationTimestamp)
+const deletedAt = ({ deletionTimestamp }: Machine['metadata']): number => Date.parse(deletionTimestamp ?? '')
+
+/** `Machine a is`, `Machines a, b are`: at most three by name. */
+function nameList(machines: readonly Machine[]): string {
+  const names = machines.map(({ metadata }) => metadata.name).sort()
+  const more = names.length > 3 ? `, ... (${names.length - 3} more)` : ''
+  return `Machine${names.length === 1 ? '' : 's'} ${names.slice(0, 3).join(', ')}${more} ${names.length === 1 ? 'is' : 'are'}`
+}
+
+/** Signs in the message of a drain, and what they mean to users. */
+const Delays = [
+  ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
+  ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],
+  ['failed to evict Pod', 'Pod eviction errors'],
+  ['waiting for completion', 'Pods not completed yet'],
+] as const
+
+function delaysOf(machine: Machine, now: number): string[] {
+  const { reason, message = '' } = getCondition(machine, 'Deleting') ?? {}
+  const started = Date.parse(machine.status?.deletion?.nodeDrainStartTime ?? '')
+  if (reason !== 'DrainingNode' || !(now - started > minutes(5))) return []
+  return Delays.filter(([sign]) => message.includes(sign)).map(([, cause]) => cause)
+}

@@ -1,0 +1,60 @@
+import { Machine, MachineSet } from '@capstan/api'
+import { proceed } from '@capstan/controller'
+import {
+  controllerOf,
+  controllerReference,
+  isControlledBy,
+  isDeleting,
+  keyOf,
+  labelSelector,
+  messageOf,
+  TerminalError,
+} from '@capstan/kube'
+import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
+
+/** Finds the Machines of the set by its selector, and takes in those that nobody controls. */
+export const machines: MachineSetPhase = async (scope, io) => {
+  const { machineSet } = scope
+  const { items } = await io.cache.list(Machine, {
+    namespace: machineSet.metadata.namespace!,
+    labelSelector: selectorText(machineSet),
+  })
+  const found: Machine[] = []
+  for (const machine of items) {
+    if (isControlledBy(machine, machineSet, MachineSet)) found.push(machine)
+    else if (!controllerOf(machine)) {
+      const adopted = await adopt(machine, scope, io)
+      if (adopted) found.push(adopted)
+    }
+  }
+  scope.machines = found
+  return proceed()
+}
+
+/** The set's selector in a query. @throws TerminalError when it is more than plain labels, or empty */
+export function selectorText({ metadata, spec }: MachineSet): string {
+  const { matchExpressions = [] } = spec.selector
+  if (matchExpressions.length > 0) {
+    throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: it has matchExpressions`)
+  }
+  return labelSelector(spec.selector).text
+}
+
+/** Nothing is adopted by, or while, going away. */
+async function adopt(
+  machine: Machine,
+  { machineSet }: MachineSetScope,
+  { client, events, signal }: MachineSetIO,
+): Promise<Machine | undefined> {
+  if (isDeleting(machineSet) || isDeleting(machine)) return undefined
+  const { ownerReferences = [], resourceVersion, name } = machine.metadata
+  const metadata = { ownerReferences: [...ownerReferences, controllerReference(machineSet, MachineSet)], resourceVersion }
+  try {
+    const adopted = await client.patch(Machine, keyOf(machine), { type: 'merge', body: { metadata } }, { signal })
+    events.event(machineSet, 'Normal', 'SuccessfulAdopt', `Adopted Machine "${name}"`)
+    return adopted
+  } catch (err) {
+    events.event(machineSet, 'Warning', 'FailedAdopt', `Failed to adopt Machine "${name}": ${messageOf(err)}`)
+    throw err
+  }
+}

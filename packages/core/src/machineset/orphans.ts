@@ -1,0 +1,50 @@
+import { clonedKind, type Machine, MachineSet } from '@capstan/api'
+import {
+  parseApiVersion,
+  isDeleting,
+  isOwnedBy,
+  isReason,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  labelsSelector,
+  type UnknownObject,
+} from '@capstan/kube'
+import { found } from '../external/observed.ts'
+import { wantedMetadata } from './desired-machine.ts'
+import type { MachineSetIO, MachineSetScope } from './scope.ts'
+
+/**
+ * Deletes bootstrap configs and infrastructure that this set made for Machines which do not exist: the process stopped before it
+ * made the Machine, or between that one's failure and the clean-up.
+ */
+export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
+  const { machineSet, machines = [] } = scope
+  for (const template of [found(scope.bootstrapTemplate), found(scope.infrastructureTemplate)]) {
+    if (!template) continue
+    const kind: Kind<UnknownObject> = clonedKind(template.kind)
+    await io.watch(kind, () => [])
+    const { items } = await io.cache.list(kind, {
+      namespace: machineSet.metadata.namespace!,
+      labelSelector: labelsSelector(machineSet.spec.selector.matchLabels ?? wantedMetadata(machineSet).labels).text,
+    })
+    for (const object of items.filter((candidate) => isOrphan(candidate, machineSet, machines))) {
+      io.log.info('Deleting what was made for a Machine that does not exist', { [kind.kind]: keyOf(object) })
+      try {
+        const { uid } = object.metadata
+        await io.client.delete(kind, keyOf(object), { preconditions: { uid }, signal: io.signal })
+      } catch (err) {
+        if (!isReason(err, 'NotFound')) throw err
+      }
+    }
+  }
+}
+
+/** Made by this set, given to no Machine, and not going already. Pure. */
+export const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
+  !isDeleting(object) && isOwnedBy(object, machineSet, MachineSet) && !machines.some((machine) => refersTo(machine, object))
+
+const refersTo = ({ spec }: Machine, { apiVersion, kind, metadata }: KubeObject): boolean =>
+  [spec.infrastructureRef, spec.bootstrap.configRef].some(
+    (ref) => ref?.kind === kind && ref.name === metadata.name && ref.apiGroup === parseApiVersion(apiVersion).group,
+  )

@@ -1,0 +1,30 @@
+import {
+  Cluster,
+  ClusterNameLabel,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  type MachineSet,
+  type MachineTemplateSpec,
+} from '@capstan/api'
+import { proceed } from '@capstan/controller'
+import { ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube'
+import type { MachineSetPhase } from './scope.ts'
+
+/** Labels the set and all that it will make for its Cluster, and puts it under the Cluster when no MachineDeployment made it. */
+export const owner: MachineSetPhase = async ({ machineSet, cluster }) => {
+  const { metadata, spec } = machineSet
+  metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
+  spec.selector.matchLabels = { ...spec.selector.matchLabels, [ClusterNameLabel]: spec.clusterName }
+  spec.template.metadata = labelled(spec.template, spec.clusterName)
+  if (isStandAlone(machineSet)) ensureOwnerReference(machineSet, ownerReference(cluster, Cluster))
+  return proceed()
+}
+
+const labelled = ({ metadata }: MachineTemplateSpec, clusterName: string): NonNullable<MachineTemplateSpec['metadata']> => ({
+  ...metadata,
+  labels: { ...metadata?.labels, [ClusterNameLabel]: clusterName },
+})
+
+/** Upstream: the label counts too, because references are missing for a moment when objects were moved between clusters. */
+const isStandAlone = (machineSet: MachineSet): boolean =>
+  machineSet.metadata.labels?.[MachineDeploymentNameLabel] === undefined && !ownerOfKind(machineSet, MachineDeployment)

@@ -1,0 +1,113 @@
+/** Checks before Machines are made, so that none joins a control plane that cannot have it. Upstream: machineset_preflight.go, v1.14. */
+import {
+  type Cluster,
+  ClusterNameLabel,
+  ClusterTopologyUpgradeStepAnnotation,
+  ControlPlaneContract,
+  isProvisioning,
+  isUpgrading,
+  MachineSetSkipPreflightChecksAnnotation,
+  MachineSet,
+  parseVersion,
+} from '@capstan/api'
+import type { Index, MapFunction } from '@capstan/controller'
+import { keyOf } from '@capstan/kube'
+import type { External } from '../external/get.ts'
+import { observeExternal } from '../external/observe.ts'
+import { found, read } from '../external/observed.ts'
+import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
+
+/** Why no Machine should be made now; empty when nothing speaks against it. */
+export async function preflight(scope: MachineSetScope, io: MachineSetIO): Promise<string[]> {
+  const { cluster, machineSet } = scope
+  const checks = io.settings.preflightChecks.filter(notSkipped(scope))
+  const ref = cluster.spec.controlPlaneRef
+  if (checks.length === 0 || !ref) return []
+  const controlPlane = await observeExternal(io, ref, cluster.metadata.namespace!, machineSetsOfControlPlane)
+  if (!controlPlane)
+    throw new Error(`failed to get ControlPlane ${ref.kind} ${cluster.metadata.namespace}/${ref.name}: it does not exist`)
+  return preflightProblems({ checks, cluster, machineSet, controlPlane })
+}
+
+/** What hinders one set hinders all of the cluster: each looks again when its control plane changes. */
+const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
+  const clusterName = metadata.labels?.[ClusterNameLabel]
+  return clusterName === undefined ? [] : cache.byIndex(byCluster, `${metadata.namespace}/${clusterName}`).map(keyOf)
+}
+
+/** MachineSets by their Cluster. */
+export const byCluster: Index<MachineSet> = {
+  name: 'MachineSet by Cluster',
+  kind: MachineSet,
+  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
+}
+
+/** Users skip checks with an annotation on the set, or on the template of bootstrap configs. */
+function notSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
+  const own = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
+  const skipped = own ?? found(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? ''
+  const names = skipped.split(',').map((name) => name.trim())
+  return (check) => !names.includes('All') && !names.includes(check)
+}
+
+export interface PreflightFacts {
+  readonly checks: readonly PreflightCheck[]
+  readonly cluster: Cluster
+  readonly machineSet: MachineSet
+  readonly controlPlane: External
+}
+
+/** What speaks against making Machines. Pure. */
+export function preflightProblems({ checks, cluster, machineSet, controlPlane }: PreflightFacts): string[] {
+  const { object, contract } = controlPlane
+  const version = read(controlPlane, ControlPlaneContract.version)
+  // A control plane without version is managed by something else, which knows what it does.
+  if (!version) return []
+  const has = (check: PreflightCheck): boolean => checks.includes(check)
+  const name = `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`
+  const problems: string[] = []
+
+  if (has('ControlPlaneIsStable')) {
+    const wanted = cluster.spec.topology?.version
+    const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
+    const found =
+      wanted !== undefined && wanted !== version && step !== version
+        ? `has a pending version upgrade to ${wanted}`
+        : isProvisioning(object, contract)
+          ? 'is provisioning'
+          : isUpgrading(object, contract)
+            ? 'is upgrading'
+            : undefined
+    if (found) problems.push(failed(`${name} ${found}`, 'ControlPlaneIsStable'))
+  }
+
+  const ours = machineSet.spec.template.spec.version
+  if (!ours) return problems
+  const versions = `MachineSet version (${ours}) and ControlPlane version (${version})`
+  const [mine, theirs] = [parseVersion(ours), parseVersion(version)]
+  if (has('KubernetesVersionSkew')) {
+    const skew =
+      mine.minor > theirs.minor
+        ? 'MachineSet version is higher than ControlPlane version'
+        : mine.minor < theirs.minor - 3
+          ? 'MachineSet version is more than 3 minor versions older than the ControlPlane version'
+          : undefined
+    if (skew) {
+      const text = `${versions} do not conform to the kubernetes version skew policy as ${skew}`
+      problems.push(failed(text, 'KubernetesVersionSkew'))
+    }
+  }
+  const { configRef } = machineSet.spec.template.spec.bootstrap
+  const usesKubeadm = configRef?.kind === 'KubeadmConfigTemplate' && configRef.apiGroup === 'bootstrap.cluster.x-k8s.io'
+  if (has('KubeadmVersionSkew') && usesKubeadm && (mine.major !== theirs.major || mine.minor !== theirs.minor)) {
+    const text = `${versions} do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane`
+    problems.push(failed(text, 'KubeadmVersionSkew'))
+  }
+  if (has('ControlPlaneVersionSkew') && cluster.spec.topology && ours !== version) {
+    const text = `MachineSet version (${ours}) is not yet the same as the ControlPlane version (${version}), waiting for version to be propagated to the MachineSet`
+    problems.push(failed(text, 'ControlPlaneVersionSkew'))
+  }
+  return problems
+}
+
+const failed = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`

@@ -1,0 +1,94 @@
+/** What one pass over a MachineSet tells about it. Pure. Upstream: machineset_controller_status.go, v1.14. */
+import { ConditionOrder, MachineSetConditions, pausedCondition } from '@capstan/api'
+import { type Outcome, proceed, requeue } from '@capstan/controller'
+import { isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
+import {
+  counted,
+  longDeletion,
+  machineCounts,
+  machinesReady,
+  machinesUpToDate,
+  missingTemplates,
+  nextReport,
+  remediating,
+  scalingDown,
+  SeeLogs,
+  versionsOfMachines,
+  withBullet,
+} from './machines-report.ts'
+import type { MachineSetScope } from './scope.ts'
+
+/** Conditions that this controller owns. */
+export const OwnedConditions = [
+  'ScalingUp',
+  'ScalingDown',
+  'MachinesReady',
+  'MachinesUpToDate',
+  'Remediating',
+  'Deleting',
+  'Paused',
+] as const satisfies readonly (keyof typeof MachineSetConditions)[]
+
+/** Writes counts and conditions on the scope's draft. The outcome says when to look again though nothing happens. */
+export function reportStatus(scope: MachineSetScope, now: number): Outcome {
+  const { machineSet, machines } = scope
+  const status = (machineSet.status ??= {})
+  if (machines) {
+    Object.assign(status, machineCounts(machines))
+    const versions = versionsOfMachines(machines)
+    if (versions) status.versions = versions
+    else delete status.versions
+  }
+  const selector = labelSelector(machineSet.spec.selector).text
+  if (selector !== '') status.selector = selector
+  const conditions = [
+    scalingUp(scope),
+    scalingDown(scalingOf(scope), machines, now),
+    machinesReady(machines),
+    machinesUpToDate(machines, now),
+    remediating(machines, 'MachineSet'),
+    deleting(scope, now),
+    pausedCondition(scope.cluster, machineSet),
+  ]
+  const { generation } = machineSet.metadata
+  status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
+
+  const next = machines && nextReport(machines, now)
+  return next === undefined ? proceed() : requeue(next - now, 'to tell of Machines that take long')
+}
+
+const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({
+  current: machines?.length ?? 0,
+  desired: isDeleting(machineSet) ? 0 : machineSet.spec.replicas,
+})
+
+export function scalingUp(scope: MachineSetScope): NewCondition {
+  const { machines, preflightProblems } = scope
+  const { ScalingUp } = MachineSetConditions
+  if (!machines) return ScalingUp.unknown('InternalError', SeeLogs)
+  const { current, desired } = scalingOf(scope)
+  if (desired === undefined) return ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
+  const missing = missingTemplates(missingKinds(scope))
+  if (current >= desired) return ScalingUp.false('NotScalingUp', missing && `Scaling up would be blocked because ${missing}`)
+  const obstacles = [...preflightProblems, ...(missing ? [missing] : [])]
+  const why = obstacles.length === 0 ? '' : ` is blocked because:\n${obstacles.map((line) => `* ${line}`).join('\n')}`
+  return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
+}
+
+/** Kinds of templates that do not exist; a set on its way out needs none. */
+function missingKinds({ machineSet, bootstrapTemplate, infrastructureTemplate }: MachineSetScope): string[] {
+  if (isDeleting(machineSet)) return []
+  const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
+  return [
+    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef.kind] : []),
+    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef.kind] : []),
+  ]
+}
+
+export function deleting({ machineSet, machines }: MachineSetScope, now: number): NewCondition {
+  const { Deleting } = MachineSetConditions
+  if (!isDeleting(machineSet)) return Deleting.false('NotDeleting')
+  if (!machines) return Deleting.unknown('InternalError', SeeLogs)
+  if (machines.length === 0) return Deleting.true('Deleting', 'Deletion completed')
+  return Deleting.true('Deleting', withBullet(`Deleting ${counted(machines.length, 'Machine')}`, longDeletion(machines, now)))
+}

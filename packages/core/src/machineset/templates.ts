@@ -1,0 +1,73 @@
+import { Cluster, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
+import type { Index, MapFunction, Outcome, ReconcileContext } from '@capstan/controller'
+import { proceed, wait } from '@capstan/controller'
+import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference } from '@capstan/kube'
+import type { ContractRef, External } from '../external/get.ts'
+import { observeExternal } from '../external/observe.ts'
+import { type Observed, observed } from '../external/observed.ts'
+import { referenceText, referredText } from '../external/reference.ts'
+import type { MachineSetPhase, MachineSetScope } from './scope.ts'
+
+/** Reads the template of bootstrap configs. */
+export const bootstrapTemplate: MachineSetPhase = async (scope, io) => {
+  scope.bootstrapTemplate = await readTemplate(scope, io, scope.machineSet.spec.template.spec.bootstrap.configRef)
+  return outcome(scope, scope.bootstrapTemplate, scope.machineSet.spec.template.spec.bootstrap.configRef)
+}
+
+/** Reads the template of infrastructure machines. */
+export const infrastructureTemplate: MachineSetPhase = async (scope, io) => {
+  scope.infrastructureTemplate = await readTemplate(scope, io, scope.machineSet.spec.template.spec.infrastructureRef)
+  return outcome(scope, scope.infrastructureTemplate, scope.machineSet.spec.template.spec.infrastructureRef)
+}
+
+const readTemplate = ({ machineSet, cluster }: MachineSetScope, io: ReconcileContext, ref: ContractRef | undefined) =>
+  observeTemplate(io, { ref, cluster, namespace: machineSet.metadata.namespace!, map: machineSetsOfTemplate })
+
+function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | undefined): Outcome {
+  if (template.state !== 'missing' || !ref || isDeleting(scope.machineSet) || isOldRevision(scope)) return proceed()
+  return wait(`${ref.kind} ${ref.name} to exist`)
+}
+
+/** A set that its MachineDeployment is leaving makes no Machines, and can do without templates. */
+export function isOldRevision({
+  machineSet,
+  machineDeployment,
+}: Pick<MachineSetScope, 'machineSet' | 'machineDeployment'>): boolean {
+  const revision = machineSet.metadata.annotations?.[RevisionAnnotation]
+  return machineDeployment !== undefined && revision !== machineDeployment.metadata.annotations?.[RevisionAnnotation]
+}
+
+/** Reads a template and puts it under its Cluster, so that the two move and go together. */
+export async function observeTemplate(
+  io: ReconcileContext,
+  of: { ref: ContractRef | undefined; cluster: Cluster; namespace: string; map: MapFunction },
+): Promise<Observed> {
+  const { ref, cluster, namespace, map } = of
+  if (!ref?.kind.endsWith(TemplateSuffix)) return { state: 'none' }
+  const external = await observeExternal(io, ref, namespace, map)
+  if (external && !isDeleting(cluster)) await ensureClusterOwns(io, external, cluster)
+  return observed(external)
+}
+
+async function ensureClusterOwns(
+  { client, signal }: ReconcileContext,
+  { kind, object }: External,
+  cluster: Cluster,
+): Promise<void> {
+  const owned = draft(object)
+  if (!ensureOwnerReference(owned, ownerReference(cluster, Cluster))) return
+  const { ownerReferences, resourceVersion } = owned.metadata
+  await client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
+}
+
+/** MachineSets by the templates that they refer to. */
+const byTemplate: Index<MachineSet> = {
+  name: 'MachineSet by template',
+  kind: MachineSet,
+  values: ({ metadata, spec }) =>
+    [spec.template.spec.infrastructureRef, spec.template.spec.bootstrap.configRef].flatMap((ref) =>
+      ref ? referenceText(ref, metadata.namespace) : [],
+    ),
+}
+
+const machineSetsOfTemplate: MapFunction = (object, cache) => cache.byIndex(byTemplate, referredText(object)).map(keyOf)

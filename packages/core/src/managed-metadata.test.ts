@@ -1,0 +1,36 @@
+import type { KubeObject } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { metadataPatch } from './managed-metadata.ts'
+
+const labels = (...keys: string[]) => ({ 'f:metadata': { 'f:labels': Object.fromEntries(keys.map((key) => [`f:${key}`, {}])) } })
+
+const object: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: {
+    name: 'c',
+    uid: 'u',
+    resourceVersion: '1',
+    creationTimestamp: '',
+    labels: { ours: 'a', shared: 'b', theirs: 'c' },
+    managedFields: [
+      {
+        manager: 'us',
+        operation: 'Update',
+        apiVersion: 'v1',
+        fieldsType: 'FieldsV1',
+        fieldsV1: labels('ours', 'shared', 'gone'),
+      },
+      { manager: 'them', operation: 'Apply', apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1: labels('shared', 'theirs') },
+    ],
+  },
+}
+
+test.each([
+  ['nothing when all is there', { ours: 'a', shared: 'b' }, undefined],
+  ['what differs', { ours: 'x', shared: 'b' }, { labels: { ours: 'x' } }],
+  ['what is new', { ours: 'a', shared: 'b', more: 'd' }, { labels: { more: 'd' } }],
+  ['the removal of what only we have set', {}, { labels: { ours: null } }],
+])('patches %s', (_, wanted, patch) => {
+  expect(metadataPatch(object, 'us', { labels: wanted, annotations: {} })).toEqual(patch)
+})
