@@ -36,12 +36,13 @@ afterEach(async () => {
 /** Answers who asked for what. */
 const echo =
   (name: string): HttpHandler =>
-  async ({ method, url, body }, identity) => {
+  async (asked, identity) => {
+    const { method, url } = asked
     const who = identity.kind === 'user' ? `${identity.name}(${identity.groups.join(' ')})` : identity.kind
     return {
       status: 200,
       headers: { 'content-type': 'text/plain' },
-      body: `${name}: ${who} ${method} ${url} ${(await body(100)).toString()}`,
+      body: `${name}: ${who} ${method} ${url} ${(await asked.body(100)).toString()}`,
     }
   }
 
@@ -132,9 +133,9 @@ test('a connection to a plane that is gone is told so', async () => {
 })
 
 test('a body that is too long is refused after the client could send it', async () => {
-  const { listener } = await start(async ({ body }) => {
+  const { listener } = await start(async (asked) => {
     try {
-      await body(100)
+      await asked.body(100)
       return { status: 200, headers: {}, body: '' }
     } catch (err) {
       return { status: 413, headers: {}, body: (err as Error).name }

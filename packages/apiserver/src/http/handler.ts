@@ -16,7 +16,7 @@ import { healthAnswer } from './health.ts'
 import type { Representation } from './negotiate.ts'
 import { acceptsAggregatedDiscovery, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
 import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
-import { methodNotAllowed, unauthorized, unknownResource, watchNotAcceptable } from './refusal.ts'
+import { methodNotAllowed, unauthorized, unknownResource, verbNotSupported, watchNotAcceptable } from './refusal.ts'
 import { isPublic, routeOf } from './route.ts'
 import { includeObjectOf, tableOf } from './table.ts'
 import { versionInfo } from './version.ts'
@@ -153,8 +153,9 @@ function verbAt(method: string, path: ResourcePath, resource: Resource, query: U
   const isEverywhere = resource.namespaced && namespace === undefined
   if (isEverywhere && verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
   if (verb === 'deletecollection' && !hasDeleteCollection(resource)) throw methodNotAllowed()
-  if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb))
-    throw methodNotAllowed()
+  if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb)) {
+    throw resource.builtin ? methodNotAllowed() : verbNotSupported(verb, resource)
+  }
   return verb
 }
 
@@ -264,16 +265,12 @@ function encoded(
     case undefined:
   }
   if (!('items' in body)) return send(code, body, representation, headers)
-  // Upstream: lists of custom resources always have a continue field, and typed items.
-  const list = resource.builtin ? body : { ...body, metadata: { ...body.metadata, continue: body.metadata.continue ?? '' } }
+  // Upstream: the items of built-in lists have no type of their own.
+  const typedItems = !resource.builtin
   if (representation.format === 'json' && !representation.pretty) {
-    return {
-      status: code,
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: listBytes(list, { typedItems: !resource.builtin }),
-    }
+    return { status: code, headers: { ...headers, 'content-type': 'application/json' }, body: listBytes(body, { typedItems }) }
   }
-  return send(code, list, representation, headers)
+  return send(code, JSON.parse(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
 function send(

@@ -28,6 +28,7 @@ export const partialMetadataList = (list: ObjectList, version: Version): ObjectL
   items: list.items.map((item) => partialMetadata(item, version)),
 })
 
-const withoutEmpty = ({ continue: token, ...rest }: ListMeta): ListMeta => (token ? { ...rest, continue: token } : rest)
+/** Only lists of custom resources say that there is no next page. */
+export const withoutEmpty = ({ continue: token, ...rest }: ListMeta): ListMeta => (token ? { ...rest, continue: token } : rest)
 
 const caches = { v1: new WeakMap<KubeObject, PartialObjectMetadata>(), v1beta1: new WeakMap<KubeObject, PartialObjectMetadata>() }

@@ -7,7 +7,7 @@ import { badRequest, isRecord } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import { age } from './human-duration.ts'
 import { jsonPath } from './json-path.ts'
-import { partialMetadata } from './partial-metadata.ts'
+import { partialMetadata, withoutEmpty } from './partial-metadata.ts'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
 type Cell = string | number | boolean | null
@@ -53,7 +53,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${options.version}`,
-    metadata: isList ? body.metadata : resourceVersion === undefined ? {} : { resourceVersion },
+    metadata: isList ? withoutEmpty(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
     rows: objects.map((object) => ({
       cells: columns.map((column) => column.cell(object, options.now)),

@@ -18,7 +18,6 @@ const nameDescription =
 
 const name = column('Name', ({ metadata }) => metadata.name, { format: 'name', description: nameDescription })
 const age = column('Age', ({ metadata }) => metadata.creationTimestamp ?? null, { type: 'date' })
-const createdAt = column('Created At', ({ metadata }) => metadata.creationTimestamp ?? '', { type: 'date' })
 
 const at = (object: UnknownObject, ...path: string[]): unknown => memberAt(object, path)
 const text = (object: UnknownObject, ...path: string[]): string => memberText(object, path)
@@ -35,7 +34,6 @@ export const printers: { readonly [resource: string]: readonly PrinterColumn[] }
   secrets: [name, column('Type', (o) => text(o, 'type')), column('Data', (o) => count(o, 'data')), age],
   serviceaccounts: [name, column('Secrets', (o) => list(o, 'secrets').length), age],
   'leases.coordination.k8s.io': [name, column('Holder', (o) => text(o, 'spec', 'holderIdentity')), age],
-  'customresourcedefinitions.apiextensions.k8s.io': [name, createdAt],
   events: [
     column('Last Seen', (o) => lastSeen(o), { type: 'date' }),
     column('Type', (o) => text(o, 'type')),

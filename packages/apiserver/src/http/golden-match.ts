@@ -1,0 +1,152 @@
+/**
+ * Compares an answer with one recorded from a real server, where what differs by nature was replaced by placeholders, such as
+ * `<uid>`. Only tests use it.
+ */
+import { isRecord } from '@capstan/kube'
+import { parseYAML } from './yaml.ts'
+
+export interface Recorded {
+  readonly status: number
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: unknown
+  readonly text?: string
+  readonly events?: readonly unknown[]
+  readonly names?: readonly string[]
+  readonly message?: string
+}
+
+export interface Answered {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string | readonly string[] }
+  readonly text: string
+}
+
+/** What differs, as sentences; empty when nothing does. */
+export function differences(expected: Recorded, actual: Answered, { unstable = false } = {}): string[] {
+  const found: string[] = []
+  if (actual.status !== expected.status)
+    found.push(`status: expected ${expected.status}, got ${actual.status} ${excerpt(actual.text)}`)
+  for (const name of ['content-type', 'warning', 'retry-after']) {
+    const got = [actual.headers[name] ?? []].flat().join(', ')
+    const want = expected.headers?.[name] ?? (name === 'content-type' || expected.headers === undefined ? undefined : '')
+    if (want !== undefined && got !== want)
+      found.push(`header ${name}: expected ${JSON.stringify(want)}, got ${JSON.stringify(got)}`)
+  }
+  if (found.length > 0 || unstable) return found
+  if (expected.events) compare('events', expected.events, lines(actual.text), found)
+  else if (expected.body !== undefined) compareBody(expected.body, actual, found)
+  else if (expected.text !== undefined) compareText(expected, actual.text, found)
+  if (expected.names) {
+    const items = (json(actual.text) as { items?: { metadata: { name: string } }[] }).items ?? []
+    compare(
+      'names',
+      expected.names,
+      items.map(({ metadata }) => metadata.name),
+      found,
+    )
+  }
+  if (expected.message !== undefined)
+    compare('message', expected.message, (json(actual.text) as { message?: unknown }).message, found)
+  return found
+}
+
+function compareBody(expected: unknown, actual: Answered, found: string[]): void {
+  const body = json(actual.text)
+  if (!isRecord(expected)) return compare('', expected, body, found)
+  for (const [path, value] of Object.entries(expected)) compare(path, value, at(body, path), found)
+  // Where only a part matters, the recording names paths; a whole object must be all there is.
+  const isWhole =
+    'kind' in expected &&
+    'apiVersion' in expected &&
+    'metadata' in expected &&
+    !Object.keys(expected).some((path) => path.includes('.'))
+  if (!isWhole || !isRecord(body)) return
+  for (const member of Object.keys(body))
+    if (!(member in expected)) found.push(`${member}: expected to be absent, got ${excerpt(JSON.stringify(body[member]))}`)
+}
+
+function compareText(expected: Recorded, text: string, found: string[]): void {
+  const want = expected.text ?? ''
+  if (expected.headers?.['content-type'] === 'application/yaml') return compare('', parseYAML(want), parseYAML(text), found)
+  if (!want.startsWith('{')) return compare('text', want.trim(), text.trim(), found)
+  // A long stream was cut when it was recorded.
+  const complete = want.slice(0, want.lastIndexOf('\n'))
+  compare('lines', lines(complete), lines(text).slice(0, lines(complete).length), found)
+}
+
+function compare(path: string, expected: unknown, actual: unknown, found: string[]): void {
+  if (found.length >= 5) return
+  const differ = () =>
+    found.push(`${path}: expected ${excerpt(JSON.stringify(expected))}, got ${excerpt(JSON.stringify(actual))}`)
+  if (typeof expected === 'string') {
+    if (!sameText(path, expected, actual)) differ()
+  } else if (Array.isArray(expected)) {
+    if (!Array.isArray(actual)) return void differ()
+    // The order of causes says nothing.
+    const [want, got] = path.endsWith('causes') ? [byField(expected), byField(actual)] : [expected, actual as unknown[]]
+    if (want.length !== got.length)
+      found.push(`${path}: expected ${want.length} items, got ${got.length}: ${excerpt(JSON.stringify(got))}`)
+    else want.forEach((item, index) => compare(`${path}[${index}]`, item, got[index], found))
+  } else if (isRecord(expected)) {
+    if (!isRecord(actual)) return void differ()
+    for (const key of Object.keys(expected)) compare(`${path}.${key}`, expected[key], actual[key], found)
+    for (const key of Object.keys(actual)) {
+      if (!(key in expected) && actual[key] !== undefined)
+        found.push(`${path}.${key}: expected to be absent, got ${excerpt(JSON.stringify(actual[key]))}`)
+    }
+  } else if (expected !== actual && !(expected === null && actual === undefined)) differ()
+}
+
+const placeholders: { readonly [name: string]: string } = {
+  '<uid>': '[0-9a-f-]{36}',
+  '<rv>': '\\d+',
+  '<n>': '\\d+',
+  '<continue>': '\\S+',
+  '<time>': '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z',
+  '<rand5>': '[a-z0-9]{5}',
+  '<server>': '.*',
+  '<age>': '\\d+s',
+}
+/** Programs of the recorded server, as its managed fields name them. */
+const managers: { readonly [name: string]: string } = { kas: 'kube-apiserver', kcm: 'kube-controller-manager' }
+
+function sameText(path: string, expected: string, actual: unknown): boolean {
+  if (expected === actual) return true
+  if (typeof actual !== 'string') return false
+  if (path.endsWith('.manager') && managers[expected] === actual) return true
+  if (/cells\[\d+\]$/.test(path) && /^\d+s$/.test(expected)) return /^\d+s$/.test(actual)
+  if (path.endsWith('message') && sorted(partsOf(expected)).join() === sorted(partsOf(actual)).join()) return true
+  const pattern = expected
+    .split(/(<[a-z0-9]+>|in scheme "[^"]*")/)
+    .map(
+      (part) =>
+        placeholders[part] ?? (part.startsWith('in scheme') ? 'in scheme "[^"]*"' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')),
+    )
+  return new RegExp(`^${pattern.join('')}$`, 's').test(actual)
+}
+
+/** The errors of a message that lists several, whose order says nothing. */
+const partsOf = (message: string): string[] => message.replace(/^(.*? is invalid: )\[(.*)\]$/s, '$1, $2').split(', ')
+
+const sorted = (list: readonly unknown[]): unknown[] => [...list].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+const byField = (causes: readonly unknown[]): unknown[] =>
+  sorted((causes as { field?: string }[]).map((cause) => ({ field: cause.field, ...cause })))
+const lines = (text: string): unknown[] => text.split('\n').filter(Boolean).map(json)
+const excerpt = (text: string | undefined): string =>
+  text === undefined ? 'nothing' : text.length > 240 ? `${text.slice(0, 240)}…` : text
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+/** A member by dotted path; `length` counts. */
+export function at(value: unknown, path: string): unknown {
+  if (isRecord(value) && Object.hasOwn(value, path)) return value[path]
+  return path
+    .split('.')
+    .reduce<unknown>((found, member) => (found as Record<string, unknown> | undefined | null)?.[member], value)
+}
