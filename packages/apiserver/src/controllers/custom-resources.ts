@@ -183,14 +183,16 @@ export function nameConflict(
 ): { reason: string; message: string } | undefined {
   const taken = takenNames(spec.group, others)
   const { plural, singular, shortNames = [], kind, listKind } = spec.names
-  const clash = (reason: string, name: string) => ({ reason, message: `"${name}" is already in use` })
-  if (taken.resources.has(plural)) return clash('PluralConflict', plural)
-  if (singular && taken.resources.has(singular)) return clash('SingularConflict', singular)
-  const short = shortNames.find((name) => taken.resources.has(name))
-  if (short !== undefined) return clash('ShortNamesConflict', short)
-  if (taken.kinds.has(kind)) return clash('KindConflict', kind)
-  if (listKind && taken.kinds.has(listKind)) return clash('ListKindConflict', listKind)
-  return undefined
+  const asked: [reason: string, name: string | undefined, taken: ReadonlySet<string>][] = [
+    ['PluralConflict', plural, taken.resources],
+    ['SingularConflict', singular, taken.resources],
+    ...shortNames.map((name): [string, string, ReadonlySet<string>] => ['ShortNamesConflict', name, taken.resources]),
+    ['KindConflict', kind, taken.kinds],
+    ['ListKindConflict', listKind, taken.kinds],
+  ]
+  // Upstream: of several conflicts, the last is told.
+  const clash = asked.findLast(([, name, names]) => name !== undefined && names.has(name))
+  return clash && { reason: clash[0], message: `"${clash[1]}" is already in use` }
 }
 
 /** Of the names asked for, those that nobody else has. */

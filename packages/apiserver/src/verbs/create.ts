@@ -37,7 +37,14 @@ export async function createDecoded(
 ): Promise<KubeObject> {
   const { definition } = call
   if (definition.refusesCreates !== undefined) {
-    throw new StatusError('Forbidden', definition.refusesCreates)
+    const { name } = object.metadata
+    throw new StatusError(
+      'Forbidden',
+      `${definition.storage} ${JSON.stringify(name)} is forbidden: ${definition.refusesCreates}`,
+      {
+        details: { name, ...(definition.group === '' ? {} : { group: definition.group }), kind: definition.plural },
+      },
+    )
   }
   const prefix = object.metadata.name ? undefined : object.metadata.generateName
   for (let attempt = 1; ; attempt++) {

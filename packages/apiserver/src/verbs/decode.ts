@@ -15,7 +15,7 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   const { definition } = call
   checkType(definition, raw, source)
   const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? JSON.stringify(raw) : ''
-  const unknown = coerceMetadata(raw)
+  const unknown = coerceMetadata(definition, raw)
   const object = raw as UnknownObject
   unknown.push(...definition.structural.prune(object))
   report(call, unknown, source, patched)

@@ -15,6 +15,7 @@ import {
   type ObjectMeta,
   qualifiedNameProblems,
   required,
+  type StatusError,
   tooLong,
 } from '@capstan/kube'
 import type { Definition } from '../registry/definition.ts'
@@ -45,9 +46,22 @@ const fields: { readonly [field: string]: Shape } = {
  * @returns the paths of unknown fields
  * @throws StatusError BadRequest when a field has a wrong type
  */
-export function coerceMetadata(object: { metadata?: unknown }): string[] {
+export function coerceMetadata({ kind, version, builtin }: Definition, object: { metadata?: unknown }): string[] {
+  const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
+    const found = Array.isArray(value) ? 'array' : isRecord(value) ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
+    // Custom resources have their metadata decoded by itself.
+    const where =
+      field === undefined
+        ? builtin
+          ? `Go struct field ${kind}.metadata`
+          : 'Go value'
+        : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
+    return badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: json: cannot unmarshal ${found} into ${where} of type ${wanted}`,
+    )
+  }
   object.metadata ??= {}
-  if (!isRecord(object.metadata)) throw wrongType(object.metadata, 'metadata', 'v1.ObjectMeta')
+  if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')
   const metadata = object.metadata
   const unknown: string[] = []
   for (const field of Object.keys(metadata)) {
@@ -55,47 +69,43 @@ export function coerceMetadata(object: { metadata?: unknown }): string[] {
     const value = metadata[field]
     if (shape === undefined) unknown.push(`metadata.${field}`)
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
-    else metadata[field] = coerced(shape, value, `metadata.${field}`)
+    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted))
     if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]) && field !== 'managedFields'))
       delete metadata[field]
   }
   return unknown
 }
 
-function coerced(shape: Shape, value: unknown, path: string): unknown {
+type WrongType = (value: unknown, wanted: string) => StatusError
+
+function coerced(shape: Shape, value: unknown, wrongType: WrongType): unknown {
   switch (shape) {
     case 'string':
-      if (typeof value !== 'string') throw wrongType(value, path, 'string')
+      if (typeof value !== 'string') throw wrongType(value, 'string')
       return value
     case 'number':
-      if (typeof value !== 'number') throw wrongType(value, path, 'int64')
+      if (typeof value !== 'number') throw wrongType(value, 'int64')
       return value
     case 'strings':
-      if (!Array.isArray(value)) throw wrongType(value, path, '[]string')
-      for (const item of value) if (typeof item !== 'string') throw wrongType(item, path, 'string')
+      if (!Array.isArray(value)) throw wrongType(value, '[]string')
+      for (const item of value) if (typeof item !== 'string') throw wrongType(item, 'string')
       return value
     case 'stringMap': {
-      if (!isRecord(value)) throw wrongType(value, path, 'map[string]string')
+      if (!isRecord(value)) throw wrongType(value, 'map[string]string')
       for (const [key, item] of Object.entries(value)) {
         if (item === null) value[key] = ''
-        else if (typeof item !== 'string') throw wrongType(item, path, 'string')
+        else if (typeof item !== 'string') throw wrongType(item, 'string')
       }
       return value
     }
     case 'objects':
-      if (!Array.isArray(value))
-        throw wrongType(value, path, `[]v1.${path.endsWith('managedFields') ? 'ManagedFieldsEntry' : 'OwnerReference'}`)
-      for (const item of value) if (!isRecord(item)) throw wrongType(item, path, 'v1.OwnerReference')
+      if (!Array.isArray(value)) throw wrongType(value, '[]v1.OwnerReference')
+      for (const item of value) if (!isRecord(item)) throw wrongType(item, 'v1.OwnerReference')
       return value
   }
 }
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
-
-const wrongType = (value: unknown, path: string, wanted: string) => {
-  const found = Array.isArray(value) ? 'array' : isRecord(value) ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
-  return badRequest(`json: cannot unmarshal ${found} into Go struct field ObjectMeta.${path} of type ${wanted}`)
-}
 
 /** What is wrong with the metadata of an object that is to be stored. */
 export function metadataErrors(definition: Definition, { metadata }: KubeObject): FieldError[] {
@@ -118,7 +128,9 @@ export function metadataErrors(definition: Definition, { metadata }: KubeObject)
     for (const problem of qualifiedNameProblems(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, problem))
   }
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
-  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? []))
+  // Only upstream's own API groups insist on a domain.
+  const strict = definition.builtin && definition.group !== 'apiextensions.k8s.io'
+  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], strict))
   return errors
 }
 
@@ -153,12 +165,12 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
 /** Names without a domain that are finalizers all the same. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
-function finalizerErrors(finalizers: readonly string[]): FieldError[] {
+function finalizerErrors(finalizers: readonly string[], strict: boolean): FieldError[] {
   const errors: FieldError[] = []
   finalizers.forEach((finalizer, index) => {
     const field = `metadata.finalizers[${index}]`
     for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid(field, finalizer, problem))
-    if (!finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
+    if (strict && !finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
       errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'))
     }
   })
