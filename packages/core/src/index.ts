@@ -13,3 +13,5 @@ export { createTopologyMachineDeploymentController, createTopologyMachineSetCont
 export { createClusterClassController } from './clusterclass/controller.ts'
 export * from './cluster/controller.ts'
 export * from './machineset/controller.ts'
+export { clusterTopologyAdmission } from './topology/admission.ts'
+export { clusterClassAdmission } from './clusterclass/admission.ts'

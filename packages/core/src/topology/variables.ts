@@ -70,8 +70,8 @@ function defaulted(
   const complete: ClusterVariable[] = []
   for (const one of values) {
     const definition = definitions.get(one.name)
-    if (definition) complete.push({ ...one, ...withDefault(definition, one.value) })
-    else errors.push(notDefined(one, path))
+    complete.push(definition ? { ...one, ...withDefault(definition, one.value) } : one)
+    if (!definition) errors.push(notDefined(one, path))
   }
   const given = new Set(values.map(({ name }) => name))
   for (const definition of createMissing ? definitions.values() : []) {

@@ -28,7 +28,7 @@ export const clusterClassErrors = (
     metadataErrors(`${at}.template.metadata`, of.metadata),
   ),
   ...kubernetesVersionErrors(spec.kubernetesVersions),
-  ...(oldObject ? incompatibilities(oldObject.spec, spec) : []),
+  ...(oldObject ? classIncompatibilities(oldObject.spec, spec) : []),
 ]
 
 const deploymentClasses = (spec: ClusterClassSpec) =>
@@ -135,7 +135,7 @@ function kubernetesVersionErrors(versions: readonly string[] | undefined): Field
 }
 
 /** Clusters keep their objects when their class changes: groups and kinds of these must stay. */
-function incompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
+export function classIncompatibilities(before: ClusterClassSpec, after: ClusterClassSpec): FieldError[] {
   const machineInfrastructure = [before, after].map((spec) => spec.controlPlane.machineInfrastructure?.templateRef)
   const ofWorkers = (list: 'machineDeployments' | 'machinePools') =>
     (after.workers?.[list] ?? []).flatMap((now, index) => {

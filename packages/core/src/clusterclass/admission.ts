@@ -1,0 +1,117 @@
+/**
+ * Admission of ClusterClasses where it takes more than the class' own schema: variables, patches, naming templates, and the
+ * Clusters that use the class. Upstream: core/webhooks/admission/clusterclass.go and patch_validation.go, v1.14.
+ */
+import { Cluster, ClusterClass } from '@capstan/api'
+import {
+  type Admission,
+  admission,
+  type FieldError,
+  forbidden,
+  invalid,
+  keyOf,
+  keyText,
+  type Reader,
+  StatusError,
+  subdomainProblems,
+} from '@capstan/kube'
+import { nameFromTemplate } from '../naming/generated-name.ts'
+import { classKeyOf } from '../topology/indexes.ts'
+import { stableRandom } from '../topology/stable-random.ts'
+import { patchErrors } from './patch-rules.ts'
+import { variableDefinitionErrors } from './variable-rules.ts'
+
+export const clusterClassAdmission: Admission = admission<ClusterClass>({
+  kind: ClusterClass,
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+
+  async validate(clusterClass, { operation, oldObject, reader }) {
+    if (operation === 'DELETE') {
+      const used = await clustersOf(clusterClass, reader)
+      if (used.length > 0) throw inUse(clusterClass, used)
+      return []
+    }
+    return [
+      ...namingErrors(clusterClass),
+      ...variableDefinitionErrors(clusterClass.spec.variables ?? []),
+      ...patchErrors(clusterClass.spec),
+      ...(oldObject ? stillUsedErrors(clusterClass, oldObject, await clustersOf(clusterClass, reader)) : []),
+    ]
+  },
+})
+
+async function clustersOf(clusterClass: ClusterClass, reader: Reader): Promise<Cluster[]> {
+  const { items } = await reader.list(Cluster)
+  const key = keyText(keyOf(clusterClass))
+  return items.filter((cluster) => cluster.spec.topology && keyText(classKeyOf(cluster)) === key)
+}
+
+function inUse({ metadata }: ClusterClass, clusters: readonly Cluster[]): StatusError {
+  const names = clusters.map((cluster) => keyText(keyOf(cluster))).sort()
+  const shown = names.length > 3 ? `${names.slice(0, 3).join(', ')}, ... (${names.length - 3} more)` : names.join(', ')
+  const why = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shown}`
+  return new StatusError('Forbidden', `clusterclasses.cluster.x-k8s.io "${metadata.name}" is forbidden: ${why}`, {
+    details: { name: metadata.name, group: 'cluster.x-k8s.io', kind: 'clusterclasses' },
+  })
+}
+
+/** Naming templates are tried out: what they give must be the name of an object. */
+function namingErrors({ spec }: ClusterClass): FieldError[] {
+  const cluster = { name: 'cluster' }
+  const of = (what: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
+    if (template === undefined) return []
+    const refused = (why: string) => [invalid(`${path}.naming.template`, template, `invalid ${what} name template: ${why}`)]
+    try {
+      const name = nameFromTemplate(template, data, stableRandom(path))
+      const problems = subdomainProblems(name)
+      return problems.length === 0 ? [] : refused(problems.join('; '))
+    } catch (err) {
+      return refused((err as Error).message)
+    }
+  }
+  return [
+    ...of('InfraCluster', 'spec.infrastructure', spec.infrastructure.naming?.template, { cluster }),
+    ...of('ControlPlane', 'spec.controlPlane', spec.controlPlane.naming?.template, { cluster }),
+    ...(spec.workers?.machineDeployments ?? []).flatMap((one, index) =>
+      of('MachineDeployment', `spec.workers.machineDeployments[${index}]`, one.naming?.template, {
+        cluster,
+        machineDeployment: { topologyName: 'mdtopology' },
+      }),
+    ),
+    ...(spec.workers?.machinePools ?? []).flatMap((one, index) =>
+      of('MachinePool', `spec.workers.machinePools[${index}]`, one.naming?.template, {
+        cluster,
+        machinePool: { topologyName: 'mptopology' },
+      }),
+    ),
+  ]
+}
+
+/** What a class may not lose as long as Clusters need it. */
+function stillUsedErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
+  const offered = new Set((spec.workers?.machineDeployments ?? []).map((one) => one.class))
+  const lost = (before.workers?.machineDeployments ?? []).map((one) => one.class).filter((name) => !offered.has(name))
+  return clusters.flatMap(({ metadata, spec: { topology } }) => {
+    const used = new Set((topology?.workers?.machineDeployments ?? []).map((one) => one.class))
+    const version = topology?.version
+    const gone = version !== undefined && spec.kubernetesVersions !== undefined && !spec.kubernetesVersions.includes(version)
+    return [
+      ...lost
+        .filter((name) => used.has(name))
+        .map((name) =>
+          forbidden(
+            'spec.workers.machineDeployments',
+            `MachineDeploymentClass "${name}" cannot be deleted because it is used by Cluster "${metadata.name}"`,
+          ),
+        ),
+      ...(gone
+        ? [
+            forbidden(
+              'spec.kubernetesVersions',
+              `Kubernetes Version ${version} is used by Cluster "${metadata.name}" but not set in ClusterClass`,
+            ),
+          ]
+        : []),
+    ]
+  })
+}

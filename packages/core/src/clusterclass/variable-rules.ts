@@ -1,0 +1,90 @@
+/** Rules for the variables that a class defines. Pure. Upstream: internal/topology/variables, v1.14. */
+import type { ClusterClassVariable } from '@capstan/api'
+import {
+  draft,
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  isRecord,
+  type JSONSchema,
+  notSupported,
+  required,
+  structural,
+} from '@capstan/kube'
+
+export const variableDefinitionErrors = (variables: readonly ClusterClassVariable[]): FieldError[] =>
+  variables.flatMap((variable, index) => {
+    const path = `spec.variables[${variable.name}]`
+    const twice = variables.findIndex(({ name }) => name === variable.name) < index
+    return [
+      ...nameErrors(variable.name, path),
+      ...(twice ? [duplicate(`spec.variables[${index}].name`, variable.name)] : []),
+      ...schemaErrors(variable.schema.openAPIV3Schema, `${path}.schema.openAPIV3Schema`, true),
+    ]
+  })
+
+function nameErrors(name: string, path: string): FieldError[] {
+  if (name === '') return [required(`${path}.name`, 'variable name must be defined')]
+  if (name === 'builtin') return [invalid(`${path}.name`, name, '"builtin" is a reserved variable name')]
+  return name.includes('.') ? [invalid(`${path}.name`, name, 'variable name cannot contain "."')] : []
+}
+
+const Types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+
+function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError[] {
+  if (!isRecord(schema)) return [invalid(path, schema, 'must be a schema')]
+  const { type, properties, additionalProperties, items } = schema
+  const free = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
+  const errors: FieldError[] = []
+  if (type === undefined && !free) errors.push(required(`${path}.type`, 'must not be empty for specified object fields'))
+  if (type !== undefined && !Types.includes(String(type))) errors.push(notSupported(`${path}.type`, type, Types))
+  if (properties !== undefined && additionalProperties !== undefined) {
+    errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutually exclusive'))
+  }
+  if (schema['x-kubernetes-validations'] !== undefined) {
+    errors.push(forbidden(`${path}.x-kubernetes-validations`, 'rules in CEL are not supported'))
+  }
+  if (typeof schema['pattern'] === 'string') errors.push(...patternErrors(schema['pattern'], path))
+  for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
+    errors.push(...schemaErrors(property, `${path}.properties[${name}]`))
+  }
+  if (isRecord(additionalProperties)) errors.push(...schemaErrors(additionalProperties, `${path}.additionalProperties`))
+  if (items !== undefined) errors.push(...schemaErrors(items, `${path}.items`))
+  else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
+  // What a schema gives as a value must be one by the same schema; the root covers all below it only when itself is sound.
+  if (isRoot && errors.length === 0) errors.push(...exampleErrors(schema, path))
+  return errors
+}
+
+function patternErrors(pattern: string, path: string): FieldError[] {
+  try {
+    structural({ type: 'object', properties: { value: { type: 'string', pattern } } }).validate({ value: '' })
+    return []
+  } catch (err) {
+    return [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${(err as Error).message}`)]
+  }
+}
+
+/** Defaults, examples and enumerated values, wherever they are in the schema. */
+function exampleErrors(schema: Record<string, unknown>, path: string): FieldError[] {
+  const errors: FieldError[] = []
+  const check = (value: unknown, at: string, against: object) => {
+    const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
+    for (const { text } of compiled.validate({ value }))
+      errors.push(invalid(at, value, text.replace(/^.*?: (?=value)/s, '').replace(/^value in body /, '')))
+    const unknown = compiled.prune({ value: draft(value) })
+    if (unknown.length > 0) errors.push(invalid(at, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))
+  }
+  const { default: fallback, example, enum: values, ...rest } = schema
+  if (fallback !== undefined) check(fallback, `${path}.default`, { ...rest, ...(values === undefined ? {} : { enum: values }) })
+  if (example !== undefined) check(example, `${path}.example`, rest)
+  for (const [index, value] of (Array.isArray(values) ? values : []).entries()) check(value, `${path}.enum[${index}]`, rest)
+  const { properties, additionalProperties, items } = schema
+  for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
+    if (isRecord(property)) errors.push(...exampleErrors(property, `${path}.properties[${name}]`))
+  }
+  if (isRecord(additionalProperties)) errors.push(...exampleErrors(additionalProperties, `${path}.additionalProperties`))
+  if (isRecord(items)) errors.push(...exampleErrors(items, `${path}.items`))
+  return errors
+}

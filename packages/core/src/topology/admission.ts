@@ -1,0 +1,241 @@
+/**
+ * Admission of Clusters as far as it depends on their class, or on what was made of them; rules of the Cluster alone are on the
+ * kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
+ */
+import {
+  AutoscalerMaxSizeAnnotation,
+  AutoscalerMinSizeAnnotation,
+  Cluster,
+  ClusterClass,
+  ClusterNameLabel,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyOwnedLabel,
+  ClusterTopologyUnsafeUpdateClassNameAnnotation,
+  ClusterTopologyUnsafeUpdateVersionAnnotation,
+  classIncompatibilities,
+  compareVersions,
+  ControlPlaneContract,
+  isKubernetesVersion,
+  isProvisioning,
+  isUpgrading,
+  Machine,
+  MachineDeployment,
+  parseVersion,
+  readField,
+  sameVersion,
+} from '@capstan/api'
+import {
+  type Admission,
+  type AdmissionRequest,
+  admission,
+  draft,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  isDeleting,
+  keyText,
+  labelSelector,
+  orAbsent,
+  type Reader,
+} from '@capstan/kube'
+import { getExternal } from '../external/get.ts'
+import { classProblem, missingClass } from './blueprint.ts'
+import { classKeyOf, isOfOtherVersion } from './indexes.ts'
+import { pendingHooks } from './pending-hooks.ts'
+import { unsupportedParts } from './unsupported.ts'
+import { defaultAndValidateVariables } from './variables.ts'
+
+type Request = AdmissionRequest<Cluster>
+
+/** What admission asks of the class of a managed Cluster. */
+export const clusterTopologyAdmission: Admission = admission<Cluster>({
+  kind: Cluster,
+  operations: ['CREATE', 'UPDATE'],
+
+  async default(cluster, { reader }) {
+    if (!cluster.spec.topology || isDeleting(cluster)) return
+    const clusterClass = await readClass(cluster, reader)
+    // What is wrong with the variables comes out when they are validated.
+    if (clusterClass && classProblem(clusterClass) === undefined) defaultAndValidateVariables(cluster, clusterClass)
+  },
+
+  async validate(cluster, request) {
+    if (!cluster.spec.topology || isDeleting(cluster)) return []
+    const clusterClass = await readClass(cluster, request.reader)
+    return [
+      ...unsupportedParts(cluster, clusterClass),
+      ...againstClass(cluster, clusterClass, request),
+      ...(await changeErrors(cluster, clusterClass, request)),
+    ]
+  },
+})
+
+const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | undefined> =>
+  orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
+
+/** A class that is missing or not ready yet is only worth a warning: it may come after its Clusters. */
+function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, { operation, warn }: Request): FieldError[] {
+  const key = keyText(classKeyOf(cluster))
+  const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
+  if (!clusterClass) {
+    if (operation === 'UPDATE') return [internal('spec.topology.class', `ClusterClass ${classKeyOf(cluster).name} not found`)]
+    warn(
+      `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
+    )
+    return []
+  }
+  if (classProblem(clusterClass) !== undefined) {
+    warn(
+      `${unchecked} hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status`,
+    )
+    return []
+  }
+  return [
+    ...versionOfClass(cluster, clusterClass),
+    ...workersOfClass(cluster, clusterClass),
+    ...variableErrors(cluster, clusterClass),
+  ]
+}
+
+const variableErrors = (cluster: Cluster, clusterClass: ClusterClass): FieldError[] =>
+  defaultAndValidateVariables(draft(cluster), clusterClass)
+
+function versionOfClass({ spec: { topology } }: Cluster, { spec }: ClusterClass): FieldError[] {
+  const { version } = topology!
+  if (!spec.kubernetesVersions || spec.kubernetesVersions.includes(version)) return []
+  return [invalid('spec.topology.version', version, 'version must match one of the versions defined in the ClusterClass')]
+}
+
+function workersOfClass({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
+  return (topology!.workers?.machineDeployments ?? []).flatMap((one, index) => {
+    const at = 'spec.topology.workers.machineDeployments'
+    const ofClass = clusterClass.spec.workers?.machineDeployments?.find((candidate) => candidate.class === one.class)
+    if (!ofClass) return [invalid(`${at}[${index}].class`, one.class, missingClass(one.class, clusterClass))]
+    const annotations = ofClass.metadata?.annotations
+    const autoscaled = [AutoscalerMinSizeAnnotation, AutoscalerMaxSizeAnnotation].some(
+      (name) => annotations?.[name] !== undefined,
+    )
+    if (one.replicas === undefined || !autoscaled) return []
+    const cluster = `cluster ${JSON.stringify(metadata.name)} in namespace ${JSON.stringify(metadata.namespace)}`
+    const why = `if the source class ${JSON.stringify(one.class)} of this MachineDeploymentTopology has autoscaler annotations`
+    return [invalid(`${at}[${one.name}].replicas`, one.replicas, `cannot be set for ${cluster} ${why}`)]
+  })
+}
+
+async function changeErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): Promise<FieldError[]> {
+  const { oldObject: old } = request
+  if (!old || !clusterClass) return []
+  if (!old.spec.topology) {
+    const unchecked = cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateClassNameAnnotation] !== undefined
+    return unchecked ? [] : [forbidden('spec.topology.class', 'classRef cannot be set on an existing Cluster')]
+  }
+  return [
+    ...(await classChangeErrors(cluster, old, clusterClass, request)),
+    ...(await versionChangeErrors(cluster, old, clusterClass, request)),
+  ]
+}
+
+async function classChangeErrors(
+  cluster: Cluster,
+  old: Cluster,
+  clusterClass: ClusterClass,
+  { reader }: Request,
+): Promise<FieldError[]> {
+  if (equal(classKeyOf(cluster), classKeyOf(old))) return []
+  const [from, to] = [classKeyOf(old).name, classKeyOf(cluster).name].map((name) => JSON.stringify(name))
+  let before: ClusterClass
+  try {
+    before = await reader.get(ClusterClass, classKeyOf(old))
+  } catch (err) {
+    const change = `change from class ${from} to class ${to} cannot be validated`
+    return [
+      forbidden(
+        'spec.topology.class',
+        `valid ClusterClass with name ${from} could not be retrieved, ${change}. Error: ${(err as Error).message}`,
+      ),
+    ]
+  }
+  return classIncompatibilities(before.spec, clusterClass.spec)
+}
+
+/** Upstream: an upgrade begins only when the one before is over, all the way. */
+async function versionChangeErrors(
+  cluster: Cluster,
+  old: Cluster,
+  clusterClass: ClusterClass,
+  { reader, warn }: Request,
+): Promise<FieldError[]> {
+  const before = old.spec.topology!.version
+  const { version } = cluster.spec.topology!
+  if (version === before || !isKubernetesVersion(version) || !isKubernetesVersion(before)) return []
+  if (cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateVersionAnnotation] !== undefined) {
+    warn(`Skipping version validation for Cluster because annotation "${ClusterTopologyUnsafeUpdateVersionAnnotation}" is set.`)
+    return []
+  }
+  const refused = (why: string) => [invalid('spec.topology.version', version, why)]
+  const change = `from ${JSON.stringify(plain(before))} to ${JSON.stringify(plain(version))}`
+  if (isLower(version, before)) return refused(`version cannot be decreased ${change}`)
+  const chained = clusterClass.spec.kubernetesVersions || clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
+  const { major, minor } = parseVersion(before)
+  if (!chained && compareVersions(version, `v${major}.${minor + 2}.0`) >= 0)
+    return refused(`version cannot be increased ${change}`)
+  if (pendingHooks(old).has('AfterClusterUpgrade')) {
+    return refused('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
+  }
+  const unsettled = [...(await controlPlaneProblems(old, reader)), ...(await workerProblems(old, reader))]
+  if (unsettled.length === 0) return []
+  return refused(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
+}
+
+/** Pre-releases of one version may follow one another in any order. */
+const isLower = (version: string, before: string): boolean => {
+  const [a, b] = [version, before].map((text) => {
+    const { major, minor, patch } = parseVersion(text)
+    return `v${major}.${minor}.${patch}`
+  }) as [string, string]
+  return compareVersions(a, b) < 0
+}
+
+const plain = (version: string): string => version.replace(/^v/, '')
+
+/** Why the control plane is not settled at the version that the Cluster has asked for so far. */
+async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<string[]> {
+  const ref = old.spec.controlPlaneRef
+  const { version } = old.spec.topology!
+  const controlPlane = ref && (await getExternal(reader, ref, old.metadata.namespace!))
+  if (!controlPlane) return ['failed to check if control plane is upgrading: failed to get control plane object']
+  const { object, contract } = controlPlane
+  const current = readField(object, ControlPlaneContract.version, contract)
+  if (!current) return ['failed to check if control plane is upgrading: failed to get control plane version']
+  if (!sameVersion(current, version)) {
+    const versions = `${plain(version)} was not propagated to control plane yet (control plane version ${plain(current)})`
+    return [`Cluster.spec.topology.version ${versions}`]
+  }
+  if (isProvisioning(object, contract)) return ['control plane is currently provisioning']
+  return isUpgrading(object, contract) ? ['control plane is still completing a previous upgrade'] : []
+}
+
+/** Which MachineDeployments are not settled at that version. */
+async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
+  const { name, namespace } = old.metadata
+  const { version } = old.spec.topology!
+  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
+  const { items } = await reader.list(MachineDeployment, { namespace: namespace!, labelSelector: selector })
+  const upgrading: string[] = []
+  for (const one of items) {
+    if (one.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] === undefined) continue
+    const machines = await reader.list(Machine, { namespace: namespace!, labelSelector: labelSelector(one.spec.selector).text })
+    const settled =
+      one.spec.template.spec.version === version && !machines.items.some((machine) => isOfOtherVersion(machine, version))
+    if (!settled) upgrading.push(one.metadata.name)
+  }
+  if (upgrading.length === 0) return []
+  return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
+}
+
+const internal = (field: string, message: string): FieldError => ({
+  type: 'InternalError',
+  field,
+  text: `Internal error: ${message}`,
+})
