@@ -38,7 +38,7 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   const free = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
   const errors: FieldError[] = []
   if (type === undefined && !free) errors.push(required(`${path}.type`, 'must not be empty for specified object fields'))
-  if (type !== undefined && !Types.includes(String(type))) errors.push(notSupported(`${path}.type`, type, Types))
+  if (type !== undefined && !Types.includes(type as string)) errors.push(notSupported(`${path}.type`, type, Types))
   if (properties !== undefined && additionalProperties !== undefined) {
     errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutually exclusive'))
   }

@@ -75,18 +75,19 @@ const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | und
   orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
 
 /** A class that is missing or not ready yet is only worth a warning: it may come after its Clusters. */
-function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, { operation, warn }: Request): FieldError[] {
+function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
   if (!clusterClass) {
-    if (operation === 'UPDATE') return [internal('spec.topology.class', `ClusterClass ${classKeyOf(cluster).name} not found`)]
-    warn(
+    if (request.operation === 'UPDATE')
+      return [internal('spec.topology.class', `ClusterClass ${classKeyOf(cluster).name} not found`)]
+    request.warn(
       `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
     )
     return []
   }
   if (classProblem(clusterClass) !== undefined) {
-    warn(
+    request.warn(
       `${unchecked} hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status`,
     )
     return []
@@ -164,13 +165,15 @@ async function versionChangeErrors(
   cluster: Cluster,
   old: Cluster,
   clusterClass: ClusterClass,
-  { reader, warn }: Request,
+  request: Request,
 ): Promise<FieldError[]> {
   const before = old.spec.topology!.version
   const { version } = cluster.spec.topology!
   if (version === before || !isKubernetesVersion(version) || !isKubernetesVersion(before)) return []
   if (cluster.metadata.annotations?.[ClusterTopologyUnsafeUpdateVersionAnnotation] !== undefined) {
-    warn(`Skipping version validation for Cluster because annotation "${ClusterTopologyUnsafeUpdateVersionAnnotation}" is set.`)
+    request.warn(
+      `Skipping version validation for Cluster because annotation "${ClusterTopologyUnsafeUpdateVersionAnnotation}" is set.`,
+    )
     return []
   }
   const refused = (why: string) => [invalid('spec.topology.version', version, why)]
@@ -183,7 +186,7 @@ async function versionChangeErrors(
   if (pendingHooks(old).has('AfterClusterUpgrade')) {
     return refused('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   }
-  const unsettled = [...(await controlPlaneProblems(old, reader)), ...(await workerProblems(old, reader))]
+  const unsettled = [...(await controlPlaneProblems(old, request.reader)), ...(await workerProblems(old, request.reader))]
   if (unsettled.length === 0) return []
   return refused(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
 }
