@@ -1,0 +1,122 @@
+/** Builders of Cluster API objects: each gives a valid object, and takes what the test is about. */
+import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import type { Condition, Node, ObjectMeta, UnknownObject } from '@capstan/kube'
+
+type Overrides<T extends { spec?: unknown; status?: unknown }> = {
+  metadata?: Partial<ObjectMeta>
+  spec?: Partial<NonNullable<T['spec']>>
+  status?: NonNullable<T['status']>
+}
+
+export const TestTime = '2026-01-01T00:00:00Z'
+
+export const aCluster = ({ metadata, spec, status }: Overrides<Cluster> = {}): Cluster => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Cluster',
+  metadata: meta('demo', metadata),
+  spec: {
+    infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevCluster', name: 'demo' },
+    controlPlaneRef: { apiGroup: 'controlplane.example.com', kind: 'DevControlPlane', name: 'demo' },
+    ...spec,
+  },
+  ...(status ? { status } : {}),
+})
+
+export const aMachine = ({ metadata, spec, status }: Overrides<Machine> = {}): Machine => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Machine',
+  metadata: meta('m1', { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' }, ...metadata }),
+  spec: {
+    clusterName: 'demo',
+    bootstrap: { configRef: { apiGroup: 'bootstrap.example.com', kind: 'DevConfig', name: metadata?.name ?? 'm1' } },
+    infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachine', name: metadata?.name ?? 'm1' },
+    version: 'v1.34.0',
+    ...spec,
+  },
+  ...(status ? { status } : {}),
+})
+
+export const aMachineSet = ({ metadata, spec, status }: Overrides<MachineSet> = {}): MachineSet => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineSet',
+  metadata: meta('ms', { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' }, ...metadata }),
+  spec: {
+    clusterName: 'demo',
+    replicas: 1,
+    selector: { matchLabels: { set: 'ms' } },
+    template: { metadata: { labels: { set: 'ms' } }, spec: aMachine().spec },
+    ...spec,
+  },
+  ...(status ? { status } : {}),
+})
+
+export const aMachineDeployment = ({ metadata, spec, status }: Overrides<MachineDeployment> = {}): MachineDeployment => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineDeployment',
+  metadata: meta('md', { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' }, ...metadata }),
+  spec: {
+    clusterName: 'demo',
+    replicas: 1,
+    selector: { matchLabels: { deployment: 'md' } },
+    template: { metadata: { labels: { deployment: 'md' } }, spec: aMachine().spec },
+    ...spec,
+  },
+  ...(status ? { status } : {}),
+})
+
+export function aNode({ metadata, spec, status }: Overrides<Node> = {}): Node {
+  const { namespace: _, ...clusterScoped } = meta('node-1', metadata)
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: clusterScoped,
+    spec: { providerID: 'dev:///m1', ...spec },
+    status: { conditions: nodeConditions(), ...status },
+  }
+}
+
+/** What a kubelet reports when all is well, but for what is given. */
+export const nodeConditions = (
+  wrong: { [type: string]: string | { status: string; message: string } } = {},
+): { type: string; status: string; message: string; lastTransitionTime: string }[] =>
+  Object.entries({ Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False', ...wrong }).map(
+    ([type, value]) => ({
+      type,
+      lastTransitionTime: TestTime,
+      ...(typeof value === 'string' ? { status: value, message: '' } : value),
+    }),
+  )
+
+/** A provider's object of contract v1beta2. */
+export const aProviderObject = (
+  kind: string,
+  {
+    group = 'infra.example.com',
+    metadata,
+    ...fields
+  }: { group?: string; metadata?: Partial<ObjectMeta>; [field: string]: unknown } = {},
+): UnknownObject => ({
+  apiVersion: `${group}/v1beta1`,
+  kind,
+  metadata: meta('demo', metadata),
+  ...fields,
+})
+
+export const aCondition = (type: string, status: Condition['status'], more: Partial<Condition> = {}): Condition => ({
+  type,
+  status,
+  reason: 'Test',
+  message: '',
+  lastTransitionTime: TestTime,
+  ...more,
+})
+
+const meta = (name: string, more: Partial<ObjectMeta> = {}): ObjectMeta => ({
+  name,
+  namespace: 'default',
+  uid: `${more.name ?? name}-uid`,
+  resourceVersion: '1',
+  generation: 1,
+  creationTimestamp: TestTime,
+  ...more,
+})

@@ -1,0 +1,21 @@
+/** Kinds of a provider that does nothing by itself: a test plays it, and sees what core does with each of its words. */
+import { type DeclaredKind, defineKind, s } from '@capstan/kube'
+
+const devKind = (group: string, kind: string, plural: string): DeclaredKind =>
+  defineKind({
+    group,
+    version: 'v1beta1',
+    kind,
+    plural,
+    scope: 'Namespaced',
+    spec: s.unknownObject().optional(),
+    status: s.unknownObject(),
+    labels: { 'cluster.x-k8s.io/v1beta2': 'v1beta1' },
+  }) as unknown as DeclaredKind
+
+export const DevCluster = devKind('infra.example.com', 'DevCluster', 'devclusters')
+export const DevMachine = devKind('infra.example.com', 'DevMachine', 'devmachines')
+export const DevControlPlane = devKind('controlplane.example.com', 'DevControlPlane', 'devcontrolplanes')
+export const DevConfig = devKind('bootstrap.example.com', 'DevConfig', 'devconfigs')
+
+export const devKinds: readonly DeclaredKind[] = [DevCluster, DevMachine, DevControlPlane, DevConfig]
