@@ -1,0 +1,50 @@
+/** Fits field sets that were recorded under an older schema to the schema of today. */
+import type { FieldSet } from './field-set.ts'
+import { fieldSet, isEmpty, leaf } from './field-set.ts'
+import type { PathElement } from './path-element.ts'
+import { fieldName } from './path-element.ts'
+import type { Type } from './type.ts'
+import { deducedType, memberType } from './type.ts'
+
+const adapted = new WeakMap<FieldSet, WeakMap<Type, FieldSet>>()
+
+/**
+ * Where a list or map has become one value, whoever owned something in it owns it as a whole. Sets that fit come back as they
+ * are. Upstream: the way back, from one value to its parts, changes nothing.
+ */
+export function adaptToType(type: Type, set: FieldSet): FieldSet {
+  const known = adapted.get(set)?.get(type)
+  if (known) return known
+  const result = adapt(type, set, false)
+  const byType = adapted.get(set) ?? new WeakMap<Type, FieldSet>()
+  adapted.set(set, byType.set(type, result))
+  return result
+}
+
+function adapt(type: Type, set: FieldSet, isWhole: boolean): FieldSet {
+  const { map, scalar, list } = type
+  if (map) {
+    const { element } = map
+    if (map.fields.size === 0 && (element === deducedType || (element?.scalar === 'untyped' && !element.map && !element.list)))
+      return set
+    if (map.atomic) return isWhole || set.children.size === 0 ? set : leaf
+    return adaptChildren(set, (item) => memberType(map, fieldName(item) ?? ''))
+  }
+  if (scalar || !list) return set
+  if (list.atomic) return isWhole ? set : leaf
+  return adaptChildren(set, () => list.element)
+}
+
+function adaptChildren(set: FieldSet, typeOf: (element: PathElement) => Type | undefined): FieldSet {
+  let children: Map<PathElement, FieldSet> | undefined
+  for (const [element, child] of set.children) {
+    const type = typeOf(element)
+    if (!type) continue
+    const fitted = adapt(type, child, child.owned && child.children.size === 0)
+    if (fitted === child) continue
+    children ??= new Map(set.children)
+    children.set(element, fitted)
+  }
+  if (!children) return set
+  return isEmpty(set) ? set : fieldSet(set.owned, children)
+}

@@ -1,0 +1,108 @@
+/** Whether a value has the shape of its type: what server-side apply refuses before it merges anything. */
+import { isRecord } from '../json.ts'
+import { itemElement } from './list-item.ts'
+import { elementText, fieldElement } from './path-element.ts'
+import type { ListType, MapType, ScalarType, Type } from './type.ts'
+import { formsOf, memberType } from './type.ts'
+
+/** What is wrong, in upstream's words: `.spec.replicas: expected numeric (int or float), got string`. */
+export function typeProblems(type: Type, value: unknown, options: { allowDuplicates: boolean }): string[] {
+  const problems: string[] = []
+  check(type, value, '', (path, text) => problems.push(path === '' ? text : `${path}: ${text}`), options.allowDuplicates)
+  return problems
+}
+
+/** Several problems in one text, as upstream lays them out. */
+export const problemsText = (problems: readonly string[]): string =>
+  problems.length === 1 ? problems[0]! : ['errors:', ...problems.map((problem) => `  ${problem}`)].join('\n')
+
+type Report = (path: string, text: string) => void
+
+function check(type: Type, value: unknown, path: string, report: Report, duplicates: boolean): void {
+  const { map, scalar, list } = formsOf(type, value)
+  if (map) checkMap(map, value, path, report, duplicates)
+  else if (scalar) checkScalar(scalar, value, path, report)
+  else if (list) checkList(list, value, path, report, duplicates)
+}
+
+function checkScalar(scalar: ScalarType, value: unknown, path: string, report: Report): void {
+  if (value === null || value === undefined) return
+  switch (scalar) {
+    case 'numeric':
+      if (typeof value !== 'number') report(path, `expected numeric (int or float), got ${goTypeName(value)}`)
+      return
+    case 'string':
+      if (typeof value !== 'string') report(path, `expected string, got &value.valueUnstructured{Value:${goLiteral(value)}}`)
+      return
+    case 'boolean':
+      if (typeof value !== 'boolean') report(path, `expected boolean, got &{${goText(value)}}`)
+      return
+    case 'untyped':
+      if (typeof value === 'object') report(path, `expected any scalar, got &{${goText(value)}}`)
+  }
+}
+
+function checkList(list: ListType, value: unknown, path: string, report: Report, duplicates: boolean): void {
+  if (value === null || value === undefined) return
+  if (!Array.isArray(value)) return report(path, `expected list, got &{${goText(value)}}`)
+  const seen = new Set<string>()
+  for (const [index, item] of value.entries()) {
+    let element = `i:${index}`
+    if (!list.atomic) {
+      try {
+        element = itemElement(list, item)
+      } catch (err) {
+        return report(path, `element ${index}: ${(err as Error).message}`)
+      }
+      if (seen.has(element) && !duplicates) report(path, `duplicate entries for key ${elementText(element)}`)
+      seen.add(element)
+    }
+    check(list.element, item, path + (list.atomic ? `[${index}]` : elementText(element)), report, duplicates)
+  }
+}
+
+function checkMap(map: MapType, value: unknown, path: string, report: Report, duplicates: boolean): void {
+  if (value === null || value === undefined) return
+  if (!isRecord(value)) return report(path, `expected map, got &{${goText(value)}}`)
+  for (const name of Object.keys(value)) {
+    if (value[name] === undefined) continue
+    const type = memberType(map, name)
+    const below = path + elementText(fieldElement(name))
+    if (!type) report(below, 'field not declared in schema')
+    else check(type, value[name], below, report, duplicates)
+  }
+}
+
+function goTypeName(value: unknown): string {
+  if (Array.isArray(value)) return '[]interface {}'
+  if (isRecord(value)) return 'map[string]interface {}'
+  return typeof value === 'boolean'
+    ? 'bool'
+    : typeof value === 'number'
+      ? Number.isInteger(value)
+        ? 'int64'
+        : 'float64'
+      : 'string'
+}
+
+/** A value as Go's %#v prints it. */
+function goLiteral(value: unknown): string {
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goLiteral).join(', ')}}`
+  if (!isRecord(value)) return value === null ? 'interface {}(nil)' : JSON.stringify(value)
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${goLiteral(value[key])}`)
+  return `map[string]interface {}{${members.join(', ')}}`
+}
+
+/** A value as Go's %v prints it. */
+export function goText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
+  if (isRecord(value)) {
+    return `map[${Object.keys(value)
+      .sort()
+      .map((key) => `${key}:${goText(value[key])}`)
+      .join(' ')}]`
+  }
+  return typeof value === 'string' ? value : value === null ? '<nil>' : JSON.stringify(value)
+}

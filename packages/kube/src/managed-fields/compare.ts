@@ -1,0 +1,145 @@
+/** Which fields differ between two versions of an object. */
+import { equal, isRecord } from '../json.ts'
+import type { FieldSet } from './field-set.ts'
+import { difference, emptySet, fieldSet, leaf, recursiveDifference, union } from './field-set.ts'
+import { itemElement } from './list-item.ts'
+import type { PathElement } from './path-element.ts'
+import { fieldElement } from './path-element.ts'
+import type { ListType, MapType, Type } from './type.ts'
+import { formsOf, memberType } from './type.ts'
+
+export interface Comparison {
+  readonly added: FieldSet
+  readonly removed: FieldSet
+  readonly modified: FieldSet
+}
+
+const same: Comparison = { added: emptySet, removed: emptySet, modified: emptySet }
+const addedLeaf: Comparison = { ...same, added: leaf }
+const removedLeaf: Comparison = { ...same, removed: leaf }
+const modifiedLeaf: Comparison = { ...same, modified: leaf }
+
+/** `undefined` stands for absence on either side. */
+export function compareTyped(type: Type, before: unknown, after: unknown): Comparison {
+  if (before === after) return same
+  const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
+  if (after === undefined) return asMember(compareForm(oldForm, before, after), before, after)
+  if (before === undefined || sameForm(oldForm, newForm)) return asMember(compareForm(newForm, before, after), before, after)
+  // A value that took another form is told of in both.
+  return both(compareForm(oldForm, before, after).fields, compareForm(newForm, before, after).fields)
+}
+
+/** Leaves out fields, and all below them, that are nobody's to own. */
+export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefined): Comparison =>
+  ignored === undefined
+    ? comparison
+    : {
+        added: recursiveDifference(comparison.added, ignored),
+        removed: recursiveDifference(comparison.removed, ignored),
+        modified: recursiveDifference(comparison.modified, ignored),
+      }
+
+/** The given fields, less all that the comparison found to differ. */
+export const withoutDifferences = (set: FieldSet, { added, removed, modified }: Comparison): FieldSet =>
+  difference(difference(difference(set, modified), added), removed)
+
+/** What differs, and whether the place is one value as a whole. */
+interface Found {
+  readonly fields: Comparison
+  readonly isLeaf: boolean
+}
+
+/** Containers that appear or go are fields themselves. */
+function asMember({ fields, isLeaf }: Found, before: unknown, after: unknown): Comparison {
+  if (isLeaf) return fields
+  if (before === undefined) return { ...fields, added: { ...fields.added, owned: true } }
+  if (after === undefined) return { ...fields, removed: { ...fields.removed, owned: true } }
+  return fields
+}
+
+const sameForm = (a: Type, b: Type): boolean => a.map === b.map && a.list === b.list && a.scalar === b.scalar
+
+function compareForm({ map, scalar, list }: Type, before: unknown, after: unknown): Found {
+  if (map) return compareMap(map, before, after)
+  if (list && !scalar) return compareList(list, before, after)
+  return compareLeaf(before, after)
+}
+
+function compareLeaf(before: unknown, after: unknown): Found {
+  const fields = before === undefined ? addedLeaf : after === undefined ? removedLeaf : equal(before, after) ? same : modifiedLeaf
+  return { fields, isLeaf: true }
+}
+
+function compareMap(map: MapType, before: unknown, after: unknown): Found {
+  const [left, right] = [isRecord(before) ? before : {}, isRecord(after) ? after : {}]
+  const [leftNames, rightNames] = [Object.keys(left), Object.keys(right)]
+  if (map.atomic || (leftNames.length === 0 && rightNames.length === 0)) return compareLeaf(before, after)
+  const parts = new Parts()
+  for (const name of leftNames) {
+    const mine = Object.hasOwn(right, name) ? right[name] : undefined
+    if (left[name] !== mine) parts.add(fieldElement(name), compareTyped(memberType(map, name) ?? {}, left[name], mine))
+  }
+  for (const name of rightNames) {
+    if (Object.hasOwn(left, name)) continue
+    parts.add(fieldElement(name), compareTyped(memberType(map, name) ?? {}, undefined, right[name]))
+  }
+  return { fields: parts.comparison(), isLeaf: false }
+}
+
+function compareList(list: ListType, before: unknown, after: unknown): Found {
+  const [left, right] = [Array.isArray(before) ? before : [], Array.isArray(after) ? after : []]
+  if (list.atomic || (left.length === 0 && right.length === 0)) return compareLeaf(before, after)
+  const [leftItems, rightItems] = [groupItems(list, left), groupItems(list, right)]
+  const parts = new Parts()
+  for (const element of new Set([...leftItems.keys(), ...rightItems.keys()])) {
+    parts.add(element, compareItems(list.element, leftItems.get(element) ?? [], rightItems.get(element) ?? []))
+  }
+  return { fields: parts.comparison(), isLeaf: false }
+}
+
+/** Items of one element: usually one, but live lists may hold duplicates, which count as one value together. */
+function compareItems(type: Type, before: readonly unknown[], after: readonly unknown[]): Comparison {
+  if (before.length <= 1 && after.length <= 1) return compareTyped(type, before[0], after[0])
+  if (before.length > 1 && after.length > 1) return equal(before, after) ? same : modifiedLeaf
+  if (before.length > 1) return both(after.length > 0 ? compareTyped(type, undefined, after[0]) : same, removedLeaf)
+  return both(before.length > 0 ? compareTyped(type, before[0], undefined) : same, addedLeaf)
+}
+
+function groupItems(list: ListType, items: readonly unknown[]): Map<PathElement, unknown[]> {
+  const groups = new Map<PathElement, unknown[]>()
+  for (const item of items) {
+    const element = itemElement(list, item)
+    const group = groups.get(element)
+    if (group) group.push(item)
+    else groups.set(element, [item])
+  }
+  return groups
+}
+
+const both = (a: Comparison, b: Comparison): Comparison => ({
+  added: union(a.added, b.added),
+  removed: union(a.removed, b.removed),
+  modified: union(a.modified, b.modified),
+})
+
+/** Gathers what differs below a node; most nodes have nothing, and cost nothing. */
+class Parts {
+  #added: [PathElement, FieldSet][] | undefined
+  #removed: [PathElement, FieldSet][] | undefined
+  #modified: [PathElement, FieldSet][] | undefined
+
+  add(element: PathElement, { added, removed, modified }: Comparison): void {
+    if (added !== emptySet) (this.#added ??= []).push([element, added])
+    if (removed !== emptySet) (this.#removed ??= []).push([element, removed])
+    if (modified !== emptySet) (this.#modified ??= []).push([element, modified])
+  }
+
+  comparison(): Comparison {
+    if (!this.#added && !this.#removed && !this.#modified) return same
+    return {
+      added: this.#added ? fieldSet(false, this.#added) : emptySet,
+      removed: this.#removed ? fieldSet(false, this.#removed) : emptySet,
+      modified: this.#modified ? fieldSet(false, this.#modified) : emptySet,
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Sets of fields of an object, as trees: a node says whether the field itself is in the set, its children what is below it. Sets
+ * never change; operations share what stays the same, and give back one of their arguments when nothing differs from it.
+ */
+import type { PathElement } from './path-element.ts'
+import { compareElements, elementText } from './path-element.ts'
+
+export interface FieldSet {
+  /** The field at this node is in the set. Says nothing at the root. */
+  readonly owned: boolean
+  /** Never an empty set. */
+  readonly children: ReadonlyMap<PathElement, FieldSet>
+}
+
+export type Path = readonly PathElement[]
+
+const NoChildren: ReadonlyMap<PathElement, FieldSet> = new Map()
+
+export const emptySet: FieldSet = { owned: false, children: NoChildren }
+/** One field without anything below it. */
+export const leaf: FieldSet = { owned: true, children: NoChildren }
+
+export const isEmpty = (set: FieldSet | undefined): boolean => set === undefined || (!set.owned && set.children.size === 0)
+
+/** A node with these children, of which the empty ones are left out. */
+export function fieldSet(owned: boolean, children: Iterable<readonly [PathElement, FieldSet | undefined]>): FieldSet {
+  const kept = new Map<PathElement, FieldSet>()
+  for (const [element, child] of children) if (child !== undefined && !isEmpty(child)) kept.set(element, child)
+  if (kept.size === 0) return owned ? leaf : emptySet
+  return { owned, children: kept }
+}
+
+/** The set of the given paths. */
+export function setOf(...paths: Path[]): FieldSet {
+  return paths.reduce<FieldSet>(
+    (set, path) =>
+      union(
+        set,
+        path.reduceRight<FieldSet>((below, element) => ({ owned: false, children: new Map([[element, below]]) }), leaf),
+      ),
+    emptySet,
+  )
+}
+
+export function union(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b || isEmpty(b)) return a
+  if (isEmpty(a)) return b
+  const children = new Map(a.children)
+  let grown = b.owned && !a.owned
+  for (const [element, child] of b.children) {
+    const mine = a.children.get(element)
+    const both = mine === undefined ? child : union(mine, child)
+    if (both !== mine) {
+      children.set(element, both)
+      grown = true
+    }
+  }
+  return grown ? { owned: a.owned || b.owned, children } : a
+}
+
+/** What is in both. */
+export function intersection(a: FieldSet, b: FieldSet): FieldSet {
+  if (a === b) return a
+  const [small, large] = a.children.size <= b.children.size ? [a, b] : [b, a]
+  const children: [PathElement, FieldSet][] = []
+  for (const [element, child] of small.children) {
+    const other = large.children.get(element)
+    if (other) children.push([element, intersection(child, other)])
+  }
+  return fieldSet(a.owned && b.owned, children)
+}
+
+/** What is in `a` but not in `b`, field by field: what is below a field of `b` stays. */
+export function difference(a: FieldSet, b: FieldSet): FieldSet {
+  return without(a, b, (mine, theirs) => difference(mine, theirs))
+}
+
+/** What is in `a` but neither in `b` nor below a field that is in `b`. */
+export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet {
+  return without(a, b, (mine, theirs) => (theirs.owned ? emptySet : recursiveDifference(mine, theirs)))
+}
+
+function without(a: FieldSet, b: FieldSet, below: (mine: FieldSet, theirs: FieldSet) => FieldSet): FieldSet {
+  if (isEmpty(a) || isEmpty(b)) return a
+  let children: Map<PathElement, FieldSet> | undefined
+  for (const [element, theirs] of b.children) {
+    const mine = a.children.get(element)
+    if (!mine) continue
+    const left = below(mine, theirs)
+    if (left === mine) continue
+    children ??= new Map(a.children)
+    if (isEmpty(left)) children.delete(element)
+    else children.set(element, left)
+  }
+  const owned = a.owned && !b.owned
+  if (!children && owned === a.owned) return a
+  return fieldSet(owned, children ?? a.children)
+}
+
+/** The fields of the set that have nothing of the set below them. */
+export function leavesOf(set: FieldSet): FieldSet {
+  if (set.children.size === 0) return set
+  return fieldSet(
+    false,
+    [...set.children].map(([element, child]) => [element, leavesOf(child)] as const),
+  )
+}
+
+export function sizeOf(set: FieldSet): number {
+  let size = set.owned ? 1 : 0
+  for (const child of set.children.values()) size += sizeOf(child)
+  return size
+}
+
+export function sameSet(a: FieldSet, b: FieldSet): boolean {
+  if (a === b) return true
+  if (a.owned !== b.owned || a.children.size !== b.children.size) return false
+  for (const [element, child] of a.children) {
+    const other = b.children.get(element)
+    if (!other || !sameSet(child, other)) return false
+  }
+  return true
+}
+
+export function hasPath(set: FieldSet, path: Path): boolean {
+  let node: FieldSet | undefined = set
+  for (const element of path) node = node?.children.get(element)
+  return node?.owned ?? false
+}
+
+/** The paths of the set: at each node its own fields in their order, then what is below them. */
+export function pathsOf(set: FieldSet): Path[] {
+  const paths: Path[] = []
+  const visit = (node: FieldSet, prefix: Path) => {
+    const elements = sortedElements(node)
+    for (const element of elements) if (node.children.get(element)!.owned) paths.push([...prefix, element])
+    for (const element of elements) visit(node.children.get(element)!, [...prefix, element])
+  }
+  visit(set, [])
+  return paths
+}
+
+export const sortedElements = (set: FieldSet): PathElement[] => [...set.children.keys()].sort(compareElements)
+
+/** A path as messages show it: `.spec.ports[port=443].name`. */
+export const pathText = (path: Path): string => path.map(elementText).join('')

@@ -1,0 +1,142 @@
+/** The fields that a value consists of, and what is left of a value without some of them. */
+import { isRecord, setMember } from '../json.ts'
+import type { FieldSet } from './field-set.ts'
+import { fieldSet, isEmpty, leaf, emptySet } from './field-set.ts'
+import { itemElement } from './list-item.ts'
+import type { PathElement } from './path-element.ts'
+import { fieldElement, fieldName } from './path-element.ts'
+import type { ListType, MapType, Type } from './type.ts'
+import { formsOf, memberType } from './type.ts'
+
+/**
+ * The fields that applying this value sets: its leaves, the items of its lists, and containers that are empty or not declared.
+ * Declared containers are not among them: setting a field does not claim what it stands in.
+ */
+export function fieldsOf(type: Type, value: unknown): FieldSet {
+  const { map, scalar, list } = formsOf(type, value)
+  if (map) return fieldsOfMap(map, value)
+  if (list && !scalar) return fieldsOfList(list, value)
+  return leaf
+}
+
+function fieldsOfMap(map: MapType, value: unknown): FieldSet {
+  if (map.atomic) return leaf
+  if (!isRecord(value)) return emptySet
+  const children: [PathElement, FieldSet][] = []
+  for (const name of Object.keys(value)) {
+    const member = value[name]
+    if (member === undefined) continue
+    const below = fieldsOf(memberType(map, name) ?? {}, member)
+    const isHollow = member === null || (isRecord(member) && Object.keys(member).length === 0)
+    children.push([fieldElement(name), isHollow || !map.fields.has(name) ? { ...below, owned: true } : below])
+  }
+  return fieldSet(false, children)
+}
+
+function fieldsOfList(list: ListType, value: unknown): FieldSet {
+  if (list.atomic) return leaf
+  if (!Array.isArray(value)) return emptySet
+  const children = new Map<PathElement, FieldSet>()
+  for (const item of value) {
+    const element = itemElement(list, item)
+    // Duplicates are one value together, with nothing below.
+    children.set(element, children.has(element) ? leaf : { ...fieldsOf(list.element, item), owned: true })
+  }
+  return fieldSet(false, children)
+}
+
+/** Adds to a set the declared containers on the way to its fields, so that they can go when all below them goes. */
+export function withDeclaredParents(type: Type, set: FieldSet): FieldSet {
+  if (set.children.size === 0) return set
+  const { map, list } = type
+  const children: [PathElement, FieldSet][] = []
+  for (const [element, child] of set.children) {
+    const name = fieldName(element)
+    const below = name === undefined ? list?.element : map && memberType(map, name)
+    const inner = withDeclaredParents(below ?? {}, child)
+    const isDeclared = name !== undefined && child.children.size > 0 && map?.fields.has(name) === true
+    children.push([element, isDeclared && !inner.owned ? { ...inner, owned: true } : inner])
+  }
+  return { owned: set.owned, children: new Map(children) }
+}
+
+/** The value without the fields of the set, nor anything below them. Null when nothing is left of a value that had something. */
+export function removeFields(type: Type, value: unknown, fields: FieldSet): unknown {
+  const { map, scalar, list } = formsOf(type, value)
+  if (map) return removeFromMap(map, value, fields)
+  if (list && !scalar) return removeFromList(list, value, fields)
+  return value
+}
+
+function removeFromMap(map: MapType, value: unknown, fields: FieldSet): unknown {
+  if (map.atomic || !isRecord(value)) return null
+  const left: Record<string, unknown> = {}
+  let isTouched = false
+  for (const name of Object.keys(value)) {
+    const found = fields.children.get(fieldElement(name))
+    if (found?.owned) continue
+    if (found) isTouched = true
+    setMember(left, name, found ? removeBelow(memberType(map, name) ?? {}, value[name], found) : value[name])
+  }
+  return Object.keys(left).length > 0 || isTouched ? left : null
+}
+
+function removeFromList(list: ListType, value: unknown, fields: FieldSet): unknown {
+  if (list.atomic || !Array.isArray(value)) return null
+  const left: unknown[] = []
+  let isTouched = false
+  for (const item of value) {
+    const found = fields.children.get(itemElement(list, item))
+    if (found?.owned) continue
+    if (found) isTouched = true
+    left.push(found ? removeBelow(list.element, item, found) : item)
+  }
+  return left.length > 0 || isTouched ? left : null
+}
+
+/** A container that stays although all in it goes stays as an empty one. */
+function removeBelow(type: Type, value: unknown, fields: FieldSet): unknown {
+  const left = removeFields(type, value, fields)
+  if (left !== null) return left
+  return isRecord(value) ? {} : Array.isArray(value) ? [] : null
+}
+
+/** Only the fields of the set, with all that is below those that are one value. `keepKeys` adds the keys of list items. */
+export function extractFields(type: Type, value: unknown, fields: FieldSet, options: { keepKeys?: boolean } = {}): unknown {
+  const { map, scalar, list } = formsOf(type, value)
+  if (map) {
+    if (map.atomic || !isRecord(value)) return isRecord(value) || value === null ? value : null
+    const names = Object.keys(value)
+    if (names.length === 0) return value
+    const kept: Record<string, unknown> = {}
+    for (const name of names) {
+      const found = fields.children.get(fieldElement(name))
+      if (!found) continue
+      const below = memberType(map, name) ?? {}
+      setMember(kept, name, extractFields(below, value[name], found, options))
+    }
+    return Object.keys(kept).length > 0 ? kept : null
+  }
+  if (list && !scalar) {
+    if (list.atomic || !Array.isArray(value) || value.length === 0) return Array.isArray(value) || value === null ? value : null
+    const kept: unknown[] = []
+    for (const item of value) {
+      const found = fields.children.get(itemElement(list, item))
+      if (!found) continue
+      kept.push(
+        isEmpty({ ...found, owned: false })
+          ? item
+          : withKeys(list, item, extractFields(list.element, item, found, options), options),
+      )
+    }
+    return kept.length > 0 ? kept : null
+  }
+  return value
+}
+
+function withKeys(list: ListType, item: unknown, extracted: unknown, { keepKeys }: { keepKeys?: boolean }): unknown {
+  if (!keepKeys || !isRecord(item) || !isRecord(extracted)) return extracted
+  const keys: Record<string, unknown> = {}
+  for (const key of list.keys) if (Object.hasOwn(item, key)) keys[key] = item[key]
+  return { ...keys, ...extracted }
+}

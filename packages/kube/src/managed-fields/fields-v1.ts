@@ -1,0 +1,64 @@
+/** Field sets as managedFields entries hold them. */
+import { freeze, isRecord, setMember } from '../json.ts'
+import type { FieldSet } from './field-set.ts'
+import { emptySet, fieldSet, leaf, sortedElements, union } from './field-set.ts'
+import type { PathElement } from './path-element.ts'
+import { parseElement } from './path-element.ts'
+
+export type FieldsV1 = { [element: string]: unknown }
+
+// Entries of stored objects are frozen and met again with every write of the object.
+const decoded = new WeakMap<object, FieldSet>()
+const encoded = new WeakMap<FieldSet, FieldsV1>()
+
+/** @throws Error when it is not FieldsV1 */
+export function decodeFields(fields: unknown): FieldSet {
+  if (fields === null || fields === undefined) return emptySet
+  if (!isRecord(fields)) throw new Error('fieldsV1 is not an object')
+  const known = decoded.get(fields)
+  if (known) return known
+  const set = decodeChildren(fields, false)
+  if (Object.isFrozen(fields)) {
+    decoded.set(fields, set)
+    if (!encoded.has(set)) encoded.set(set, fields)
+  }
+  return set
+}
+
+function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldSet {
+  const children = new Map<PathElement, FieldSet>()
+  for (const key of Object.keys(fields)) {
+    if (key === '.') continue
+    const element = parseElement(key)
+    if (element === undefined) continue
+    const below = fields[key]
+    if (below !== null && !isRecord(below))
+      throw new Error(`fieldsV1 has something other than an object at ${JSON.stringify(key)}`)
+    const names = below === null ? [] : Object.keys(below)
+    const child = names.length === 0 ? leaf : decodeChildren(below!, names.includes('.'))
+    const twin = children.get(element)
+    children.set(element, twin ? union(twin, child) : child)
+  }
+  return fieldSet(owned, children)
+}
+
+/** FieldsV1 of a set, elements in their order. Frozen, and the same object for the same set. */
+export function encodeFields(set: FieldSet): FieldsV1 {
+  let fields = encoded.get(set)
+  if (!fields) {
+    fields = freeze(encode(set))
+    encoded.set(set, fields)
+    decoded.set(fields, set)
+  }
+  return fields
+}
+
+function encode(set: FieldSet): FieldsV1 {
+  const fields: FieldsV1 = {}
+  for (const element of sortedElements(set)) {
+    const child = set.children.get(element)!
+    const below: FieldsV1 = child.children.size === 0 ? {} : child.owned ? { '.': {}, ...encode(child) } : encode(child)
+    setMember(fields, element, below)
+  }
+  return fields
+}

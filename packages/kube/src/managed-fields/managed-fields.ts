@@ -1,0 +1,326 @@
+/**
+ * Server-side apply and the bookkeeping behind it, on whole objects.
+ * Upstream: k8s.io/apimachinery/pkg/util/managedfields, v0.36.
+ */
+import { timestamp } from '../clock.ts'
+import { StatusError, badRequest } from '../errors.ts'
+import { draft, equal, isRecord } from '../json.ts'
+import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
+import { parseApiVersion } from '../object.ts'
+import type { JSONSchema } from '../schema.ts'
+import { stableText } from '../structural/stable-text.ts'
+import { problemsText, typeProblems } from './check-type.ts'
+import { compareTyped, withoutDifferences } from './compare.ts'
+import type { FieldSet } from './field-set.ts'
+import { difference, emptySet, hasPath, isEmpty, pathText, setOf, union } from './field-set.ts'
+import { fieldsOf } from './fields-of.ts'
+import { ItemError } from './list-item.ts'
+import type { Entries, Manager } from './managers.ts'
+import { decodeEntries, encodeEntries, managerId, managerText, mergeOldest } from './managers.ts'
+import type { Path } from './field-set.ts'
+import { fieldElement } from './path-element.ts'
+import { typeOfSchema } from './type.ts'
+import type { Managers, Typed, Versions } from './updater.ts'
+import { ApplyConflicts, applyConfig, conflictsText, ownersAfterUpdate } from './updater.ts'
+
+/** What the bookkeeping needs to know of a request. */
+export interface ManagedFieldsContext {
+  /** Version of the request, in which objects are given, and its schema. */
+  readonly apiVersion: string
+  readonly schema: JSONSchema
+  /** Who writes: the field manager of the request. */
+  readonly manager: string
+  /** Empty or absent for the object itself. */
+  readonly subresource?: string
+  /** Fields that this endpoint resets and that are therefore never owned through it, see `resetFields`. */
+  readonly ignored?: FieldSet
+  /** Milliseconds since the Unix epoch. */
+  readonly now: number
+  /** An object in another version of its kind. Absent or `undefined`: there is no such version. */
+  readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
+}
+
+/** The fields that an endpoint does not let its callers set. */
+export function resetFields(endpoint: { subresource?: string; hasStatusSubresource: boolean }): FieldSet {
+  if (endpoint.subresource === 'status') return StatusResets
+  return endpoint.hasStatusSubresource ? MainResets : emptySet
+}
+
+const path = (...names: string[]): Path => names.map(fieldElement)
+const StatusResets = setOf(path('apiVersion'), path('kind'), path('metadata'), path('spec'))
+const MainResets = setOf(path('status'))
+
+/**
+ * Writes `metadata.managedFields` of a draft that is about to replace `live` (absent when it is created): the manager owns what
+ * differs, and others lose it. A list of entries that the draft brings replaces the one of `live`, and an empty one ends the
+ * bookkeeping, except through subresources.
+ */
+export function updateManagedFields(live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void {
+  const given = next.metadata.managedFields
+  const entries = entriesFor(live, given, context)
+  delete next.metadata.managedFields
+  // Upstream: an object that nobody keeps books on stays so until somebody applies.
+  if (entries.size === 0 && live) return
+  try {
+    accountFor(live, next, entries, { ...context, operation: 'Update' })
+    setEntries(next, entries)
+  } catch (err) {
+    // Upstream: what does not fit its schema, as objects older than it may not, goes unaccounted rather than unwritten.
+    if (!(err instanceof ItemError)) throw err
+  }
+}
+
+/** Which entries an update begins with. */
+function entriesFor(
+  live: KubeObject | undefined,
+  given: readonly ManagedFieldsEntry[] | undefined,
+  { subresource }: ManagedFieldsContext,
+): Entries {
+  const ofLive = () => decodedOrNone(live?.metadata.managedFields) ?? new Map()
+  if (subresource) return ofLive()
+  if (given && (given.length === 0 || (given.length === 1 && Object.keys(given[0] ?? {}).length === 0))) return new Map()
+  const decoded = decodedOrNone(given)
+  return decoded && decoded.size > 0 ? decoded : ofLive()
+}
+
+function decodedOrNone(list: readonly ManagedFieldsEntry[] | undefined): Entries | undefined {
+  try {
+    return decodeEntries(list)
+  } catch {
+    return undefined
+  }
+}
+
+/** Changes the entries for an update by the manager. */
+function accountFor(
+  live: KubeObject | undefined,
+  next: KubeObject,
+  entries: Entries,
+  context: ManagedFieldsContext & { operation: 'Update' },
+): void {
+  const { apiVersion, now } = context
+  const owners = ownersAfterUpdate(typed(live, context), typed(next, context), ownersOf(entries), Current, versionsOf(context))
+  takeOwners(entries, owners)
+  const current = owners.get(Current)
+  const fields = current && difference(current.fields, NeverOwned)
+  if (fields && !isEmpty(fields)) {
+    const manager: Manager = { manager: context.manager, operation: 'Update', apiVersion, subresource: context.subresource ?? '' }
+    const before = entries.get(managerId(manager))?.owned.fields ?? emptySet
+    entries.set(managerId(manager), {
+      ...manager,
+      owned: { apiVersion, applied: false, fields: union(fields, before) },
+      time: timestamp(now),
+    })
+  }
+  mergeOldest(entries)
+}
+
+/** Stands for the operation under way, apart from what the same manager owned before. */
+const Current = 'current-operation'
+
+/** Identity and what the server keeps: nobody owns it. */
+const NeverOwned = setOf(
+  path('apiVersion'),
+  path('kind'),
+  path('metadata'),
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'clusterName',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ].map((name) => path('metadata', name)),
+)
+
+/**
+ * The draft that results when `applied` is applied to `live` (absent when it is thereby created), with its managedFields. It is
+ * for the caller to default, validate and compare with `live` (`keepTimes`).
+ *
+ * @throws StatusError Conflict when fields of other managers would change; without a reason when `applied` does not fit the schema
+ */
+export function applyPatch(
+  live: KubeObject | undefined,
+  applied: KubeObject,
+  context: ManagedFieldsContext & { force: boolean },
+): KubeObject {
+  const { apiVersion, manager, subresource = '' } = context
+  if (applied.apiVersion !== apiVersion) {
+    throw badRequest(
+      `Incorrect version specified in apply patch. Specified patch version: ${applied.apiVersion}, expected: ${apiVersion}`,
+    )
+  }
+  if (applied.metadata.managedFields !== undefined && applied.metadata.managedFields !== null) {
+    throw badRequest('metadata.managedFields must be nil')
+  }
+  const config = typed(applied, context)
+  const problems = typeProblems(config.type, config.value, { allowDuplicates: false })
+  if (problems.length > 0) throw untypable('patch', applied, problems)
+  const current = typed(live, context)
+  const liveProblems = live ? typeProblems(current.type, current.value, { allowDuplicates: true }) : []
+  if (live && liveProblems.length > 0) throw untypable('live', live, liveProblems)
+
+  const entries = decodeLive(live)
+  if (live && entries.size === 0)
+    accountFor(undefined, live, entries, { ...context, manager: BeforeFirstApply, operation: 'Update' })
+
+  const applier: Manager = { manager, operation: 'Apply', apiVersion, subresource }
+  const id = managerId(applier)
+  const { object, owners } = applyOrTakeOver(live, current, config, ownersOf(entries), id, context)
+  const since = entries.get(id)?.time
+  takeOwners(entries, owners)
+  const mine = owners.get(id)
+  const fields = mine && difference(mine.fields, NeverOwned)
+  if (fields && !isEmpty(fields)) {
+    const time = object ? timestamp(context.now) : since
+    entries.set(id, { ...applier, owned: { ...mine, fields }, time })
+  } else entries.delete(id)
+
+  const result = draft(object ? object.value : current.value) as KubeObject
+  if (manager === 'kubectl') renewLastApplied(result, applied)
+  setEntries(result, entries)
+  return result
+}
+
+const BeforeFirstApply = 'before-first-apply'
+
+function decodeLive(live: KubeObject | undefined): Entries {
+  try {
+    return decodeEntries(live?.metadata.managedFields)
+  } catch (err) {
+    throw new StatusError('', `failed to decode managed fields: ${(err as Error).message}`)
+  }
+}
+
+/** `kubectl` may take what conflicts only with its own client-side applies of old; everybody else is told of conflicts. */
+function applyOrTakeOver(
+  live: KubeObject | undefined,
+  current: Typed,
+  config: Typed,
+  owners: Managers,
+  id: string,
+  context: ManagedFieldsContext & { force: boolean },
+): ReturnType<typeof applyConfig> {
+  const versions = versionsOf(context)
+  try {
+    return applyConfig(current, config, owners, id, versions, context)
+  } catch (err) {
+    if (!(err instanceof ApplyConflicts)) throw err
+    const own = context.manager === 'kubectl' && live ? unchangedSinceLastApplied(live, current, context) : undefined
+    const conflicts = own ? err.conflicts.filter((conflict) => !hasPath(own, conflict.path)) : err.conflicts
+    if (conflicts.length === 0) return applyConfig(current, config, owners, id, versions, { force: true })
+    throw conflictError(conflicts)
+  }
+}
+
+function conflictError(conflicts: ApplyConflicts['conflicts']): StatusError {
+  const count = conflicts.length === 1 ? '1 conflict' : `${conflicts.length} conflicts`
+  return new StatusError('Conflict', `Apply failed with ${count}: ${conflictsText(conflicts, managerText)}`, {
+    details: {
+      causes: conflicts.map((conflict) => ({
+        reason: 'FieldManagerConflict',
+        message: `conflict with ${managerText(conflict.manager)}`,
+        field: pathText(conflict.path),
+      })),
+    },
+  })
+}
+
+function untypable(what: 'patch' | 'live', { kind, apiVersion, metadata }: KubeObject, problems: readonly string[]): StatusError {
+  const { group, version } = parseApiVersion(apiVersion)
+  const named = `${metadata.namespace ?? ''}/${metadata.name}; ${group}/${version}, Kind=${kind}`
+  return new StatusError('', `failed to create typed ${what} object (${named}): ${problemsText(problems)}`)
+}
+
+const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Fields that client-side apply set and that still have the value it gave them. */
+function unchangedSinceLastApplied(live: KubeObject, current: Typed, context: ManagedFieldsContext): FieldSet | undefined {
+  const text = live.metadata.annotations?.[LastApplied]
+  if (!text) return undefined
+  let last: unknown
+  try {
+    last = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isRecord(last) || last.apiVersion !== context.apiVersion) return undefined
+  const { type } = current
+  if (typeProblems(type, last, { allowDuplicates: false }).length > 0) return undefined
+  return withoutDifferences(fieldsOf(type, last), compareTyped(type, last, current.value))
+}
+
+/** Upstream: the annotation of client-side apply, once there, follows what kubectl applies. */
+function renewLastApplied(result: KubeObject, applied: KubeObject): void {
+  if (!result.metadata.annotations?.[LastApplied]) return
+  const plain = draft(applied)
+  delete plain.metadata.annotations?.[LastApplied]
+  result.metadata.annotations[LastApplied] = `${stableText(plain)}\n`
+  const size = Object.entries(result.metadata.annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
+  if (size > MaxAnnotations) delete result.metadata.annotations[LastApplied]
+}
+const MaxAnnotations = 256 * 1024
+
+/**
+ * Puts the times of `live`'s entries back into a draft that differs from it in nothing else. True when nothing is different
+ * any more: then nothing need be written.
+ */
+export function keepTimes(live: KubeObject, next: KubeObject): boolean {
+  const [before, after] = [live.metadata.managedFields, next.metadata.managedFields]
+  if (!sameEntriesButTimes(before, after) || !equal(unmanaged(live), unmanaged(next))) return false
+  if (before) next.metadata.managedFields = draft(before)
+  return true
+}
+
+function sameEntriesButTimes(before: readonly ManagedFieldsEntry[] = [], after: readonly ManagedFieldsEntry[] = []): boolean {
+  if (before.length !== after.length) return false
+  const timeless = ({ manager, operation, apiVersion, subresource = '', fieldsV1 }: ManagedFieldsEntry) => ({
+    id: JSON.stringify([operation, manager, apiVersion, subresource]),
+    fieldsV1,
+  })
+  // Times decide the order, so the same entries may stand in another one.
+  const byId = new Map(before.map(timeless).map(({ id, fieldsV1 }) => [id, fieldsV1]))
+  return after.map(timeless).every(({ id, fieldsV1 }) => byId.has(id) && equal(byId.get(id), fieldsV1))
+}
+
+/** The object as managers see it: without the books about them. */
+function unmanaged(object: KubeObject): KubeObject {
+  if (object.metadata?.managedFields === undefined) return object
+  const { managedFields: _, ...metadata } = object.metadata
+  return { ...object, metadata }
+}
+
+const typed = (object: KubeObject | undefined, { apiVersion, schema }: ManagedFieldsContext): Typed => ({
+  apiVersion,
+  type: typeOfSchema(schema),
+  value: object ? unmanaged(object) : {},
+})
+
+function versionsOf({ convert, ignored }: ManagedFieldsContext): Versions {
+  return {
+    ignored: () => ignored,
+    convert(object, apiVersion) {
+      const converted = convert?.(object.value as KubeObject, apiVersion)
+      return converted && { apiVersion, type: typeOfSchema(converted.schema), value: converted.object }
+    },
+  }
+}
+
+const ownersOf = (entries: Entries): Managers => new Map([...entries].map(([id, { owned }]) => [id, owned]))
+
+/** Brings the entries up to what their managers own now; those of managers that own nothing go. */
+function takeOwners(entries: Entries, owners: Managers): void {
+  for (const [id, entry] of entries) {
+    const owned = owners.get(id)
+    if (!owned) entries.delete(id)
+    else if (owned !== entry.owned) entries.set(id, { ...entry, owned })
+  }
+}
+
+function setEntries(object: KubeObject, entries: Entries): void {
+  if (entries.size > 0) object.metadata.managedFields = encodeEntries(entries)
+  else delete object.metadata.managedFields
+}

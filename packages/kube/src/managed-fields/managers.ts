@@ -1,0 +1,115 @@
+/** `metadata.managedFields`, read and written: who owns what, and since when. */
+import type { ManagedFieldsEntry } from '../object.ts'
+import { union } from './field-set.ts'
+import { decodeFields, encodeFields } from './fields-v1.ts'
+import type { Owned } from './updater.ts'
+
+/** Who one entry is about. Its text tells managers apart, and sorts them. */
+export interface Manager {
+  readonly manager: string
+  readonly operation: ManagedFieldsEntry['operation']
+  readonly apiVersion: string
+  readonly subresource: string
+}
+
+export interface Entry extends Manager {
+  readonly owned: Owned
+  readonly time: string | undefined
+}
+
+export type Entries = Map<string, Entry>
+
+/** Upstream: who applies is the same in every version; who updates is another one in each. */
+export const managerId = ({ manager, operation, apiVersion, subresource }: Manager): string =>
+  JSON.stringify({
+    manager,
+    operation,
+    ...(operation === 'Apply' ? {} : { apiVersion }),
+    ...(subresource === '' ? {} : { subresource }),
+  })
+
+/** A manager as conflicts name it: `"kubectl-edit" with subresource "scale" using apps/v1`. */
+export function managerText(id: string): string {
+  const { manager, operation, apiVersion, subresource } = JSON.parse(id) as Partial<Manager>
+  const named = JSON.stringify(manager) + (subresource ? ` with subresource ${JSON.stringify(subresource)}` : '')
+  return operation === 'Update' ? `${named} using ${apiVersion}` : named
+}
+
+/** @throws Error when an entry is not one that this server could have written */
+export function decodeEntries(list: readonly ManagedFieldsEntry[] | undefined): Entries {
+  const entries: Entries = new Map()
+  for (const [index, { manager = '', operation, apiVersion, subresource = '', time, fieldsType, fieldsV1 }] of (
+    list ?? []
+  ).entries()) {
+    if (operation !== 'Apply' && operation !== 'Update') throw new Error('operation must be `Apply` or `Update`')
+    if (!apiVersion) throw new Error('apiVersion must not be empty')
+    if (!fieldsType) throw new Error(`missing fieldsType in managed fields entry ${index}`)
+    if (fieldsType !== 'FieldsV1') {
+      throw new Error(`invalid fieldsType ${JSON.stringify(fieldsType)} in managed fields entry ${index}`)
+    }
+    const owned: Owned = { apiVersion, applied: operation === 'Apply', fields: decodeFields(fieldsV1) }
+    entries.set(managerId({ manager, operation, apiVersion, subresource }), {
+      manager,
+      operation,
+      apiVersion,
+      subresource,
+      owned,
+      time,
+    })
+  }
+  return entries
+}
+
+export function encodeEntries(entries: Entries): ManagedFieldsEntry[] {
+  return [...entries.values()].sort(inOrder).map(({ manager, operation, owned, time, subresource }) => ({
+    manager,
+    operation,
+    apiVersion: owned.apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: encodeFields(owned.fields),
+    ...(subresource === '' ? {} : { subresource }),
+  }))
+}
+
+function inOrder(a: Entry, b: Entry): number {
+  return (
+    compare(a.operation, b.operation) ||
+    secondsOf(a) - secondsOf(b) ||
+    compare(a.manager, b.manager) ||
+    compare(a.owned.apiVersion, b.owned.apiVersion) ||
+    compare(a.subresource, b.subresource)
+  )
+}
+
+const secondsOf = ({ time }: Entry): number => (time === undefined ? 0 : Math.floor(Date.parse(time) / 1000) || 0)
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+const MaxUpdaters = 10
+const AncientChanges = 'ancient-changes'
+
+/** Upstream: of more than ten managers that update, the oldest become one per version. */
+export function mergeOldest(entries: Entries): void {
+  const updaters = [...entries].filter(([, { operation }]) => operation === 'Update')
+  let count = updaters.length
+  if (count <= MaxUpdaters) return
+  updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compare(a, b))
+  const firstOf = new Map<string, string>()
+  for (const [id, { owned, time }] of updaters) {
+    if (count <= MaxUpdaters) return
+    const { apiVersion } = owned
+    const first = firstOf.get(apiVersion)
+    if (first === undefined) {
+      firstOf.set(apiVersion, id)
+      continue
+    }
+    const bucket: Manager = { manager: AncientChanges, operation: 'Update', apiVersion, subresource: '' }
+    const bucketId = managerId(bucket)
+    const older = entries.get(bucketId) ?? entries.get(first)
+    if (!entries.has(bucketId)) entries.delete(first)
+    if (id !== bucketId) entries.delete(id)
+    const fields = older ? union(owned.fields, older.owned.fields) : owned.fields
+    entries.set(bucketId, { ...bucket, owned: { ...owned, fields }, time })
+    count--
+  }
+}

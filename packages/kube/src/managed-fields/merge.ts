@@ -1,0 +1,99 @@
+/** The object that results when an applied configuration is laid over the live one. */
+import { isRecord, setMember } from '../json.ts'
+import { itemElement } from './list-item.ts'
+import type { PathElement } from './path-element.ts'
+import type { ListType, MapType, Type } from './type.ts'
+import { formsOf, memberType } from './type.ts'
+
+/** `undefined` stands for absence on either side. The result shares parts with its arguments. */
+export function mergeTyped(type: Type, live: unknown, applied: unknown): unknown {
+  // Where a type takes several forms, the form of what is applied decides.
+  const { map, scalar, list } = formsOf(type, applied === undefined ? live : applied)
+  if (map) return mergeMap(map, live, applied)
+  if (list && !scalar) return mergeList(list, live, applied)
+  return applied === undefined ? live : applied
+}
+
+function mergeMap(map: MapType, live: unknown, applied: unknown): unknown {
+  const [left, right] = [asRecord(live), asRecord(applied)]
+  // Of two that are empty or null, which of the two it is must not get lost.
+  if (map.atomic || (!left && !right)) return applied === undefined ? live : applied
+  const merged: Record<string, unknown> = {}
+  for (const name of Object.keys(left ?? {})) {
+    const mine = right && Object.hasOwn(right, name) ? right[name] : undefined
+    setMember(merged, name, mine === undefined ? left![name] : mergeTyped(memberType(map, name) ?? {}, left![name], mine))
+  }
+  for (const name of Object.keys(right ?? {})) {
+    if (left && Object.hasOwn(left, name)) continue
+    setMember(merged, name, mergeTyped(memberType(map, name) ?? {}, undefined, right![name]))
+  }
+  return merged
+}
+
+/**
+ * Live items keep their places among one another, applied items theirs; where the two orders disagree about shared items, the
+ * applied one wins. Live duplicates collapse when they are applied.
+ */
+function mergeList(list: ListType, live: unknown, applied: unknown): unknown {
+  const [left, right] = [asList(live), asList(applied)]
+  if (list.atomic || (!left && !right)) return applied === undefined ? live : applied
+  const leftItems = indexItems(list, left ?? [])
+  const rightItems = indexItems(list, right ?? [])
+  const shared = rightItems.elements.filter((element) => leftItems.byElement.has(element))
+  const taken = new Set<PathElement>()
+  const merged: unknown[] = []
+
+  const take = (element: PathElement) => {
+    taken.add(element)
+    merged.push(mergeTyped(list.element, leftItems.byElement.get(element), rightItems.byElement.get(element)))
+    if (shared[0] === element) shared.shift()
+  }
+  let [l, r] = [0, 0]
+  while (l < leftItems.elements.length || r < rightItems.elements.length) {
+    const [mine, theirs] = [leftItems.elements[l], rightItems.elements[r]]
+    if (mine !== undefined && theirs !== undefined) {
+      if (mine === theirs) {
+        take(mine)
+        l++
+        r++
+        continue
+      }
+      if (rightItems.byElement.has(mine) && shared.length > 0 && shared[0] !== mine) {
+        // Shared, but the applied order has another shared item first.
+        l++
+        continue
+      }
+    }
+    if (mine !== undefined) {
+      if (!rightItems.byElement.has(mine)) {
+        merged.push(left![l])
+        l++
+        continue
+      }
+      if (taken.has(mine)) l++
+    }
+    if (theirs !== undefined) {
+      take(theirs)
+      r++
+    }
+  }
+  return merged
+}
+
+function indexItems(
+  list: ListType,
+  items: readonly unknown[],
+): { elements: PathElement[]; byElement: Map<PathElement, unknown> } {
+  const byElement = new Map<PathElement, unknown>()
+  const elements = items.map((item) => {
+    const element = itemElement(list, item)
+    // Nothing is merged into one of several that look the same.
+    byElement.set(element, byElement.has(element) ? null : item)
+    return element
+  })
+  return { elements, byElement }
+}
+
+const asRecord = (value: unknown): Record<string, unknown> | undefined =>
+  isRecord(value) && Object.keys(value).length > 0 ? value : undefined
+const asList = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) && value.length > 0 ? value : undefined)

@@ -1,0 +1,100 @@
+/**
+ * One step of a path into an object, as FieldsV1 writes it: `f:name` a field, `k:{"name":"a"}` an item by its keys, `v:"a"` an
+ * item by its value, `i:0` an item by its place. Elements are kept in that text, in one canonical form, so that equal elements
+ * are equal strings.
+ */
+import { isRecord } from '../json.ts'
+import { stableText } from '../structural/stable-text.ts'
+
+export type PathElement = string
+
+export const fieldElement = (name: string): PathElement => `f:${name}`
+export const keyElement = (keys: { readonly [name: string]: unknown }): PathElement => `k:${stableText(keys)}`
+export const valueElement = (value: unknown): PathElement => `v:${stableText(value)}`
+
+/** The name of a field element, `undefined` for items of lists. */
+export const fieldName = (element: PathElement): string | undefined => (element.startsWith('f:') ? element.slice(2) : undefined)
+
+/**
+ * Reads an element and brings it into canonical form. `undefined` when its prefix is not known: newer writers may have more.
+ *
+ * @throws Error when what follows the prefix is not what it promises
+ */
+export function parseElement(text: string): PathElement | undefined {
+  if (text.length < 2 || text[1] !== ':') throw new Error(`missing colon: ${JSON.stringify(text)}`)
+  const rest = text.slice(2)
+  switch (text.charAt(0)) {
+    case 'f':
+      return text
+    case 'k': {
+      const keys: unknown = JSON.parse(rest)
+      if (!isRecord(keys)) throw new Error(`incorrect key: ${JSON.stringify(text)} is not an object`)
+      return keyElement(keys)
+    }
+    case 'v':
+      return valueElement(JSON.parse(rest))
+    case 'i': {
+      if (!/^-?\d+$/.test(rest)) throw new Error(`incorrect index: ${JSON.stringify(text)}`)
+      return `i:${Number(rest)}`
+    }
+    default:
+      return undefined
+  }
+}
+
+/** The element as messages show it: `.name`, `[name="a"]`, `[="a"]`, `[0]`. */
+export function elementText(element: PathElement): string {
+  const rest = element.slice(2)
+  switch (element.charAt(0)) {
+    case 'f':
+      return `.${rest}`
+    case 'k': {
+      const keys = JSON.parse(rest) as Record<string, unknown>
+      return `[${Object.entries(keys)
+        .map(([name, value]) => `${name}=${valueText(value)}`)
+        .join(',')}]`
+    }
+    case 'v':
+      return `[=${valueText(JSON.parse(rest))}]`
+    default:
+      return `[${rest}]`
+  }
+}
+
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(',')}]`
+  if (!isRecord(value)) return JSON.stringify(value)
+  return Object.entries(value)
+    .map(([name, member]) => `${name}=${valueText(member)}`)
+    .join('')
+}
+
+/** The order in which sets list their elements: fields, keys, values, indexes. */
+export function compareElements(a: PathElement, b: PathElement): number {
+  if (a[0] !== b[0]) return Kinds.indexOf(a[0]!) - Kinds.indexOf(b[0]!)
+  if (a[0] === 'f') return a < b ? -1 : a > b ? 1 : 0
+  return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)))
+}
+const Kinds = 'fkvi'
+
+/** Numbers before texts before booleans before lists before objects before null. */
+function compareValues(a: unknown, b: unknown): number {
+  const [rankA, rankB] = [valueRank(a), valueRank(b)]
+  if (rankA !== rankB) return rankA - rankB
+  if (Array.isArray(a) && Array.isArray(b)) {
+    for (let index = 0; index < Math.min(a.length, b.length); index++) {
+      const order = compareValues(a[index], b[index])
+      if (order !== 0) return order
+    }
+    return a.length - b.length
+  }
+  if (isRecord(a) && isRecord(b)) return compareValues(Object.entries(a).flat(), Object.entries(b).flat())
+  const [left, right] = [a as string, b as string]
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+function valueRank(value: unknown): number {
+  if (Array.isArray(value)) return 3
+  if (isRecord(value)) return 4
+  return ['number', 'string', 'boolean', '', '', 'object'].indexOf(typeof value)
+}

@@ -1,0 +1,321 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { equal, isRecord } from '../json.ts'
+import { adaptToType } from './adapt.ts'
+import { typeProblems } from './check-type.ts'
+import { compareTyped } from './compare.ts'
+import type { FieldSet } from './field-set.ts'
+import {
+  difference,
+  intersection,
+  leavesOf,
+  pathText,
+  pathsOf,
+  recursiveDifference,
+  sameSet,
+  sizeOf,
+  union,
+} from './field-set.ts'
+import { extractFields, fieldsOf, removeFields } from './fields-of.ts'
+import { decodeFields, encodeFields } from './fields-v1.ts'
+import { mergeTyped } from './merge.ts'
+import { elementText, parseElement } from './path-element.ts'
+import type { Field, ListType, MapType, Type } from './type.ts'
+import { atomicType, deducedType } from './type.ts'
+import type { Managers, Typed } from './updater.ts'
+import { ApplyConflicts, applyConfig, ownersAfterUpdate } from './updater.ts'
+
+// Scenarios and cases that the reference implementation, structured-merge-diff v6.4.2, has been run on: see testdata/README.md.
+const read = (file: string) => JSON.parse(readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8'))
+
+// Schemas in the reference implementation's own form
+
+interface TypeRef {
+  namedType?: string
+  elementRelationship?: string
+  scalar?: Type['scalar']
+  list?: { elementType: TypeRef; elementRelationship?: string; keys?: string[] }
+  map?: { fields?: { name: string; type: TypeRef; default?: unknown }[]; elementType?: TypeRef; elementRelationship?: string }
+}
+const schemas = read('schemas.json') as Record<string, { types: (TypeRef & { name: string })[] }>
+
+const resolved = new Map<string, Type>()
+
+function typeOf(schemaRef: string, ref: TypeRef): Type {
+  const key = `${schemaRef} ${JSON.stringify(ref)}`
+  const known = resolved.get(key)
+  if (known) return known
+  if (ref.namedType === '__untyped_deduced_') return deducedType
+  if (ref.namedType === '__untyped_atomic_') return atomicType
+  const named = schemas[schemaRef]!.types.find(({ name }) => name === ref.namedType)
+  const atom = named ?? ref
+  const relation = ref.elementRelationship
+  const type: { -readonly [K in keyof Type]: Type[K] } = {}
+  resolved.set(key, type)
+  if (atom.scalar) type.scalar = atom.scalar
+  if (atom.list) {
+    const { elementType, elementRelationship, keys = [] } = atom.list
+    type.list = {
+      atomic: (relation ?? elementRelationship) === 'atomic',
+      keys,
+      element: typeOf(schemaRef, elementType),
+    } satisfies ListType
+  }
+  if (atom.map) {
+    const fields = new Map<string, Field>()
+    for (const field of atom.map.fields ?? []) {
+      fields.set(field.name, { type: typeOf(schemaRef, field.type), ...('default' in field ? { default: field.default } : {}) })
+    }
+    const element = atom.map.elementType ? typeOf(schemaRef, atom.map.elementType) : undefined
+    type.map = { atomic: (relation ?? atom.map.elementRelationship) === 'atomic', fields, element } satisfies MapType
+  }
+  return type
+}
+
+const sets = (set: FieldSet) => encodeFields(set)
+const sameFields = (set: FieldSet, fields: unknown) => expect(sets(set)).toEqual(sets(decodeFields(fields)))
+
+// Scenarios
+
+interface Step {
+  op: 'update' | 'apply' | 'forceApply' | 'extractThenForceApply' | 'changeSchema'
+  manager: string
+  apiVersion: string
+  object: unknown
+  schemaRef: string
+  expect: {
+    live?: unknown
+    liveInV6_3_2?: unknown
+    managers?: Record<string, { apiVersion: string; applied: boolean; fieldsV1: unknown }>
+    conflicts?: { manager: string; field: { path: string[]; string: string } }[]
+    conflictMessage?: string
+    error?: string
+  }
+}
+interface Case {
+  name: string
+  schemaRef: string
+  type?: TypeRef
+  typePerApiVersion?: string
+  converter: string
+  ignoreFilter?: Record<string, unknown>
+  ignoredFields?: Record<string, unknown>
+  steps: Step[]
+}
+
+/** How objects move between versions in these scenarios; `undefined` for a version that an object cannot have. */
+const converters: Record<string, (value: unknown, from: string, to: string) => unknown> = {
+  identity: (value) => value,
+  renameVersionSuffix: (value, from, to) =>
+    renameKeys(value, (key) => (key.endsWith(from) ? key.slice(0, -from.length) + to : key)),
+  repeatLetters: (value, _, to) => repeatLetters(value, Number(to.slice(1))),
+  requiredFieldRename(value, from, to) {
+    if (from === to || !isRecord(value)) return value
+    const [old, renamed] =
+      from === 'v2' ? ['required_field_bar', 'field_foo_rely_on_bar'] : ['field_foo_rely_on_bar', 'required_field_bar']
+    return renameKeys(value, (key) => (key === old ? renamed! : key))
+  },
+}
+
+function renameKeys(value: unknown, rename: (key: string) => string): unknown {
+  if (Array.isArray(value)) return value.map((item) => renameKeys(item, rename))
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [rename(key), renameKeys(member, rename)]))
+}
+
+/** Below the first line every key is its first letter, repeated as often as the version says. */
+function repeatLetters(value: unknown, times: number, top = true): unknown {
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, member]) => [top ? key : key[0]!.repeat(times), repeatLetters(member, times, false)]),
+  )
+}
+
+function play({ schemaRef, type, converter, ignoreFilter, ignoredFields, steps }: Case): void {
+  let schema = schemaRef
+  const typed = (value: unknown, apiVersion: string): Typed => ({
+    apiVersion,
+    type: typeOf(schema, type ?? { namedType: apiVersion }),
+    value,
+  })
+  const known = (apiVersion: string) => type !== undefined || schemas[schema]!.types.some(({ name }) => name === apiVersion)
+  const ignored = ignoreFilter ?? ignoredFields ?? {}
+  const versions = {
+    convert: (object: Typed, apiVersion: string) =>
+      known(apiVersion) ? typed(converters[converter]!(object.value, object.apiVersion, apiVersion), apiVersion) : undefined,
+    ignored: (apiVersion: string) => (ignored[apiVersion] === undefined ? undefined : decodeFields(ignored[apiVersion])),
+  }
+  let live: Typed | undefined
+  let managers: Managers = new Map()
+
+  for (const step of steps) {
+    const { op, manager, apiVersion, object, expect: expected } = step
+    const act = () => {
+      if (op === 'changeSchema') {
+        schema = step.schemaRef
+        live = live && typed(live.value, live.apiVersion)
+        return
+      }
+      const before = live ? (versions.convert(live, apiVersion) ?? live) : typed(null, apiVersion)
+      let config = typed(object, apiVersion)
+      const problems = typeProblems(config.type, config.value, { allowDuplicates: op === 'update' })
+      if (problems.length > 0) throw new Error(problems.join('\n'))
+      if (op === 'update') {
+        managers = ownersAfterUpdate(before, config, managers, manager, versions)
+        live = config
+        return
+      }
+      if (op === 'extractThenForceApply') {
+        const mine = managers.get(manager)?.fields
+        const extracted = mine ? extractFields(before.type, before.value, leavesOf(mine), { keepKeys: true }) : null
+        config = { ...config, value: mergeTyped(config.type, extracted ?? undefined, object) }
+      }
+      const result = applyConfig(before, config, managers, manager, versions, { force: op !== 'apply' })
+      managers = result.owners
+      live = result.object ?? before
+    }
+    if (expected.error !== undefined) return expect(act).toThrow(expected.error)
+    if (expected.conflicts) {
+      expect(act).toThrow(ApplyConflicts)
+      try {
+        act()
+      } catch (err) {
+        const { conflicts, message } = err as ApplyConflicts
+        const told = conflicts.map(({ manager: other, path }) => `${other} ${pathText(path)}`)
+        expect(told.sort()).toEqual(expected.conflicts.map(({ manager: other, field }) => `${other} ${field.string}`).sort())
+        if (expected.conflictMessage) expect(message).toBe(expected.conflictMessage)
+      }
+    } else act()
+    const value = live?.value ?? null
+    // The converter of these scenarios writes no values, so that what is empty comes back as null.
+    if (converter === 'repeatLetters') expect(hollowAsNull(value)).toEqual(expected.live)
+    else if (!('liveInV6_3_2' in expected && equal(value, expected.liveInV6_3_2))) expect(value).toEqual(expected.live)
+    const owners = Object.fromEntries(
+      [...managers].map(([name, { apiVersion: version, applied, fields }]) => [
+        name,
+        { apiVersion: version, applied, fieldsV1: sets(fields) },
+      ]),
+    )
+    const expectedOwners = Object.fromEntries(
+      Object.entries(expected.managers ?? {}).map(([name, owned]) => [
+        name,
+        { ...owned, fieldsV1: sets(decodeFields(owned.fieldsV1)) },
+      ]),
+    )
+    expect(owners).toEqual(expectedOwners)
+  }
+}
+
+function hollowAsNull(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Object.keys(value).length === 0) return null
+  if (Array.isArray(value)) return value.map(hollowAsNull)
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, hollowAsNull(member)]))
+}
+
+for (const file of readdirSync(new URL('testdata/scenarios/', import.meta.url)).sort()) {
+  const { group, cases } = read(`scenarios/${file}`) as { group: string; cases: Case[] }
+  describe(group, () => {
+    test.each(cases.map((one) => [one.name, one] as const))('%s', (_, one) => play(one))
+  })
+}
+
+// Units
+
+const unit = (name: string): readonly (readonly [string, Record<string, any>])[] =>
+  (read(`units/${name}.json`).cases as Record<string, any>[]).map((one) => [one.name as string, one])
+const typeIn = ({ schemaRef, type }: Record<string, any>) => typeOf(schemaRef, type)
+
+describe('merging two values', () => {
+  test.each(unit('typed-merge'))('%s', (_, one) => {
+    expect(mergeTyped(typeIn(one), one.lhs, one.rhs)).toEqual(one.out)
+  })
+})
+
+describe('comparing two values', () => {
+  test.each(unit('typed-compare'))('%s', (_, one) => {
+    const { added, removed, modified } = compareTyped(typeIn(one), one.lhs, one.rhs)
+    sameFields(added, one.added)
+    sameFields(removed, one.removed)
+    sameFields(modified, one.modified)
+  })
+})
+
+describe('the fields of a value', () => {
+  test.each(unit('typed-toFieldSet'))('%s', (_, one) => sameFields(fieldsOf(typeIn(one), one.object), one.fieldsV1))
+})
+
+describe('removing and extracting fields', () => {
+  test.each(unit('typed-removeExtract'))('%s', (_, one) => {
+    const fields = decodeFields(one.fieldsV1)
+    expect(extractFields(typeIn(one), one.object, fields)).toEqual(one.extracted)
+    // What removal empties is null in v6.4.2, and stays an empty container in v6.3.2, which Kubernetes 1.36 and we use.
+    expect(hollowAsNull(removeFields(typeIn(one), one.object, fields))).toEqual(hollowAsNull(one.afterRemove))
+  })
+  test.each(unit('typed-reversibleExtract'))('%s', (_, one) => {
+    const type = typeIn(one)
+    const merged = mergeTyped(type, one.object, one.applied)
+    expect(merged).toEqual(one.merged)
+    const leaves = leavesOf(fieldsOf(type, one.applied))
+    sameFields(leaves, one.appliedLeavesFieldsV1)
+    expect(extractFields(type, merged, leaves)).toEqual(one.applied)
+  })
+  test.each(unit('typed-extractWithKeys'))('%s', (_, one) => {
+    expect(extractFields(typeIn(one), one.object, decodeFields(one.fieldsV1), { keepKeys: true })).toEqual(one.extracted)
+  })
+})
+
+describe('checking a value against its type', () => {
+  test.each(unit('typed-validate'))('%s', (_, one) => {
+    expect(typeProblems(typeIn(one), one.object, { allowDuplicates: false }).length === 0).toBe(one.valid)
+    expect(typeProblems(typeIn(one), one.object, { allowDuplicates: true }).length === 0).toBe(one.validAllowingDuplicates)
+  })
+})
+
+describe('sets recorded under an older schema', () => {
+  test.each(unit('typed-reconcileFieldSet'))('%s', (_, one) => {
+    const old = decodeFields(one.oldFieldsV1)
+    const fixed = adaptToType(typeIn(one), old)
+    if (one.fixedFieldsV1 === null) expect(fixed).toBe(old)
+    else sameFields(fixed, one.fixedFieldsV1)
+  })
+})
+
+describe('set algebra', () => {
+  test.each(unit('fieldset-algebra'))('%s', (_, one) => {
+    const [a, b] = [decodeFields(one.a), decodeFields(one.b)]
+    sameFields(union(a, b), one.union)
+    sameFields(intersection(a, b), one.intersection)
+    sameFields(difference(a, b), one.difference)
+    sameFields(recursiveDifference(a, b), one.recursiveDifference)
+    sameFields(leavesOf(a), one.leavesOfA)
+    expect([sizeOf(a), sameSet(a, b)]).toEqual([one.sizeA, one.equal])
+  })
+})
+
+describe('FieldsV1', () => {
+  test.each(unit('fieldset-serialization'))('%s', (_, one) => {
+    const decode = () => decodeFields(JSON.parse(one.input))
+    if (one.error) return expect(decode).toThrow()
+    const set = decode()
+    expect(JSON.stringify(encodeFields(set))).toBe(one.normalized)
+    expect(pathsOf(set).map(pathText).sort()).toEqual([...(one.memberPaths as string[])].sort())
+    expect(sizeOf(set)).toBe(one.size)
+  })
+  test.each(unit('pathElement'))('%s', (_, one) => {
+    const parse = () => parseElement(one.input)
+    if (one.error) {
+      let element: string | undefined
+      try {
+        element = parse()
+      } catch {
+        element = undefined
+      }
+      return expect(element).toBeUndefined()
+    }
+    const element = parse()!
+    expect([element, elementText(element)]).toEqual([one.serialized, one.string])
+  })
+})

@@ -1,0 +1,129 @@
+/** What server-side apply needs to know of a schema: what is one value, what is merged, and by which keys. */
+import type { JSONSchema } from '../schema.ts'
+import { ObjectMetaSchema } from '../structural/object-meta.ts'
+
+/** A value may have several forms; most types have exactly one. */
+export interface Type {
+  readonly scalar?: ScalarType
+  readonly list?: ListType
+  readonly map?: MapType
+}
+
+export type ScalarType = 'string' | 'numeric' | 'boolean' | 'untyped'
+
+export interface ListType {
+  /** One value as a whole. Otherwise items are told apart by `keys`, or by their value if there are none. */
+  readonly atomic: boolean
+  readonly keys: readonly string[]
+  readonly element: Type
+}
+
+export interface MapType {
+  readonly atomic: boolean
+  readonly fields: ReadonlyMap<string, Field>
+  /** Type of members that are not declared; without it there may be none. */
+  readonly element: Type | undefined
+}
+
+export interface Field {
+  readonly type: Type
+  readonly default?: unknown
+}
+
+const NoFields: ReadonlyMap<string, Field> = new Map()
+
+/** Nothing is known: one value, whatever it is. */
+export const atomicType: Type = recursive((self) => ({
+  scalar: 'untyped',
+  list: { atomic: true, keys: [], element: self },
+  map: { atomic: true, fields: NoFields, element: self },
+}))
+
+/** Nothing is declared: objects are merged member by member, lists are one value. */
+export const deducedType: Type = recursive((self) => ({
+  scalar: 'untyped',
+  list: { atomic: true, keys: [], element: atomicType },
+  map: { atomic: false, fields: NoFields, element: self },
+}))
+
+/** A type that mentions itself. */
+function recursive(make: (self: Type) => Type): Type {
+  const self: Type = {}
+  return Object.assign(self, make(self))
+}
+
+const types = new WeakMap<JSONSchema, Type>()
+
+/** The type of whole objects with this schema, made once for each schema object. */
+export function typeOfSchema(schema: JSONSchema): Type {
+  let type = types.get(schema)
+  if (!type) types.set(schema, (type = convert(schema, true)))
+  return type
+}
+
+function convert(schema: JSONSchema, isResource: boolean): Type {
+  if (schema['x-kubernetes-int-or-string']) return { scalar: 'untyped' }
+  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true
+  switch (schema.type) {
+    case 'string':
+      return { scalar: 'string' }
+    case 'boolean':
+      return { scalar: 'boolean' }
+    case 'integer':
+    case 'number':
+      return { scalar: 'numeric' }
+    case 'array': {
+      const listType = schema['x-kubernetes-list-type'] ?? 'atomic'
+      const element = schema.items ? convert(schema.items, false) : deducedType
+      return {
+        list: {
+          atomic: listType === 'atomic',
+          keys: listType === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : [],
+          element,
+        },
+      }
+    }
+    case 'object':
+      return { map: convertMap(schema, preserve, isResource || schema['x-kubernetes-embedded-resource'] === true) }
+    case undefined:
+    default:
+      return schema.properties || schema.additionalProperties ? { map: convertMap(schema, preserve, isResource) } : deducedType
+  }
+}
+
+function convertMap(schema: JSONSchema, preserve: boolean, isResource: boolean): MapType {
+  const fields = new Map<string, Field>()
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    fields.set(name, { type: convert(property, false), ...(property.default === undefined ? {} : { default: property.default }) })
+  }
+  if (isResource) {
+    fields.set('apiVersion', { type: { scalar: 'string' } })
+    fields.set('kind', { type: { scalar: 'string' } })
+    fields.set('metadata', { type: metadataType })
+  }
+  const { additionalProperties } = schema
+  const element = preserve
+    ? deducedType
+    : typeof additionalProperties === 'object'
+      ? convert(additionalProperties, false)
+      : additionalProperties === true
+        ? deducedType
+        : fields.size === 0
+          ? atomicType
+          : undefined
+  return { atomic: schema['x-kubernetes-map-type'] === 'atomic', fields, element }
+}
+
+const metadataType: Type = convert(ObjectMetaSchema, false)
+
+/** The form in which a type takes a value, where it has several; the first that it has, where none fits or there is no value. */
+export function formsOf(type: Type, value: unknown): Type {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    return type.scalar && (type.list || type.map) ? { scalar: type.scalar } : type
+  }
+  if (typeof value !== 'object' || value === null) return type
+  if (Array.isArray(value)) return type.list && (type.scalar || type.map) ? { list: type.list } : type
+  return type.map && (type.scalar || type.list) ? { map: type.map } : type
+}
+
+export const memberType = (map: MapType, name: string): Type | undefined => map.fields.get(name)?.type ?? map.element

@@ -1,0 +1,196 @@
+/**
+ * Who owns what after an update or an apply: the part of server-side apply that knows nothing of metadata and managedFields.
+ * Upstream: sigs.k8s.io/structured-merge-diff/v6, merge.Updater.
+ */
+import { equal } from '../json.ts'
+import { adaptToType } from './adapt.ts'
+import type { Comparison } from './compare.ts'
+import { compareTyped, withoutFields } from './compare.ts'
+import type { FieldSet, Path } from './field-set.ts'
+import { difference, emptySet, intersection, isEmpty, pathsOf, pathText, recursiveDifference, union } from './field-set.ts'
+import { fieldsOf, removeFields, withDeclaredParents } from './fields-of.ts'
+import { mergeTyped } from './merge.ts'
+import type { Type } from './type.ts'
+
+/** An object in one version, with the type of that version. */
+export interface Typed {
+  readonly apiVersion: string
+  readonly type: Type
+  readonly value: unknown
+}
+
+/** What one manager owns. */
+export interface Owned {
+  readonly apiVersion: string
+  readonly applied: boolean
+  readonly fields: FieldSet
+}
+
+export type Managers = ReadonlyMap<string, Owned>
+
+export interface Versions {
+  /** The object in another version, `undefined` when there is no such version (any more). */
+  convert(object: Typed, apiVersion: string): Typed | undefined
+  /** Fields of a version that are never owned. */
+  ignored(apiVersion: string): FieldSet | undefined
+}
+
+/** A field that another manager owns and that would change. */
+export interface FieldConflict {
+  readonly manager: string
+  readonly path: Path
+}
+
+/** An apply that would take fields from other managers. */
+export class ApplyConflicts extends Error {
+  override readonly name = 'ApplyConflicts'
+  readonly conflicts: readonly FieldConflict[]
+
+  constructor(conflicts: readonly FieldConflict[]) {
+    super(conflictsText(conflicts, (manager) => JSON.stringify(manager)))
+    this.conflicts = conflicts
+  }
+}
+
+/** Conflicts by manager: on one line if there is one, otherwise as lists. */
+export function conflictsText(conflicts: readonly FieldConflict[], managerText: (manager: string) => string): string {
+  const [first, ...more] = conflicts
+  if (first && more.length === 0) return `conflict with ${managerText(first.manager)}: ${pathText(first.path)}`
+  const byManager = new Map<string, Path[]>()
+  for (const { manager, path } of conflicts) byManager.set(manager, [...(byManager.get(manager) ?? []), path])
+  return [...byManager.keys()]
+    .sort()
+    .flatMap((manager) => [
+      `conflicts with ${managerText(manager)}:`,
+      ...byManager.get(manager)!.map((path) => `- ${pathText(path)}`),
+    ])
+    .join('\n')
+}
+
+/** Who owns what when `manager` has made `next` of `live`: it owns what it changed, and nobody else does. */
+export function ownersAfterUpdate(live: Typed, next: Typed, managers: Managers, manager: string, versions: Versions): Managers {
+  const before = adaptManagers(live, managers, versions)
+  const { owners, comparison } = settle(live, next, before, manager, versions, { force: true })
+  const mine = before.get(manager)?.fields ?? emptySet
+  const fields = union(union(difference(mine, comparison.removed), comparison.modified), comparison.added)
+  const tracked = withoutIgnored(fields, versions.ignored(next.apiVersion))
+  if (isEmpty(tracked)) owners.delete(manager)
+  else owners.set(manager, { apiVersion: next.apiVersion, applied: false, fields: tracked })
+  return owners
+}
+
+/**
+ * The object after `manager` applied `config`, and who owns what then. The object is `undefined` when nothing about it changes.
+ *
+ * @throws ApplyConflicts unless forced
+ */
+export function applyConfig(
+  live: Typed,
+  config: Typed,
+  managers: Managers,
+  manager: string,
+  versions: Versions,
+  options: { force: boolean },
+): { object: Typed | undefined; owners: Managers } {
+  const before = adaptManagers(live, managers, versions)
+  const merged: Typed = { ...config, value: mergeTyped(config.type, live.value, config.value) }
+  const fields = withoutIgnored(fieldsOf(config.type, config.value), versions.ignored(config.apiVersion))
+  const last = before.get(manager)
+  const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })
+  const next = last && !isEmpty(last.fields) ? prune(merged, claimed, last, config.apiVersion, versions) : merged
+  const { owners } = settle(live, next, claimed, manager, versions, options)
+  return { object: equal(live.value, next.value) ? undefined : next, owners }
+}
+
+const withoutIgnored = (fields: FieldSet, ignored: FieldSet | undefined): FieldSet =>
+  ignored === undefined ? fields : recursiveDifference(fields, ignored)
+
+/** Brings the sets of all managers to the schemas of today. */
+function adaptManagers(live: Typed, managers: Managers, versions: Versions): Managers {
+  const adapted = new Map<string, Owned>()
+  for (const [manager, owned] of managers) {
+    const object = inVersion(live, owned.apiVersion, versions)
+    if (object) adapted.set(manager, { ...owned, fields: adaptToType(object.type, owned.fields) })
+  }
+  return adapted
+}
+
+const inVersion = (object: Typed, apiVersion: string, versions: Versions): Typed | undefined =>
+  object.apiVersion === apiVersion ? object : versions.convert(object, apiVersion)
+
+/** Takes from everybody else what has changed or gone. */
+function settle(
+  live: Typed,
+  next: Typed,
+  managers: Managers,
+  manager: string,
+  versions: Versions,
+  { force }: { force: boolean },
+): { owners: Map<string, Owned>; comparison: Comparison } {
+  const compareIn = (apiVersion: string): Comparison | undefined => {
+    const [before, after] = [inVersion(live, apiVersion, versions), inVersion(next, apiVersion, versions)]
+    if (!before || !after) return undefined
+    return withoutFields(compareTyped(after.type, before.value, after.value), versions.ignored(apiVersion))
+  }
+  const comparison = compareIn(next.apiVersion)!
+  const comparisons = new Map<string, Comparison | undefined>([[next.apiVersion, comparison]])
+  const owners = new Map<string, Owned>()
+  const conflicts: FieldConflict[] = []
+  for (const [other, owned] of managers) {
+    if (other === manager) {
+      if (!isEmpty(owned.fields)) owners.set(other, owned)
+      continue
+    }
+    const { apiVersion } = owned
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compareIn(apiVersion))
+    const changes = comparisons.get(apiVersion)
+    if (!changes) continue
+    const lost = intersection(owned.fields, union(changes.modified, changes.added))
+    for (const path of pathsOf(lost)) conflicts.push({ manager: other, path })
+    const fields = difference(difference(owned.fields, lost), changes.removed)
+    if (!isEmpty(fields)) owners.set(other, fields === owned.fields ? owned : { ...owned, fields })
+  }
+  if (!force && conflicts.length > 0) throw new ApplyConflicts(conflicts)
+  return { owners, comparison }
+}
+
+/** Takes out what the manager applied last time, does not apply now, and nobody else owns. */
+function prune(merged: Typed, managers: Managers, last: Owned, apiVersion: string, versions: Versions): Typed {
+  const before = inVersion(merged, last.apiVersion, versions)
+  if (!before) return merged
+  const pruned = without(before, withDeclaredParents(before.type, last.fields))
+  const kept = keepOwned(before, pruned, managers, versions)
+  return inVersion(keepOthers(before, kept, last, versions), apiVersion, versions) ?? merged
+}
+
+const without = (object: Typed, fields: FieldSet): Typed => ({
+  ...object,
+  value: removeFields(object.type, object.value, fields),
+})
+const allFields = ({ type, value }: Typed): FieldSet => withDeclaredParents(type, fieldsOf(type, value))
+
+/** Puts back what any manager owns, in the versions in which they own it; the version of what was pruned comes first. */
+function keepOwned(merged: Typed, pruned: Typed, managers: Managers, versions: Versions): Typed {
+  const byVersion = new Map<string, FieldSet>()
+  const inOrder = [...managers.values()].sort(
+    (a, b) => Number(b.apiVersion === pruned.apiVersion) - Number(a.apiVersion === pruned.apiVersion),
+  )
+  for (const { apiVersion, fields } of inOrder) byVersion.set(apiVersion, union(byVersion.get(apiVersion) ?? emptySet, fields))
+  let [whole, left] = [merged, pruned]
+  for (const [apiVersion, owned] of byVersion) {
+    const [nextWhole, nextLeft] = [inVersion(whole, apiVersion, versions), inVersion(left, apiVersion, versions)]
+    if (!nextWhole || !nextLeft) continue
+    const stays = union(allFields(nextLeft), withDeclaredParents(nextWhole.type, owned))
+    whole = nextWhole
+    left = without(whole, difference(allFields(whole), stays))
+  }
+  return left
+}
+
+/** Puts back what the manager did not own last time: it is not its to remove. */
+function keepOthers(merged: Typed, pruned: Typed, last: Owned, versions: Versions): Typed {
+  const left = inVersion(pruned, last.apiVersion, versions)
+  if (!left) return merged
+  const gone = difference(allFields(merged), allFields(left))
+  return without(merged, intersection(gone, withDeclaredParents(merged.type, last.fields)))
+}
