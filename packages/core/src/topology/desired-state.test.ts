@@ -1,0 +1,345 @@
+import type { Cluster, ClusterClass, ClusterClassPatch } from '@capstan/api'
+import { pluralOf } from '@capstan/api'
+import { type KubeObject, type UnknownObject, unknownKind } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import type { External } from '../external/get.ts'
+import type { Blueprint } from './blueprint.ts'
+import type { CurrentState } from './current-state.ts'
+import { type DesiredState, desiredState, leaveEndpointToOthers } from './desired-state.ts'
+import { applyPatches } from './patches.ts'
+
+function aTemplate(kind: string, spec: object, contract: External['contract'] = 'v1beta2', metadata: object = {}): External {
+  const apiVersion = 'test.capstan.dev/v1'
+  const object = {
+    apiVersion,
+    kind,
+    metadata: { name: `class-${kind.toLowerCase()}`, namespace: 'default', uid: kind, ...metadata },
+    spec: { template: { spec } },
+  }
+  return { contract, kind: unknownKind({ apiVersion, kind, plural: pluralOf(kind) }), object: object as unknown as UnknownObject }
+}
+
+const aCluster = (topology: object = {}, spec: object = {}): Cluster =>
+  ({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'demo', namespace: 'default', uid: 'demo-uid', labels: { team: 'a' } },
+    spec: {
+      clusterNetwork: { serviceDomain: 'cluster.local', pods: { cidrBlocks: ['10.0.0.0/16'] } },
+      topology: {
+        classRef: { name: 'quick' },
+        version: 'v1.34.0',
+        controlPlane: { replicas: 3, metadata: { labels: { from: 'topology' } } },
+        workers: {
+          machineDeployments: [
+            {
+              class: 'default',
+              name: 'md-0',
+              replicas: 2,
+              metadata: { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } },
+            },
+          ],
+        },
+        ...topology,
+      },
+      ...spec,
+    },
+  }) as unknown as Cluster
+
+function aBlueprint(
+  cluster: Cluster,
+  {
+    contract = 'v1beta2',
+    patches = [],
+    variables = [],
+  }: { contract?: External['contract']; patches?: readonly object[]; variables?: readonly string[] } = {},
+): Blueprint {
+  const infrastructureCluster = aTemplate('TestClusterTemplate', { region: 'x', controlPlaneEndpoint: { host: '', port: 0 } })
+  const controlPlane = aTemplate(
+    'TestControlPlaneTemplate',
+    { machineTemplate: { metadata: { labels: { from: 'template', own: 'yes' } } }, config: { files: [] } },
+    contract,
+  )
+  const machines = aTemplate('TestMachineTemplate', { size: 'm' }, 'v1beta2', { labels: { shelf: '1' } })
+  const bootstrap = aTemplate('TestConfigTemplate', { join: {} })
+  const ref = ({ object }: External) => ({
+    templateRef: { apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name },
+  })
+  const machineDeployment = {
+    class: 'default',
+    bootstrap: ref(bootstrap),
+    infrastructure: ref(machines),
+    deletion: { nodeDrainTimeoutSeconds: 60, order: 'Oldest' },
+  }
+  const clusterClass = {
+    metadata: { name: 'quick', namespace: 'default' },
+    spec: {
+      infrastructure: ref(infrastructureCluster),
+      controlPlane: {
+        ...ref(controlPlane),
+        machineInfrastructure: ref(machines),
+        metadata: { labels: { from: 'class', tier: 'cp' } },
+        deletion: { nodeDrainTimeoutSeconds: 90 },
+      },
+      workers: { machineDeployments: [machineDeployment] },
+      patches,
+    },
+    status: { variables: variables.map((name) => ({ name, definitions: [{ from: 'inline', required: false, schema: {} }] })) },
+  } as unknown as ClusterClass
+  return {
+    topology: cluster.spec.topology!,
+    class: clusterClass,
+    infrastructureCluster,
+    controlPlane: {
+      class: clusterClass.spec.controlPlane,
+      topology: cluster.spec.topology!.controlPlane!,
+      template: controlPlane,
+      machineTemplate: machines,
+    },
+    machineDeployments: new Map([
+      ['default', { class: clusterClass.spec.workers!.machineDeployments![0]!, bootstrap, infrastructure: machines }],
+    ]),
+  }
+}
+
+const nothing: CurrentState = { infrastructureCluster: undefined, controlPlane: undefined, machineDeployments: new Map() }
+const versions = {
+  controlPlane: 'v1.34.0',
+  workers: [{ name: 'md-0', version: 'v1.34.0', state: 'settled', upgrading: false }],
+} as const
+
+function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): DesiredState {
+  const blueprint = aBlueprint(cluster, options)
+  const desired = desiredState(cluster, blueprint, nothing, versions)
+  applyPatches(cluster, blueprint, desired)
+  leaveEndpointToOthers(desired)
+  return desired
+}
+
+describe('desired state', () => {
+  test('names are those of upstream in form, the same in every pass, and others for a Cluster made anew', () => {
+    const names = (uid: string) => {
+      const cluster = aCluster()
+      cluster.metadata.uid = uid
+      const { infrastructureCluster, controlPlane, controlPlaneMachineTemplate, machineDeployments } = desire(cluster)
+      const [md] = machineDeployments
+      return [infrastructureCluster, controlPlane, controlPlaneMachineTemplate!, md!, md!.bootstrap, md!.infrastructure].map(
+        ({ object }) => object.metadata.name,
+      )
+    }
+    const suffix = '[bcdfghjklmnpqrstvwxz2456789]{5}'
+    for (const name of names('u1').slice(0, 3)) expect(name).toMatch(new RegExp(`^demo-${suffix}$`))
+    for (const name of names('u1').slice(3)) expect(name).toMatch(new RegExp(`^demo-md-0-${suffix}$`))
+    expect(names('u1')).toEqual(names('u1'))
+    expect(new Set([...names('u1'), ...names('u2')]).size).toBe(12)
+  })
+
+  test('the topology wins over the class, the class over the template, and core over all', () => {
+    const { object } = desire(
+      aCluster({ controlPlane: { metadata: { labels: { from: 'topology', 'cluster.x-k8s.io/cluster-name': 'other' } } } }),
+    ).controlPlane
+    expect(object.metadata.labels).toEqual({
+      from: 'topology',
+      tier: 'cp',
+      'cluster.x-k8s.io/cluster-name': 'demo',
+      'topology.cluster.x-k8s.io/owned': '',
+    })
+    expect(object['spec']).toMatchObject({
+      machineTemplate: { metadata: { labels: { own: 'yes', from: 'topology', tier: 'cp' } } },
+    })
+  })
+
+  test.each([
+    [
+      'v1beta2',
+      {
+        spec: {
+          infrastructureRef: { apiGroup: 'test.capstan.dev', kind: 'TestMachineTemplate' },
+          deletion: { nodeDrainTimeoutSeconds: 90 },
+        },
+      },
+    ],
+    [
+      'v1beta1',
+      {
+        infrastructureRef: { apiVersion: 'test.capstan.dev/v1', kind: 'TestMachineTemplate', namespace: 'default' },
+        nodeDrainTimeout: '1m30s',
+      },
+    ],
+  ] as const)('a control plane of contract %s gets its fields where that contract has them', (contract, machineTemplate) => {
+    const { object } = desire(aCluster(), { contract }).controlPlane
+    expect(object['spec']).toMatchObject({ replicas: 3, version: 'v1.34.0', machineTemplate })
+  })
+
+  test('an endpoint that the template leaves empty is left to the provider', () => {
+    expect(desire(aCluster()).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
+  })
+
+  test('a MachineDeployment selects by exactly the labels that core gives, and keeps no upgrade annotations', () => {
+    const { object } = desire(aCluster()).machineDeployments[0]!
+    const labels = {
+      'cluster.x-k8s.io/cluster-name': 'demo',
+      'topology.cluster.x-k8s.io/owned': '',
+      'topology.cluster.x-k8s.io/deployment-name': 'md-0',
+    }
+    expect(object.metadata).toMatchObject({ labels, ownerReferences: [{ kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] })
+    expect(object.metadata.annotations).toBeUndefined()
+    expect(object.spec).toMatchObject({
+      replicas: 2,
+      deletion: { order: 'Oldest' },
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { version: 'v1.34.0', deletion: { nodeDrainTimeoutSeconds: 60 } } },
+    })
+  })
+
+  test('the templates of a Cluster say what they are copies of', () => {
+    const { object } = desire(aCluster()).controlPlaneMachineTemplate!
+    expect(object.metadata).toMatchObject({
+      labels: { shelf: '1', 'topology.cluster.x-k8s.io/owned': '' },
+      annotations: {
+        'cluster.x-k8s.io/cloned-from-name': 'class-testmachinetemplate',
+        'cluster.x-k8s.io/cloned-from-groupkind': 'TestMachineTemplate.test.capstan.dev',
+      },
+    })
+  })
+})
+
+const aPatch = (
+  kind: string,
+  matchResources: object,
+  jsonPatches: readonly object[],
+  more: Partial<ClusterClassPatch> = {},
+): ClusterClassPatch => ({
+  name: 'p',
+  definitions: [{ selector: { apiVersion: 'test.capstan.dev/v1', kind, matchResources }, jsonPatches: jsonPatches as never }],
+  ...more,
+})
+const specOf = ({ object }: { object: object }) => (object as { spec: Record<string, unknown> }).spec
+const templateSpecOf = (desired: { object: object }) => (specOf(desired)['template'] as { spec: unknown }).spec
+
+describe('patches', () => {
+  const cp = { controlPlane: true }
+  const workers = (...names: string[]) => ({ machineDeploymentClass: { names } })
+  const set = (value: object) => [{ op: 'add', path: '/spec/template/spec/set', ...value }]
+
+  test.each([
+    ['a value', { value: { a: [1] } }, { a: [1] }],
+    ['a variable', { valueFrom: { variable: 'zone' } }, 'b'],
+    ['part of a variable', { valueFrom: { variable: 'net.cidrs[1]' } }, '10.1.0.0/16'],
+    ['a built-in variable', { valueFrom: { variable: 'builtin.controlPlane.version' } }, 'v1.34.0'],
+    ['a template that gives text', { valueFrom: { template: '{{ .builtin.cluster.name }}-{{ .zone | upper }}' } }, 'demo-B'],
+    [
+      'a template that gives a list',
+      { valueFrom: { template: '{{ range .net.cidrs }}\n- {{ . }}{{ end }}' } },
+      ['10.0.0.0/16', '10.1.0.0/16'],
+    ],
+    ['a template that gives a number', { valueFrom: { template: '{{ .builtin.controlPlane.replicas }}' } }, 3],
+  ])('the value of a patch can be %s', (_, value, expected) => {
+    const variables = [
+      { name: 'zone', value: 'b' },
+      { name: 'net', value: { cidrs: ['10.0.0.0/16', '10.1.0.0/16'] } },
+    ]
+    const patches = [aPatch('TestControlPlaneTemplate', cp, set(value))]
+    expect(specOf(desire(aCluster({ variables }), { patches, variables: ['zone', 'net'] }).controlPlane)['set']).toEqual(expected)
+  })
+
+  test.each([
+    ['*', true],
+    ['def*', true],
+    ['*ault', true],
+    ['default', true],
+    ['other', false],
+    ['ault*', false],
+  ])('a selector for classes %s: %s', (pattern, matches) => {
+    const patches = [aPatch('TestMachineTemplate', workers(pattern), set({ value: 1 }))]
+    const { machineDeployments, controlPlaneMachineTemplate } = desire(aCluster(), { patches })
+    expect(templateSpecOf(machineDeployments[0]!.infrastructure)).toEqual(matches ? { size: 'm', set: 1 } : { size: 'm' })
+    expect(templateSpecOf(controlPlaneMachineTemplate!)).toEqual({ size: 'm' })
+  })
+
+  test.each([
+    ['true', true],
+    ['{{ if eq .zone "b" }}true{{ end }}', true],
+    ['{{ if eq .zone "c" }}true{{ end }}', false],
+    ['{{ .zone }}', false],
+  ])('enabledIf %s: %s', (enabledIf, on) => {
+    const patches = [aPatch('TestControlPlaneTemplate', cp, set({ value: 1 }), { enabledIf })]
+    const variables = [{ name: 'zone', value: 'b' }]
+    expect(specOf(desire(aCluster({ variables }), { patches, variables: ['zone'] }).controlPlane)['set']).toBe(on ? 1 : undefined)
+  })
+
+  test('a later patch sees what an earlier one made', () => {
+    const path = '/spec/template/spec/config/files'
+    const patches = [
+      aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/-`, value: 'a' }]),
+      aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/0`, value: 'b' }], { name: 'q' }),
+    ]
+    expect(specOf(desire(aCluster(), { patches }).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
+  })
+
+  test('an override of one MachineDeployment is seen there alone', () => {
+    const machineDeployments = [{ class: 'default', name: 'md-0', variables: { overrides: [{ name: 'zone', value: 'c' }] } }]
+    const patches = [aPatch('TestMachineTemplate', { ...cp, ...workers('*') }, set({ valueFrom: { variable: 'zone' } }))]
+    const desired = desire(aCluster({ variables: [{ name: 'zone', value: 'b' }], workers: { machineDeployments } }), {
+      patches,
+      variables: ['zone'],
+    })
+    expect(templateSpecOf(desired.machineDeployments[0]!.infrastructure)).toMatchObject({ set: 'c' })
+    expect(templateSpecOf(desired.controlPlaneMachineTemplate!)).toMatchObject({ set: 'b' })
+  })
+
+  test('patches have no say in what core writes', () => {
+    const patches = [
+      aPatch('TestControlPlaneTemplate', cp, [
+        { op: 'add', path: '/spec/template/spec/version', value: 'v1.0.0' },
+        { op: 'add', path: '/spec/template/spec/replicas', value: 9 },
+        { op: 'add', path: '/spec/template/metadata/labels/topology.cluster.x-k8s.io~1owned', value: 'no' },
+        { op: 'add', path: '/spec/template/metadata/labels/patched', value: 'yes' },
+      ]),
+    ]
+    const { object } = desire(aCluster(), { patches }).controlPlane
+    expect(object['spec']).toMatchObject({ version: 'v1.34.0', replicas: 3 })
+    expect(object.metadata.labels).toMatchObject({ 'topology.cluster.x-k8s.io/owned': '', patched: 'yes' })
+  })
+
+  test.each([
+    [
+      'replaces what is not there',
+      { op: 'replace', path: '/spec/template/spec/missing', value: 1 },
+      'replace operation does not apply: doc is missing key: /spec/template/spec/missing: missing value',
+    ],
+    [
+      'adds below what is not there',
+      { op: 'add', path: '/spec/template/spec/a/b', value: 1 },
+      'add operation does not apply: doc is missing path: "/spec/template/spec/a/b": missing value',
+    ],
+    [
+      'removes what is not there',
+      { op: 'remove', path: '/spec/template/spec/missing' },
+      "error in remove for path: '/spec/template/spec/missing': unable to remove nonexistent key: missing: missing value",
+    ],
+  ])('a patch that %s says so', (_, operation, problem) => {
+    const patches = [aPatch('TestControlPlaneTemplate', cp, [operation])]
+    expect(() => desire(aCluster(), { patches })).toThrow(
+      `failed to apply patches: failed to apply patches for patch "p": failed to apply patch: error applying json patch (RFC6902): ${problem}`,
+    )
+  })
+
+  test('a patch that reads a variable which is not set says so', () => {
+    const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
+    expect(() => desire(aCluster(), { patches, variables: ['zone'] })).toThrow(
+      'failed to generate patches for patch "p": failed to get variable "zone": "zone" is not set',
+    )
+  })
+})
+
+test('an owner reference that exists is kept as it is, so that controllers do not correct one another', () => {
+  const cluster = aCluster()
+  const reference = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid', controller: true }
+  const existing = {
+    ...aTemplate('TestCluster', {}),
+    object: { metadata: { name: 'x', ownerReferences: [reference] } } as unknown as UnknownObject & KubeObject,
+  }
+  const desired = desiredState(cluster, aBlueprint(cluster), { ...nothing, infrastructureCluster: existing }, versions)
+  expect(desired.infrastructureCluster.object.metadata.ownerReferences).toEqual([reference])
+})
