@@ -1,5 +1,5 @@
 import type { DeclaredKind } from '@capstan/kube'
-import { customResourceDefinition } from '@capstan/kube'
+import { customResourceDefinition, draft } from '@capstan/kube'
 import { describe, expect, it } from 'vitest'
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment, MachineSet } from '../src/index.ts'
 import upstream from '../testdata/upstream-crds.json' with { type: 'json' }
@@ -24,7 +24,9 @@ describe.each(kinds)('the CustomResourceDefinition of $kind', (kind) => {
   })
 
   it("has upstream's columns", () => {
-    expect(version!.additionalPrinterColumns!.map(({ description: _, ...column }) => column)).toEqual(facts.columns)
+    const columns = draft(version!.additionalPrinterColumns!)
+    for (const column of columns as { description?: string }[]) delete column.description
+    expect(columns).toEqual(facts.columns)
   })
 
   it("has every field of upstream's, with its type, default and limits, and no other", () => {

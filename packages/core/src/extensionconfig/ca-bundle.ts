@@ -1,0 +1,40 @@
+/** Copies authorities from a Secret, so that a certificate that is renewed there is trusted here. Upstream: reconcileCABundle, v1.14. */
+import { ExtensionConfig, InjectCAFromSecretAnnotation } from '@capstan/api'
+import { type Client, keyOf, messageOf, Secret } from '@capstan/kube'
+
+/** Key of the Secret's data. */
+const CAKey = 'ca.crt'
+
+/** `namespace/name` of the Secret, as the annotation gives it. */
+export const caSecretOf = ({ metadata }: ExtensionConfig): string | undefined =>
+  metadata.annotations?.[InjectCAFromSecretAnnotation]
+
+/**
+ * The ExtensionConfig with the caBundle that its Secret has; written at once, so that what is reported next is about the new
+ * generation.
+ *
+ * @throws Error with upstream's text when the Secret cannot be used
+ */
+export async function injectCABundle(client: Client, config: ExtensionConfig, signal: AbortSignal): Promise<ExtensionConfig> {
+  const secret = caSecretOf(config)
+  if (secret === undefined) return config
+  const caBundle = await caBundleOf(client, secret, signal).catch((err) => {
+    throw new Error(`failed to reconcile caBundle: ${messageOf(err)}`, { cause: err })
+  })
+  if (caBundle === config.spec.clientConfig.caBundle) return config
+  const body = { spec: { clientConfig: { caBundle } } }
+  return client.patch(ExtensionConfig, keyOf(config), { type: 'merge', body }, { signal })
+}
+
+async function caBundleOf(client: Client, secret: string, signal: AbortSignal): Promise<string> {
+  const quoted = JSON.stringify(secret)
+  const slash = secret.indexOf('/')
+  const [namespace, name] = [secret.slice(0, Math.max(slash, 0)), secret.slice(slash + 1)]
+  if (namespace === '' || name === '') throw new Error(`secret name ${quoted} must be in the form <namespace>/<name>`)
+  const { data } = await client.get(Secret, { namespace, name }, { signal }).catch((err) => {
+    throw new Error(`failed to get secret ${quoted}: ${messageOf(err)}`, { cause: err })
+  })
+  const caBundle = data?.[CAKey]
+  if (!caBundle) throw new Error(`secret ${secret} does not contain a ${JSON.stringify(CAKey)} entry`)
+  return caBundle
+}

@@ -1,0 +1,53 @@
+import { ExtensionConfig } from '@capstan/api'
+import { type Controller, controller, type Index, type Predicate, type Source, watches } from '@capstan/controller'
+import type { ExtensionClient } from '@capstan/extension'
+import { equal, keyOf, keyText, Secret } from '@capstan/kube'
+import { caSecretOf } from './ca-bundle.ts'
+import { FirstRound } from './first-round.ts'
+import { reconcileExtensionConfig } from './reconcile.ts'
+
+export interface ExtensionConfigOptions {
+  /** Learns from this controller which handlers there are. */
+  readonly extensions: ExtensionClient
+  readonly concurrency?: number
+}
+
+/** The controller of ExtensionConfigs: without it no hook is called, and no topology begins. */
+export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
+  const firstRound = new FirstRound((configs) => extensions.warmUp(configs))
+  return controller({
+    name: 'extensionconfig',
+    for: ExtensionConfig,
+    when: configMatters,
+    watches: [watches(Secret, (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf), secretMatters)],
+    sources: [firstRoundBegins(firstRound)],
+    concurrency,
+    reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
+  })
+}
+
+/** Runs once informers hold what the server has. */
+const firstRoundBegins = (firstRound: FirstRound): Source => ({
+  start(_enqueue, { cache }) {
+    void cache.list(ExtensionConfig).then(({ items }) => firstRound.begin(items.map(({ metadata }) => metadata.name)))
+  },
+})
+
+/** Not its own reports. */
+const configMatters: Predicate<ExtensionConfig> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
+
+const factsOf = (config: ExtensionConfig | undefined) =>
+  config && {
+    uid: config.metadata.uid,
+    generation: config.metadata.generation,
+    annotations: config.metadata.annotations,
+    deletionTimestamp: config.metadata.deletionTimestamp,
+  }
+
+const secretMatters: Predicate<Secret> = ({ previous, object }) => !equal(previous?.data, object?.data)
+
+const byCASecret: Index<ExtensionConfig> = {
+  name: 'extensionconfig by CA secret',
+  kind: ExtensionConfig,
+  values: (config) => [caSecretOf(config) ?? []].flat(),
+}

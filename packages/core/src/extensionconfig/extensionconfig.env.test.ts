@@ -1,0 +1,216 @@
+import { BeforeClusterCreate, type Cluster, ExtensionConfig, hookCatalog } from '@capstan/api'
+import {
+  createExtensionClient,
+  defineExtension,
+  extensionServer,
+  type FetchHandler,
+  inProcess,
+  on,
+  proceedNow,
+} from '@capstan/extension'
+import { admissionOf, getCondition, minutes, orAbsent, Secret, seconds, silent, VirtualClock } from '@capstan/kube'
+import { testEnv } from '@capstan/testing'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createExtensionConfigController } from './controller.ts'
+
+const gate = (name: string): FetchHandler =>
+  extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name }, () => proceedNow())] }))
+const broken: FetchHandler = async () => {
+  throw new Error('dial tcp 127.0.0.1:9443: connect: connection refused')
+}
+
+let server: FetchHandler
+let calls: number
+beforeEach(() => {
+  server = gate('gate')
+  calls = 0
+})
+
+async function start(from: { store?: never; clock?: VirtualClock } = {}) {
+  const clock = from.clock ?? new VirtualClock()
+  const extensions = createExtensionClient({
+    transport: inProcess((request) => {
+      calls++
+      return server(request)
+    }),
+    catalog: hookCatalog,
+    clock,
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
+  const env = await testEnv({
+    kinds: [ExtensionConfig],
+    admission: admissionOf([ExtensionConfig]),
+    controllers: [createExtensionConfigController({ extensions })],
+    ...from,
+    clock,
+  })
+  const handlers = () => extensions.handlersFor(BeforeClusterCreate, { metadata: { namespace: 'default' } } as Cluster)
+  const read = () => env.client.get(ExtensionConfig, { name: 'sample' })
+  return { ...env, extensions, handlers, read }
+}
+type World = Awaited<ReturnType<typeof start>>
+
+let world: World
+afterEach(() => world.close())
+
+const create = (annotations: { [key: string]: string } = {}) =>
+  world.client.create(ExtensionConfig, {
+    metadata: { name: 'sample', annotations },
+    spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
+  })
+const discovered = async () => {
+  const { status, reason, message } = getCondition(await world.read(), 'Discovered')!
+  return { status, reason, message }
+}
+const refused = {
+  status: 'False',
+  reason: 'NotDiscovered',
+  message:
+    'Error in discovery: failed to discover extension "sample": http call failed: Post "https://127.0.0.1:9443/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": dial tcp 127.0.0.1:9443: connect: connection refused',
+}
+
+describe('an ExtensionConfig', () => {
+  beforeEach(async () => {
+    world = await start()
+  })
+
+  it('is discovered, reported and registered', async () => {
+    await create()
+    await world.settle()
+    const { spec, status } = await world.read()
+    expect(spec.namespaceSelector).toEqual({})
+    expect(status?.handlers).toEqual([
+      {
+        name: 'gate.sample',
+        requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' },
+        timeoutSeconds: 10,
+        failurePolicy: 'Fail',
+      },
+    ])
+    expect(
+      status?.conditions?.map(({ type, status, reason, observedGeneration }) => [type, status, reason, observedGeneration]),
+    ).toEqual([
+      ['Discovered', 'True', 'Discovered', 1],
+      ['Paused', 'False', 'NotPaused', 1],
+    ])
+    expect(await world.handlers()).toEqual(['gate.sample'])
+    expect(calls).toBe(1)
+  })
+
+  it('keeps its last good registration while its server cannot be reached, and recovers by itself', async () => {
+    await create()
+    await world.settle()
+    server = broken
+    await world.client.patch(ExtensionConfig, { name: 'sample' }, { type: 'merge', body: { spec: { settings: { a: 'b' } } } })
+    await world.settle()
+    expect(await discovered()).toEqual(refused)
+    expect((await world.read()).status?.handlers?.map(({ name }) => name)).toEqual(['gate.sample'])
+    expect(await world.handlers()).toEqual(['gate.sample'])
+
+    server = gate('other')
+    await world.advance(seconds(30))
+    expect(await discovered()).toEqual({ status: 'True', reason: 'Discovered', message: '' })
+    expect(await world.handlers()).toEqual(['other.sample'])
+  })
+
+  it('is asked again after ten minutes, since a new server tells nobody', async () => {
+    await create()
+    await world.settle()
+    server = gate('newer')
+    await world.advance(minutes(10))
+    expect(await world.handlers()).toEqual(['newer.sample'])
+  })
+
+  it('is forgotten when it is deleted', async () => {
+    await create()
+    await world.settle()
+    await world.client.delete(ExtensionConfig, { name: 'sample' })
+    await world.settle()
+    expect(await world.handlers()).toEqual([])
+  })
+
+  it('is not asked while it is paused', async () => {
+    await create({ 'cluster.x-k8s.io/paused': '' })
+    await world.settle()
+    expect(getCondition(await world.read(), 'Paused')).toMatchObject({
+      status: 'True',
+      message: 'ExtensionConfig has the cluster.x-k8s.io/paused annotation',
+    })
+    expect(calls).toBe(0)
+  })
+
+  it('is refused without a place to call, with the field', async () => {
+    const object = { metadata: { name: 'sample' }, spec: { clientConfig: { caBundle: 'eA==' } } }
+    await expect(world.client.create(ExtensionConfig, object)).rejects.toThrow(
+      'ExtensionConfig.runtime.cluster.x-k8s.io "sample" is invalid: spec.clientConfig: Required value: either url or service must be defined',
+    )
+  })
+})
+
+describe('the caBundle', () => {
+  beforeEach(async () => {
+    world = await start()
+  })
+  const annotation = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/ca' }
+
+  it('comes from the Secret that the annotation names, and follows it', async () => {
+    await create(annotation)
+    await world.settle()
+    expect(await discovered()).toMatchObject({
+      reason: 'NotDiscovered',
+      message: 'Error in discovery: failed to reconcile caBundle: failed to get secret "default/ca": secrets "ca" not found',
+    })
+
+    const secret = { metadata: { name: 'ca', namespace: 'default' }, data: { 'ca.crt': 'b25l' } }
+    await world.client.create(Secret, secret)
+    await world.settle()
+    await world.advance(seconds(1))
+    expect((await world.read()).spec.clientConfig.caBundle).toBe('b25l')
+    expect(await discovered()).toMatchObject({ status: 'True' })
+
+    const body = { data: { 'ca.crt': 'dHdv' } }
+    await world.client.patch(Secret, { namespace: 'default', name: 'ca' }, { type: 'merge', body })
+    await world.advance(seconds(1))
+    expect((await world.read()).spec.clientConfig.caBundle).toBe('dHdv')
+    expect((await world.read()).status?.conditions?.[0]).toMatchObject({ type: 'Discovered', observedGeneration: 3 })
+  })
+})
+
+describe('after a restart', () => {
+  const restart = async () => {
+    const { store, clock, manager } = world
+    await manager.stop()
+    return start({ store: store as never, clock })
+  }
+  beforeEach(async () => {
+    world = await start()
+  })
+
+  it('the client is ready at once when there is no ExtensionConfig', () => {
+    expect(world.extensions.ready).toBe(true)
+  })
+
+  it('one that cannot be reached takes part with what its status remembers', async () => {
+    await create()
+    await world.settle()
+    server = broken
+    world = await restart()
+    await world.settle()
+    expect(world.extensions.ready).toBe(true)
+    expect(await world.handlers()).toEqual(['gate.sample'])
+    expect(await discovered()).toEqual(refused)
+  })
+
+  it('the client is not ready before every ExtensionConfig had its turn', async () => {
+    await create()
+    await world.settle()
+    server = () => new Promise(() => {})
+    world = await restart()
+    expect(world.extensions.ready).toBe(false)
+    await world.advance(seconds(10))
+    expect(world.extensions.ready).toBe(true)
+    expect(await discovered()).toMatchObject({ message: expect.stringContaining('http request timeout expired') })
+    expect(await orAbsent(world.read())).toBeDefined()
+  })
+})
