@@ -219,6 +219,9 @@ function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['
   return { commonName: [subject.CN ?? []].flat()[0] ?? '', organizations: [subject.O ?? []].flat() }
 }
 
+/** One reason for all, since each new one costs a stack trace. */
+const clientGone = new Error('the client went away')
+
 async function serve(req: Req, res: Res, connections: Connections, stopping: AbortSignal, log: Logger): Promise<void> {
   res.on('error', () => {})
   const connection = connections.of(req)
@@ -231,9 +234,10 @@ async function serve(req: Req, res: Res, connections: Connections, stopping: Abo
   const { authorization } = req.headers
   const gone = new AbortController()
   const streamEnd = new AbortController()
-  const stop = () => streamEnd.abort()
+  const stop = () => streamEnd.abort(clientGone)
   res.on('close', () => {
-    gone.abort()
+    if (res.writableFinished) return
+    gone.abort(clientGone)
     stop()
   })
   if (stopping.aborted) stop()

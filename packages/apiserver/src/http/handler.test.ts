@@ -1,0 +1,302 @@
+import { seededRandom, StatusError, VirtualClock } from '@capstan/kube'
+import { afterEach, expect, test } from 'vitest'
+import type { Engine } from '../engine.ts'
+import { createApiServer } from '../server.ts'
+import type { Identity } from './exchange.ts'
+import type { HandlerOptions } from './handler.ts'
+import { createHandler } from './handler.ts'
+import { webHandler } from './web.ts'
+
+const stops: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()))
+})
+
+const admin: Identity = { kind: 'user', name: 'admin', groups: ['system:masters'] }
+
+async function start(options: Partial<HandlerOptions> = {}) {
+  const clock = new VirtualClock()
+  const server = createApiServer({ clock, random: seededRandom(1) })
+  stops.push(() => server.close())
+  await server.ready
+  const handle = webHandler(createHandler({ engine: server.engine, clock, ...options }))
+  const ask = (
+    path: string,
+    { headers = {}, identity = admin, ...init }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string>; identity?: Identity } = {},
+  ) => handle(new Request(`https://plane${path}`, { headers: { 'user-agent': 'test/1', ...headers }, ...init }), identity)
+  const create = (path: string, body: object) =>
+    ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })
+  return { ask, create, clock }
+}
+
+const gadgets = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'gadgets.shop.example.com' },
+  spec: {
+    group: 'shop.example.com',
+    scope: 'Namespaced',
+    names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList', shortNames: ['gd'] },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            description: 'A gadget.',
+            properties: { spec: { type: 'object', properties: { size: { type: 'integer', description: 'How big.' } } } },
+          },
+        },
+        subresources: { status: {} },
+        additionalPrinterColumns: [{ name: 'Size', type: 'integer', jsonPath: '.spec.size' }],
+      },
+    ],
+  },
+}
+const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const gadgetPath = '/apis/shop.example.com/v1/namespaces/default/gadgets'
+const gadget = (name: string, size = 1) => ({
+  apiVersion: 'shop.example.com/v1',
+  kind: 'Gadget',
+  metadata: { name },
+  spec: { size },
+})
+
+async function startWithGadgets() {
+  const plane = await start()
+  await plane.create(crds, gadgets)
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  return plane
+}
+
+test.each<[string, Identity, number]>([
+  ['/api/v1/namespaces', { kind: 'anonymous' }, 401],
+  ['/apis', { kind: 'anonymous' }, 401],
+  ['/openapi/v3', { kind: 'anonymous' }, 401],
+  ['/version', { kind: 'anonymous' }, 200],
+  ['/readyz', { kind: 'anonymous' }, 200],
+  ['/readyz', { kind: 'refused' }, 401],
+  ['/api/v1/namespaces', admin, 200],
+])('%s asked by %j answers %d', async (path, identity, status) => {
+  const { ask } = await start()
+  expect((await ask(path, { identity })).status).toBe(status)
+})
+
+test('health lists its checks, and does not tell why one failed', async () => {
+  const { ask } = await start({
+    checks: [
+      { name: 'store', check() {} },
+      {
+        name: 'informers',
+        paths: ['readyz'],
+        check() {
+          throw new Error('secret detail')
+        },
+      },
+    ],
+  })
+  expect(await (await ask('/livez?verbose')).text()).toBe('[+]ping ok\n[+]store ok\nlivez check passed\n')
+  const readyz = await ask('/readyz')
+  expect(readyz.status).toBe(500)
+  expect(await readyz.text()).toBe('[+]ping ok\n[+]store ok\n[-]informers failed: reason withheld\nreadyz check failed\n')
+  expect((await ask('/readyz?exclude=informers')).status).toBe(200)
+})
+
+test('the version is the one that the plane was given', async () => {
+  const { ask } = await start({ version: 'v1.35.1' })
+  expect(await (await ask('/version')).json()).toMatchObject({ major: '1', minor: '35', gitVersion: 'v1.35.1' })
+})
+
+const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+
+test('aggregated discovery comes to those who can read it, tagged, and changes with what is served', async () => {
+  const { ask, create } = await start()
+  const headers = { accept: `${aggregated},application/json` }
+  const first = await ask('/apis', { headers })
+  expect(first.headers.get('content-type')).toBe(aggregated)
+  const etag = first.headers.get('etag') ?? ''
+  expect((await ask('/apis', { headers: { ...headers, 'if-none-match': etag } })).status).toBe(304)
+  await create(crds, gadgets)
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  const second = await ask('/apis', { headers: { ...headers, 'if-none-match': etag } })
+  expect(second.status).toBe(200)
+  const { items } = (await second.json()) as { items: { metadata: { name: string }; versions: object[] }[] }
+  expect(items.find(({ metadata }) => metadata.name === 'shop.example.com')?.versions).toEqual([
+    {
+      version: 'v1',
+      freshness: 'Current',
+      resources: [
+        {
+          resource: 'gadgets',
+          responseKind: { group: 'shop.example.com', version: 'v1', kind: 'Gadget' },
+          scope: 'Namespaced',
+          singularResource: 'gadget',
+          verbs: ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'],
+          shortNames: ['gd'],
+          subresources: [
+            {
+              subresource: 'status',
+              responseKind: { group: 'shop.example.com', version: 'v1', kind: 'Gadget' },
+              verbs: ['get', 'patch', 'update'],
+            },
+          ],
+        },
+      ],
+    },
+  ])
+  expect(await (await ask('/apis')).json()).toMatchObject({ kind: 'APIGroupList' })
+  expect(await (await ask('/apis/shop.example.com/v1')).json()).toMatchObject({
+    kind: 'APIResourceList',
+    groupVersion: 'shop.example.com/v1',
+    resources: [
+      { name: 'gadgets', singularName: 'gadget' },
+      { name: 'gadgets/status', singularName: '' },
+    ],
+  })
+})
+
+test('OpenAPI documents are found by hash, and keep it when another group changes', async () => {
+  const { ask, create } = await startWithGadgets()
+  const index = async () =>
+    ((await (await ask('/openapi/v3')).json()) as { paths: { [path: string]: { serverRelativeURL: string } } }).paths
+  const url = (await index())['apis/shop.example.com/v1']!.serverRelativeURL
+  const document = await ask(url)
+  expect(document.headers.get('cache-control')).toBe('public, immutable')
+  const { components, paths } = (await document.json()) as {
+    components: { schemas: { [name: string]: object } }
+    paths: { [path: string]: { patch?: { requestBody: { content: object } } } }
+  }
+  expect(components.schemas['com.example.shop.v1.Gadget']).toMatchObject({
+    description: 'A gadget.',
+    properties: { spec: { properties: { size: { description: 'How big.' } } } },
+    'x-kubernetes-group-version-kind': [{ group: 'shop.example.com', version: 'v1', kind: 'Gadget' }],
+  })
+  expect(
+    Object.keys(paths['/apis/shop.example.com/v1/namespaces/{namespace}/gadgets/{name}']!.patch!.requestBody.content),
+  ).not.toContain('application/strategic-merge-patch+json')
+  const references = new Set(
+    [...JSON.stringify({ components, paths }).matchAll(/#\/components\/schemas\/([^"]+)/g)].map(([, name]) => name!),
+  )
+  expect([...references].filter((name) => !(name in components.schemas))).toEqual([])
+
+  const other = { ...gadgets.spec, group: 'other.example.com' }
+  await create(crds, { ...gadgets, metadata: { name: 'gadgets.other.example.com' }, spec: other })
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+  const now = await index()
+  expect(now['apis/shop.example.com/v1']!.serverRelativeURL).toBe(url)
+  expect(now['apis/other.example.com/v1']).toBeDefined()
+  expect((await ask('/openapi/v2')).status).toBe(406)
+})
+
+test('fields that are named twice are warned of, and refused when strict', async () => {
+  const { ask } = await startWithGadgets()
+  const body = '{"apiVersion":"shop.example.com/v1","kind":"Gadget","metadata":{"name":"a"},"spec":{"size":1,"size":2}}'
+  const headers = { 'content-type': 'application/json' }
+  const strict = await ask(`${gadgetPath}?fieldValidation=Strict`, { method: 'POST', body, headers })
+  expect(await strict.json()).toMatchObject({ code: 400, message: expect.stringContaining('duplicate field "spec.size"') })
+  const warned = await ask(gadgetPath, { method: 'POST', body, headers })
+  expect(warned.headers.get('warning')).toBe('299 - "duplicate field \\"spec.size\\""')
+  expect(await warned.json()).toMatchObject({ spec: { size: 2 } })
+})
+
+test.each([
+  ['application/vnd.kubernetes.protobuf', 'k8s\0', 415, /media types include: application\/json, application\/yaml$/],
+  ['application/json', `"${'x'.repeat(3 * 1024 * 1024)}"`, 413, /limit is 3145728/],
+  ['application/json', '{"a":', 400, /unexpected end of JSON input/],
+  ['application/yaml', 'a: [', 400, /yaml: /],
+])('a body of type %s that cannot be taken is answered in words', async (type, body, code, message) => {
+  const { ask } = await start()
+  const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
+  expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
+})
+
+test('YAML goes in and out', async () => {
+  const { ask } = await start()
+  const body = 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {"on": "yes"}\n'
+  const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' }
+  const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers })
+  expect(answer.headers.get('content-type')).toBe('application/yaml')
+  expect(await answer.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
+})
+
+test('who acts as somebody else is that somebody', async () => {
+  const { ask } = await start()
+  expect((await ask('/api/v1/namespaces', { headers: { 'impersonate-user': 'bob', 'impersonate-group': 'devs' } })).status).toBe(
+    200,
+  )
+  expect((await ask('/api/v1/namespaces', { headers: { 'impersonate-group': 'devs' } })).status).toBe(400)
+})
+
+/** Reads lines of a watch until there are `count`, then leaves. */
+async function lines(answer: Response, count: number): Promise<{ type: string; object: { [field: string]: unknown } }[]> {
+  const found: string[] = []
+  let text = ''
+  const decoder = new TextDecoder()
+  for await (const part of answer.body as unknown as AsyncIterable<Uint8Array>) {
+    text += decoder.decode(part, { stream: true })
+    const split = text.split('\n')
+    text = split.pop()!
+    found.push(...split)
+    if (found.length >= count) break
+  }
+  return found.map((line) => JSON.parse(line))
+}
+
+test('a watch of tables says its columns once, and shows ages', async () => {
+  const { ask, create, clock } = await startWithGadgets()
+  await create(gadgetPath, gadget('a'))
+  clock.step(clock.now() + 192_000)
+  await create(gadgetPath, gadget('b', 2))
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json'
+  const answer = await ask(`${gadgetPath}?watch=true`, { headers: { accept } })
+  const [first, second] = (await lines(answer, 2)).map(({ object }) => object)
+  expect((first!.columnDefinitions as { name: string }[]).map(({ name }) => name)).toEqual(['Name', 'Size'])
+  expect(second!.columnDefinitions).toBeNull()
+  expect(second!.rows).toMatchObject([{ cells: ['b', 2], object: { kind: 'PartialObjectMetadata' } }])
+  const namespaces = (await (await ask('/api/v1/namespaces/default', { headers: { accept } })).json()) as {
+    rows: { cells: string[] }[]
+  }
+  expect(namespaces.rows[0]!.cells).toEqual(['default', 'Active', '3m12s'])
+})
+
+test('a watch from a version that is no longer known is accepted, and then told so', async () => {
+  const engine: Engine = {
+    execute: () => Promise.reject(new Error('not asked')),
+    watch: () => Promise.reject(new StatusError('Expired', 'too old resource version: 1 (500)')),
+    resources: createApiServer({ clock: new VirtualClock(), random: seededRandom(1) }).engine.resources,
+  }
+  const { ask } = await start({ engine })
+  const answer = await ask('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
+  expect(answer.status).toBe(200)
+  expect(await lines(answer, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
+})
+
+test('a watch of metadata has nothing else', async () => {
+  const { ask } = await start()
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
+  const events = await lines(await ask('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
+  expect(events.map(({ type, object }) => `${type} ${Object.keys(object).join()}`)).toEqual(
+    Array(4).fill('ADDED kind,apiVersion,metadata'),
+  )
+})
+
+test('what the program gets wrong is an internal error, logged and without a stack', async () => {
+  const engine = { resources: { find: () => undefined, list: () => [], generation: 0 } } as unknown as Engine
+  Object.defineProperty(engine.resources, 'find', {
+    value: () => {
+      throw new TypeError('oops')
+    },
+  })
+  const { ask } = await start({ engine })
+  expect(await (await ask('/api/v1/namespaces')).json()).toEqual({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    reason: 'InternalError',
+    code: 500,
+    message: 'Internal error occurred: oops',
+  })
+})
