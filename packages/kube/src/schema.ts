@@ -43,6 +43,9 @@ export interface JSONSchema {
   'x-kubernetes-list-map-keys'?: string[]
   'x-kubernetes-map-type'?: 'granular' | 'atomic'
   'x-kubernetes-validations'?: ValidationRule[]
+  /** Only for kinds that are built in: how strategic merge patch treats a list or object, where its list type does not say. */
+  'x-kubernetes-patch-merge-key'?: string
+  'x-kubernetes-patch-strategy'?: string
 }
 
 /** One CEL rule of a schema. */

@@ -1,4 +1,5 @@
 /** Whether a value has the shape of its type: what server-side apply refuses before it merges anything. */
+import { goText } from '../go-text.ts'
 import { isRecord } from '../json.ts'
 import { itemElement } from './list-item.ts'
 import { elementText, fieldElement } from './path-element.ts'
@@ -93,16 +94,4 @@ function goLiteral(value: unknown): string {
     .sort()
     .map((key) => `${JSON.stringify(key)}:${goLiteral(value[key])}`)
   return `map[string]interface {}{${members.join(', ')}}`
-}
-
-/** A value as Go's %v prints it. */
-export function goText(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(goText).join(' ')}]`
-  if (isRecord(value)) {
-    return `map[${Object.keys(value)
-      .sort()
-      .map((key) => `${key}:${goText(value[key])}`)
-      .join(' ')}]`
-  }
-  return typeof value === 'string' ? value : value === null ? '<nil>' : JSON.stringify(value)
 }
