@@ -1,9 +1,21 @@
 /** The whole provider with core's Cluster and Machine controllers, on the virtual clock. */
 import { Cluster, coreKinds, Machine } from '@capstan/api'
-import { memoryStore, type Store } from '@capstan/apiserver'
+import { listen, memoryStore, type Store } from '@capstan/apiserver'
 import { createClusterCache, createClusterController, createMachineController } from '@capstan/core'
-import { createClient, draft, isTrue, type Logger, Node, Secret, seconds, silent, systemClock, type UnknownObject } from '@capstan/kube'
-import { parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
+import {
+  createClient,
+  getCondition,
+  isTrue,
+  type KubeObject,
+  minutes,
+  Node,
+  Secret,
+  seconds,
+  silent,
+  type Transport,
+  VirtualClock,
+} from '@capstan/kube'
+import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
 import { type TestEnv, testEnv, type TestEnvOptions } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 import { localControllers } from './controllers.ts'
@@ -36,7 +48,7 @@ function keptStores() {
     openStore: (name: string): Promise<Store> => {
       const store = stores.get(name) ?? memoryStore()
       stores.set(name, store)
-      return Promise.resolve(Object.assign(Object.create(store) as Store, { close: () => Promise.resolve() }))
+      return Promise.resolve(store)
     },
     removeStore: (name: string): Promise<void> => {
       stores.delete(name)
@@ -45,14 +57,13 @@ function keptStores() {
   }
 }
 
-const chatty: Logger = { debug() {}, info: (m, f) => console.log(m, f), warn: (m, f) => console.log(m, f), error: (m, f) => console.log(m, f), child: () => chatty }
 async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<typeof keptStores> } = {}): Promise<World> {
   const { stores = keptStores(), ...more } = options
   let workloads!: Workloads
   const env = await testEnv({
     kinds: [...coreKinds, ...localKinds],
     controllers: ({ clock, random }) => {
-      const log: Logger = options.log ?? silent
+      const log = options.log ?? silent
       workloads = createWorkloads({ ...stores, clock, random, log })
       const clusters = createClusterCache({
         clock,
@@ -70,7 +81,6 @@ async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<t
         ...localControllers({ workloads, endpoint: { host: '127.0.0.1', port: 6443 } }),
       ] as never
     },
-    ...(process.env.DEBUG ? { log: chatty } : {}),
     ...more,
   })
   const world = { ...env, workloads }
@@ -83,9 +93,15 @@ const key = (name: string) => ({ name, namespace: 'default' })
 const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
 const machineTemplate = (name: string) => ref('infrastructure.capstan.dev', 'LocalMachineTemplate', name)
 
-async function createCluster({ client }: World, { replicas = 1, simulated = {} }: { replicas?: number; simulated?: object } = {}): Promise<void> {
+async function createCluster(
+  { client }: World,
+  { replicas = 1, simulated = {}, port }: { replicas?: number; simulated?: object; port?: number } = {},
+): Promise<void> {
   await client.create(LocalMachineTemplate, { ...named('control-plane'), spec: { template: { spec: { simulated } } } })
-  await client.create(LocalCluster, { ...named('demo'), spec: {} })
+  await client.create(LocalCluster, {
+    ...named('demo'),
+    spec: port === undefined ? {} : { controlPlaneEndpoint: { host: '127.0.0.1', port } },
+  })
   await client.create(LocalControlPlane, {
     ...named('demo'),
     spec: { replicas, version: 'v1.35.0', machineTemplate: { spec: { infrastructureRef: machineTemplate('control-plane') } } },
@@ -104,15 +120,18 @@ const nodes = async ({ workloads }: World) => {
   const client = workloads.clientFor(key('demo'))
   return client ? (await client.list(Node)).items : undefined
 }
+const scale = ({ client }: World, replicas: number) =>
+  client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { replicas } } })
 const shown = async (world: World) =>
-  (await machines(world)).map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`).sort()
+  (await machines(world))
+    .map((machine) => `${machine.status?.phase} in ${machine.status?.failureDomain} ${machine.spec.version}`)
+    .sort()
 
 test('a cluster comes up at once when nothing is delayed', async () => {
   const world = await aWorld()
   await createCluster(world)
   await world.advance(seconds(2))
 
-  if (process.env.DEBUG) console.log(world.manager.waiting())
   expect(await shown(world)).toEqual(['Running in a v1.35.0'])
   const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
   expect(controlPlane.status).toMatchObject({
@@ -127,5 +146,265 @@ test('a cluster comes up at once when nothing is delayed', async () => {
   const cluster = await world.client.get(Cluster, key('demo'))
   expect(cluster.spec.controlPlaneEndpoint).toEqual({ host: '127.0.0.1', port: 6443 })
   expect(cluster.status?.failureDomains?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
-  expect((await nodes(world))?.map(({ spec }) => spec?.providerID)).toEqual((await machines(world)).map(({ spec }) => spec.providerID))
+  expect((await nodes(world))?.map(({ spec }) => spec?.providerID)).toEqual(
+    (await machines(world)).map(({ spec }) => spec.providerID),
+  )
+})
+
+/** How many control plane Machines there were from change to change, as `up to date/all`, by their versions. */
+async function followMachines(world: World, act: () => Promise<unknown>, version = 'v1.35.0'): Promise<string> {
+  const known = new Map((await machines(world)).map((machine) => [machine.metadata.name, machine]))
+  const count = () => `${[...known.values()].filter(({ spec }) => spec.version === version).length}/${known.size}`
+  const counts = [count()]
+  const stop = world.store.subscribe('machines.cluster.x-k8s.io', ({ key: { name }, object }) => {
+    if (object) known.set(name, object as Machine)
+    else known.delete(name)
+    if (counts.at(-1) !== count()) counts.push(count())
+  })
+  await act()
+  await world.advance(minutes(2))
+  stop()
+  return counts.join(' ')
+}
+
+test('a control plane scales 1, 3, 5, 1 one Machine at a time, spread over failure domains', async () => {
+  const world = await aWorld()
+  await createCluster(world)
+  await world.advance(seconds(5))
+  const domains = async () =>
+    (await machines(world))
+      .map(({ status }) => status?.failureDomain)
+      .sort()
+      .join('')
+
+  expect(await followMachines(world, () => scale(world, 3))).toBe('1/1 2/2 3/3')
+  expect(await domains()).toBe('abc')
+  expect(await followMachines(world, () => scale(world, 5))).toBe('3/3 4/4 5/5')
+  expect(await domains()).toBe('aabbc')
+  expect(await followMachines(world, () => scale(world, 1))).toBe('5/5 4/4 3/3 2/2 1/1')
+  expect((await nodes(world))?.map(({ metadata }) => metadata.name)).toEqual(
+    (await machines(world)).map(({ metadata }) => metadata.name),
+  )
+  await expect(scale(world, 2)).rejects.toThrow('spec.replicas: Forbidden: cannot be an even number when etcd is stacked')
+})
+
+test('a new version comes one Machine at a time, and the API server stays', async () => {
+  const world = await aWorld()
+  await createCluster(world, { replicas: 3 })
+  await world.advance(seconds(10))
+
+  const upgrade = () =>
+    world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+  expect(await followMachines(world, upgrade, 'v1.36.0')).toBe('0/3 1/4 1/3 2/4 2/3 3/4 3/3')
+  expect(await shown(world)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+  expect((await nodes(world))?.map(({ status }) => status?.nodeInfo?.kubeletVersion)).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  expect((await world.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
+    version: 'v1.36.0',
+    versions: [{ version: 'v1.36.0', replicas: 3 }],
+    upToDateReplicas: 3,
+  })
+})
+
+async function addWorker({ client }: World, name: string): Promise<void> {
+  await client.create(LocalMachine, { ...named(name), spec: {} })
+  await client.create(LocalBootstrapConfig, { ...named(name), spec: { nodeLabels: { tier: 'blue' } } })
+  await client.create(Machine, {
+    ...named(name),
+    spec: {
+      clusterName: 'demo',
+      version: 'v1.35.0',
+      infrastructureRef: ref('infrastructure.capstan.dev', 'LocalMachine', name),
+      bootstrap: { configRef: ref('bootstrap.capstan.dev', 'LocalBootstrapConfig', name) },
+    },
+  })
+}
+
+/** Everything that the store holds of a cluster, as `resource/name`. */
+const leftOf = ({ store }: World) =>
+  [
+    'clusters.cluster.x-k8s.io',
+    'machines.cluster.x-k8s.io',
+    'localclusters.infrastructure.capstan.dev',
+    'localmachines.infrastructure.capstan.dev',
+    'localcontrolplanes.controlplane.capstan.dev',
+    'localbootstrapconfigs.bootstrap.capstan.dev',
+    'secrets',
+  ].flatMap((resource) => store.list(resource).map(({ metadata }) => `${resource.split('.')[0]}/${metadata.name}`))
+
+test('a worker waits for the control plane, joins, and everything goes in order when the Cluster does', async () => {
+  const stores = keptStores()
+  const world = await aWorld({ stores })
+  await addWorker(world, 'worker')
+  await createCluster(world, { replicas: 3, simulated: { provisioningDelay: '10s' } })
+  await world.advance(seconds(5))
+  const worker = await world.client.get(LocalBootstrapConfig, key('worker'))
+  expect(getCondition(worker, 'Ready')?.message).toContain('Waiting for Cluster control plane to be initialized')
+  await world.advance(minutes(1))
+
+  const node = (await nodes(world))?.find(({ metadata }) => metadata.name === 'worker')
+  expect(node?.metadata.labels?.tier).toBe('blue')
+  expect(node?.spec?.taints ?? []).toEqual([])
+
+  const gone: string[] = []
+  const note = ({ object, previous }: { object: KubeObject | undefined; previous: KubeObject | undefined }) => {
+    if (!object) gone.push(previous!.kind)
+  }
+  for (const { group, plural } of [Machine, LocalControlPlane, LocalCluster, Cluster])
+    world.store.subscribe(`${plural}.${group}`, note)
+  await world.client.delete(Cluster, key('demo'))
+  await world.advance(minutes(2))
+  expect(gone).toEqual(['Machine', 'Machine', 'Machine', 'Machine', 'LocalControlPlane', 'LocalCluster', 'Cluster'])
+  expect(leftOf(world)).toEqual([])
+  expect(stores.names()).toEqual([])
+})
+
+test('delays count from when they began, also after a restart in between', async () => {
+  const [stores, store, clock] = [keptStores(), memoryStore(), new VirtualClock()]
+  const world = await aWorld({ stores, store, clock })
+  await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
+  await world.advance(seconds(29))
+  expect(await shown(world)).toEqual(['Provisioning in undefined v1.35.0'])
+  await end(world)
+
+  const again = await aWorld({ stores, store, clock })
+  await again.advance(seconds(2))
+  expect(await shown(again)).toEqual(['Provisioned in a v1.35.0'])
+  await again.advance(seconds(17))
+  expect(await nodes(again)).toBeUndefined()
+  await again.advance(seconds(3))
+  expect(await shown(again)).toEqual(['Running in a v1.35.0'])
+})
+
+test('a scripted failure shows in conditions, and is over after its attempts', async () => {
+  const world = await aWorld()
+  const failure = { at: 'provisioning', message: 'no capacity in zone a', times: 2 }
+  await createCluster(world, { simulated: { provisioningDelay: '1s', failure } })
+  await world.advance(seconds(3))
+  const [machine] = await machines(world)
+  expect(getCondition(machine!, 'InfrastructureReady')?.message).toContain('* Provisioned: no capacity in zone a')
+  await world.advance(seconds(20))
+  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+})
+
+test('a failure without an end rests until it is taken out of the spec', async () => {
+  const world = await aWorld()
+  await createCluster(world, { simulated: { failure: { at: 'node', message: 'kernel panic' } } })
+  await world.advance(minutes(1))
+  const [machine] = await machines(world)
+  expect(getCondition(await world.client.get(LocalMachine, key(machine!.metadata.name)), 'Ready')).toMatchObject({
+    status: 'False',
+    message: '* NodeProvisioned: kernel panic',
+  })
+  const { revision } = world.store
+  await world.advance(minutes(10))
+  expect(world.store.revision).toBe(revision)
+
+  await world.client.patch(LocalMachine, key(machine!.metadata.name), { type: 'merge', body: { spec: { simulated: null } } })
+  await world.advance(seconds(20))
+  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+})
+
+test('a cluster at rest writes nothing', async () => {
+  const stores = keptStores()
+  const world = await aWorld({ stores })
+  await createCluster(world, { replicas: 3 })
+  await world.advance(minutes(1))
+  const workload = (await stores.openStore('workload_default_demo')).revision
+  const { revision } = world.store
+  await world.advance(minutes(30))
+  expect(world.store.revision).toBe(revision)
+  expect((await stores.openStore('workload_default_demo')).revision).toBe(workload)
+})
+
+test('while it is paused, nothing happens to a control plane', async () => {
+  const world = await aWorld()
+  await createCluster(world)
+  await world.advance(seconds(5))
+  const paused = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
+  await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: paused })
+  await scale(world, 3)
+  await world.advance(minutes(1))
+  expect(await machines(world)).toHaveLength(1)
+  expect(isTrue(await world.client.get(LocalControlPlane, key('demo')), 'Paused')).toBe(true)
+  await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { metadata: { annotations: null } } })
+  await world.advance(minutes(1))
+  expect(await machines(world)).toHaveLength(3)
+})
+
+test('labels and deletion timeouts of the machine template reach existing Machines without a rollout', async () => {
+  const world = await aWorld()
+  await createCluster(world)
+  await world.advance(seconds(5))
+  const [before] = await machines(world)
+  const machineTemplate = { metadata: { labels: { team: 'a' } }, spec: { deletion: { nodeDrainTimeoutSeconds: 7 } } }
+  await world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { machineTemplate } } })
+  await world.advance(seconds(10))
+  const [after] = await machines(world)
+  expect(after).toMatchObject({
+    metadata: { uid: before!.metadata.uid, labels: { team: 'a' } },
+    spec: { deletion: { nodeDrainTimeoutSeconds: 7 } },
+  })
+  expect((await world.client.get(LocalMachine, key(after!.metadata.name))).metadata.labels?.team).toBe('a')
+})
+
+/** Stops the process at its nth write: from there on nothing gets through. */
+const cutOffAfter =
+  (writes: number) =>
+  (transport: Transport): Transport => ({
+    ...transport,
+    send: (request, signal) => {
+      const isWrite = request.verb !== 'get' && request.verb !== 'list'
+      if (isWrite && writes-- <= 0) return new Promise(() => {})
+      return transport.send(request, signal)
+    },
+    watch: (request, signal) => transport.watch(request, signal),
+  })
+
+test('however early the process stops, after the next start there is one Machine of everything', async () => {
+  for (let writes = 0; ; writes++) {
+    const [stores, store, clock] = [keptStores(), memoryStore(), new VirtualClock()]
+    const world = await aWorld({ stores, store, clock, between: cutOffAfter(writes) })
+    await createCluster(world)
+    await world.settle()
+    const finished = (await shown(world)).join() === 'Running in a v1.35.0'
+    open.pop()
+    void world.close()
+
+    const again = await aWorld({ stores, store, clock, seed: 2 })
+    await again.advance(seconds(30))
+    expect([writes, ...(await shown(again))]).toEqual([writes, 'Running in a v1.35.0'])
+    const [machine] = await machines(again)
+    const name = machine!.metadata.name
+    expect(leftOf(again)).toEqual([
+      'clusters/demo',
+      `machines/${name}`,
+      'localclusters/demo',
+      `localmachines/${name}`,
+      'localcontrolplanes/demo',
+      `localbootstrapconfigs/${name}`,
+      ...[`secrets/${name}`, 'secrets/demo-ca', 'secrets/demo-kubeconfig'].sort(),
+    ])
+    await end(open.pop()!)
+    if (finished) break
+  }
+})
+
+test('kubectl reaches the workload plane by its kubeconfig over TLS', async () => {
+  // Certificates are checked against the real time, whatever the clock of the plane says.
+  const clock = new VirtualClock(Date.now())
+  const world = await aWorld({ clock })
+  const listener = await listen({ port: 0, planes: (name) => world.workloads.endpointFor(name ?? ''), clock })
+  try {
+    await createCluster(world, { port: listener.port })
+    await world.advance(seconds(5))
+    const secret = await world.client.get(Secret, key('demo-kubeconfig'))
+    const access = await resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!.value!, 'base64').toString('utf8')))
+    expect(access).toMatchObject({ server: listener.url, servername: 'demo.default.clusters.capstan.dev' })
+    const transport = httpsTransport(access, { clock })
+    const { items } = await createClient(transport).list(Node)
+    expect(items.map(({ metadata }) => metadata.name)).toEqual((await machines(world)).map(({ metadata }) => metadata.name))
+    transport.close()
+  } finally {
+    await listener.close(0)
+  }
 })
