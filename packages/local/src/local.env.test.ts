@@ -10,8 +10,10 @@ import {
   minutes,
   Node,
   Secret,
+  seededRandom,
   seconds,
   silent,
+  StatusError,
   type Transport,
   VirtualClock,
 } from '@capstan/kube'
@@ -40,13 +42,28 @@ async function end(world: World): Promise<void> {
   await world.workloads.close()
 }
 
+/** A store that outlives the server which closes it, as one of a data folder does. */
+const kept = (store: Store): Store => ({
+  get revision() {
+    return store.revision
+  },
+  get: (at) => store.get(at),
+  list: (resource, namespace) => store.list(resource, namespace),
+  listAt: (revision, resource, namespace) => store.listAt(revision, resource, namespace),
+  count: (resource) => store.count(resource),
+  commit: (write) => store.commit(write),
+  since: (revision, resource) => store.since(revision, resource),
+  subscribe: (resource, listener) => store.subscribe(resource, listener),
+  close: () => Promise.resolve(),
+})
+
 /** Stores that outlive a plane which closes them, as those of a data folder do. */
 function keptStores() {
   const stores = new Map<string, Store>()
   return {
     names: () => [...stores.keys()],
     openStore: (name: string): Promise<Store> => {
-      const store = stores.get(name) ?? memoryStore()
+      const store = stores.get(name) ?? kept(memoryStore())
       stores.set(name, store)
       return Promise.resolve(store)
     },
@@ -259,7 +276,7 @@ test('a worker waits for the control plane, joins, and everything goes in order 
 })
 
 test('delays count from when they began, also after a restart in between', async () => {
-  const [stores, store, clock] = [keptStores(), memoryStore(), new VirtualClock()]
+  const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
   const world = await aWorld({ stores, store, clock })
   await createCluster(world, { simulated: { provisioningDelay: '30s', nodeDelay: '20s' } })
   await world.advance(seconds(29))
@@ -354,7 +371,7 @@ const cutOffAfter =
     ...transport,
     send: (request, signal) => {
       const isWrite = request.verb !== 'get' && request.verb !== 'list'
-      if (isWrite && writes-- <= 0) return new Promise(() => {})
+      if (isWrite && writes-- <= 0) return Promise.reject(new StatusError('ServiceUnavailable', 'the process has stopped'))
       return transport.send(request, signal)
     },
     watch: (request, signal) => transport.watch(request, signal),
@@ -362,13 +379,12 @@ const cutOffAfter =
 
 test('however early the process stops, after the next start there is one Machine of everything', async () => {
   for (let writes = 0; ; writes++) {
-    const [stores, store, clock] = [keptStores(), memoryStore(), new VirtualClock()]
+    const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
     const world = await aWorld({ stores, store, clock, between: cutOffAfter(writes) })
     await createCluster(world)
     await world.settle()
     const finished = (await shown(world)).join() === 'Running in a v1.35.0'
-    open.pop()
-    void world.close()
+    await end(open.pop()!)
 
     const again = await aWorld({ stores, store, clock, seed: 2 })
     await again.advance(seconds(30))
@@ -400,7 +416,7 @@ test('kubectl reaches the workload plane by its kubeconfig over TLS', async () =
     const secret = await world.client.get(Secret, key('demo-kubeconfig'))
     const access = await resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!.value!, 'base64').toString('utf8')))
     expect(access).toMatchObject({ server: listener.url, servername: 'demo.default.clusters.capstan.dev' })
-    const transport = httpsTransport(access, { clock })
+    const transport = httpsTransport(access, { clock, random: seededRandom(1) })
     const { items } = await createClient(transport).list(Node)
     expect(items.map(({ metadata }) => metadata.name)).toEqual((await machines(world)).map(({ metadata }) => metadata.name))
     transport.close()

@@ -7,7 +7,7 @@ import { createApiServer, memoryStore } from '@capstan/apiserver'
 import type { Controller, Manager } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
 import type { Admission, Client, DeclaredKind, Logger, Random, Transport } from '@capstan/kube'
-import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { advance, createTraffic, settle } from './settle.ts'
 
 export interface TestEnvOptions {
@@ -16,6 +16,7 @@ export interface TestEnvOptions {
   readonly controllers?:
     | readonly Controller[]
     | ((env: { client: Client; clock: VirtualClock; random: Random }) => readonly Controller[])
+  /** Beside what the kinds declare themselves. */
   readonly admission?: readonly Admission[]
   /** To go on where another environment stopped. */
   readonly store?: Store
@@ -45,7 +46,13 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const random = seededRandom(options.seed ?? 1)
   const log = options.log ?? silent
   const store = options.store ?? memoryStore()
-  const server = createApiServer({ store, clock, random, log, admission: options.admission ?? [] })
+  const server = createApiServer({
+    store,
+    clock,
+    random,
+    log,
+    admission: [...admissionOf(options.kinds), ...(options.admission ?? [])],
+  })
   await server.ready
 
   const traffic = createTraffic()
