@@ -1,4 +1,7 @@
 export * from './env.ts'
+export * from './manifests.ts'
+export * from './plane-env.ts'
+export * from './scripted-runtime.ts'
 export * from './settle.ts'
 export * from './core-objects.ts'
 export * from './dev-provider.ts'

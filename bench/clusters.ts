@@ -1,0 +1,71 @@
+import { Cluster } from '@capstan/api'
+import { seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
+import { createPlane, memoryStores } from '@capstan/lab'
+import { createFrom } from '@capstan/testing'
+import type { BenchOptions, Figure } from './figure.ts'
+import { inParallel, megabytes, now } from './figure.ts'
+
+/** From apply to Available for many clusters at once, each with one control plane machine and two workers, without simulated delays. */
+export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
+  for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count)
+}
+
+async function* measure(count: number): AsyncIterable<Figure> {
+  globalThis.gc?.()
+  const plane = await createPlane({
+    stores: memoryStores(),
+    clock: systemClock,
+    random: systemRandom,
+    log: silent,
+    endpoint: { host: '127.0.0.1', port: 6443 },
+  })
+  const memoryBefore = process.memoryUsage().rss
+  await createFrom(plane.client, new URL('clusterclass.yaml', import.meta.url))
+  const started = now()
+  const available = allAvailable(plane, count)
+  await inParallel(count, 50, (index) => plane.client.create(Cluster, aCluster(`c-${index}`)))
+  await available
+  yield { name: `apply to Available, ${count} cluster${count === 1 ? '' : 's'}`, value: (now() - started) / 1000, unit: 's' }
+  yield {
+    name: `resident memory for ${count} cluster${count === 1 ? '' : 's'}`,
+    value: megabytes(process.memoryUsage().rss - memoryBefore),
+    unit: 'MB',
+  }
+  if (count >= 10) {
+    await sleep(systemClock, seconds(5))
+    const [before, at] = [process.cpuUsage(), now()]
+    await sleep(systemClock, seconds(10))
+    const used = process.cpuUsage(before)
+    yield {
+      name: `CPU at rest with ${count} clusters, of one core`,
+      value: (used.user + used.system) / 10 / (now() - at),
+      unit: '%',
+    }
+  }
+  await plane.close()
+}
+
+async function allAvailable(plane: Awaited<ReturnType<typeof createPlane>>, count: number): Promise<void> {
+  const abort = new AbortController()
+  const done = new Set<string>()
+  const { metadata } = await plane.client.list(Cluster)
+  const events = await plane.client.watch(Cluster, { resourceVersion: metadata.resourceVersion, signal: abort.signal })
+  for await (const { object } of events) {
+    const available = object.status?.conditions?.find(({ type }) => type === 'Available')
+    if (available?.status === 'True') done.add(object.metadata.name)
+    if (done.size === count) break
+  }
+  abort.abort()
+}
+
+const aCluster = (name: string) => ({
+  metadata: { name, namespace: 'default' },
+  spec: {
+    topology: {
+      classRef: { name: 'bench' },
+      version: 'v1.36.0',
+      controlPlane: { replicas: 1 },
+      workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: 2 }] },
+    },
+  },
+})

@@ -1,0 +1,48 @@
+/**
+ * `npm run bench [-- --short] [-- --json FILE] [NAME…]`: figures that matter, each measured on this machine in one run. What bounds each
+ * one is written in README.md. Nothing is asserted here: machines differ.
+ */
+import { writeFileSync } from 'node:fs'
+import { apiserverBench } from './apiserver.ts'
+import { clustersBench } from './clusters.ts'
+import { coldStartBench } from './cold-start.ts'
+import type { BenchOptions, Figure } from './figure.ts'
+import { memoryBench } from './memory.ts'
+import { watchBench } from './watch.ts'
+
+const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<Figure>>> = {
+  'cold-start': coldStartBench,
+  memory: memoryBench,
+  apiserver: apiserverBench,
+  watch: watchBench,
+  clusters: clustersBench,
+}
+
+const args = process.argv.slice(2)
+const short = take('--short') !== undefined
+const file = take('--json', true)
+const unknown = args.filter((name) => !benches[name])
+if (unknown.length > 0) {
+  console.error(`There is no bench ${unknown.join(', ')}: there are ${Object.keys(benches).join(', ')}`)
+  process.exit(2)
+}
+
+const figures: Figure[] = []
+for (const name of args.length > 0 ? args : Object.keys(benches)) {
+  console.log(`\n${name}`)
+  for await (const figure of benches[name]!({ short })) {
+    figures.push(figure)
+    console.log(
+      `  ${figure.name.padEnd(64)} ${figure.value.toLocaleString('en', { maximumFractionDigits: 2 }).padStart(12)} ${figure.unit}`,
+    )
+  }
+}
+if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, figures }, undefined, 2)}\n`)
+process.exit(0)
+
+function take(flag: string, withValue = false): string | undefined {
+  const at = args.indexOf(flag)
+  if (at < 0) return undefined
+  const [, value] = args.splice(at, withValue ? 2 : 1)
+  return withValue ? value : flag
+}

@@ -1,0 +1,283 @@
+/**
+ * Real kubectl against `capstan up --demo`: pastes every command that `npm start` suggests, and more of each kind, and compares the
+ * answers. Run by `npm run interop -- kubectl`.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+interface Step {
+  readonly name: string
+  readonly command: string
+  /** What the output must show; a function says what is wrong with it. */
+  readonly expect: RegExp | ((output: string) => string | undefined)
+  /** Expected exit code; 0 when absent. */
+  readonly code?: number
+  readonly timeoutMs?: number
+}
+
+/** What each suggested command must answer, by the words that go with it. */
+const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs'> & { then?: readonly Step[] }>> = {
+  'what there is': {
+    expect:
+      /cluster\.cluster\.x-k8s\.io\/demo[\s\S]*machinedeployment\.cluster\.x-k8s\.io\/demo-steady[\s\S]*machine\.cluster\.x-k8s\.io\/demo-/,
+  },
+  'how it stands, condition by condition': { expect: /Type:\s+TopologyReconciled/ },
+  'what happens next (Ctrl-C ends it)': { expect: /^NAME\s+CLUSTER/, timeoutMs: 3000 },
+  'wait until it serves': { expect: /cluster\.cluster\.x-k8s\.io\/demo condition met/ },
+  'the workload cluster and its nodes': {
+    expect: (out) => (lines(out).filter((line) => / Ready /.test(line)).length === 3 ? undefined : 'expected three Ready nodes'),
+  },
+  'scale the workers that the topology leaves free': {
+    expect: /machinedeployment\.cluster\.x-k8s\.io\/demo-elastic scaled/,
+    then: [waitFor('{.status.availableReplicas}=3', 'machinedeployment/demo-elastic')],
+  },
+  'scale the workers that the topology manages': {
+    expect: /cluster\.cluster\.x-k8s\.io\/demo patched/,
+    then: [waitFor('{.status.availableReplicas}=2', 'machinedeployment/demo-steady')],
+  },
+  'upgrade: control plane first, then workers, hooks in between': {
+    expect: /cluster\.cluster\.x-k8s\.io\/demo patched/,
+    then: [
+      waitFor('{.spec.version}=v1.36.1', 'localcontrolplane/demo-control-plane'),
+      waitFor('{.status.upToDateReplicas}=3', 'machinedeployment/demo-elastic'),
+      waitFor('condition=TopologyReconciled', 'cluster/demo'),
+      {
+        name: 'every machine has the new version',
+        command: 'kubectl get machines -o jsonpath={.items[*].spec.version}',
+        expect: (out) => (/v1\.36\.0/.test(out) ? 'a machine still has v1.36.0' : undefined),
+      },
+    ],
+  },
+  'a second cluster of the same class': {
+    expect: /cluster\.cluster\.x-k8s\.io\/second (created|serverside-applied)/,
+    then: [
+      {
+        name: 'it becomes Available',
+        command: 'kubectl wait --for=condition=Available cluster/second --timeout=60s',
+        expect: /condition met/,
+      },
+    ],
+  },
+  'delete it, hooks, machines and all': {
+    expect: /cluster\.cluster\.x-k8s\.io "demo" deleted/,
+    timeoutMs: 60_000,
+    then: [
+      {
+        name: 'nothing is left behind',
+        command: 'kubectl get machines,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
+        expect: /No resources found/,
+      },
+    ],
+  },
+}
+
+/** More of each kind, after the suggestions; `second` is the cluster that is left. */
+const more: readonly Step[] = [
+  { name: 'version', command: 'kubectl version', expect: /Server Version: v1\.36/ },
+  {
+    name: 'api-resources',
+    command: 'kubectl api-resources --api-group=cluster.x-k8s.io',
+    expect: /machinedeployments\s+md\s+cluster\.x-k8s\.io\/v1beta2\s+true\s+MachineDeployment/,
+  },
+  { name: 'explain', command: 'kubectl explain cluster.spec.topology', expect: /FIELDS:[\s\S]*classRef/ },
+  { name: 'get wide', command: 'kubectl get machines -o wide', expect: /PROVIDER ?ID|PROVIDERID/i },
+  { name: 'get yaml', command: 'kubectl get cluster second -o yaml', expect: /kind: Cluster[\s\S]*name: second/ },
+  { name: 'get by label', command: 'kubectl get machines -l cluster.x-k8s.io/control-plane', expect: /second-control-plane/ },
+  { name: 'get by short name', command: 'kubectl get ma,md,ms', expect: /machineset\.cluster\.x-k8s\.io/ },
+  { name: 'get all namespaces in chunks', command: 'kubectl get machines -A --chunk-size=2', expect: /default\s+second-/ },
+  {
+    name: 'custom columns',
+    command: 'kubectl get clusters -o custom-columns=NAME:.metadata.name,V:.spec.topology.version',
+    expect: /second\s+v1\.36\.0/,
+  },
+  { name: 'label', command: 'kubectl label cluster second team=blue', expect: /labeled/ },
+  { name: 'annotate', command: 'kubectl annotate cluster second note=hello', expect: /annotated/ },
+  {
+    name: 'patch merge',
+    command: `kubectl patch cluster second --type=merge -p '{"metadata":{"labels":{"team":"red"}}}'`,
+    expect: /patched/,
+  },
+  {
+    name: 'patch json',
+    command: `kubectl patch cluster second --type=json -p '[{"op":"remove","path":"/metadata/labels/team"}]'`,
+    expect: /patched/,
+  },
+  {
+    name: 'apply unchanged',
+    command: 'kubectl apply -f packages/cli/demo/second-cluster.yaml',
+    expect: /second (unchanged|configured)/,
+  },
+  {
+    name: 'apply server-side',
+    command: 'kubectl apply --server-side --force-conflicts -f packages/cli/demo/second-cluster.yaml',
+    expect: /serverside-applied/,
+  },
+  { name: 'diff shows nothing', command: 'kubectl diff -f packages/cli/demo/second-cluster.yaml', expect: /^\s*$/ },
+  {
+    name: 'create a config map',
+    command: 'kubectl create -f -<<< \'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"b"}}\'',
+    expect: /configmap\/c created/,
+  },
+  { name: 'strategic patch', command: `kubectl patch configmap c -p '{"data":{"x":"y"}}'`, expect: /patched/ },
+  { name: 'jsonpath', command: 'kubectl get configmap c -o jsonpath={.data.x}', expect: /^y$/ },
+  { name: 'replace', command: 'kubectl get configmap c -o yaml | kubectl replace -f -', expect: /replaced/ },
+  { name: 'delete', command: 'kubectl delete configmap c', expect: /deleted/ },
+  {
+    name: 'not found',
+    command: 'kubectl get configmap c',
+    expect: /Error from server \(NotFound\): configmaps "c" not found/,
+    code: 1,
+  },
+  {
+    name: 'unknown field',
+    command: `sed 's/topology:/topolgy:/' packages/cli/demo/cluster.yaml | kubectl apply -f -`,
+    expect: /unknown field "spec\.topolgy"/,
+    code: 1,
+  },
+  {
+    name: 'wrong type',
+    command: `sed 's/replicas: 1/replicas: "one"/' packages/cli/demo/second-cluster.yaml | kubectl apply --validate=false -f -`,
+    expect: /must be of type integer/,
+    code: 1,
+  },
+  {
+    name: 'missing class',
+    command: `sed 's/classRef: { name: demo }/classRef: { name: nowhere }/;s/name: second/name: third/' packages/cli/demo/second-cluster.yaml | kubectl apply -f -`,
+    expect: /Warning: Cluster refers to ClusterClass default\/nowhere/,
+  },
+  { name: 'events', command: 'kubectl events --for cluster/second', expect: /TopologyCreate|Provisioned/ },
+  { name: 'watch ends by itself', command: 'kubectl get clusters -w --request-timeout=2s', expect: /second/, timeoutMs: 10_000 },
+  { name: 'delete both', command: 'kubectl delete clusters --all --timeout=60s', expect: /"second" deleted/, timeoutMs: 70_000 },
+]
+
+function waitFor(what: string, object: string): Step {
+  const flag = what.startsWith('condition=') ? `--for=${what}` : `--for=jsonpath=${what}`
+  return {
+    name: `${object} reaches ${what}`,
+    command: `kubectl wait '${flag}' ${object} --timeout=60s`,
+    expect: /condition met/,
+    timeoutMs: 70_000,
+  }
+}
+
+const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
+
+/** Where the program is, built first if need be. */
+function toolPath(name: string): string {
+  const { stdout, status } = spawnSync(process.execPath, ['scripts/tools/main.ts', name], {
+    cwd: root,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (status !== 0) throw new Error(`there is no ${name}: scripts/tools could not build it`)
+  return stdout.trim()
+}
+
+/** Runs the whole script. Resolves with how many steps passed and failed. */
+export async function kubectlSuite(): Promise<{ passed: number; failed: number }> {
+  const kubectl = toolPath('kubectl')
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const plane = await startPlane(folder, kubeconfig)
+  let passed = 0
+  let failed = 0
+  const env = {
+    ...process.env,
+    KUBECONFIG: kubeconfig,
+    HOME: folder,
+    PATH: `${join(kubectl, '..')}:${join(root, 'node_modules/.bin')}:${process.env.PATH}`,
+  }
+
+  const run = (step: Step): void => {
+    const { stdout, stderr, status, signal } = spawnSync('bash', ['-c', step.command], {
+      cwd: root,
+      env,
+      encoding: 'utf8',
+      timeout: step.timeoutMs ?? 30_000,
+      killSignal: 'SIGINT',
+    })
+    const output = `${stdout}${stderr}`
+    const stopped = signal === 'SIGINT' && step.timeoutMs !== undefined
+    const wrong =
+      (!stopped && status !== (step.code ?? 0) ? `exit code ${status ?? signal}, expected ${step.code ?? 0}` : undefined) ??
+      (step.expect instanceof RegExp
+        ? step.expect.test(output)
+          ? undefined
+          : `output does not match ${step.expect}`
+        : step.expect(output))
+    if (wrong === undefined) {
+      passed++
+      console.log(`ok   ${step.name}`)
+    } else {
+      failed++
+      console.log(`FAIL ${step.name}: ${wrong}\n     $ ${step.command}\n${output.replace(/^/gm, '     ')}`)
+    }
+  }
+
+  try {
+    for (const { command, what } of plane.suggestions) {
+      const expected = suggested[what]
+      if (!expected) {
+        failed++
+        console.log(`FAIL npm start suggests a command that this script knows nothing of: ${command}`)
+        continue
+      }
+      run({ name: what, command, ...expected })
+      for (const step of expected.then ?? []) run(step)
+    }
+    for (const step of more) run(step)
+  } finally {
+    await plane.stop()
+    rmSync(folder, { recursive: true, force: true })
+    rmSync(join(root, 'demo.kubeconfig'), { force: true })
+  }
+  return { passed, failed }
+}
+
+interface Plane {
+  readonly suggestions: readonly { command: string; what: string }[]
+  stop(): Promise<void>
+}
+
+/** Resolves once the demo cluster is Available and every suggestion has been printed. */
+function startPlane(folder: string, kubeconfig: string): Promise<Plane> {
+  const args = [
+    'packages/cli/bin/capstan.js',
+    'up',
+    '--demo',
+    '--memory',
+    '--port',
+    '0',
+    '--data',
+    folder,
+    '--kubeconfig',
+    kubeconfig,
+    '--output',
+    'json',
+  ]
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const suggestions: { command: string; what: string }[] = []
+  return new Promise((resolve, reject) => {
+    void exited.then(() => reject(new Error(`capstan up ended with code ${child.exitCode} before the cluster was Available`)))
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as { event: string; command?: string; text: string }
+      if (line.event === 'Suggestion') suggestions.push({ command: line.command!, what: line.text })
+      if (line.event === 'Ready') {
+        resolve({
+          suggestions,
+          async stop() {
+            child.kill('SIGINT')
+            await exited
+          },
+        })
+      }
+    })
+  })
+}

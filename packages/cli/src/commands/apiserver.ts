@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import type { Endpoint, Store } from '@capstan/apiserver'
+import {
+  authenticator,
+  createApiServer,
+  createHandler,
+  listen,
+  memoryStore,
+  openDurable,
+  parseTokenFile,
+} from '@capstan/apiserver'
+import type { Clock } from '@capstan/kube'
+import { systemClock, systemRandom } from '@capstan/kube'
+import type { CertifiedKey } from '@capstan/kube/node'
+import { Command } from 'commander'
+import type { Access } from '../access.ts'
+import { openAccess, writeKubeconfig } from '../access.ts'
+import type { Io } from '../io.ts'
+import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
+import { createLogger } from '../logger.ts'
+import { portOption } from '../serve-plane.ts'
+
+interface Options {
+  bindAddress: string
+  securePort: number
+  tlsCertFile?: string
+  tlsPrivateKeyFile?: string
+  clientCaFile?: string
+  tokenAuthFile?: string
+  data?: string
+  kubeconfig?: string
+}
+
+/** `capstan apiserver`: the embedded API server alone. Flags are kube-apiserver's where they mean the same. */
+export const apiserverCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('apiserver')
+    .description('Run the Kubernetes-compatible API server alone: no etcd, no other binaries')
+    .option('--bind-address <ip>', 'address to listen on; anything but loopback warns', '127.0.0.1')
+    .addOption(portOption('--secure-port <n>', 'port to listen on; 0 takes any').default(6443))
+    .option('--tls-cert-file <file>', 'serving certificate chain, PEM (default: one made by an authority of its own)')
+    .option('--tls-private-key-file <file>', 'key of --tls-cert-file, PEM')
+    .option(
+      '--client-ca-file <file>',
+      'authorities that client certificates must chain to, PEM (default: the authority of its own)',
+    )
+    .option('--token-auth-file <file>', 'static tokens, CSV as kube-apiserver reads it: token,user,uid,"group1,group2"')
+    .option('--data <dir>', 'folder for state and certificates (default: memory only)')
+    .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
+    .action(async (options: Options) => {
+      await serve(options, io)
+      finish(ExitCodes.done)
+    })
+
+async function serve(options: Options, io: Io): Promise<void> {
+  const clock = systemClock
+  const log = createLogger(io)
+  const { bindAddress: host, data } = options
+  if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
+    throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
+  }
+  if (!isLoopback(host))
+    io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, there is no RBAC yet`)
+
+  const stores = data === undefined ? undefined : await openDurable(resolve(data, 'db'))
+  const store: Store = stores ? await stores.store('management') : memoryStore()
+  const server = createApiServer({ store, clock, random: systemRandom, log })
+  try {
+    await server.ready
+    const access = await accessOf(clock, options)
+    const endpoint: Endpoint = {
+      handler: createHandler({ engine: server.engine, clock, log }),
+      authenticate: authenticator(
+        options.tokenAuthFile ? parseTokenFile(await readFile(options.tokenAuthFile, 'utf8')) : undefined,
+      ),
+      serving: access.server,
+      clientCA: options.clientCaFile ? await readFile(options.clientCaFile, 'utf8') : access.authority.certificate,
+    }
+    const listener = await listen({ host, port: options.securePort, planes: () => endpoint, clock, log })
+    if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
+    io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
+    await untilInterrupted(io)
+    await listener.close()
+  } finally {
+    await server.close()
+    await stores?.close()
+  }
+}
+
+/** The server's own authority; a serving certificate from files takes the place of the one it would make. */
+async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPrivateKeyFile }: Options): Promise<Access> {
+  const ip = [...new Set(['127.0.0.1', '::1', ...(isWildcard(bindAddress) ? [] : [bindAddress])])]
+  const access = await openAccess(clock, data === undefined ? undefined : resolve(data, 'pki'), {
+    ip,
+    dns: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
+  })
+  if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return access
+  const given: CertifiedKey = { certificate: await readFile(tlsCertFile, 'utf8'), key: await readFile(tlsPrivateKeyFile, 'utf8') }
+  return { ...access, server: given }
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')
+const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::'

@@ -1,0 +1,92 @@
+import { resolve } from 'node:path'
+import { listen, openDurable } from '@capstan/apiserver'
+import { createManager, installKinds, serveDiagnostics } from '@capstan/controller'
+import { createClient, systemClock, systemRandom } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import type { ProviderName, Stores } from '@capstan/lab'
+import { createProviders, memoryStores, ProviderNames } from '@capstan/lab'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Io } from '../io.ts'
+import { ExitCodes, untilInterrupted } from '../io.ts'
+import { createLogger } from '../logger.ts'
+import type { LogLevel } from '../logger.ts'
+import { host, portOption } from '../serve-plane.ts'
+
+interface Options {
+  kubeconfig: string
+  providers: ProviderName[]
+  installCrds: boolean
+  data?: string
+  workloadPort: number
+  diagnosticsPort: number
+  logLevel: LogLevel
+}
+
+/** `capstan manager`: the controllers against any API server. */
+export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('manager')
+    .description('Run the controllers against any Kubernetes API server')
+    .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
+    .addOption(
+      new Option('--providers <names>', 'which providers to run, separated by commas')
+        .argParser(providerNames)
+        .default([...ProviderNames], ProviderNames.join(',')),
+    )
+    .option('--no-install-crds', 'expect the CustomResourceDefinitions to be there')
+    .option('--data <dir>', 'folder for simulated workload clusters of the local provider (default: memory only)')
+    .addOption(portOption('--workload-port <n>', 'port that serves the simulated workload clusters; 0 takes any').default(0))
+    .addOption(portOption('--diagnostics-port <n>', 'port of health and metrics, on loopback; 0 takes any').default(8080))
+    .addOption(
+      new Option('--log-level <level>', 'least important lines to log')
+        .choices(['debug', 'info', 'warn', 'error'])
+        .default('info'),
+    )
+    .action(async (options: Options) => {
+      await manage(options, io)
+      finish(ExitCodes.done)
+    })
+
+async function manage(options: Options, io: Io): Promise<void> {
+  const clock = systemClock
+  const random = systemRandom
+  const log = createLogger(io, options.logLevel)
+  const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
+  const client = createClient(transport)
+  const stores: Stores = options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'))
+  const closing: (() => Promise<void>)[] = [() => stores.close()]
+  try {
+    let endpointFor: Parameters<typeof listen>[0]['planes'] = () => undefined
+    const listener = options.providers.includes('local')
+      ? await listen({ host, port: options.workloadPort, planes: (servername) => endpointFor(servername), clock, log })
+      : undefined
+    if (listener) closing.unshift(() => listener.close())
+    const endpoint = { host, port: listener?.port ?? 0 }
+    const providers = createProviders({ names: options.providers, client, clock, random, log, stores, endpoint })
+    endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
+    if (options.installCrds) await installKinds(client, providers.kinds, { clock, random, signal: io.signal })
+
+    const manager = createManager({ client, clock, random, log, controllers: providers.controllers })
+    const diagnostics = await serveDiagnostics(manager, options.diagnosticsPort)
+    closing.unshift(
+      () => diagnostics.close(),
+      () => manager.stop(),
+      () => providers.close(),
+    )
+    await manager.start()
+    io.out(
+      `Manager ready: ${options.providers.join(' and ')} against ${(await loadKubeconfig(options.kubeconfig)).server}, diagnostics at ${diagnostics.url}`,
+    )
+    await untilInterrupted(io)
+  } finally {
+    for (const close of closing) await close()
+    transport.close()
+  }
+}
+
+function providerNames(text: string): ProviderName[] {
+  const names = text.split(',').map((name) => name.trim())
+  const unknown = names.filter((name) => !(ProviderNames as readonly string[]).includes(name))
+  if (unknown.length > 0)
+    throw new InvalidArgumentError(`there is no provider ${unknown.join(', ')}: expected ${ProviderNames.join(', ')}.`)
+  return names as ProviderName[]
+}

@@ -1,0 +1,164 @@
+import { openDurable } from '@capstan/apiserver'
+import type { Machine } from '@capstan/api'
+import { Cluster } from '@capstan/api'
+import type { Clock, Client } from '@capstan/kube'
+import { keyOf, keyText, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
+import type { Line, Plane, Stores } from '@capstan/lab'
+import { followStory, lineOf, memoryStores } from '@capstan/lab'
+import { Command, Option } from 'commander'
+import { dataFolder } from '../data-folder.ts'
+import { bringUpDemo, DemoCluster, suggestions } from '../demo.ts'
+import type { Io } from '../io.ts'
+import { ExitCodes, untilInterrupted } from '../io.ts'
+import { portOption, servePlane } from '../serve-plane.ts'
+import type { ClusterState, Story } from '../output/story.ts'
+import { createStory } from '../output/story.ts'
+import type { SampleExtension } from '../sample-extension.ts'
+import { registerSampleExtension, startSampleExtension } from '../sample-extension.ts'
+
+interface Options {
+  demo?: boolean
+  data?: string
+  memory?: boolean
+  port?: number
+  kubeconfig?: string
+  output: 'text' | 'json'
+  exitWhenReady?: boolean
+}
+
+/** With `--exit-when-ready`, how long the demo cluster may take. */
+const ReadyLimit = seconds(120)
+
+/** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
+export const upCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('up')
+    .description('Bring up a management plane in this process: API server, core provider and local provider')
+    .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
+    .option('--data <dir>', 'folder for state, certificates and kubeconfig (default: .capstan)')
+    .addOption(new Option('--memory', 'keep state in memory only: it ends with the process'))
+    .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: the one used before, or 6443)'))
+    .option('--kubeconfig <file>', 'where to write the kubeconfig (default: kubeconfig in the data folder)')
+    .addOption(
+      new Option('-o, --output <format>', 'text for people, json for programs: one object a line')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .option('--exit-when-ready', 'with --demo: leave with 0 once the cluster is Available, or 1 with the reason why not')
+    .action(async (options: Options) => finish(await up(options, io)))
+
+async function up(options: Options, io: Io): Promise<number> {
+  const clock = systemClock
+  const startedAt = clock.now()
+  const story = createStory(io, options.output, startedAt)
+  const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
+  const folder = dataFolder(options.data)
+  const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database)
+
+  const closing: (() => Promise<void>)[] = [() => stores.close()]
+  const stop = new AbortController()
+  const signal = AbortSignal.any([io.signal, stop.signal])
+  try {
+    const kubeconfig = options.kubeconfig ?? folder.kubeconfig
+    const { plane, url, close } = await servePlane({
+      clock,
+      random: systemRandom,
+      log: silent,
+      stores,
+      pki: options.memory ? undefined : folder.pki,
+      portFile: options.memory ? undefined : folder.port,
+      port: options.port,
+      kubeconfig,
+      onHookCall: (call) => tell(lineOf(call)),
+    })
+    closing.unshift(close)
+    tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
+    const ready = watchReady(plane, clock, signal, story, tell)
+
+    if (options.demo) {
+      const extension = await startSampleExtension(clock, (why) =>
+        tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
+      )
+      closing.unshift(() => extension.stop())
+      await startDemo(plane, extension)
+    }
+    const outcome = options.demo ? await Promise.race([ready, options.exitWhenReady ? late(clock, signal) : ready]) : 'ready'
+    if (outcome === 'ready' && !signal.aborted) suggest(story, options, kubeconfig, tell)
+    if (options.exitWhenReady && options.demo) {
+      if (outcome === 'ready') return ExitCodes.done
+      if (outcome === 'stopped') return ExitCodes.interrupted
+      io.err(`capstan: Cluster demo is not Available after ${ReadyLimit / 1000} s: ${await reasonWhyNot(plane.client)}`)
+      return ExitCodes.failed
+    }
+    await untilInterrupted(io)
+    return ExitCodes.done
+  } finally {
+    stop.abort()
+    story.end()
+    for (const close of closing) await close()
+  }
+}
+
+async function startDemo(plane: Plane, extension: SampleExtension): Promise<void> {
+  await registerSampleExtension(plane.client, extension)
+  await bringUpDemo(plane.client)
+}
+
+type Outcome = 'ready' | 'late' | 'stopped'
+
+/** Tells the story from now on; resolves when the demo cluster is Available. */
+function watchReady(plane: Plane, clock: Clock, signal: AbortSignal, story: Story, tell: (line: Line) => void): Promise<Outcome> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve('stopped'), { once: true })
+    void followStory(plane.client, {
+      clock,
+      random: systemRandom,
+      signal,
+      tell(line) {
+        tell(line)
+        if (line.event === 'ClusterAvailable' && line.cluster === keyText(DemoCluster)) resolve('ready')
+      },
+      changed: (clusters, machines) => story.clusters(clusters.map((cluster) => stateOf(cluster, machines))),
+    })
+  })
+}
+
+const late = (clock: Clock, signal: AbortSignal): Promise<Outcome> =>
+  sleep(clock, ReadyLimit, signal).then(
+    () => 'late',
+    () => 'stopped',
+  )
+
+function suggest(story: Story, { output }: Options, kubeconfig: string, tell: (line: Line) => void): void {
+  const all = suggestions(kubeconfig)
+  if (output === 'json') {
+    for (const { command, what } of all) tell({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    tell({ subject: 'capstan', event: 'Ready', text: `kubeconfig ${kubeconfig}` })
+    return
+  }
+  story.note('\nTry (Ctrl-C here stops the plane; started again it goes on where it stopped):\n')
+  for (const { command, what } of all) story.note(`  # ${what}\n  ${command}`)
+  story.note('')
+}
+
+function stateOf(cluster: Cluster, machines: readonly Machine[]): ClusterState {
+  const mine = machines.filter(
+    ({ metadata, spec }) => metadata.namespace === cluster.metadata.namespace && spec.clusterName === cluster.metadata.name,
+  )
+  const running = mine.filter(({ status }) => status?.phase === 'Running').length
+  const available = cluster.status?.conditions?.find(({ type }) => type === 'Available')
+  const topology = cluster.status?.conditions?.find(({ type }) => type === 'TopologyReconciled')
+  return {
+    name: keyText(keyOf(cluster)),
+    phase: available?.status === 'True' ? 'Available' : (cluster.status?.phase ?? 'Pending'),
+    version: cluster.spec.topology?.version ?? '',
+    machines: `${running}/${mine.length} machines running`,
+    note: topology?.status === 'False' ? (topology.message.split('\n')[0] ?? '') : '',
+  }
+}
+
+async function reasonWhyNot(client: Client): Promise<string> {
+  const cluster = await client.get(Cluster, DemoCluster)
+  const conditions = cluster.status?.conditions ?? []
+  const available = conditions.find(({ type }) => type === 'Available')
+  return available?.message || available?.reason || 'it has no condition yet'
+}

@@ -1,0 +1,13 @@
+import { Command, Option } from 'commander'
+import type { Io } from '../io.ts'
+import { versions } from '../versions.ts'
+
+/** `capstan version`: what this is, and what it speaks. */
+export const versionCommand = (io: Io): Command =>
+  new Command('version')
+    .description('Print the version, and the versions of Kubernetes and Cluster API that it follows')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .action(({ output }: { output: 'text' | 'json' }) => {
+      if (output === 'json') io.out(JSON.stringify(versions))
+      else for (const [name, version] of Object.entries(versions)) io.out(`${name}: ${version}`)
+    })

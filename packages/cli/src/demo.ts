@@ -1,0 +1,73 @@
+/** The cluster that `capstan up --demo` brings up: its class, its templates, its runtime extension, and what to try on it. */
+import type { Client, Input, KubeObject, UnknownObject } from '@capstan/kube'
+import { Cluster, ClusterClass } from '@capstan/api'
+import { orAbsent, unknownKind } from '@capstan/kube'
+import { parseAllDocuments } from 'yaml'
+import { readFile } from 'node:fs/promises'
+
+const folder = new URL('../demo/', import.meta.url)
+const manager = { fieldManager: 'capstan-up', force: true }
+
+export const DemoCluster = { namespace: 'default', name: 'demo' } as const
+
+/** Plurals of what the demo's files hold. */
+const plurals: Readonly<Record<string, string>> = {
+  ClusterClass: 'clusterclasses',
+  Cluster: 'clusters',
+  LocalClusterTemplate: 'localclustertemplates',
+  LocalControlPlaneTemplate: 'localcontrolplanetemplates',
+  LocalMachineTemplate: 'localmachinetemplates',
+  LocalBootstrapConfigTemplate: 'localbootstrapconfigtemplates',
+}
+
+/** Applies class and templates if they are missing, and the Cluster if it is: what the user has changed since stays as it is. */
+export async function bringUpDemo(client: Client): Promise<void> {
+  const key = { namespace: DemoCluster.namespace, name: 'demo' }
+  if (!(await orAbsent(client.get(ClusterClass, key)))) await applyFile(client, 'class.yaml')
+  if (!(await orAbsent(client.get(Cluster, DemoCluster)))) await applyFile(client, 'cluster.yaml')
+}
+
+async function applyFile(client: Client, name: string): Promise<void> {
+  const text = await readFile(new URL(name, folder), 'utf8')
+  for (const document of parseAllDocuments(text)) {
+    const object = document.toJS() as Input<UnknownObject> & KubeObject
+    const plural = plurals[object.kind]
+    if (!plural) throw new Error(`Cannot apply ${name}: kind ${object.kind} is not known`)
+    await client.apply(unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural }), object, manager)
+  }
+}
+
+/** A command that works when pasted, and what it shows. */
+export interface Suggestion {
+  readonly command: string
+  readonly what: string
+}
+
+/** What to try on the demo cluster, in an order that makes sense from top to bottom. */
+export function suggestions(kubeconfig: string): readonly Suggestion[] {
+  const kubectl = `kubectl --kubeconfig ${kubeconfig}`
+  return [
+    { command: `${kubectl} get clusters,machinedeployments,machines`, what: 'what there is' },
+    { command: `${kubectl} describe cluster demo`, what: 'how it stands, condition by condition' },
+    { command: `${kubectl} get machines -w`, what: 'what happens next (Ctrl-C ends it)' },
+    { command: `${kubectl} wait --for=condition=Available cluster/demo --timeout=60s`, what: 'wait until it serves' },
+    {
+      command: `npx capstan kubeconfig demo --kubeconfig ${kubeconfig} > demo.kubeconfig && kubectl --kubeconfig demo.kubeconfig get nodes`,
+      what: 'the workload cluster and its nodes',
+    },
+    {
+      command: `${kubectl} scale machinedeployment demo-elastic --replicas=3`,
+      what: 'scale the workers that the topology leaves free',
+    },
+    {
+      command: `${kubectl} patch cluster demo --type=json -p '[{"op":"replace","path":"/spec/topology/workers/machineDeployments/0/replicas","value":2}]'`,
+      what: 'scale the workers that the topology manages',
+    },
+    {
+      command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
+      what: 'upgrade: control plane first, then workers, hooks in between',
+    },
+    { command: `${kubectl} apply -f packages/cli/demo/second-cluster.yaml`, what: 'a second cluster of the same class' },
+    { command: `${kubectl} delete cluster demo`, what: 'delete it, hooks, machines and all' },
+  ]
+}

@@ -1,0 +1,39 @@
+/** What a command may touch of the world: made once in `main.ts`, and replaced in tests. */
+export interface Io {
+  /** One line on standard output: what was asked for. */
+  out(line: string): void
+  /** One line on standard error: what went on meanwhile. */
+  err(line: string): void
+  /** The terminal behind standard output, when there is one. */
+  readonly terminal: Terminal | undefined
+  readonly env: { readonly [name: string]: string | undefined }
+  /** Aborts on the first Ctrl-C or SIGTERM. */
+  readonly signal: AbortSignal
+}
+
+export interface Terminal {
+  readonly columns: number
+  readonly colors: boolean
+  write(text: string): void
+}
+
+/** The user asked for something that cannot be: printed with its hint, exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+  readonly hint: string | undefined
+
+  constructor(message: string, hint?: string, options?: ErrorOptions) {
+    super(message, options)
+    this.hint = hint
+  }
+}
+
+/** Exit codes, stable: 0 done, 1 failed, 2 wrong use, 130 interrupted. */
+export const ExitCodes = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
+
+/** Resolves when the user has had enough. */
+export const untilInterrupted = ({ signal }: Pick<Io, 'signal'>): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

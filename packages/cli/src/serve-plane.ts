@@ -1,0 +1,112 @@
+/** A plane with its API, and those of its simulated workload clusters, served over HTTPS on one port. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Endpoint, HttpHandler, Listener } from '@capstan/apiserver'
+import { authenticator, createHandler, listen } from '@capstan/apiserver'
+import type { Clock, Logger, Random } from '@capstan/kube'
+import { StatusError } from '@capstan/kube'
+import type { HookCall, Plane, Stores } from '@capstan/lab'
+import { createPlane } from '@capstan/lab'
+import { InvalidArgumentError, Option } from 'commander'
+import { openAccess, writeKubeconfig } from './access.ts'
+
+export interface ServePlaneOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly stores: Stores
+  /** Where certificates are kept; absent: for as long as the process. */
+  readonly pki: string | undefined
+  /** File that remembers the port, so that kubeconfigs of clusters stay valid over restarts. */
+  readonly portFile: string | undefined
+  /** Asked for by the user; absent: the one used before, or the usual one, or any that is free. */
+  readonly port: number | undefined
+  /** File to write the owner's kubeconfig to. */
+  readonly kubeconfig: string
+  onHookCall?(call: HookCall): void
+}
+
+export interface ServedPlane {
+  readonly plane: Plane
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Loopback only: who may do what is not decided here yet. */
+export const host = '127.0.0.1'
+const DefaultPort = 6443
+
+/** @throws Error naming the port when it is taken */
+export async function servePlane(options: ServePlaneOptions): Promise<ServedPlane> {
+  const { clock, random, log, stores } = options
+  const access = await openAccess(clock, options.pki, {
+    ip: ['127.0.0.1', '::1'],
+    dns: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
+  })
+  // The listener must know its port before the plane can be made, since clusters are reached through it.
+  let handler: HttpHandler = () => Promise.reject(new StatusError('ServiceUnavailable', 'the API server is starting'))
+  const management: Endpoint = {
+    handler: (request, identity) => handler(request, identity),
+    authenticate: authenticator(),
+    serving: access.server,
+    clientCA: access.authority.certificate,
+  }
+  let plane: Plane | undefined
+  const listener = await bind(options, (servername) =>
+    servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management),
+  )
+  try {
+    plane = await createPlane({
+      stores,
+      clock,
+      random,
+      log,
+      endpoint: { host, port: listener.port },
+      ...(options.onHookCall ? { onHookCall: options.onHookCall } : {}),
+    })
+    handler = createHandler({ engine: plane.server.engine, clock, log })
+    await writeKubeconfig(options.kubeconfig, listener.url, access)
+  } catch (err) {
+    await listener.close(0)
+    throw err
+  }
+  const running = plane
+  return {
+    plane: running,
+    url: listener.url,
+    async close() {
+      await listener.close()
+      await running.close()
+    },
+  }
+}
+
+/** Takes the port that was asked for or used before; only a first start without a wish may move to another one. */
+async function bind(
+  { port, portFile, clock, log }: ServePlaneOptions,
+  planes: Parameters<typeof listen>[0]['planes'],
+): Promise<Listener> {
+  const remembered = portFile === undefined ? undefined : await readPort(portFile)
+  const wanted = port ?? remembered
+  const on = (candidate: number) => listen({ host, port: candidate, planes, clock, log })
+  const listener = wanted === undefined ? await on(DefaultPort).catch(() => on(0)) : await on(wanted)
+  if (portFile !== undefined) {
+    await mkdir(dirname(portFile), { recursive: true })
+    await writeFile(portFile, `${listener.port}\n`)
+  }
+  return listener
+}
+
+async function readPort(path: string): Promise<number | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : Number(text.trim()) || undefined
+}
+
+/** A port number, checked. */
+export const portOption = (flags: string, description: string): Option =>
+  new Option(flags, description).argParser((text) => {
+    const port = Number(text)
+    if (text.trim() === '' || !Number.isInteger(port) || port < 0 || port > 65535)
+      throw new InvalidArgumentError('expected a port from 0 to 65535.')
+    return port
+  })

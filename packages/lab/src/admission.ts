@@ -1,0 +1,7 @@
+import { coreKinds } from '@capstan/api'
+import type { Admission } from '@capstan/kube'
+import { admissionOf } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+
+/** What core and local ask of writes beyond their schemas: the embedded API server runs it in-process. */
+export const providerAdmission: readonly Admission[] = admissionOf([...coreKinds, ...localKinds])

@@ -1,0 +1,61 @@
+/** Every controller of the core provider, wired to one cluster cache and one runtime client. */
+import { hookCatalog } from '@capstan/api'
+import type { Controller } from '@capstan/controller'
+import { controller } from '@capstan/controller'
+import {
+  createClusterCache,
+  createClusterClassController,
+  createClusterController,
+  createExtensionConfigController,
+  createMachineController,
+  createTopologyController,
+  createTopologyMachineDeploymentController,
+  createTopologyMachineSetController,
+  machineSetController,
+} from '@capstan/core'
+import type { ExtensionClient, RuntimeClient } from '@capstan/extension'
+import { createExtensionClient, httpsHookTransport } from '@capstan/extension'
+import type { Client, Clock, Logger, ObjectKey, Random } from '@capstan/kube'
+import { Namespace } from '@capstan/kube'
+import type { HookCall } from './hook-calls.ts'
+import { observeHooks } from './hook-calls.ts'
+
+export interface CoreControllersOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Makes a client of a workload cluster from its kubeconfig. */
+  readonly connect: (kubeconfig: string, cluster: ObjectKey) => Promise<Client>
+  /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
+  readonly runtime?: RuntimeClient
+  onHookCall?(call: HookCall): void
+}
+
+export function coreControllers(options: CoreControllersOptions): readonly Controller[] {
+  const { clock, random, log, connect, onHookCall } = options
+  const clusters = createClusterCache({ connect, clock, random, log })
+  const extensions = options.runtime ? undefined : extensionClient(options)
+  const handlers = options.runtime ?? extensions!
+  const runtime = onHookCall ? observeHooks(handlers, (call) => onHookCall(call)) : handlers
+  return [
+    controller(clusters.controller),
+    ...(extensions ? [createExtensionConfigController({ extensions })] : []),
+    createClusterClassController(),
+    createTopologyController({ runtime, clock }),
+    createTopologyMachineDeploymentController(),
+    createTopologyMachineSetController(),
+    controller(createClusterController({ clusters })),
+    controller(createMachineController({ clusters })),
+    controller(machineSetController()),
+  ]
+}
+
+const extensionClient = ({ client, clock, log }: CoreControllersOptions): ExtensionClient =>
+  createExtensionClient({
+    transport: httpsHookTransport(),
+    catalog: hookCatalog,
+    namespaceLabels: async (name) => (await client.get(Namespace, { name })).metadata.labels ?? {},
+    clock,
+    log,
+  })

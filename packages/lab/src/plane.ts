@@ -1,0 +1,56 @@
+/** A whole management plane: API server, core provider, local provider and the workload clusters it simulates, in one process. */
+import type { ApiServer } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/apiserver'
+import type { Manager } from '@capstan/controller'
+import { createManager, installKinds } from '@capstan/controller'
+import type { Client, Transport } from '@capstan/kube'
+import { createClient } from '@capstan/kube'
+import type { Workloads } from '@capstan/local'
+import { providerAdmission } from './admission.ts'
+import type { ProvidersOptions } from './providers.ts'
+import { createProviders, ProviderNames } from './providers.ts'
+
+export interface PlaneOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
+  /** Puts something between the controllers and the API server, such as a socket or faults. */
+  readonly between?: (transport: Transport) => Transport
+}
+
+export interface Plane {
+  readonly server: ApiServer
+  /** A client of the owner's own, beside the controllers. */
+  readonly client: Client
+  readonly manager: Manager
+  readonly workloads: Workloads
+  /** Stops controllers, workload clusters and the API server with its store. */
+  close(): Promise<void>
+}
+
+/** Resolves when the API server serves every kind and the controllers run. */
+export async function createPlane(options: PlaneOptions): Promise<Plane> {
+  const { stores, clock, random, log, between = (transport: Transport) => transport } = options
+  const server = createApiServer({
+    store: await stores.store('management'),
+    clock,
+    random,
+    log,
+    admission: providerAdmission,
+  })
+  await server.ready
+  const client = createClient(server.transport({ agent: 'capstan' }))
+  const forControllers = createClient(between(server.transport({ agent: 'capstan' })))
+  const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client: forControllers })
+  await installKinds(client, kinds, { clock, random })
+  const manager = createManager({ client: forControllers, clock, random, log, controllers })
+  await manager.start()
+  return {
+    server,
+    client,
+    manager,
+    workloads,
+    async close() {
+      await manager.stop()
+      await close()
+      await server.close()
+    },
+  }
+}

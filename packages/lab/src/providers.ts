@@ -1,0 +1,61 @@
+/** The providers of this repository as a manager runs them, on the embedded API server or on any other. */
+import { coreKinds } from '@capstan/api'
+import type { Controller } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
+import type { Client, Clock, DeclaredKind, Logger, Random } from '@capstan/kube'
+import type { Workloads } from '@capstan/local'
+import { createWorkloads, localControllers, localKinds } from '@capstan/local'
+import { connectWorkload } from './connect-workload.ts'
+import { coreControllers } from './core-controllers.ts'
+import type { HookCall } from './hook-calls.ts'
+import type { Stores } from './stores.ts'
+
+export const ProviderNames = ['core', 'local'] as const
+export type ProviderName = (typeof ProviderNames)[number]
+
+export interface ProvidersOptions {
+  readonly names: readonly ProviderName[]
+  /** Reads what the providers need before their informers run. */
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** State of simulated workload clusters. */
+  readonly stores: Stores
+  /** Where a listener serves them: it goes into their kubeconfigs, and must stay the same while they live. */
+  readonly endpoint: { readonly host: string; readonly port: number }
+  /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
+  readonly runtime?: RuntimeClient
+  /** Told of every hook call that reached a handler. */
+  onHookCall?(call: HookCall): void
+}
+
+export interface Providers {
+  readonly kinds: readonly DeclaredKind[]
+  readonly controllers: readonly Controller[]
+  readonly workloads: Workloads
+  /** After the manager has stopped. */
+  close(): Promise<void>
+}
+
+export function createProviders(options: ProvidersOptions): Providers {
+  const { names, stores, clock, random, log, endpoint } = options
+  const workloads = createWorkloads({
+    openStore: (name) => stores.store(name),
+    removeStore: (name) => stores.remove(name),
+    clock,
+    random,
+    log,
+  })
+  const kinds: DeclaredKind[] = []
+  const controllers: Controller[] = []
+  if (names.includes('core')) {
+    kinds.push(...coreKinds)
+    controllers.push(...coreControllers({ ...options, connect: connectWorkload(workloads, { clock, random }) }))
+  }
+  if (names.includes('local')) {
+    kinds.push(...localKinds)
+    controllers.push(...localControllers({ workloads, endpoint }))
+  }
+  return { kinds, controllers, workloads, close: () => workloads.close() }
+}

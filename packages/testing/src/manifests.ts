@@ -1,0 +1,31 @@
+/** Applies manifests, as a user with kubectl would. */
+import { readFileSync } from 'node:fs'
+import { coreKinds } from '@capstan/api'
+import type { Client, DeclaredKind, Input, KubeObject } from '@capstan/kube'
+import { isReason } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+import { parseAllDocuments } from 'yaml'
+
+const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
+
+/** Creates what a file of manifests holds. */
+export async function createFrom(client: Client, path: URL): Promise<void> {
+  for (const document of parseAllDocuments(readFileSync(path, 'utf8'))) {
+    const object = document.toJS() as Input<KubeObject> & { kind: string }
+    const kind = kinds.get(object.kind)
+    if (!kind) throw new Error(`Cannot create ${object.kind} from ${path.pathname}: the kind is not known`)
+    try {
+      await client.create(kind, object)
+    } catch (err) {
+      if (!isReason(err, 'AlreadyExists')) throw err
+    }
+  }
+}
+
+const demo = new URL('../../cli/demo/', import.meta.url)
+
+/** The class and the cluster of `npm start`. */
+export async function applyDemo(client: Client): Promise<void> {
+  await createFrom(client, new URL('class.yaml', demo))
+  await createFrom(client, new URL('cluster.yaml', demo))
+}

@@ -1,0 +1,90 @@
+/** A whole plane on the virtual clock: API server, core and local provider, and the story that they tell. */
+import type { RuntimeClient } from '@capstan/extension'
+import type { Client, Logger, Transport } from '@capstan/kube'
+import { seededRandom, silent, VirtualClock } from '@capstan/kube'
+import type { HookCall, Plane, Stores } from '@capstan/lab'
+import { createPlane, followStory, lineOf, memoryStores } from '@capstan/lab'
+import type { Store } from '@capstan/apiserver'
+import { advance, createTraffic, settle } from './settle.ts'
+
+export interface PlaneEnvOptions {
+  readonly runtime: RuntimeClient
+  readonly clock?: VirtualClock
+  /** To go on where another plane stopped. */
+  readonly stores?: Stores & { all(): readonly Store[] }
+  readonly seed?: number
+  readonly log?: Logger
+  readonly between?: (transport: Transport) => Transport
+}
+
+export interface PlaneEnv {
+  readonly plane: Plane
+  readonly client: Client
+  readonly clock: VirtualClock
+  readonly stores: Stores & { all(): readonly Store[] }
+  /** Hook calls so far, in order. */
+  readonly hooks: readonly HookCall[]
+  settle(): Promise<void>
+  advance(ms: number): Promise<void>
+  /** What has been told since the last time, a line each, with seconds since the clock's start. */
+  story(): string
+  /** Tells something of the test's own among the rest. */
+  tell(text: string): void
+  close(): Promise<void>
+}
+
+export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
+  const clock = options.clock ?? new VirtualClock()
+  const start = Date.UTC(2026, 0, 1)
+  const stores = options.stores ?? memoryStores()
+  const random = seededRandom(options.seed ?? 1)
+  const traffic = createTraffic()
+  const hooks: HookCall[] = []
+  let lines: string[] = []
+  const tell = (text: string) => lines.push(`${((clock.now() - start) / 1000).toFixed(1).padStart(6)}  ${text}`)
+
+  const plane = await createPlane({
+    stores,
+    clock,
+    random,
+    log: options.log ?? silent,
+    endpoint: { host: '127.0.0.1', port: 6443 },
+    runtime: options.runtime,
+    onHookCall(call) {
+      hooks.push(call)
+      const { subject, text } = lineOf(call)
+      tell(`${subject}: ${text}`)
+    },
+    between: (transport) => traffic.count(options.between?.(transport) ?? transport),
+  })
+  const following = new AbortController()
+  const followed = followStory(plane.client, {
+    clock,
+    random: seededRandom(2),
+    signal: following.signal,
+    tell: ({ subject, text }) => tell(`${subject}: ${text}`),
+  })
+  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
+  await settle(busy)
+
+  return {
+    plane,
+    client: plane.client,
+    clock,
+    stores,
+    hooks,
+    settle: () => settle(busy),
+    advance: (ms) => advance(clock, ms, busy),
+    story() {
+      const told = lines.join('\n')
+      lines = []
+      return told
+    },
+    tell,
+    async close() {
+      following.abort()
+      await plane.close()
+      await followed
+    },
+  }
+}

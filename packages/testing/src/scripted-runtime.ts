@@ -1,0 +1,32 @@
+/** Runtime extensions as functions: a real runtime client without a wire, whose answers a test writes down. */
+import type { Hook } from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
+import type { KubeObject } from '@capstan/kube'
+
+/** What the one handler of a hook answers: nothing means go. */
+export type HookScript = {
+  readonly [hook: string]: (call: {
+    request: Record<string, unknown>
+    nth: number
+  }) => { wait: number; message?: string } | undefined
+}
+
+/** Hooks that the script does not name have no handler. */
+export function scriptedRuntime(script: HookScript): RuntimeClient {
+  const calls = new Map<string, number>()
+  return {
+    ready: true,
+    handlersFor: (hook: Hook) => Promise.resolve(script[hook.name] ? ['scripted.test'] : []),
+    callAll(hook: Hook, forObject: KubeObject, request: object) {
+      const counter = `${forObject.metadata.uid} ${hook.name}`
+      const nth = (calls.get(counter) ?? 0) + 1
+      calls.set(counter, nth)
+      const answer = script[hook.name]?.({ request: request as Record<string, unknown>, nth })
+      return Promise.resolve({
+        status: 'Success',
+        message: answer?.message ?? '',
+        ...(hook.blocking ? { retryAfterSeconds: answer?.wait ?? 0 } : {}),
+      } as never)
+    },
+  }
+}
