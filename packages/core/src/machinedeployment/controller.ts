@@ -1,0 +1,45 @@
+import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
+import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { reconcileMachineDeployment } from './reconcile.ts'
+
+export interface MachineDeploymentControllerOptions {
+  /** MachineDeployments reconciled at once. */
+  readonly concurrency?: number
+}
+
+/** Reconciles MachineDeployments: rolls their template out over Machines, one MachineSet per template. */
+export function machineDeploymentController({
+  concurrency = 10,
+}: MachineDeploymentControllerOptions = {}): Controller<MachineDeployment> {
+  return {
+    name: 'machinedeployment',
+    for: MachineDeployment,
+    owns: [MachineSet],
+    watches: [
+      watches(MachineSet, machineDeploymentsOfOrphan),
+      // Read for conditions; what changes in a Machine comes by way of its MachineSet.
+      watches(Machine, () => []),
+      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), pausingMatters),
+    ],
+    concurrency,
+    reconcile: reconcileMachineDeployment,
+  }
+}
+
+/** Deployments that may take in a set which nobody controls. */
+function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] {
+  if (controllerOf(set)) return []
+  const { namespace, labels } = set.metadata
+  const deployments = cache.byIndex(byCluster, `${namespace}/${set.spec.clusterName}`)
+  return deployments.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
+}
+
+const byCluster: Index<MachineDeployment> = {
+  name: 'MachineDeployment by Cluster',
+  kind: MachineDeployment,
+  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
+}
+
+const pausingMatters: Predicate<Cluster> = ({ previous, object }) =>
+  previous?.spec.paused !== object?.spec.paused || (previous && isDeleting(previous)) !== (object && isDeleting(object))

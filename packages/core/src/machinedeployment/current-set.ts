@@ -1,0 +1,36 @@
+/** Which MachineSet is the one that the deployment now asks for. Pure. Upstream: mdutil.FindNewAndOldMachineSets, v1.14. */
+import type { MachineDeployment, MachineSet } from '@capstan/api'
+import { templateDifferences } from '../machine/template-differences.ts'
+
+export interface SetsByRole {
+  /** Absent when none has the deployment's template, or all that do are older than `rollout.after`. */
+  readonly current: MachineSet | undefined
+  /** All others, the oldest first. */
+  readonly old: readonly MachineSet[]
+  /** Why a new set is needed. */
+  readonly createReason: string
+}
+
+export function setsByRole(deployment: MachineDeployment, sets: readonly MachineSet[], now: number): SetsByRole {
+  const candidates = sets
+    .toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0) || byAge(a, b))
+    .filter((set) => templateDifferences(set.spec.template, deployment.spec.template).length === 0)
+  const after = Date.parse(deployment.spec.rollout?.after ?? '')
+  const isExpired = after <= now
+  const current = isExpired ? candidates.find((set) => madeAt(set) >= after) : candidates[0]
+  const old = sets.filter((set) => set !== current).toSorted(byAge)
+  return { current, old, createReason: current ? '' : createReason(deployment, old, isExpired && candidates.length > 0) }
+}
+
+function createReason(deployment: MachineDeployment, sets: readonly MachineSet[], isExpired: boolean): string {
+  if (isExpired) return 'MachineDeployment spec.rollout.after expired'
+  const latest = sets.at(-1)
+  if (!latest) return 'no MachineSets exist for the MachineDeployment'
+  const differences = templateDifferences(latest.spec.template, deployment.spec.template)
+  return `MachineSet ${latest.metadata.name}: ${differences.join(', ')}`
+}
+
+const madeAt = ({ metadata }: MachineSet): number => Date.parse(metadata.creationTimestamp)
+
+const byAge = (a: MachineSet, b: MachineSet): number =>
+  madeAt(a) - madeAt(b) || (a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0)

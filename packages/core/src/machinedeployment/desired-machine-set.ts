@@ -1,0 +1,148 @@
+/** What a MachineDeployment wants of its MachineSets. Pure. Upstream: machinedeployment_rollout_planner.go and mdutil, v1.14. */
+import {
+  ClusterNameLabel,
+  ConversionDataAnnotation,
+  DesiredReplicasAnnotation,
+  DisableMachineCreateAnnotation,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  MachineDeploymentUniqueLabel,
+  MachineSet,
+  MachineSetFinalizer,
+  type MachineSpec,
+  MaxReplicasAnnotation,
+  RevisionAnnotation,
+  RevisionHistoryAnnotation,
+} from '@capstan/api'
+import { controllerReference, diffMerge, draft, type Input, type Random } from '@capstan/kube'
+import { metadataPatch } from '../managed-metadata.ts'
+import { simpleName } from '../naming/generated-name.ts'
+import { fnv32a } from '../naming/label-value.ts'
+import { fenceposts } from './fenceposts.ts'
+import { MachineDeploymentManager } from './scope.ts'
+
+/** What a set is to its deployment at this moment. */
+export interface SetRole {
+  readonly isCurrent: boolean
+  readonly replicas: number
+  readonly revision: Revision
+}
+
+export interface Revision {
+  readonly number: number
+  /** Revisions that the set was before, separated by commas. */
+  readonly history: string
+}
+
+/** Revisions count up: a set that becomes the current one again gets the next number, and remembers the old one. */
+export function currentRevision(current: MachineSet | undefined, old: readonly MachineSet[]): Revision {
+  const next = Math.max(0, ...old.map((set) => revisionOf(set).number)) + 1
+  if (!current) return { number: next, history: '' }
+  const { number, history } = revisionOf(current)
+  if (number >= next) return { number, history }
+  const past = [...(history === '' ? [] : [history]), ...(number > 0 ? [number] : [])]
+  return { number: next, history: past.join(',') }
+}
+
+export function revisionOf({ metadata }: MachineSet): Revision {
+  const number = Number.parseInt(metadata.annotations?.[RevisionAnnotation] ?? '', 10)
+  return { number: Number.isNaN(number) ? 0 : number, history: metadata.annotations?.[RevisionHistoryAnnotation] ?? '' }
+}
+
+/** A set to create. Its name and the hash in its labels end in the same random characters. */
+export function newMachineSet(deployment: MachineDeployment, role: SetRole, random: Random): Input<MachineSet> {
+  const { metadata, spec } = deployment
+  const name = simpleName(`${metadata.name}-`, random)
+  const hash = `${fnv32a(JSON.stringify(spec.template))}-${name.slice(-5)}`
+  // `draft` leaves out what is undefined, as the type demands.
+  return draft({
+    metadata: {
+      name,
+      namespace: metadata.namespace!,
+      ...wantedMetadata(deployment, hash, role),
+      ownerReferences: [controllerReference(deployment, MachineDeployment)],
+      finalizers: [MachineSetFinalizer],
+    },
+    spec: {
+      clusterName: spec.clusterName,
+      selector: {
+        ...spec.selector,
+        matchLabels: { ...spec.selector.matchLabels, [ClusterNameLabel]: spec.clusterName, [MachineDeploymentUniqueLabel]: hash },
+      },
+      ...inPlaceFields(deployment, spec.template.spec, hash, role.replicas),
+    },
+  }) as Input<MachineSet>
+}
+
+/** The merge patch that brings an existing set in line; `undefined` when it is. @throws Error when the set has lost its hash */
+export function machineSetPatch(deployment: MachineDeployment, set: MachineSet, role: SetRole): object | undefined {
+  const hash = set.metadata.labels?.[MachineDeploymentUniqueLabel]
+  if (hash === undefined) {
+    const { namespace, name } = set.metadata
+    throw new Error(`failed to compute desired MachineSet ${namespace}/${name}: label ${MachineDeploymentUniqueLabel} is missing`)
+  }
+  const metadata = metadataPatch(set, MachineDeploymentManager, wantedMetadata(deployment, hash, role))
+  const spec = diffMerge(set.spec, { ...set.spec, ...inPlaceFields(deployment, set.spec.template.spec, hash, role.replicas) })
+  if (!metadata && !spec) return undefined
+  return { ...(metadata ? { metadata } : {}), ...(spec ? { spec } : {}) }
+}
+
+function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent, revision }: SetRole) {
+  const { metadata, spec } = deployment
+  const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !OwnAnnotations.has(key))
+  const makesNone = !isCurrent && spec.rollout?.strategy?.type === 'OnDelete'
+  return {
+    labels: {
+      ...machineLabels(deployment, hash),
+      [MachineDeploymentNameLabel]: metadata.name,
+    },
+    annotations: {
+      ...Object.fromEntries(annotations),
+      ...scaleAnnotations(deployment),
+      ...(revision.number > 0 ? { [RevisionAnnotation]: String(revision.number) } : {}),
+      ...(revision.history === '' ? {} : { [RevisionHistoryAnnotation]: revision.history }),
+      [DisableMachineCreateAnnotation]: makesNone ? 'true' : 'false',
+    },
+  }
+}
+
+/** What the sets are scaled for: a paused rollout shares out changes by it. */
+export function scaleAnnotations(deployment: MachineDeployment): { [key: string]: string } {
+  const { replicas = 0 } = deployment.spec
+  return {
+    [DesiredReplicasAnnotation]: String(replicas),
+    [MaxReplicasAnnotation]: String(replicas + fenceposts(deployment).maxSurge),
+  }
+}
+
+/** Annotations that say something about the deployment itself, not about its sets. */
+const OwnAnnotations: ReadonlySet<string> = new Set([
+  'kubectl.kubernetes.io/last-applied-configuration',
+  RevisionAnnotation,
+  RevisionHistoryAnnotation,
+  DesiredReplicasAnnotation,
+  MaxReplicasAnnotation,
+  ConversionDataAnnotation,
+])
+
+const machineLabels = ({ spec }: MachineDeployment, hash: string) => ({
+  ...spec.template.metadata?.labels,
+  [ClusterNameLabel]: spec.clusterName,
+  [MachineDeploymentUniqueLabel]: hash,
+})
+
+/** Fields that all sets take over from the deployment. Version, references and failure domain stay as the set was made. */
+function inPlaceFields(deployment: MachineDeployment, made: MachineSpec, hash: string, replicas: number) {
+  const { deletion, machineNaming, template } = deployment.spec
+  const { minReadySeconds, readinessGates, taints, deletion: nodeDeletion } = template.spec
+  const labels = machineLabels(deployment, hash)
+  return {
+    replicas,
+    deletion: deletion?.order === undefined ? undefined : { order: deletion.order },
+    machineNaming,
+    template: {
+      metadata: { labels, annotations: template.metadata?.annotations },
+      spec: { ...made, minReadySeconds, readinessGates, taints, deletion: nodeDeletion },
+    },
+  }
+}

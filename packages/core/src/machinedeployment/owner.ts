@@ -1,0 +1,12 @@
+import { Cluster, ClusterNameLabel } from '@capstan/api'
+import { proceed } from '@capstan/controller'
+import { ensureOwnerReference, ownerReference } from '@capstan/kube'
+import type { MachineDeploymentPhase } from './scope.ts'
+
+/** Labels the deployment for its Cluster, and puts it under the Cluster. */
+export const owner: MachineDeploymentPhase = async ({ machineDeployment, cluster }) => {
+  const { metadata, spec } = machineDeployment
+  metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
+  ensureOwnerReference(machineDeployment, ownerReference(cluster, Cluster))
+  return proceed()
+}

@@ -1,0 +1,223 @@
+import { DesiredReplicasAnnotation, MachineDeployment, MachineSet, MaxReplicasAnnotation, RevisionAnnotation } from '@capstan/api'
+import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { setsByRole, type SetsByRole } from './current-set.ts'
+import {
+  currentRevision,
+  machineSetPatch,
+  newMachineSet,
+  revisionOf,
+  scaleAnnotations,
+  type SetRole,
+} from './desired-machine-set.ts'
+import { fenceposts } from './fenceposts.ts'
+import { planOnDelete } from './on-delete.ts'
+import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
+import { planRollingUpdate } from './rolling-update.ts'
+import { planText, type Scale, type SetCounts } from './rollout.ts'
+import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDeploymentScope } from './scope.ts'
+import { machineDeploymentCounts } from './status.ts'
+
+/** Takes the rollout one step on: makes the set that is needed, scales sets, and clears away those that are done with. */
+export const rollOut: MachineDeploymentPhase = async (scope, io) => {
+  const { machineDeployment, machineSets } = scope
+  if (!machineSets) return proceed()
+  if (machineDeployment.spec.replicas === undefined) {
+    const { namespace, name } = machineDeployment.metadata
+    throw new Error(`spec.replicas for MachineDeployment ${namespace}/${name} is nil, this is unexpected`)
+  }
+  const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
+  if (machineDeployment.spec.paused) return scalePaused(scope, sets, io)
+
+  if (!sets.current) {
+    const obstacle = await obstacleToCreate(scope, io)
+    if (obstacle) return obstacle
+  }
+  const revision = currentRevision(sets.current, sets.old)
+  const plan = plannedScales(machineDeployment, sets)
+  if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
+
+  const target = (name: string, set: MachineSet | undefined) =>
+    plan.find((scale) => scale.set === name)?.to ?? set?.spec.replicas ?? 0
+  const role: SetRole = { isCurrent: true, revision, replicas: target(sets.current?.metadata.name ?? NewSet, sets.current) }
+  const current = sets.current ? await update(sets.current, role, scope, io) : await create(scope, role, sets.createReason, io)
+  const old: MachineSet[] = []
+  for (const set of sets.old) {
+    const { name } = set.metadata
+    old.push(await update(set, { isCurrent: false, revision: revisionOf(set), replicas: target(name, set) }, scope, io))
+  }
+  scope.machineSets = [...old, current]
+  const { annotations } = machineDeployment.metadata
+  machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
+
+  if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) await cleanUp(old, scope, io)
+  return untilRolloutAfter(machineDeployment, io.clock.now())
+}
+
+/** How planners call the set that is about to be made. */
+const NewSet = ''
+
+function plannedScales(deployment: MachineDeployment, { current, old }: SetsByRole): readonly Scale[] {
+  const rollout = {
+    replicas: deployment.spec.replicas!,
+    ...fenceposts(deployment),
+    current: current ? countsOf(current) : { name: NewSet, desired: 0, existing: 0, available: 0 },
+    old: old.map(countsOf),
+  }
+  const type = deployment.spec.rollout?.strategy?.type
+  switch (type) {
+    case 'OnDelete':
+      return planOnDelete(rollout)
+    case 'RollingUpdate':
+      return planRollingUpdate(rollout)
+    case undefined:
+      throw new Error('unexpected deployment strategy type: ')
+  }
+}
+
+const countsOf = ({ metadata, spec, status }: MachineSet): SetCounts => ({
+  name: metadata.name,
+  desired: spec.replicas ?? 0,
+  existing: status?.replicas ?? 0,
+  available: status?.availableReplicas ?? 0,
+})
+
+/** Why no set can be made now. The last look is at the server: a cache that is behind must not lead to a second set. */
+async function obstacleToCreate(
+  scope: MachineDeploymentScope,
+  { client, signal }: ReconcileContext,
+): Promise<Outcome | undefined> {
+  const { machineDeployment, machineSets = [], bootstrapTemplate, infrastructureTemplate } = scope
+  if ([bootstrapTemplate, infrastructureTemplate].some(({ state }) => state === 'missing' || state === 'unread')) {
+    throw new Error('cannot create a MachineSet when templates do not exist')
+  }
+  const { items } = await client.list(MachineSet, { namespace: machineDeployment.metadata.namespace!, signal })
+  const live = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment))
+  return live.length === machineSets.length ? undefined : requeue(seconds(1), 'the cache to know all MachineSets')
+}
+
+async function create(
+  { machineDeployment }: MachineDeploymentScope,
+  role: SetRole,
+  reason: string,
+  { client, events, log, random, signal }: ReconcileContext,
+): Promise<MachineSet> {
+  const input = newMachineSet(machineDeployment, role, random)
+  const name = `${input.metadata.namespace}/${input.metadata.name}`
+  log.info('Creating MachineSet', { MachineSet: name, replicas: role.replicas, reason })
+  try {
+    const set = await client.create(MachineSet, input, { fieldManager: MachineDeploymentManager, signal })
+    events.event(machineDeployment, 'Normal', 'SuccessfulCreate', `Created MachineSet ${name}`)
+    return set
+  } catch (err) {
+    events.event(machineDeployment, 'Warning', 'FailedCreate', `Failed to create MachineSet ${name}: ${messageOf(err)}`)
+    throw err
+  }
+}
+
+async function update(
+  set: MachineSet,
+  role: SetRole,
+  { machineDeployment }: MachineDeploymentScope,
+  io: ReconcileContext,
+): Promise<MachineSet> {
+  const body = isDeleting(set) ? undefined : machineSetPatch(machineDeployment, set, role)
+  return body ? patchSet(set, body, role.replicas, machineDeployment, io) : set
+}
+
+async function patchSet(
+  set: MachineSet,
+  body: object,
+  replicas: number,
+  machineDeployment: MachineDeployment,
+  { client, events, signal }: ReconcileContext,
+): Promise<MachineSet> {
+  const { namespace, name } = set.metadata
+  const before = set.spec.replicas ?? 0
+  const isScaled = before !== replicas
+  try {
+    const options = { fieldManager: MachineDeploymentManager, signal }
+    const answer = await client.patch(MachineSet, keyOf(set), { type: 'merge', body }, options)
+    const change = `Scaled ${replicas > before ? 'up' : 'down'} MachineSet ${namespace}/${name}: ${before} -> ${replicas}`
+    if (isScaled) events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
+    return answer
+  } catch (err) {
+    const what = isScaled ? 'scale' : 'update'
+    const reason = isScaled ? 'FailedScale' : 'FailedUpdate'
+    events.event(machineDeployment, 'Warning', reason, `Failed to ${what} MachineSet ${namespace}/${name}: ${messageOf(err)}`)
+    throw err
+  }
+}
+
+/** While paused, replicas are all that changes. */
+async function scalePaused(scope: MachineDeploymentScope, { current, old }: SetsByRole, io: ReconcileContext): Promise<Outcome> {
+  const { machineDeployment, machineSets = [] } = scope
+  const plan = planProportionalScale({
+    replicas: machineDeployment.spec.replicas!,
+    maxSurge: fenceposts(machineDeployment).maxSurge,
+    isRollingUpdate: machineDeployment.spec.rollout?.strategy?.type === 'RollingUpdate',
+    existing: machineDeployment.status?.replicas ?? 0,
+    current: current && scaledSet(current),
+    old: old.map(scaledSet),
+  })
+  scope.machineSets = await Promise.all(
+    machineSets.map(async (set) => {
+      const scale = plan.find(({ set: name }) => name === set.metadata.name)
+      if (!scale) return set
+      const body = { metadata: { annotations: scaleAnnotations(machineDeployment) }, spec: { replicas: scale.to } }
+      return patchSet(set, body, scale.to, machineDeployment, io)
+    }),
+  )
+  return wait('the rollout to be resumed: spec.paused is true')
+}
+
+function scaledSet(set: MachineSet): ScaledSet {
+  const number = (annotation: string): number | undefined => {
+    const value = Number.parseInt(set.metadata.annotations?.[annotation] ?? '', 10)
+    return Number.isNaN(value) ? undefined : value
+  }
+  return { ...countsOf(set), desiredThen: number(DesiredReplicasAnnotation), maxThen: number(MaxReplicasAnnotation) }
+}
+
+/** All replicas are there, of the current template, and available. */
+function isComplete({ spec }: MachineDeployment, sets: readonly MachineSet[]): boolean {
+  const { replicas, upToDateReplicas, availableReplicas } = machineDeploymentCounts(sets)
+  return [replicas, upToDateReplicas, availableReplicas].every((count) => count === spec.replicas)
+}
+
+/** Deletes old sets that have nothing left. */
+async function cleanUp(old: readonly MachineSet[], scope: MachineDeploymentScope, io: ReconcileContext): Promise<void> {
+  const empty = old.filter(
+    ({ metadata, spec, status }) =>
+      spec.replicas === 0 && (status?.replicas ?? 0) === 0 && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+  )
+  await deleteMachineSets(empty, scope, io)
+}
+
+/** Asks for the deletion of sets that are not going already. All are tried before the first failure is thrown. */
+export async function deleteMachineSets(
+  sets: readonly MachineSet[],
+  { machineDeployment }: MachineDeploymentScope,
+  { client, events, signal }: ReconcileContext,
+): Promise<void> {
+  const errors: unknown[] = []
+  for (const set of sets) {
+    if (isDeleting(set)) continue
+    const { name, uid } = set.metadata
+    try {
+      await client.delete(MachineSet, keyOf(set), { preconditions: { uid }, signal })
+      events.event(machineDeployment, 'Normal', 'SuccessfulDelete', `Deleted MachineSet "${name}"`)
+    } catch (err) {
+      if (isReason(err, 'NotFound')) continue
+      events.event(machineDeployment, 'Warning', 'FailedDelete', `Failed to delete MachineSet "${name}": ${messageOf(err)}`)
+      errors.push(err)
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+}
+
+/** A rollout that is ordered for later begins without any event. */
+function untilRolloutAfter({ spec }: MachineDeployment, now: number): Outcome {
+  const after = Date.parse(spec.rollout?.after ?? '')
+  return after > now ? requeue(after - now, 'spec.rollout.after') : proceed()
+}

@@ -1,0 +1,165 @@
+/** What one pass over a MachineDeployment tells about it. Pure. Upstream: machinedeployment_status.go, v1.14. */
+import {
+  ConditionOrder,
+  type MachineDeployment,
+  MachineDeploymentConditions,
+  type MachineDeploymentStatus,
+  type MachineSet,
+  pausedCondition,
+} from '@capstan/api'
+import { type Outcome, proceed, requeue } from '@capstan/controller'
+import { getCondition, isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
+import {
+  counted,
+  longDeletion,
+  type MachineCounts,
+  machinesReady,
+  machinesUpToDate,
+  missingTemplates,
+  nextReport,
+  remediating,
+  scalingDown,
+  SeeLogs,
+  versionsInUse,
+  withBullet,
+} from '../machineset/machines-report.ts'
+import { fenceposts } from './fenceposts.ts'
+import type { MachineDeploymentScope } from './scope.ts'
+
+/** Conditions that this controller owns. */
+export const OwnedConditions = [
+  'Available',
+  'RollingOut',
+  'ScalingUp',
+  'ScalingDown',
+  'MachinesReady',
+  'MachinesUpToDate',
+  'Remediating',
+  'Deleting',
+  'Paused',
+] as const satisfies readonly (keyof typeof MachineDeploymentConditions)[]
+
+export function machineDeploymentCounts(sets: readonly MachineSet[]): MachineCounts {
+  const total = (field: keyof MachineCounts) => sets.reduce((sum, { status }) => sum + (status?.[field] ?? 0), 0)
+  return {
+    replicas: total('replicas'),
+    readyReplicas: total('readyReplicas'),
+    availableReplicas: total('availableReplicas'),
+    upToDateReplicas: total('upToDateReplicas'),
+  }
+}
+
+/** Writes counts, phase and conditions on the scope's draft. The outcome says when to look again though nothing happens. */
+export function reportStatus(scope: MachineDeploymentScope, now: number): Outcome {
+  const { machineDeployment, machineSets, machines } = scope
+  const status = (machineDeployment.status ??= {})
+  if (machineSets) {
+    Object.assign(status, machineDeploymentCounts(machineSets))
+    const versions = versionsInUse(machineSets.flatMap((set) => set.status?.versions ?? []))
+    if (versions) status.versions = versions
+    else delete status.versions
+  }
+  const selector = labelSelector(machineDeployment.spec.selector).text
+  if (selector !== '') status.selector = selector
+  status.phase = phaseOf(scope)
+  const conditions = [
+    available(machineDeployment, machineSets),
+    rollingOut(scope),
+    scalingUp(scope),
+    scalingDown(scalingOf(scope), machineSets && machines, now),
+    machinesReady(machines),
+    machinesUpToDate(machines, now),
+    remediating(machines, 'MachineDeployment'),
+    deleting(scope, now),
+    pausedCondition(scope.cluster, machineDeployment),
+  ]
+  const { generation } = machineDeployment.metadata
+  status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
+  const next = machines && nextReport(machines, now)
+  return next === undefined ? proceed() : requeue(next - now, 'to tell of Machines that take long')
+}
+
+const scalingOf = ({ machineDeployment, machineSets }: MachineDeploymentScope) => ({
+  current: machineDeploymentCounts(machineSets ?? []).replicas,
+  desired: isDeleting(machineDeployment) ? 0 : machineDeployment.spec.replicas,
+})
+
+function phaseOf(scope: MachineDeploymentScope): NonNullable<MachineDeploymentStatus['phase']> {
+  if (!scope.machineSets) return 'Unknown'
+  if (isDeleting(scope.machineDeployment)) return 'ScalingDown'
+  const { current, desired } = scalingOf(scope)
+  if (desired === undefined) return 'Unknown'
+  return desired < current ? 'ScalingDown' : desired > current ? 'ScalingUp' : 'Running'
+}
+
+export function available(deployment: MachineDeployment, sets: readonly MachineSet[] | undefined): NewCondition {
+  const { Available } = MachineDeploymentConditions
+  const { spec } = deployment
+  if (!sets) return Available.unknown('InternalError', SeeLogs)
+  if (spec.replicas === undefined) return Available.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
+  const { availableReplicas } = machineDeploymentCounts(sets)
+  const least = leastAvailable(deployment)
+  if (least === undefined) return Available.unknown('InternalError', SeeLogs)
+  if (isDeleting(deployment)) return Available.false('NotAvailable', 'Deletion in progress')
+  if (availableReplicas >= least) return Available.true('Available')
+  const strategy = spec.rollout?.strategy
+  const why =
+    strategy?.type === 'RollingUpdate'
+      ? ` (spec.strategy.rollout.maxUnavailable is ${strategy.rollingUpdate?.maxUnavailable ?? 0}, spec.replicas is ${spec.replicas})`
+      : ''
+  return Available.false('NotAvailable', `${availableReplicas} available replicas, at least ${least} required${why}`)
+}
+
+/** `undefined` when the limits of the rollout make no sense; the pass has failed for the same reason. */
+function leastAvailable(deployment: MachineDeployment): number | undefined {
+  try {
+    return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable
+  } catch {
+    return undefined
+  }
+}
+
+export function rollingOut({ machines }: MachineDeploymentScope): NewCondition {
+  const { RollingOut } = MachineDeploymentConditions
+  if (!machines) return RollingOut.unknown('InternalError', SeeLogs)
+  const outdated = machines.flatMap((machine) => {
+    const condition = getCondition(machine, 'UpToDate')
+    return condition?.status === 'False' ? [condition] : []
+  })
+  if (outdated.length === 0) return RollingOut.false('NotRollingOut')
+  const reasons = [...new Set(outdated.flatMap(({ message = '' }) => (message === '' ? [] : message.split('\n'))))]
+  const rank = (reason: string) => (reason.startsWith('* Version') ? 0 : 1)
+  reasons.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+  return RollingOut.true('RollingOut', [`Rolling out ${outdated.length} not up-to-date replicas`, ...reasons].join('\n'))
+}
+
+export function scalingUp(scope: MachineDeploymentScope): NewCondition {
+  const { ScalingUp } = MachineDeploymentConditions
+  if (!scope.machineSets) return ScalingUp.unknown('InternalError', SeeLogs)
+  const { current, desired } = scalingOf(scope)
+  if (desired === undefined) return ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
+  const missing = missingTemplates(missingKinds(scope))
+  if (current >= desired) return ScalingUp.false('NotScalingUp', missing && `Scaling up would be blocked because ${missing}`)
+  const why = missing && ` is blocked because ${missing}`
+  return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
+}
+
+function missingKinds({ machineDeployment, bootstrapTemplate, infrastructureTemplate }: MachineDeploymentScope): string[] {
+  if (isDeleting(machineDeployment)) return []
+  const { bootstrap, infrastructureRef } = machineDeployment.spec.template.spec
+  return [
+    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef.kind] : []),
+    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef.kind] : []),
+  ]
+}
+
+export function deleting({ machineDeployment, machineSets, machines }: MachineDeploymentScope, now: number): NewCondition {
+  const { Deleting } = MachineDeploymentConditions
+  if (!isDeleting(machineDeployment)) return Deleting.false('NotDeleting')
+  if (!machineSets || !machines) return Deleting.unknown('InternalError', SeeLogs)
+  if (machines.length > 0) {
+    return Deleting.true('Deleting', withBullet(`Deleting ${counted(machines.length, 'Machine')}`, longDeletion(machines, now)))
+  }
+  if (machineSets.length > 0) return Deleting.true('Deleting', `Deleting ${machineSets.length} MachineSets`)
+  return Deleting.true('Deleting', 'Deletion completed')
+}
