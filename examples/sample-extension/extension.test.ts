@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { BeforeClusterCreate, BeforeClusterDelete, type Cluster, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { callHook, createExtensionClient, httpsHookTransport } from '@capstan/extension'
+import { silent, systemClock } from '@capstan/kube'
+import { afterEach, describe, expect, it } from 'vitest'
+import { sampleExtension } from './extension.ts'
+
+const clusterOf = (uid: string) => ({ metadata: { name: 'demo', namespace: 'default', uid }, spec: {} }) as Cluster
+const create = { cluster: clusterOf('1') }
+
+describe('the sample extension', () => {
+  it('lets every new Cluster wait two seconds, once', async () => {
+    const extension = sampleExtension()
+    const wait = { status: 'Success', retryAfterSeconds: 2, message: 'preparing for demo' }
+    expect(await callHook(extension, BeforeClusterCreate, create)).toMatchObject(wait)
+    expect(await callHook(extension, BeforeClusterCreate, create)).toMatchObject({ retryAfterSeconds: 0 })
+    expect(await callHook(extension, BeforeClusterCreate, { cluster: clusterOf('2') })).toMatchObject(wait)
+  })
+
+  it('waits as long as its settings say', async () => {
+    const request = { ...create, settings: { waitSeconds: '7' } }
+    expect(await callHook(sampleExtension(), BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 7 })
+  })
+
+  it('lets Clusters go', async () => {
+    expect(await callHook(sampleExtension(), BeforeClusterDelete, create)).toMatchObject({ retryAfterSeconds: 0 })
+  })
+})
+
+describe('the program', () => {
+  let child: ChildProcess
+  afterEach(() => child.kill('SIGKILL'))
+  const start = (...flags: string[]) => {
+    const program = fileURLToPath(new URL('main.ts', import.meta.url))
+    child = spawn(process.execPath, [program, ...flags], { stdio: ['pipe', 'pipe', 'pipe'] })
+    return child
+  }
+  const firstLine = async () => ((await once(createInterface({ input: child.stdout! }), 'line')) as [string])[0]
+
+  it('serves over TLS what its one line says, and ends on SIGTERM', async () => {
+    start()
+    const { url, caBundle } = JSON.parse(await firstLine()) as { url: string; caBundle: string }
+    const client = createExtensionClient({
+      transport: httpsHookTransport(),
+      catalog: hookCatalog,
+      clock: systemClock,
+      log: silent,
+      namespaceLabels: async () => ({}),
+    })
+    const config = {
+      metadata: { name: 'sample' },
+      spec: { clientConfig: { url, caBundle }, namespaceSelector: {} },
+    } as ExtensionConfig
+    const handlers = await client.discover(config)
+    expect(handlers.map(({ name, requestHook }) => `${name} ${requestHook.hook}`)).toEqual([
+      'before-cluster-create.sample BeforeClusterCreate',
+      'after-control-plane-initialized.sample AfterControlPlaneInitialized',
+      'before-cluster-upgrade.sample BeforeClusterUpgrade',
+      'after-control-plane-upgrade.sample AfterControlPlaneUpgrade',
+      'after-cluster-upgrade.sample AfterClusterUpgrade',
+      'before-cluster-delete.sample BeforeClusterDelete',
+    ])
+    client.warmUp([{ ...config, status: { handlers } }])
+    expect(await client.callAll(BeforeClusterCreate, create.cluster, create)).toMatchObject({ retryAfterSeconds: 2 })
+    // With the connection still open.
+    child.kill('SIGTERM')
+    expect(await once(child, 'exit')).toEqual([0, null])
+    client.close()
+  })
+
+  it('ends with its parent when asked to', async () => {
+    start('--with-parent')
+    await firstLine()
+    child.stdin!.end()
+    expect(await once(child, 'exit')).toEqual([0, null])
+  })
+
+  it.each([
+    [['--port', 'many'], 'sample-extension: --port many: expected a number from 0 to 65535\n'],
+    [['--tls-cert-file', 'x'], 'sample-extension: --tls-cert-file and --tls-key-file go together\n'],
+  ])('says what is wrong with %j', async (flags, complaint) => {
+    start(...flags)
+    let text = ''
+    child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
+    expect(await once(child, 'close')).toEqual([1, null])
+    expect(text).toBe(complaint)
+  })
+})
