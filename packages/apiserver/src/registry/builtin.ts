@@ -35,6 +35,7 @@ interface Extras {
   prepare?: Definition['prepare']
   default?: Definition['default']
   validate?: Definition['validate']
+  markDeleted?: Definition['markDeleted']
   statusOnCreate?: boolean
 }
 
@@ -62,6 +63,9 @@ const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
         const finalizers = (at(namespace, 'spec', 'finalizers') as string[] | undefined) ?? []
         namespace.spec = { finalizers: finalizers.includes('kubernetes') ? finalizers : [...finalizers, 'kubernetes'] }
         namespace.status = { phase: 'Active' }
+      },
+      markDeleted(namespace) {
+        namespace.status = { ...(namespace.status as object), phase: 'Terminating' }
       },
     },
   ],
@@ -159,6 +163,7 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
       extras.default?.(object, old)
     },
     ...(extras.prepare ? { prepare: extras.prepare } : {}),
+    ...(extras.markDeleted ? { markDeleted: extras.markDeleted } : {}),
     validate: (object: UnknownObject, old: UnknownObject | undefined) => [
       ...(kind.validate?.(object, context(old)) ?? []),
       ...(extras.validate?.(object, old) ?? []),

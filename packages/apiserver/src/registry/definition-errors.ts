@@ -3,6 +3,7 @@
  * Upstream: apiextensions/validation/validation.go, v0.36.
  */
 import {
+  equal,
   type CustomResourceDefinition,
   type CustomResourceVersion,
   dns1035LabelProblems,
@@ -12,11 +13,16 @@ import {
   required,
   subdomainProblems,
 } from '@capstan/kube'
+import { schemaErrors } from './schema-errors.ts'
 
 export function definitionErrors(crd: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   const { spec } = crd
   const errors: FieldError[] = []
-  if (crd.metadata.name !== `${spec.names.plural}.${spec.group}`) {
+  if (spec.preserveUnknownFields === true) {
+    const why = 'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
+    errors.push(invalid('spec.preserveUnknownFields', true, why))
+  }
+  if (!old && crd.metadata.name !== `${spec.names.plural}.${spec.group}`) {
     errors.push(invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'))
   }
   if (!spec.group) errors.push(required('spec.group'))
@@ -27,7 +33,7 @@ export function definitionErrors(crd: CustomResourceDefinition, old: CustomResou
   if (spec.scope !== 'Namespaced' && spec.scope !== 'Cluster') {
     errors.push(spec.scope ? notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']) : required('spec.scope'))
   }
-  errors.push(...approvalErrors(crd), ...nameErrors(spec.names), ...versionErrors(crd), ...conversionErrors(crd))
+  errors.push(...approvalErrors(crd), ...nameErrors(spec.names), ...versionErrors(crd, old !== undefined), ...conversionErrors(crd))
   if (old) errors.push(...updateErrors(crd, old))
   return errors
 }
@@ -60,13 +66,18 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
   const errors: FieldError[] = []
   const check = (field: string, value: string | undefined) => {
     if (!value) errors.push(required(`spec.names.${field}`))
-    else
-      for (const problem of dns1035LabelProblems(value.toLowerCase())) errors.push(invalid(`spec.names.${field}`, value, problem))
+    else for (const problem of dns1035LabelProblems(value)) errors.push(invalid(`spec.names.${field}`, value, problem))
+  }
+  const checkKind = (field: string, value: string | undefined) => {
+    const problems = value ? dns1035LabelProblems(value.toLowerCase()) : []
+    const text = `may have mixed case, but should otherwise match: ${problems.join(',')}`
+    if (!value) errors.push(required(`spec.names.${field}`))
+    else if (problems.length > 0) errors.push(invalid(`spec.names.${field}`, value, text))
   }
   check('plural', names.plural)
   check('singular', names.singular)
-  check('kind', names.kind)
-  check('listKind', names.listKind)
+  checkKind('kind', names.kind)
+  checkKind('listKind', names.listKind)
   names.shortNames?.forEach((value, index) => check(`shortNames[${index}]`, value))
   names.categories?.forEach((value, index) => check(`categories[${index}]`, value))
   if (names.kind && names.kind === names.listKind) {
@@ -75,32 +86,77 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
   return errors
 }
 
-function versionErrors({ spec, status }: CustomResourceDefinition): FieldError[] {
+function versionErrors({ spec, status }: CustomResourceDefinition, isUpdate: boolean): FieldError[] {
+  const { versions } = spec
   const errors: FieldError[] = []
-  const storage = spec.versions.filter((version) => version.storage)
+  const storage = versions.filter((version) => version.storage)
   if (storage.length !== 1) {
-    errors.push(invalid('spec.versions', spec.versions, 'must have exactly one version marked as storage version'))
+    errors.push(invalid('spec.versions', printedVersions(versions), 'must have exactly one version marked as storage version'))
   }
-  const seen = new Set<string>()
-  spec.versions.forEach((version, index) => {
-    const path = `spec.versions[${index}]`
-    for (const problem of dns1035LabelProblems(version.name)) errors.push(invalid(`${path}.name`, version.name, problem))
-    if (seen.has(version.name)) errors.push(invalid(`${path}.name`, version.name, 'must be unique'))
-    seen.add(version.name)
-    if (!version.schema?.openAPIV3Schema) errors.push(required(`${path}.schema.openAPIV3Schema`))
-    errors.push(...columnErrors(version, path), ...scaleErrors(version, path))
+  if (new Set(versions.map(({ name }) => name)).size < versions.length) {
+    errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))
+  }
+  versions.forEach(({ name }, index) => {
+    for (const problem of dns1035LabelProblems(name)) errors.push(invalid(`spec.versions[${index}].name`, name, problem))
   })
-  const names = spec.versions.map((version) => version.name)
-  status?.storedVersions?.forEach((version, index) => {
-    if (names.includes(version)) return
+  versions.forEach((version, index) => {
+    // Upstream: what all versions have in common has moved to the top by the time it is looked at.
+    const isFirst = index === 0
+    const at = `spec.versions[${index}]`
+    if (!version.schema?.openAPIV3Schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
+    else if (!sameInAll(versions, 'schema')) {
+      errors.push(...schemaErrors(version.schema.openAPIV3Schema, `${at}.schema.openAPIV3Schema`))
+    } else if (isFirst) errors.push(...schemaErrors(version.schema.openAPIV3Schema, 'spec.validation.openAPIV3Schema'))
+    if (!sameInAll(versions, 'subresources')) errors.push(...scaleErrors(version, at))
+    else if (isFirst) errors.push(...scaleErrors(version, 'spec'))
+    if (!sameInAll(versions, 'additionalPrinterColumns')) errors.push(...columnErrors(version, at))
+    else if (isFirst) errors.push(...columnErrors(version, 'spec'))
+  })
+  errors.push(...storedVersionErrors(versions, isUpdate ? [] : storage, status?.storedVersions ?? undefined))
+  return errors
+}
+
+const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
+  versions.every((version) => equal(version[part], versions[0]![part]))
+
+/** The list as Go prints it. */
+const printedVersions = (versions: readonly CustomResourceVersion[]): unknown =>
+  versions.map((version) => {
+    const own = (part: keyof CustomResourceVersion) => (sameInAll(versions, part) ? null : (version[part] ?? null))
+    return {
+      Name: version.name,
+      Served: version.served,
+      Storage: version.storage,
+      Deprecated: version.deprecated ?? false,
+      DeprecationWarning: version.deprecationWarning ?? null,
+      Schema: own('schema'),
+      Subresources: own('subresources'),
+      AdditionalPrinterColumns: own('additionalPrinterColumns'),
+      SelectableFields: version.selectableFields ?? null,
+    }
+  })
+
+function storedVersionErrors(
+  versions: readonly CustomResourceVersion[],
+  storage: readonly CustomResourceVersion[],
+  stored: readonly string[] | undefined,
+): FieldError[] {
+  const field = 'status.storedVersions'
+  if (!stored || stored.length === 0) return [invalid(field, null, 'must have at least one stored version')]
+  const errors: FieldError[] = []
+  stored.forEach((version, index) => {
+    if (versions.some(({ name }) => name === version)) return
     errors.push(
       invalid(
-        `status.storedVersions[${index}]`,
+        `${field}[${index}]`,
         version,
         `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`,
       ),
     )
   })
+  for (const { name } of storage.slice(-1)) {
+    if (!stored.includes(name)) errors.push(invalid(field, stored, `must have the storage version ${name}`))
+  }
   return errors
 }
 
@@ -175,9 +231,9 @@ function updateErrors({ spec }: CustomResourceDefinition, old: CustomResourceDef
   const same = (field: string, now: string, was: string) => {
     if (now !== was) errors.push(invalid(field, now, 'field is immutable'))
   }
-  same('spec.group', spec.group, old.spec.group)
-  same('spec.names.plural', spec.names.plural, old.spec.names.plural)
   if (established) {
+    same('spec.group', spec.group, old.spec.group)
+    same('spec.names.plural', spec.names.plural, old.spec.names.plural)
     same('spec.scope', spec.scope, old.spec.scope)
     same('spec.names.kind', spec.names.kind, old.spec.names.kind)
   }

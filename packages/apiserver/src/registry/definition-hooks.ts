@@ -31,10 +31,23 @@ export const definitionHooks = {
       }
       return
     }
-    const stored = (definition.status?.storedVersions ?? []) as string[]
-    if (storage !== undefined && !stored.includes(storage)) {
+    const stored = definition.status?.storedVersions ?? []
+    const before = as(old).spec.versions.find((version) => version.storage)?.name
+    if (storage !== undefined && storage !== before && !stored.includes(storage)) {
       object.status = { ...definition.status, storedVersions: [...stored, storage] }
     }
+  },
+
+  markDeleted(object: UnknownObject, now: string): void {
+    const status = (as(object).status ??= {})
+    const condition = {
+      type: 'Terminating',
+      status: 'True' as const,
+      lastTransitionTime: now,
+      reason: 'InstanceDeletionPending',
+      message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+    }
+    status.conditions = [...(status.conditions ?? []), condition]
   },
 
   validate: (object: UnknownObject, old: UnknownObject | undefined) => definitionErrors(as(object), old && as(old)),

@@ -23,6 +23,8 @@ export interface Definition extends Resource {
   default?(object: UnknownObject, old: UnknownObject | undefined): void
   /** Sets what the client has no say in. */
   prepare?(object: UnknownObject, old: UnknownObject | undefined): void
+  /** What the request to delete an object leaves in its status, at the given time. */
+  markDeleted?(object: UnknownObject, now: string): void
   validate?(object: UnknownObject, old: UnknownObject | undefined): FieldError[]
   /** Why no object can be created now, while the definition is being deleted. */
   readonly refusesCreates: string | undefined

@@ -110,9 +110,7 @@ function markedForDeletion({ clock }: Plane, definition: Definition, old: Unknow
     metadata.deletionTimestamp = timestamp(clock.now())
     metadata.deletionGracePeriodSeconds = 0
     if (definition.generation) metadata.generation = (metadata.generation ?? 1) + 1
-  }
-  if (definition.plural === 'namespaces' && definition.group === '') {
-    object.status = { ...(object.status as object), phase: 'Terminating' }
+    definition.markDeleted?.(object, metadata.deletionTimestamp)
   }
   return object
 }

@@ -1,6 +1,7 @@
 /** From a request to its verb: the resource is looked up, what it does not offer is refused, warnings are gathered. */
 import type { ApiRequest, KubeObject, ObjectList, Status } from '@capstan/kube'
 import type { Answer, Caller, WatchStream } from '../engine.ts'
+import { apply } from './apply.ts'
 import { create } from './create.ts'
 import { removeCollection } from './delete-collection.ts'
 import { remove } from './delete.ts'
@@ -21,6 +22,11 @@ export async function execute(
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
   const call = callOf(plane, request, caller, signal)
+  if (request.patchType === 'application/apply-patch+yaml') {
+    checkSubresource(call)
+    const { object, created } = await apply(plane, call)
+    return { code: created ? 201 : 200, body: object, warnings: call.warnings }
+  }
   const body = await answer(plane, call)
   return { code: request.verb === 'create' ? 201 : 200, body, warnings: call.warnings }
 }
@@ -30,22 +36,10 @@ export function openWatch(plane: Plane, request: ApiRequest, caller: Caller, sig
 }
 
 async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList | Status> {
-  const { request, definition } = call
-  switch (request.subresource) {
-    case undefined:
-      break
-    case 'status':
-      if (!definition.statusSubresource) throw noSuchResource()
-      break
-    case 'scale':
-      if (!definition.scale) throw noSuchResource()
-      return scale(plane, call)
-    case 'finalize':
-      if (definition.storage !== 'namespaces') throw noSuchResource()
-      return finalize(plane, call)
-    default:
-      throw noSuchResource()
-  }
+  const { request } = call
+  checkSubresource(call)
+  if (request.subresource === 'scale') return scale(plane, call)
+  if (request.subresource === 'finalize') return finalize(plane, call)
   switch (request.verb) {
     case 'get':
       return get(plane, call)
@@ -77,4 +71,23 @@ function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: Abort
     throw methodNotAllowed()
   const warnings = definition.deprecation === undefined ? [] : [definition.deprecation]
   return { definition, request, options: request.options ?? {}, caller, warnings, signal }
+}
+
+/** @throws StatusError NotFound when the resource has no such subresource */
+function checkSubresource({ definition, request: { subresource } }: Call): void {
+  switch (subresource) {
+    case undefined:
+      return
+    case 'status':
+      if (definition.statusSubresource) return
+      break
+    case 'scale':
+      if (definition.scale) return
+      break
+    case 'finalize':
+      if (definition.storage === 'namespaces') return
+      break
+    default:
+  }
+  throw noSuchResource()
 }

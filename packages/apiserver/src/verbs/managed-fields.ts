@@ -1,8 +1,39 @@
-/** Who owns which field, after a write that is not an apply. */
-import type { UnknownObject } from '@capstan/kube'
+/** Who owns which field: the books that every write keeps. */
+import {
+  type KubeObject,
+  type ManagedFieldsContext,
+  parseApiVersion,
+  resetFields,
+  type UnknownObject,
+  updateManagedFields,
+} from '@capstan/kube'
+import { inVersion } from '../registry/definition.ts'
 import type { Call, Plane } from './plane.ts'
 
-/** Gives the object with its ownership brought up to date. */
-export function trackFields(_plane: Plane, _call: Call, object: UnknownObject, _old: UnknownObject | undefined): UnknownObject {
+/** Brings the ownership in a draft up to date with what a write that is not an apply changed. */
+export function trackFields(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): UnknownObject {
+  updateManagedFields(old, object, managedFieldsContext(plane, call))
   return object
 }
+
+export function managedFieldsContext(
+  { registry, clock }: Plane,
+  { definition, request: { subresource }, options, caller }: Call,
+): ManagedFieldsContext {
+  return {
+    apiVersion: definition.apiVersion,
+    schema: definition.schema,
+    manager: (options.fieldManager || caller.agent || 'unknown').slice(0, MaxManager),
+    ...(subresource === undefined ? {} : { subresource }),
+    ignored: resetFields({ ...(subresource === 'status' ? { subresource } : {}), hasStatusSubresource: definition.statusSubresource }),
+    now: clock.now(),
+    convert(object: KubeObject, apiVersion: string) {
+      const { group, version } = parseApiVersion(apiVersion)
+      const other = group === definition.group ? registry.find(group, version, definition.plural) : undefined
+      return other && { object: inVersion(other, object), schema: other.schema }
+    },
+  }
+}
+
+/** Upstream: FieldManagerNameMaxLength, in bytes. */
+const MaxManager = 128

@@ -50,7 +50,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   countGeneration(definition, object, old)
   await validate(plane, call, object, old)
 
-  if (unchanged(object, old)) return old
+  if (keepTimes(old, object)) return old
   const gone = isDone(object)
   if (options.dryRun) return freeze(object)
   object.apiVersion = storageApiVersion(definition)
@@ -126,18 +126,6 @@ function countGeneration(definition: Definition, object: UnknownObject, old: Unk
   if (definition.statusSubresource) parts.delete('status')
   const changed = [...parts].some((part) => !equal(object[part], old[part]))
   object.metadata.generation = (old.metadata.generation ?? 1) + (changed ? 1 : 0)
-}
-
-/** Equal but for the times at which managers last wrote. */
-function unchanged(object: UnknownObject, old: UnknownObject): boolean {
-  for (const part of new Set([...Object.keys(object), ...Object.keys(old)])) {
-    if (part !== 'metadata' && !equal(object[part], old[part])) return false
-  }
-  const timeless = ({ metadata: { managedFields = [], ...metadata } }: UnknownObject) => ({
-    ...metadata,
-    managedFields: managedFields.map((entry) => ({ ...entry, time: undefined })),
-  })
-  return equal(timeless(object), timeless(old))
 }
 
 /** Nothing holds the object any more, and its deletion has been asked for. */

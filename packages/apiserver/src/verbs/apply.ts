@@ -1,0 +1,89 @@
+/** Server-side apply. Upstream: applyPatcher in apiserver pkg/endpoints/handlers/patch.go, v0.36. */
+import {
+  applyPatch,
+  badRequest,
+  draft,
+  invalid,
+  invalidObject,
+  isReason,
+  type KubeObject,
+  notFound,
+  parseApiVersion,
+  required,
+  type UnknownObject,
+} from '@capstan/kube'
+import { createDecoded } from './create.ts'
+import { decode, draftOf } from './decode.ts'
+import { managedFieldsContext } from './managed-fields.ts'
+import { coerceMetadata } from './metadata.ts'
+import { modify } from './modify.ts'
+import { type Call, keyFor, type Plane } from './plane.ts'
+
+/** Creates the object, or brings the fields that the applier owns to what it now says. */
+export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObject; created: boolean }> {
+  const { definition, request, options } = call
+  if (!options.fieldManager) {
+    throw invalidObject({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [required('fieldManager', 'is required for apply patch')])
+  }
+  const applied = readApplied(call)
+  const context = { ...managedFieldsContext(plane, call), force: options.force === true }
+  const asIs = (object: UnknownObject) => object
+
+  for (;;) {
+    const key = keyFor(definition, request.namespace, request.name!)
+    if (plane.store.get(key)) {
+      const object = await modify(plane, call, {
+        replaces: false,
+        // What was applied has been checked more strictly than field validation would.
+        apply: (current) => decode(call, { ...applyPatch(current, draft(applied), context) }, 'patch', current),
+        track: asIs,
+      })
+      return { object, created: false }
+    }
+    if (request.subresource !== undefined) throw notThere(call)
+    if (applied.metadata.uid !== undefined) throw otherUid(call, applied)
+    const fresh = draft(applied)
+    delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
+    const object = decode(call, { ...applyPatch(undefined, fresh, context) }, 'patch')
+    try {
+      return { object: await createDecoded(plane, call, object, asIs), created: true }
+    } catch (err) {
+      // Somebody else has created it meanwhile: it is applied to what they made.
+      if (!isReason(err, 'AlreadyExists')) throw err
+    }
+  }
+}
+
+/** The body, its type and place checked. @throws StatusError BadRequest */
+function readApplied(call: Call): UnknownObject {
+  const { definition, request } = call
+  const body = draftOf(definition, request.body)
+  const { apiVersion = '', kind = '' } = body as { apiVersion?: string; kind?: string }
+  const { group, version } = parseApiVersion(apiVersion)
+  if (kind !== definition.kind || group !== definition.group) {
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`)
+  }
+  const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
+  if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
+  coerceMetadata(definition, body)
+  const object = body as UnknownObject
+  const { metadata } = object
+  if (!metadata.name) {
+    throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
+  }
+  if (metadata.name !== request.name) {
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${request.name!})`)
+  }
+  if (definition.namespaced && metadata.namespace !== undefined && metadata.namespace !== request.namespace) {
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  }
+  return object
+}
+
+/** A uid says which object is meant; there is none, so it cannot be that one. Upstream tells it twice. */
+function otherUid({ definition }: Call, { metadata }: UnknownObject) {
+  const error = invalid('metadata.uid', metadata.uid, 'field is immutable')
+  return invalidObject(definition, metadata.name, [error, error])
+}
+
+const notThere = ({ definition, request }: Call) => notFound(definition, request.name!)
