@@ -22,7 +22,11 @@ async function start(options: Partial<HandlerOptions> = {}) {
   const handle = webHandler(createHandler({ engine: server.engine, clock, ...options }))
   const ask = (
     path: string,
-    { headers = {}, identity = admin, ...init }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string>; identity?: Identity } = {},
+    {
+      headers = {},
+      identity = admin,
+      ...init
+    }: Omit<RequestInit, 'headers'> & { headers?: Record<string, string>; identity?: Identity } = {},
   ) => handle(new Request(`https://plane${path}`, { headers: { 'user-agent': 'test/1', ...headers }, ...init }), identity)
   const create = (path: string, body: object) =>
     ask(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })

@@ -33,7 +33,12 @@ export function definitionErrors(crd: CustomResourceDefinition, old: CustomResou
   if (spec.scope !== 'Namespaced' && spec.scope !== 'Cluster') {
     errors.push(spec.scope ? notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']) : required('spec.scope'))
   }
-  errors.push(...approvalErrors(crd), ...nameErrors(spec.names), ...versionErrors(crd, old !== undefined), ...conversionErrors(crd))
+  errors.push(
+    ...approvalErrors(crd),
+    ...nameErrors(spec.names),
+    ...versionErrors(crd, old !== undefined),
+    ...conversionErrors(crd),
+  )
   if (old) errors.push(...updateErrors(crd, old))
   return errors
 }

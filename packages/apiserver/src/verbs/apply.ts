@@ -23,7 +23,9 @@ import { type Call, keyFor, type Plane } from './plane.ts'
 export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObject; created: boolean }> {
   const { definition, request, options } = call
   if (!options.fieldManager) {
-    throw invalidObject({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [required('fieldManager', 'is required for apply patch')])
+    throw invalidObject({ group: 'meta.k8s.io', kind: 'PatchOptions' }, '', [
+      required('fieldManager', 'is required for apply patch'),
+    ])
   }
   const applied = readApplied(call)
   const context = { ...managedFieldsContext(plane, call), force: options.force === true }

@@ -25,7 +25,10 @@ export function managedFieldsContext(
     schema: definition.schema,
     manager: (options.fieldManager || caller.agent || 'unknown').slice(0, MaxManager),
     ...(subresource === undefined ? {} : { subresource }),
-    ignored: resetFields({ ...(subresource === 'status' ? { subresource } : {}), hasStatusSubresource: definition.statusSubresource }),
+    ignored: resetFields({
+      ...(subresource === 'status' ? { subresource } : {}),
+      hasStatusSubresource: definition.statusSubresource,
+    }),
     now: clock.now(),
     convert(object: KubeObject, apiVersion: string) {
       const { group, version } = parseApiVersion(apiVersion)
