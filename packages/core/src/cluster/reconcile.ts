@@ -3,6 +3,7 @@ import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases } from '
 import { draft, isDeleting, type ObjectKey } from '@capstan/kube'
 import { unread } from '../external/observed.ts'
 import { ensureFinalizer } from '../finalizer.ts'
+import { anticipateGeneration } from '../generation.ts'
 import { phaseErrors } from '../phase-errors.ts'
 import { reportPaused } from '../report-paused.ts'
 import { controlPlane, standAloneControlPlane } from './control-plane.ts'
@@ -35,6 +36,7 @@ export async function reconcileCluster(key: ObjectKey, io: ClusterIO): Promise<O
   const phases = [...always, ...(isDeleting(cluster) ? whenDeleting : whenLiving)]
   const { outcome, errors } = await runPhases(phases, scope, io)
 
+  anticipateGeneration(before, cluster)
   // Status is written even when a phase failed: it is how a user learns that one did.
   const later = reportStatus(scope, {
     now: io.clock.now(),

@@ -1,235 +1,233 @@
-/** The Cluster and Machine controllers over a workload cluster, with a provider that the test plays. */
-import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { createApiServer, memoryStore } from '@capstan/apiserver'
-import {
-  createClient,
-  getCondition,
-  type Kind,
-  type KubeObject,
-  Node,
-  orAbsent,
-  Secret,
-  seededRandom,
-  seconds,
-  silent,
-  VirtualClock,
-} from '@capstan/kube'
-import {
-  DevCluster,
-  DevConfig,
-  DevControlPlane,
-  DevMachine,
-  aCluster,
-  aMachine,
-  devKinds,
-  nodeConditions,
-  testEnv,
-} from '@capstan/testing'
+import { Cluster, Machine } from '@capstan/api'
+import { isReason, Node, orAbsent, seconds, StatusError, type Transport } from '@capstan/kube'
+import { aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
-import { createClusterCache } from '../cluster-cache/cluster-cache.ts'
-import { createClusterController } from '../cluster/controller.ts'
-import { createMachineController } from './controller.ts'
 
-const closers: (() => Promise<unknown>)[] = []
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close()
-})
-
-async function aWorld() {
-  const clock = new VirtualClock()
-  const random = seededRandom(2)
-  const workload = createApiServer({ store: memoryStore(), clock, random, log: silent, admission: [] })
-  await workload.ready
-  closers.push(() => workload.close())
-  const workloadClient = createClient(workload.transport())
-
-  const clusters = createClusterCache({
-    connect: async () => createClient(workload.transport()),
-    clock,
-    random,
-    log: silent,
-  })
-  const env = await testEnv({
-    clock,
-    kinds: [Cluster, ClusterClass, Machine, MachineSet, MachineDeployment, ...devKinds],
-    controllers: [clusters.controller, createClusterController({ clusters }), createMachineController({ clusters })] as never,
-  })
-  closers.push(() => env.close())
-  const { client } = env
-  const key = (name: string) => ({ namespace: 'default', name })
-  return {
-    ...env,
-    workload: workloadClient,
-    clusters,
-    key,
-    create: <T extends KubeObject>(kind: Kind<T>, name: string, fields: object = {}) =>
-      client.create(kind, { metadata: { name, namespace: 'default' }, ...fields } as never),
-    async patch<T extends KubeObject>(kind: Kind<T>, name: string, body: { status?: object; [field: string]: unknown }) {
-      const { status, ...main } = body
-      if (Object.keys(main).length > 0) await client.patch(kind, key(name), { type: 'merge', body: main })
-      if (status) await client.patch(kind, key(name), { type: 'merge', body: { status } }, { subresource: 'status' })
-      await env.settle()
-    },
-    cluster: () => client.get(Cluster, key('demo')),
-    machine: () => client.get(Machine, key('m1')),
-  }
-}
-
-const condition = (object: KubeObject, type: string) => {
-  const found = getCondition(object as never, type)
-  return found && `${found.status} ${found.reason}${found.message ? `: ${found.message}` : ''}`
-}
-
-async function provision(world: Awaited<ReturnType<typeof aWorld>>) {
-  const { metadata: _, apiVersion: _v, kind: _k, ...cluster } = aCluster()
-  await world.create(Cluster, 'demo', cluster)
-  await world.create(DevCluster, 'demo', { spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } } })
-  await world.create(DevControlPlane, 'demo')
-  await world.patch(DevCluster, 'demo', { status: { initialization: { provisioned: true } } })
-  await world.create(Secret, 'demo-kubeconfig', { stringData: { value: 'how to reach it' } })
-  await world.patch(DevControlPlane, 'demo', { status: { initialization: { controlPlaneInitialized: true } } })
-}
-
-async function provisionMachine(world: Awaited<ReturnType<typeof aWorld>>, labels: Record<string, string> = {}) {
-  const { spec } = aMachine()
-  await world.create(DevConfig, 'm1')
-  await world.create(DevMachine, 'm1')
-  await world.client.create(Machine, { metadata: { name: 'm1', namespace: 'default', labels }, spec })
-  await world.settle()
-  await world.patch(DevConfig, 'm1', { status: { initialization: { dataSecretCreated: true }, dataSecretName: 'm1-data' } })
-  await world.patch(DevMachine, 'm1', { spec: { providerID: 'dev:///m1' }, status: { initialization: { provisioned: true } } })
-  await world.workload.create(Node, { metadata: { name: 'node-1' }, spec: { providerID: 'dev:///m1' } })
-  await world.workload.patch(
-    Node,
-    { name: 'node-1' },
-    { type: 'merge', body: { status: { conditions: nodeConditions(), nodeInfo: { kubeletVersion: 'v1.34.0' } } } },
-    { subresource: 'status' },
-  )
-  await world.settle()
-}
-
-test('a Cluster follows its infrastructure and control plane until its workload cluster is reached', async () => {
-  const world = await aWorld()
-  const { metadata: _, apiVersion: _v, kind: _k, ...fields } = aCluster()
-  await world.create(Cluster, 'demo', fields)
-  await world.settle()
-  let cluster = await world.cluster()
-  expect(cluster.metadata.finalizers).toEqual(['cluster.cluster.x-k8s.io'])
-  expect(cluster.status?.phase).toBe('Provisioning')
-  expect(condition(cluster, 'InfrastructureReady')).toBe('False ObjectDoesNotExist: DevCluster does not exist')
-
-  await world.create(DevCluster, 'demo', { spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } } })
-  await world.create(DevControlPlane, 'demo')
-  await world.settle()
-  const infra = await world.client.get(DevCluster, world.key('demo'))
-  expect(infra.metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
-  expect(infra.metadata.ownerReferences).toMatchObject([{ kind: 'Cluster', name: 'demo', uid: cluster.metadata.uid }])
-
-  await world.patch(DevCluster, 'demo', { status: { initialization: { provisioned: true } } })
-  cluster = await world.cluster()
-  expect(cluster.spec.controlPlaneEndpoint).toEqual({ host: '127.0.0.1', port: 6443 })
-  expect(cluster.status).toMatchObject({ phase: 'Provisioned', initialization: { infrastructureProvisioned: true } })
-  expect(condition(cluster, 'RemoteConnectionProbe')).toBe('False ProbeFailed: Remote connection not established yet')
-
-  await world.create(Secret, 'demo-kubeconfig', { stringData: { value: 'how to reach it' } })
-  await world.patch(DevControlPlane, 'demo', { status: { initialization: { controlPlaneInitialized: true } } })
-  cluster = await world.cluster()
-  expect(condition(cluster, 'RemoteConnectionProbe')).toBe('True ProbeSucceeded')
-  expect(condition(cluster, 'Available')).toBe('True Available')
-})
+let env: CoreEnv
+afterEach(() => env.close())
 
 test('a Machine takes over its identity, finds its Node, and is Available', async () => {
-  const world = await aWorld()
-  await provision(world)
-  await provisionMachine(world, { 'node-role.kubernetes.io/worker': '' })
-  const machine = await world.machine()
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1', { labels: { 'node-role.kubernetes.io/worker': '', 'example.com/kept': 'here' } })
+  const machine = await env.get(Machine, 'm1')
   expect(machine.spec).toMatchObject({ providerID: 'dev:///m1', bootstrap: { dataSecretName: 'm1-data' } })
-  expect(machine.status).toMatchObject({ phase: 'Running', nodeRef: { name: 'node-1' }, nodeInfo: { kubeletVersion: 'v1.34.0' } })
-  expect(['Ready', 'Available', 'NodeHealthy'].map((type) => condition(machine, type))).toEqual([
-    'True Ready',
-    'True Available',
-    'True NodeHealthy',
+  expect(machine.status).toMatchObject({
+    phase: 'Running',
+    nodeRef: { name: 'node-m1' },
+    nodeInfo: { kubeletVersion: 'v1.34.0' },
+    observedGeneration: machine.metadata.generation,
+  })
+  expect(machine.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+    'Available True Available',
+    'Ready True Ready',
+    'BootstrapConfigReady True Ready',
+    'InfrastructureReady True Ready',
+    'NodeHealthy True NodeHealthy',
+    'NodeReady True NodeReady',
+    'Updating False NotUpdating',
+    'Paused False NotPaused',
+    'Deleting False NotDeleting',
   ])
-  const node = await world.workload.get(Node, { name: 'node-1' })
+  const node = await env.workload.get(Node, { name: 'node-m1' })
   expect(node.metadata.labels).toMatchObject({ 'node-role.kubernetes.io/worker': '' })
-  expect(node.metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/machine': 'm1', 'cluster.x-k8s.io/cluster-name': 'demo' })
-  const infra = await world.client.get(DevMachine, world.key('m1'))
-  expect(infra.metadata.ownerReferences).toMatchObject([{ kind: 'Machine', name: 'm1', controller: true }])
+  expect(node.metadata.labels).not.toHaveProperty('example.com/kept')
+  expect(node.metadata.annotations).toMatchObject({
+    'cluster.x-k8s.io/machine': 'm1',
+    'cluster.x-k8s.io/cluster-name': 'demo',
+    'cluster.x-k8s.io/cluster-namespace': 'default',
+    'cluster.x-k8s.io/labels-from-machine': 'node-role.kubernetes.io/worker',
+  })
+  expect((await env.get(DevMachine, 'm1')).metadata.ownerReferences).toMatchObject([
+    { kind: 'Machine', name: 'm1', controller: true },
+  ])
+})
+
+test('a Machine says what it waits for', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.create(Machine, 'm1', { spec: aMachine().spec })
+  await env.settle()
+  const texts = async () => {
+    const machine = await env.get(Machine, 'm1')
+    return ['BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy'].map((type) => conditionText(machine, type))
+  }
+  expect(await texts()).toEqual([
+    'False ObjectDoesNotExist: DevConfig does not exist',
+    'False ObjectDoesNotExist: DevMachine does not exist',
+    'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID',
+  ])
+  await env.create(DevConfig, 'm1')
+  await env.create(DevMachine, 'm1')
+  await env.settle()
+  expect(await texts()).toEqual([
+    'False NotReady: DevConfig status.initialization.dataSecretCreated is false',
+    'False NotReady: DevMachine status.initialization.provisioned is false',
+    'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID',
+  ])
+  await env.patch(DevMachine, 'm1', {
+    spec: { providerID: 'dev:///m1' },
+    status: {
+      initialization: { provisioned: true },
+      conditions: [{ type: 'Ready', status: 'False', reason: 'Booting', message: 'soon' }],
+    },
+  })
+  expect((await texts()).slice(1)).toEqual([
+    'False Booting: soon',
+    'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist',
+  ])
+})
+
+test('a Machine whose host vanishes says so, and comes back with it', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.client.delete(DevMachine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  const machine = await env.get(Machine, 'm1')
+  expect(conditionText(machine, 'InfrastructureReady')).toBe(
+    'False ObjectDeleted: DevMachine has been deleted while the Machine still exists',
+  )
+  expect(machine.status?.deprecated?.v1beta1?.failureReason).toBe('InvalidConfiguration')
+})
+
+test('a Machine is Available only after it was Ready for a while', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1', { spec: { minReadySeconds: 60 } })
+  expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('False WaitingForMinReadySeconds')
+  await env.advance(seconds(25))
+  expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('False WaitingForMinReadySeconds')
+  await env.advance(seconds(6))
+  expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
+})
+
+test('what the Node reports is seen at once', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  const conditions = [{ type: 'Ready', status: 'False', message: 'container runtime is down' }]
+  await env.workload.patch(
+    Node,
+    { name: 'node-m1' },
+    { type: 'merge', body: { status: { conditions } } },
+    { subresource: 'status' },
+  )
+  await env.settle()
+  expect(conditionText(await env.get(Machine, 'm1'), 'NodeReady')).toBe(
+    'False NodeNotReady: * Node.Ready: container runtime is down',
+  )
+  await env.workload.delete(Node, { name: 'node-m1' })
+  await env.settle()
+  expect(conditionText(await env.get(Machine, 'm1'), 'NodeHealthy')).toBe(
+    'False NodeDeleted: Node node-m1 has been deleted while the Machine still exists',
+  )
 })
 
 test('at rest nothing is written', async () => {
-  const world = await aWorld()
-  await provision(world)
-  await provisionMachine(world)
-  await world.advance(seconds(30))
-  const revision = world.store.revision
-  await world.advance(seconds(600))
-  expect(world.store.revision).toBe(revision)
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.advance(seconds(30))
+  const { revision } = env.store
+  await env.advance(seconds(3600))
+  expect(env.store.revision).toBe(revision)
 })
 
 test('a Machine goes after its hooks, its host, and only then its Node', async () => {
-  const world = await aWorld()
-  await provision(world)
-  await provisionMachine(world)
-  await world.create(Machine, 'cp', {
-    metadata: {
-      name: 'cp',
-      namespace: 'default',
-      labels: { 'cluster.x-k8s.io/control-plane': '', 'cluster.x-k8s.io/cluster-name': 'demo' },
-    },
-    spec: aMachine({ metadata: { name: 'cp' } }).spec,
-  })
-  await world.patch(Machine, 'm1', {
-    metadata: { annotations: { 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x': 'me' } },
-  })
-  await world.patch(DevMachine, 'm1', { metadata: { finalizers: ['example.com/host'] } })
-  await world.client.delete(Machine, world.key('m1'))
-  await world.settle()
-  expect(condition(await world.machine(), 'Deleting')).toBe(
-    'True WaitingForPreDrainHook: Waiting for pre-drain hooks to succeed (hooks: pre-drain.delete.hook.machine.cluster.x-k8s.io/x)',
+  env = await coreEnv()
+  const hook = 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x'
+  const last = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/y'
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [hook]: 'me', [last]: 'me' } } })
+  await env.patch(DevMachine, 'm1', { metadata: { finalizers: ['example.com/host'] } })
+  const deleting = async () => conditionText(await env.get(Machine, 'm1'), 'Deleting')
+  const node = () => env.workload.get(Node, { name: 'node-m1' })
+
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  expect(await deleting()).toBe(`True WaitingForPreDrainHook: Waiting for pre-drain hooks to succeed (hooks: ${hook})`)
+  expect((await node()).spec?.unschedulable).toBeUndefined()
+
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [hook]: null } } })
+  expect(await deleting()).toBe(`True WaitingForPreTerminateHook: Waiting for pre-terminate hooks to succeed (hooks: ${last})`)
+  expect((await node()).spec?.unschedulable).toBe(true)
+  expect((await env.get(DevMachine, 'm1')).metadata.deletionTimestamp).toBeUndefined()
+
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [last]: null } } })
+  expect(await deleting()).toBe('True WaitingForInfrastructureDeletion: Waiting for DevMachine to be deleted')
+  expect(conditionText(await env.get(Machine, 'm1'), 'Ready')).toBe(
+    'False NotReady: * Deleting: Machine deletion in progress, stage: WaitingForInfrastructureDeletion',
   )
+  expect(await orAbsent(env.get(DevConfig, 'm1'))).toBeDefined()
 
-  await world.patch(Machine, 'm1', { metadata: { annotations: { 'pre-drain.delete.hook.machine.cluster.x-k8s.io/x': null } } })
-  const machine = await world.machine()
-  expect(machine.status?.phase).toBe('Deleting')
-  expect(condition(machine, 'Deleting')).toBe('True WaitingForInfrastructureDeletion: Waiting for DevMachine to be deleted')
-  expect((await world.workload.get(Node, { name: 'node-1' })).spec?.unschedulable).toBe(true)
-
-  await world.patch(DevMachine, 'm1', { metadata: { finalizers: null } })
-  expect(await orAbsent(world.machine())).toBeUndefined()
-  expect(await orAbsent(world.workload.get(Node, { name: 'node-1' }))).toBeUndefined()
-  expect(await orAbsent(world.client.get(DevConfig, world.key('m1')))).toBeUndefined()
+  await env.patch(DevMachine, 'm1', { metadata: { finalizers: null } })
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+  expect(await orAbsent(env.get(DevConfig, 'm1'))).toBeUndefined()
+  expect(await orAbsent(node())).toBeUndefined()
 })
 
-test('a Cluster takes its workers, its control plane and its infrastructure down in this order', async () => {
-  const world = await aWorld()
-  await provision(world)
-  await provisionMachine(world)
-  await world.patch(DevMachine, 'm1', { metadata: { finalizers: ['example.com/host'] } })
-  await world.patch(DevControlPlane, 'demo', { metadata: { finalizers: ['example.com/control-plane'] } })
-  await world.client.delete(Cluster, world.key('demo'))
-  await world.settle()
-  expect(condition(await world.cluster(), 'Deleting')).toBe('True WaitingForWorkersDeletion: * Worker Machines: m1')
-
-  await world.patch(DevMachine, 'm1', { metadata: { finalizers: null } })
-  expect(condition(await world.cluster(), 'Deleting')).toBe(
-    'True WaitingForControlPlaneDeletion: Waiting for DevControlPlane to be deleted',
-  )
-  await world.patch(DevControlPlane, 'demo', { metadata: { finalizers: null } })
-  expect(await orAbsent(world.cluster())).toBeUndefined()
-  expect(await orAbsent(world.client.get(DevCluster, world.key('demo')))).toBeUndefined()
+test('the Node of the last control plane Machine is left alone', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.client.delete(Machine, { namespace: 'default', name: 'cp' })
+  await env.settle()
+  expect(await orAbsent(env.get(Machine, 'cp'))).toBeUndefined()
+  expect(await env.workload.get(Node, { name: 'node-cp' })).toBeDefined()
 })
 
-test('a paused Cluster holds its Machines, and only says so', async () => {
-  const world = await aWorld()
-  await provision(world)
-  await world.patch(Cluster, 'demo', { spec: { paused: true } })
-  await provisionMachine(world)
-  const machine = await world.machine()
+test('a Machine can go although its workload cluster is silent, once the Node has had its time', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.provisionMachine('m1', { spec: { deletion: { nodeDrainTimeoutSeconds: 30, nodeDeletionTimeoutSeconds: 40 } } })
+  env.reachable = false
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  expect(conditionText(await env.get(Machine, 'm1'), 'Deleting')).toBe(
+    'True DrainingNode: Error draining Node, please check controller logs for errors',
+  )
+  await env.advance(seconds(120))
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+})
+
+test('a paused Cluster holds its Machines, which only say so', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.patch(Cluster, 'demo', { spec: { paused: true } })
+  await env.provisionMachine('m1')
+  const machine = await env.get(Machine, 'm1')
   expect(machine.metadata.finalizers).toBeUndefined()
   expect(machine.status?.conditions?.map(({ type, status }) => `${type} ${status}`)).toEqual(['Paused True'])
 
-  await world.patch(Cluster, 'demo', { spec: { paused: false } })
-  expect(condition(await world.machine(), 'Paused')).toBe('False NotPaused')
-  expect((await world.machine()).status?.phase).toBe('Running')
+  await env.patch(Cluster, 'demo', { spec: { paused: false } })
+  expect((await env.get(Machine, 'm1')).status?.phase).toBe('Running')
+})
+
+test('writes that fail are made up for, whichever they are', async () => {
+  for (let failing = 1; failing <= 12; failing++) {
+    let writes = 0
+    const between = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        const isWrite = ['create', 'patch', 'delete'].includes(request.verb) && request.plural !== 'events'
+        if (isWrite && ++writes === failing) throw new StatusError('ServiceUnavailable', 'lost on the way')
+        return transport.send(request, signal)
+      },
+    })
+    env = await coreEnv({ between })
+    await env.provisionCluster()
+    await env.provisionMachine('m1')
+    await env.advance(seconds(60))
+    const { status } = await env.get(Machine, 'm1').catch((err: unknown) => {
+      throw new Error(`write ${failing}`, { cause: isReason(err, 'NotFound') ? undefined : err })
+    })
+    expect(`${failing}: ${status?.phase} ${conditionText({ status }, 'Available')}`).toBe(`${failing}: Running True Available`)
+    await env.close()
+  }
+  env = await coreEnv()
 })

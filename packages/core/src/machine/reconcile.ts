@@ -3,6 +3,7 @@ import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases } from '
 import { controllerOf, draft, isDeleting, keyOf, type ObjectKey, orAbsent } from '@capstan/kube'
 import { unread } from '../external/observed.ts'
 import { ensureFinalizer } from '../finalizer.ts'
+import { anticipateGeneration } from '../generation.ts'
 import { phaseErrors } from '../phase-errors.ts'
 import { reportPaused } from '../report-paused.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -38,6 +39,7 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
   const phases = isDeleting(machine) ? [...always, ...whenDeleting] : always
   const { outcome, errors } = await runPhases(phases, scope, io)
 
+  anticipateGeneration(before, machine)
   // Status is written even when a phase failed: it is how a user learns that one did.
   const health = io.clusters.health(keyOf(cluster))
   const later = reportStatus(scope, { now: io.clock.now(), health, gracePeriod: io.settings.remoteConditionsGracePeriod })

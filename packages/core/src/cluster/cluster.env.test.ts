@@ -1,0 +1,172 @@
+import { Cluster } from '@capstan/api'
+import { minutes, orAbsent, Secret, seconds } from '@capstan/kube'
+import { parseKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { aCluster, type CoreEnv, conditionText, coreEnv, DevCluster, DevControlPlane, DevMachine } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+
+let env: CoreEnv
+afterEach(() => env.close())
+
+const demo = { namespace: 'default', name: 'demo' }
+
+test('a Cluster follows its infrastructure and control plane until its workload cluster is reached', async () => {
+  env = await coreEnv()
+  await env.create(Cluster, 'demo', { spec: aCluster().spec })
+  await env.settle()
+  let cluster = await env.get(Cluster, 'demo')
+  expect(cluster.metadata.finalizers).toEqual(['cluster.cluster.x-k8s.io'])
+  expect(cluster.status?.phase).toBe('Provisioning')
+  expect(conditionText(cluster, 'InfrastructureReady')).toBe('False ObjectDoesNotExist: DevCluster does not exist')
+  expect(conditionText(cluster, 'ControlPlaneAvailable')).toBe('False ObjectDoesNotExist: DevControlPlane does not exist')
+
+  await env.create(DevCluster, 'demo', { spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } } })
+  await env.create(DevControlPlane, 'demo')
+  await env.settle()
+  const { metadata } = await env.get(DevCluster, 'demo')
+  expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
+  expect(metadata.ownerReferences).toEqual([
+    { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: cluster.metadata.uid },
+  ])
+
+  await env.patch(DevCluster, 'demo', {
+    status: { initialization: { provisioned: true }, failureDomains: [{ name: 'b' }, { name: 'a', controlPlane: true }] },
+  })
+  cluster = await env.get(Cluster, 'demo')
+  expect(cluster.spec.controlPlaneEndpoint).toEqual({ host: '127.0.0.1', port: 6443 })
+  expect(cluster.status).toMatchObject({
+    phase: 'Provisioned',
+    initialization: { infrastructureProvisioned: true },
+    failureDomains: [
+      { name: 'a', controlPlane: true },
+      { name: 'b', controlPlane: false },
+    ],
+  })
+  expect(conditionText(cluster, 'RemoteConnectionProbe')).toBe('False ProbeFailed: Remote connection not established yet')
+
+  await env.create(Secret, 'demo-kubeconfig', { stringData: { value: 'how to reach it' } })
+  await env.patch(DevControlPlane, 'demo', {
+    spec: { replicas: 3 },
+    status: {
+      initialization: { controlPlaneInitialized: true },
+      replicas: 3,
+      readyReplicas: 2,
+      versions: [{ version: 'v1.34.0', replicas: 3 }],
+    },
+  })
+  cluster = await env.get(Cluster, 'demo')
+  expect(cluster.status?.controlPlane).toEqual({
+    desiredReplicas: 3,
+    replicas: 3,
+    readyReplicas: 2,
+    versions: [{ version: 'v1.34.0', replicas: 3 }],
+  })
+  expect(cluster.status?.conditions?.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+    'Available True Available',
+    'RemoteConnectionProbe True ProbeSucceeded',
+    'InfrastructureReady True Ready',
+    'ControlPlaneInitialized True Initialized',
+    'ControlPlaneAvailable True Available',
+    'WorkersAvailable True NoWorkers',
+    'RollingOut False NotRollingOut',
+    'Remediating False NotRemediating',
+    'ScalingDown False NotScalingDown',
+    'ScalingUp False NotScalingUp',
+    'ControlPlaneMachinesReady True NoReplicas',
+    'WorkerMachinesReady True NoReplicas',
+    'ControlPlaneMachinesUpToDate True NoReplicas',
+    'WorkerMachinesUpToDate True NoReplicas',
+    'Paused False NotPaused',
+    'Deleting False NotDeleting',
+  ])
+})
+
+test('a workload cluster that falls silent is told after the grace period, and again when it answers', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  env.reachable = false
+  await env.advance(seconds(45))
+  expect(conditionText(await env.get(Cluster, 'demo'), 'RemoteConnectionProbe')).toBe('True ProbeSucceeded')
+  await env.advance(seconds(30))
+  expect(conditionText(await env.get(Cluster, 'demo'), 'RemoteConnectionProbe')).toMatch(
+    /^False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:00:\d\dZ$/,
+  )
+  const { revision } = env.store
+  await env.advance(minutes(30))
+  expect(env.store.revision).toBe(revision)
+
+  env.reachable = true
+  await env.advance(seconds(15))
+  expect(conditionText(await env.get(Cluster, 'demo'), 'RemoteConnectionProbe')).toBe('True ProbeSucceeded')
+})
+
+test('a Cluster takes its workers, its control plane and its infrastructure down in this order', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  await env.patch(DevMachine, 'm1', { metadata: { finalizers: ['example.com/host'] } })
+  await env.patch(DevControlPlane, 'demo', { metadata: { finalizers: ['example.com/control-plane'] } })
+  await env.patch(DevCluster, 'demo', { metadata: { finalizers: ['example.com/network'] } })
+  const deleting = async () => conditionText(await env.get(Cluster, 'demo'), 'Deleting')
+
+  await env.client.delete(Cluster, demo)
+  await env.settle()
+  expect(await deleting()).toBe('True WaitingForWorkersDeletion: * Worker Machines: m1')
+  expect((await env.get(Cluster, 'demo')).status?.phase).toBe('Deleting')
+
+  await env.patch(DevMachine, 'm1', { metadata: { finalizers: null } })
+  expect(await deleting()).toBe('True WaitingForControlPlaneDeletion: Waiting for DevControlPlane to be deleted')
+  expect((await env.get(DevCluster, 'demo')).metadata.deletionTimestamp).toBeUndefined()
+
+  await env.patch(DevControlPlane, 'demo', { metadata: { finalizers: null } })
+  expect(await deleting()).toBe('True WaitingForInfrastructureDeletion: Waiting for DevCluster to be deleted')
+  await env.patch(DevCluster, 'demo', { metadata: { finalizers: null } })
+  expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
+  expect(env.clusters.connection(demo)).toBeUndefined()
+})
+
+test('a managed topology is deleted only after its hook let it go', async () => {
+  env = await coreEnv()
+  const topology = { classRef: { name: 'class' }, version: 'v1.34.0' }
+  await env.provisionCluster({ topology })
+  expect((await env.get(DevCluster, 'demo')).metadata.ownerReferences?.[0]).toMatchObject({ kind: 'Cluster', controller: true })
+  await env.client.delete(Cluster, demo)
+  await env.settle()
+  expect(conditionText(await env.get(Cluster, 'demo'), 'Deleting')).toBe(
+    'True WaitingForBeforeDeleteHook: Waiting for BeforeClusterDelete hook',
+  )
+  expect((await env.get(DevControlPlane, 'demo')).metadata.deletionTimestamp).toBeUndefined()
+  await env.patch(Cluster, 'demo', { metadata: { annotations: { 'runtime.cluster.x-k8s.io/ok-to-delete': '' } } })
+  expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
+})
+
+test('a topology that is not generated yet waits, and says so', async () => {
+  env = await coreEnv()
+  await env.create(Cluster, 'demo', { spec: { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } } })
+  await env.settle()
+  const cluster = await env.get(Cluster, 'demo')
+  expect(cluster.status?.phase).toBe('Pending')
+  for (const type of ['InfrastructureReady', 'ControlPlaneAvailable']) {
+    expect(conditionText(cluster, type)).toBe('False ObjectDoesNotExist: Waiting for cluster topology to be reconciled')
+  }
+})
+
+test('a Cluster without control plane provider gets its kubeconfig from the certificate authority it is given', async () => {
+  env = await coreEnv()
+  const spec = { infrastructureRef: aCluster().spec.infrastructureRef, controlPlaneEndpoint: { host: 'fd00::1', port: 6443 } }
+  await env.create(Cluster, 'demo', { spec })
+  await env.create(DevCluster, 'demo')
+  await env.settle()
+  expect(await orAbsent(env.get(Secret, 'demo-kubeconfig'))).toBeUndefined()
+
+  const authority = await makeAuthority(env.clock, { commonName: 'kubernetes' })
+  await env.create(Secret, 'demo-ca', { stringData: { 'tls.crt': authority.certificate, 'tls.key': authority.key } })
+  await env.settle()
+  const secret = await env.get(Secret, 'demo-kubeconfig')
+  expect(secret).toMatchObject({
+    type: 'cluster.x-k8s.io/secret',
+    metadata: { labels: { 'cluster.x-k8s.io/cluster-name': 'demo' }, ownerReferences: [{ kind: 'Cluster', name: 'demo' }] },
+  })
+  const kubeconfig = parseKubeconfig(Buffer.from(secret.data!['value']!, 'base64').toString())
+  expect(kubeconfig.clusters[0]?.cluster.server).toBe('https://[fd00::1]:6443')
+  expect(kubeconfig['current-context']).toBe('demo-admin@demo')
+})

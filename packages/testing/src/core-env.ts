@@ -1,0 +1,137 @@
+/** The Cluster and Machine controllers over a workload cluster of their own, with a provider that the test plays. */
+import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { createApiServer, memoryStore } from '@capstan/apiserver'
+import { type Controller, controller } from '@capstan/controller'
+import { type ClusterCache, createClusterCache, createClusterController, createMachineController } from '@capstan/core'
+import {
+  type Client,
+  type ConditionSource,
+  createClient,
+  getCondition,
+  type Kind,
+  type KubeObject,
+  Node,
+  type ObjectKey,
+  Secret,
+  seconds,
+  seededRandom,
+  silent,
+  StatusError,
+  type Transport,
+  VirtualClock,
+} from '@capstan/kube'
+import { aCluster, aMachine, nodeConditions } from './core-objects.ts'
+import { DevCluster, DevConfig, DevControlPlane, DevMachine, devKinds } from './dev-provider.ts'
+import { type TestEnv, type TestEnvOptions, testEnv } from './env.ts'
+
+export interface CoreEnv extends TestEnv {
+  /** A client of the workload cluster. */
+  readonly workload: Client
+  readonly clusters: ClusterCache
+  /** Whether the workload cluster answers. */
+  reachable: boolean
+  create<T extends KubeObject>(kind: Kind<T>, name: string, fields?: object): Promise<T>
+  /** Patches main part and status, and lets what follows from it happen. */
+  patch<T extends KubeObject>(kind: Kind<T>, name: string, body: { status?: object; [field: string]: unknown }): Promise<void>
+  get<T extends KubeObject>(kind: Kind<T>, name: string): Promise<T>
+  /** Makes the Cluster `demo` and everything that its provider would. */
+  provisionCluster(spec?: Partial<Cluster['spec']>): Promise<void>
+  /** Makes a Machine, and a host and a Node for it. */
+  provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
+}
+
+export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readonly Controller[] } = {}): Promise<CoreEnv> {
+  const { more = [], clock = new VirtualClock(), ...rest } = options
+  const random = seededRandom(2)
+  const workloadServer = createApiServer({ store: memoryStore(), clock, random, log: silent, admission: [] })
+  await workloadServer.ready
+  const workload = createClient(workloadServer.transport())
+  let reachable = true
+  const clusters = createClusterCache({
+    connect: async () => createClient(whenReachable(workloadServer.transport(), () => reachable)),
+    clock,
+    random,
+    log: silent,
+  })
+  const env = await testEnv({
+    clock,
+    kinds: [Cluster, ClusterClass, Machine, MachineSet, MachineDeployment, ...devKinds],
+    controllers: [
+      controller(clusters.controller),
+      controller(createClusterController({ clusters })),
+      controller(createMachineController({ clusters })),
+      ...more,
+    ],
+    ...rest,
+  })
+  const { client, settle } = env
+  /** Keys that were reconciled often without moving the clock are slowed down; nobody waits for that in what a test prepares. */
+  const calm = () => env.advance(seconds(30))
+  const key = (name: string): ObjectKey => ({ namespace: 'default', name })
+
+  const core: Omit<CoreEnv, keyof TestEnv | 'reachable'> = {
+    workload,
+    clusters,
+    create: (kind, name, fields = {}) =>
+      client.create(kind, { ...fields, metadata: { ...(fields as KubeObject).metadata, name, namespace: 'default' } } as never),
+    async patch(kind, name, { status, ...main }) {
+      if (Object.keys(main).length > 0) await client.patch(kind, key(name), { type: 'merge', body: main })
+      if (status) await client.patch(kind, key(name), { type: 'merge', body: { status } }, { subresource: 'status' })
+      await settle()
+    },
+    get: (kind, name) => client.get(kind, key(name)),
+    async provisionCluster(spec = {}) {
+      await core.create(Cluster, 'demo', { spec: { ...aCluster().spec, ...spec } })
+      await core.create(DevCluster, 'demo', { spec: { controlPlaneEndpoint: { host: '127.0.0.1', port: 6443 } } })
+      await core.create(DevControlPlane, 'demo')
+      await core.patch(DevCluster, 'demo', { status: { initialization: { provisioned: true } } })
+      await core.create(Secret, 'demo-kubeconfig', { stringData: { value: 'how to reach it' } })
+      await core.patch(DevControlPlane, 'demo', { status: { initialization: { controlPlaneInitialized: true } } })
+      await calm()
+    },
+    async provisionMachine(name, { labels = {}, spec = {} } = {}) {
+      const providerID = `dev:///${name}`
+      await core.create(DevConfig, name)
+      await core.create(DevMachine, name)
+      await core.create(Machine, name, { metadata: { labels }, spec: { ...aMachine({ metadata: { name } }).spec, ...spec } })
+      await settle()
+      await core.patch(DevConfig, name, {
+        status: { initialization: { dataSecretCreated: true }, dataSecretName: `${name}-data` },
+      })
+      await core.patch(DevMachine, name, { spec: { providerID }, status: { initialization: { provisioned: true } } })
+      await workload.create(Node, { metadata: { name: `node-${name}` }, spec: { providerID } })
+      const status = { conditions: nodeConditions(), nodeInfo: { kubeletVersion: 'v1.34.0' } }
+      await workload.patch(Node, { name: `node-${name}` }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      await calm()
+    },
+  }
+  return {
+    ...env,
+    ...core,
+    get reachable() {
+      return reachable
+    },
+    set reachable(now) {
+      reachable = now
+    },
+    async close() {
+      await env.close()
+      await workloadServer.close()
+    },
+  }
+}
+
+/** A condition in one line: status, reason and message. */
+export function conditionText(object: ConditionSource, type: string): string | undefined {
+  const found = getCondition(object, type)
+  return found && `${found.status} ${found.reason}${found.message ? `: ${found.message}` : ''}`
+}
+
+/** Requests fail while the server is not reachable; a watch that is open says nothing, as when a cable is cut. */
+const whenReachable = (transport: Transport, reachable: () => boolean): Transport => ({
+  close: () => transport.close(),
+  watch: (request, signal) => (reachable() ? transport.watch(request, signal) : Promise.reject(unreachable())),
+  send: (request, signal) => (reachable() ? transport.send(request, signal) : Promise.reject(unreachable())),
+})
+
+const unreachable = () => new StatusError('ServiceUnavailable', 'connect ECONNREFUSED')
