@@ -19,11 +19,17 @@ export function listBytes({ items, ...list }: ObjectList, { typedItems = true } 
   return Buffer.concat(parts)
 }
 
-/** One line of a watch. */
+/** One line of a watch. From then on the object's own bytes are a part of it, so that both take their room once. */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   let lines = events.get(object)
   if (!lines) events.set(object, (lines = {}))
-  return (lines[type] ??= Buffer.concat([eventStarts[type], objectBytes(object), eventEnd]))
+  let line = lines[type]
+  if (!line) {
+    const start = eventStarts[type]
+    lines[type] = line = Buffer.concat([start, objectBytes(object), eventEnd])
+    if (Object.isFrozen(object)) whole.set(object, line.subarray(start.length, line.length - eventEnd.length))
+  }
+  return line
 }
 
 /** The line that ends a watch which cannot go on. */

@@ -2,26 +2,21 @@
  * The API server as a function from request to answer. Each request goes down one list: route, authentication, form of the
  * answer, options, body, verb of the engine, encoding.
  */
-import type { ApiRequest, Clock, Logger, RequestOptions, ResourcePath, Status, Verb } from '@capstan/kube'
-import { StatusError, silent, verbOf } from '@capstan/kube'
-import type { Answer, Caller, Engine, Resource } from '../engine.ts'
-import { deleteOptionsOf, optionsOf } from './options.ts'
-import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
-import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasDeleteCollection } from './discovery.ts'
+import type { Clock, Logger } from '@capstan/kube'
+import { StatusError, silent } from '@capstan/kube'
+import type { Caller, Engine } from '../engine.ts'
+import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions } from './discovery.ts'
 import { Documents } from './documents.ts'
-import { errorEventBytes, listBytes, objectBytes } from './encode.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
-import type { Representation } from './negotiate.ts'
-import { acceptsAggregatedDiscovery, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
-import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
-import { methodNotAllowed, unauthorized, unknownResource, verbNotSupported, watchNotAcceptable } from './refusal.ts'
+import { acceptsAggregatedDiscovery } from './negotiate.ts'
+import { methodNotAllowed, unauthorized } from './refusal.ts'
+import { errorAnswer, json, jsonText, notFoundText } from './represent.ts'
+import { resourceAnswer } from './resource-request.ts'
 import { isPublic, routeOf } from './route.ts'
-import { includeObjectOf, tableOf } from './table.ts'
 import { versionInfo } from './version.ts'
-import { errorOf, watchBody } from './watch-body.ts'
-import { formatYAML } from './yaml.ts'
+import { errorOf } from './watch-body.ts'
 
 export interface HandlerOptions {
   readonly engine: Engine
@@ -47,7 +42,8 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     try {
       return await answerTo(server, request, identity)
     } catch (err) {
-      if (!(err instanceof StatusError)) log.error('Request failed', { method: request.method, path: pathOf(request), err })
+      if (!(err instanceof StatusError || request.signal.aborted))
+        log.error('Request failed', { method: request.method, path: pathOf(request), err })
       return errorAnswer(errorOf(err), request)
     }
   }
@@ -114,189 +110,6 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   }
 }
 
-async function resourceAnswer(
-  server: Server,
-  path: ResourcePath,
-  request: HttpRequest,
-  query: URLSearchParams,
-  caller: Caller,
-): Promise<HttpAnswer> {
-  const { engine, documents } = server
-  const resource = engine.resources.find(path.group, path.version, path.plural)
-  if (!resource) {
-    // Upstream's router does not know groups and versions of custom resources that are not served.
-    if (
-      !documents.group(path.group)?.versions.some(({ version, resources }) => version === path.version || resources[0]?.builtin)
-    )
-      return notFoundText()
-    throw unknownResource()
-  }
-  const verb = verbAt(request.method, path, resource, query)
-  const { headers } = request
-  const representation = representationOf(headers.accept, {
-    pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
-    builtin: resource.builtin,
-  })
-  const { request: apiRequest, warnings } = await apiRequestOf(verb, path, resource, request, query)
-  if (verb === 'watch') return watchAnswer(server, apiRequest, representation, request, query, caller)
-  const answer = await engine.execute(apiRequest, caller, request.signal)
-  return encoded(server, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
-}
-
-/** @throws StatusError when the method cannot be used at the path, or the path cannot be */
-function verbAt(method: string, path: ResourcePath, resource: Resource, query: URLSearchParams): Verb {
-  const { name, namespace, subresource } = path
-  if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)
-    throw unknownResource()
-  const verb = verbOf(method, path, query)
-  if (verb === undefined) throw methodNotAllowed()
-  const isEverywhere = resource.namespaced && namespace === undefined
-  if (isEverywhere && verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
-  if (verb === 'deletecollection' && !hasDeleteCollection(resource)) throw methodNotAllowed()
-  if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb)) {
-    throw resource.builtin ? methodNotAllowed() : verbNotSupported(verb, resource)
-  }
-  return verb
-}
-
-async function apiRequestOf(
-  verb: Verb,
-  path: ResourcePath,
-  resource: Resource,
-  request: HttpRequest,
-  query: URLSearchParams,
-): Promise<{ request: ApiRequest; warnings: readonly string[] }> {
-  const { watch: _, name, ...target } = path
-  // The old watch path of a single object is a watch of the collection.
-  const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
-  const make = (options: RequestOptions, more: Partial<ApiRequest> = {}): ApiRequest => ({
-    verb,
-    ...target,
-    ...named,
-    options,
-    ...more,
-  })
-  switch (verb) {
-    case 'get':
-    case 'list':
-      return { request: make(optionsOf(verb, query)), warnings: [] }
-    case 'watch': {
-      const options = optionsOf(verb, query)
-      if (name !== undefined) options.fieldSelector = `metadata.name=${name}`
-      return { request: make(options), warnings: [] }
-    }
-    case 'create':
-    case 'update': {
-      const options = optionsOf(verb, query)
-      const { body, warnings } = await readObject(request, resource, options)
-      return { request: make(options, { body }), warnings }
-    }
-    case 'patch': {
-      const patchType = patchTypeOf(request, resource)
-      const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
-      return { request: make(options, { body: await readPatch(request, patchType), patchType }), warnings: [] }
-    }
-    case 'delete':
-    case 'deletecollection': {
-      const { body, options } = deleteOptionsOf(await readDeleteOptions(request), query)
-      return { request: make({ ...optionsOf(verb, query), ...options }, { body }), warnings: [] }
-    }
-  }
-}
-
-async function watchAnswer(
-  { engine, clock }: Server,
-  apiRequest: ApiRequest,
-  representation: Representation,
-  request: HttpRequest,
-  query: URLSearchParams,
-  caller: Caller,
-): Promise<HttpAnswer> {
-  if (representation.format !== 'json') throw watchNotAcceptable()
-  const includeObject = includeObjectOf(query)
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' }
-  try {
-    const stream = await engine.watch(apiRequest, caller, request.streamSignal)
-    const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
-    return { status: 200, headers, body: watchBody(stream, representation, tableOptions) }
-  } catch (err) {
-    // A start that is too old is news of a stream that was accepted, not a refusal.
-    if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }
-    throw err
-  }
-}
-
-function encoded(
-  { clock }: Server,
-  resource: Resource,
-  { code, body, warnings }: Answer,
-  representation: Representation,
-  query: URLSearchParams,
-): HttpAnswer {
-  const headers = {
-    'cache-control': 'no-cache, private',
-    ...(warnings.length === 0 ? {} : { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`) }),
-  }
-  if (isStatus(body)) return send(code, body, representation, headers)
-  switch (representation.as) {
-    case 'Table':
-      return send(
-        code,
-        tableOf(resource, body, { includeObject: includeObjectOf(query), version: representation.version, now: clock.now() }),
-        representation,
-        headers,
-      )
-    case 'PartialObjectMetadataList':
-      if (!('items' in body)) {
-        const type = `*${resource.builtin ? 'core' : 'unstructured'}.${resource.builtin ? resource.kind : 'Unstructured'}`
-        throw new StatusError(
-          'NotAcceptable',
-          `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,
-        )
-      }
-      return send(code, partialMetadataList(body, representation.version), representation, headers)
-    case 'PartialObjectMetadata':
-      return send(
-        code,
-        'items' in body ? partialMetadataList(body, representation.version) : partialMetadata(body, representation.version),
-        representation,
-        headers,
-      )
-    case undefined:
-  }
-  if (!('items' in body)) return send(code, body, representation, headers)
-  // Upstream: the items of built-in lists have no type of their own.
-  const typedItems = !resource.builtin
-  if (representation.format === 'json' && !representation.pretty) {
-    return { status: code, headers: { ...headers, 'content-type': 'application/json' }, body: listBytes(body, { typedItems }) }
-  }
-  return send(code, JSON.parse(listBytes(body, { typedItems }).toString()) as object, representation, headers)
-}
-
-function send(
-  status: number,
-  value: object,
-  { format, pretty }: Pick<Representation, 'format' | 'pretty'>,
-  headers: HttpAnswer['headers'] = {},
-): HttpAnswer {
-  if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
-  const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : objectBytes(value)
-  return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
-}
-
-function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
-  const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
-  const seconds = error.details?.retryAfterSeconds
-  return send(
-    error.code,
-    error.status,
-    { format, pretty: false },
-    seconds === undefined ? {} : { 'retry-after': String(seconds) },
-  )
-}
-
-const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
-
 function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {
   if (!acceptsAggregatedDiscovery(request.headers.accept)) return json(plain())
   const headers = {
@@ -317,14 +130,6 @@ function tagged(
   if (request.headers['if-none-match'] === etag) return { status: 304, headers: { ...headers, etag }, body: '' }
   return { status: 200, headers: { ...headers, etag }, body: bytes }
 }
-
-const json = (value: object): HttpAnswer => jsonText(JSON.stringify(value))
-const jsonText = (text: string): HttpAnswer => ({ status: 200, headers: { 'content-type': 'application/json' }, body: text })
-const notFoundText = (): HttpAnswer => ({
-  status: 404,
-  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
-  body: '404 page not found\n',
-})
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!
 

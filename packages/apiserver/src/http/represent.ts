@@ -1,0 +1,96 @@
+/** Answers of the engine in the form that a client asked for. */
+import type { Clock, Status } from '@capstan/kube'
+import { StatusError } from '@capstan/kube'
+import type { Answer, Resource } from '../engine.ts'
+import { listBytes, objectBytes } from './encode.ts'
+import type { HttpAnswer, HttpRequest } from './exchange.ts'
+import type { Representation } from './negotiate.ts'
+import { parseAccept } from './negotiate.ts'
+import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
+import { includeObjectOf, tableOf } from './table.ts'
+import { formatYAML } from './yaml.ts'
+
+/** @throws StatusError when the answer cannot take the form */
+export function represented(
+  clock: Clock,
+  resource: Resource,
+  { code, body, warnings }: Answer,
+  representation: Representation,
+  query: URLSearchParams,
+): HttpAnswer {
+  const headers = {
+    'cache-control': 'no-cache, private',
+    ...(warnings.length === 0 ? {} : { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`) }),
+  }
+  if (isStatus(body)) return send(code, body, representation, headers)
+  switch (representation.as) {
+    case 'Table':
+      return send(
+        code,
+        tableOf(resource, body, { includeObject: includeObjectOf(query), version: representation.version, now: clock.now() }),
+        representation,
+        headers,
+      )
+    case 'PartialObjectMetadataList':
+      if (!('items' in body)) {
+        const type = `*${resource.builtin ? 'core' : 'unstructured'}.${resource.builtin ? resource.kind : 'Unstructured'}`
+        throw new StatusError(
+          'NotAcceptable',
+          `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,
+        )
+      }
+      return send(code, partialMetadataList(body, representation.version), representation, headers)
+    case 'PartialObjectMetadata':
+      return send(
+        code,
+        'items' in body ? partialMetadataList(body, representation.version) : partialMetadata(body, representation.version),
+        representation,
+        headers,
+      )
+    case undefined:
+  }
+  if (!('items' in body)) return send(code, body, representation, headers)
+  // Upstream: the items of built-in lists have no type of their own.
+  const typedItems = !resource.builtin
+  if (representation.format === 'json' && !representation.pretty) {
+    return { status: code, headers: { ...headers, 'content-type': 'application/json' }, body: listBytes(body, { typedItems }) }
+  }
+  return send(code, JSON.parse(listBytes(body, { typedItems }).toString()) as object, representation, headers)
+}
+
+function send(
+  status: number,
+  value: object,
+  { format, pretty }: Pick<Representation, 'format' | 'pretty'>,
+  headers: HttpAnswer['headers'] = {},
+): HttpAnswer {
+  if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
+  const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : objectBytes(value)
+  return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
+}
+
+export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
+  const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
+  const seconds = error.details?.retryAfterSeconds
+  return send(
+    error.code,
+    error.status,
+    { format, pretty: false },
+    seconds === undefined ? {} : { 'retry-after': String(seconds) },
+  )
+}
+
+const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
+
+export const json = (value: object): HttpAnswer => jsonText(JSON.stringify(value))
+export const jsonText = (text: string): HttpAnswer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: text,
+})
+/** What upstream's router says of paths that it does not know. */
+export const notFoundText = (): HttpAnswer => ({
+  status: 404,
+  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+  body: '404 page not found\n',
+})

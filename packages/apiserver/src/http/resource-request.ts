@@ -1,0 +1,134 @@
+/** Requests for resources: from method, path, query and body to a request to the engine, and back. */
+import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
+import { StatusError, verbOf } from '@capstan/kube'
+import type { Caller, Engine, Resource } from '../engine.ts'
+import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
+import { hasDeleteCollection } from './discovery.ts'
+import type { Documents } from './documents.ts'
+import { errorEventBytes } from './encode.ts'
+import type { HttpAnswer, HttpRequest } from './exchange.ts'
+import type { Representation } from './negotiate.ts'
+import { representationOf, wantsPretty } from './negotiate.ts'
+import { deleteOptionsOf, optionsOf } from './options.ts'
+import { methodNotAllowed, unknownResource, verbNotSupported, watchNotAcceptable } from './refusal.ts'
+import { notFoundText, represented } from './represent.ts'
+import { includeObjectOf } from './table.ts'
+import { watchBody } from './watch-body.ts'
+
+interface Server {
+  readonly engine: Engine
+  readonly clock: Clock
+  readonly documents: Documents
+}
+
+export async function resourceAnswer(
+  server: Server,
+  path: ResourcePath,
+  request: HttpRequest,
+  query: URLSearchParams,
+  caller: Caller,
+): Promise<HttpAnswer> {
+  const { engine, documents } = server
+  const resource = engine.resources.find(path.group, path.version, path.plural)
+  if (!resource) {
+    // Upstream's router does not know groups and versions of custom resources that are not served.
+    if (
+      !documents.group(path.group)?.versions.some(({ version, resources }) => version === path.version || resources[0]?.builtin)
+    )
+      return notFoundText()
+    throw unknownResource()
+  }
+  const verb = verbAt(request.method, path, resource, query)
+  const { headers } = request
+  const representation = representationOf(headers.accept, {
+    pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
+    builtin: resource.builtin,
+  })
+  const { request: apiRequest, warnings } = await apiRequestOf(verb, path, resource, request, query)
+  if (verb === 'watch') return watchAnswer(server, apiRequest, representation, request, query, caller)
+  const answer = await engine.execute(apiRequest, caller, request.signal)
+  return represented(server.clock, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
+}
+
+/** @throws StatusError when the method cannot be used at the path, or the path cannot be */
+function verbAt(method: string, path: ResourcePath, resource: Resource, query: URLSearchParams): Verb {
+  const { name, namespace, subresource } = path
+  if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)
+    throw unknownResource()
+  const verb = verbOf(method, path, query)
+  if (verb === undefined) throw methodNotAllowed()
+  const isEverywhere = resource.namespaced && namespace === undefined
+  if (isEverywhere && verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
+  if (verb === 'deletecollection' && !hasDeleteCollection(resource)) throw methodNotAllowed()
+  if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb)) {
+    throw resource.builtin ? methodNotAllowed() : verbNotSupported(verb, resource)
+  }
+  return verb
+}
+
+async function apiRequestOf(
+  verb: Verb,
+  path: ResourcePath,
+  resource: Resource,
+  request: HttpRequest,
+  query: URLSearchParams,
+): Promise<{ request: ApiRequest; warnings: readonly string[] }> {
+  const { watch: _, name, ...target } = path
+  // The old watch path of a single object is a watch of the collection.
+  const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
+  const make = (options: RequestOptions, more: Partial<ApiRequest> = {}): ApiRequest => ({
+    verb,
+    ...target,
+    ...named,
+    options,
+    ...more,
+  })
+  switch (verb) {
+    case 'get':
+    case 'list':
+      return { request: make(optionsOf(verb, query)), warnings: [] }
+    case 'watch': {
+      const options = optionsOf(verb, query)
+      if (name !== undefined) options.fieldSelector = `metadata.name=${name}`
+      return { request: make(options), warnings: [] }
+    }
+    case 'create':
+    case 'update': {
+      const options = optionsOf(verb, query)
+      const { body, warnings } = await readObject(request, resource, options)
+      return { request: make(options, { body }), warnings }
+    }
+    case 'patch': {
+      const patchType = patchTypeOf(request, resource)
+      const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
+      return { request: make(options, { body: await readPatch(request, patchType), patchType }), warnings: [] }
+    }
+    case 'delete':
+    case 'deletecollection': {
+      const { body, options } = deleteOptionsOf(await readDeleteOptions(request), query)
+      return { request: make({ ...optionsOf(verb, query), ...options }, { body }), warnings: [] }
+    }
+  }
+}
+
+async function watchAnswer(
+  { engine, clock }: Server,
+  apiRequest: ApiRequest,
+  representation: Representation,
+  request: HttpRequest,
+  query: URLSearchParams,
+  caller: Caller,
+): Promise<HttpAnswer> {
+  if (representation.format !== 'json') throw watchNotAcceptable()
+  const includeObject = includeObjectOf(query)
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' }
+  try {
+    const stream = await engine.watch(apiRequest, caller, request.streamSignal)
+    const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
+    return { status: 200, headers, body: watchBody(stream, representation, tableOptions) }
+  } catch (err) {
+    // A start that is too old is news of a stream that was accepted, not a refusal.
+    if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }
+    throw err
+  }
+}
