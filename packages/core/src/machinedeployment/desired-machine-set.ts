@@ -13,11 +13,11 @@ import {
   MaxReplicasAnnotation,
   RevisionAnnotation,
   RevisionHistoryAnnotation,
+  fnv32a,
 } from '@capstan/api'
 import { controllerReference, diffMerge, draft, type Input, type Random } from '@capstan/kube'
 import { metadataPatch } from '../managed-metadata.ts'
 import { simpleName } from '../naming/generated-name.ts'
-import { fnv32a } from '../naming/label-value.ts'
 import { fenceposts } from './fenceposts.ts'
 import { MachineDeploymentManager } from './scope.ts'
 

@@ -7,11 +7,11 @@ import {
   MachineSetNameLabel,
   type ContractVersionedObjectReference,
   type MachineSpec,
+  labelValue,
 } from '@capstan/api'
 import { controllerReference, diffMerge, type Input, type JsonObject, type Random } from '@capstan/kube'
 import { metadataPatch, type MetadataPatch, type WantedMetadata } from '../managed-metadata.ts'
 import { nameFromTemplate } from '../naming/generated-name.ts'
-import { labelValue } from '../naming/label-value.ts'
 import { MachineSetManager } from './scope.ts'
 
 const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'

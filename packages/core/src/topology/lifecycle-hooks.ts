@@ -1,8 +1,8 @@
 /** Calls of lifecycle hooks for one Cluster: who is asked, with what, and how long an answer holds. */
 import type { Hook, RequestOf } from '@capstan/api'
-import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, ConversionDataAnnotation } from '@capstan/api'
+import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, clusterOnTheWire } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
-import { type Clock, draft, hours, seconds } from '@capstan/kube'
+import { type Clock, hours, seconds } from '@capstan/kube'
 
 /** A hook that holds something back, as the condition shows it. */
 export interface BlockingHook {
@@ -77,17 +77,6 @@ export class LifecycleHooks {
     for (const [question, { until }] of this.#blocked) if (until + hours(24) < now) this.#blocked.delete(question)
   }
 }
-
-/** The Cluster as requests carry it: no status, no managed fields, and not the annotations that repeat the whole object. */
-export function clusterOnTheWire(cluster: Cluster): { [field: string]: unknown } {
-  const { status: _, ...rest } = draft(cluster)
-  delete rest.metadata.managedFields
-  const { annotations } = rest.metadata
-  if (annotations) for (const name of repeatingAnnotations) delete annotations[name]
-  return rest
-}
-
-const repeatingAnnotations = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
 
 /** Annotations that hold an upgrade back as a hook would, without any extension. */
 export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
