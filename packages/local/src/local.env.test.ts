@@ -190,7 +190,7 @@ test('a control plane scales 1, 3, 5, 1 one Machine at a time, spread over failu
   await world.advance(seconds(5))
   const domains = async () =>
     (await machines(world))
-      .map(({ status }) => status?.failureDomain)
+      .map(({ status }) => status?.failureDomain ?? '')
       .sort()
       .join('')
 

@@ -16,11 +16,11 @@ export interface BootstrapData {
 
 export const formatBootstrapData = (data: BootstrapData): string => `${JSON.stringify(data, undefined, 2)}\n`
 
-/** What of the data matters to a Node; nothing when it is not ours. @throws Error when it claims our format and is not readable */
-export function parseBootstrapData(
-  value: string | undefined,
-  format: string | undefined,
-): Pick<BootstrapData, 'nodeLabels' | 'nodeTaints'> {
+/** What of the data a kubelet registers its Node with. */
+export type Registration = Pick<BootstrapData, 'nodeLabels' | 'nodeTaints'>
+
+/** Reads the data; nothing in it matters when it is not ours. @throws Error when it claims our format and is not readable */
+export function parseBootstrapData(value: string | undefined, format: string | undefined): Registration {
   if (value === undefined || format !== BootstrapFormat) return { nodeLabels: {}, nodeTaints: [] }
   try {
     const { nodeLabels = {}, nodeTaints = [] } = JSON.parse(value) as Partial<BootstrapData>

@@ -24,7 +24,7 @@ import {
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
 import { clusterOfMachine, owningMachine } from '../owner.ts'
-import { secretData } from '../secret-data.ts'
+import { secretData } from '../secrets.ts'
 import { again, failureAt, instant, progress } from '../simulation.ts'
 import { BootstrapFormat, formatBootstrapData } from './data.ts'
 

@@ -5,10 +5,10 @@
  */
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { controllerReference, isReason, keyOf, orAbsent, Secret } from '@capstan/kube'
+import { controllerReference, isReason, keyOf, Secret } from '@capstan/kube'
 import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
-import { secretData, secretText } from '../secret-data.ts'
+import { findSecret, secretData, secretText } from '../secrets.ts'
 
 /** Which Secrets there are, as `<cluster>-<purpose>`, and what their certificates are called. */
 export const ClusterCertificates = [{ purpose: 'ca', commonName: 'kubernetes' }] as const
@@ -32,7 +32,7 @@ export async function ensureCertificates(
   let authority: CertifiedKey | undefined
   for (const { purpose, commonName } of ClusterCertificates) {
     const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-${purpose}` }
-    const found = await orAbsent(io.client.get(Secret, key))
+    const found = await findSecret(key, io)
     const secret = found ?? (mayMake ? await create() : undefined)
     const certificate = secretText(secret, 'tls.crt')
     const privateKey = secretText(secret, 'tls.key')

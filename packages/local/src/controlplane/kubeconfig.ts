@@ -1,17 +1,10 @@
 /** The kubeconfig Secret by which core reaches the workload cluster, and its renewal. Upstream: util/kubeconfig. */
 import { type Cluster, ClusterNameLabel, ClusterSecretType } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { type Clock, controllerReference, hours, isControlledBy, keyOf, orAbsent, Secret } from '@capstan/kube'
-import {
-  type CertifiedKey,
-  certificateExpiry,
-  formatKubeconfig,
-  issueCertificate,
-  type Kubeconfig,
-  parseKubeconfig,
-} from '@capstan/kube/node'
+import { type Clock, controllerReference, hours, isControlledBy, keyOf, Secret } from '@capstan/kube'
+import { type CertifiedKey, certificateExpiry, formatKubeconfig, issueCertificate, type Kubeconfig } from '@capstan/kube/node'
 import { LocalControlPlane } from '../kinds/local-control-plane.ts'
-import { secretData, secretText } from '../secret-data.ts'
+import { findSecret, secretData, secretText } from '../secrets.ts'
 import { serverNameOf } from '../workload/server-name.ts'
 
 const Validity = hours(24 * 365)
@@ -24,7 +17,7 @@ export async function ensureKubeconfig(
   io: ReconcileContext,
 ): Promise<void> {
   const key = { ...keyOf(cluster), name: `${cluster.metadata.name}-kubeconfig` }
-  const found = await orAbsent(io.client.get(Secret, key))
+  const found = await findSecret(key, io)
   if (found) {
     // One that a user brought is the user's to renew.
     if (!isControlledBy(found, controlPlane, LocalControlPlane) || !needsRenewal(secretText(found, 'value'), io.clock)) return
@@ -44,10 +37,12 @@ export async function ensureKubeconfig(
   })
 }
 
-/** True when less than half the validity of the client certificate is left, or when it cannot be read. */
+/** True when less than half the validity of the client certificate is left, or when there is none to be read. */
 export function needsRenewal(text: string | undefined, clock: Clock): boolean {
+  // Looked at in every pass, and ours is always written the same way: no need to read all of the YAML.
+  const [, certificate] = /client-certificate-data: ([A-Za-z0-9+/=]+)/.exec(text ?? '') ?? []
+  if (certificate === undefined) return true
   try {
-    const certificate = parseKubeconfig(text ?? '').users[0]?.user['client-certificate-data'] ?? ''
     return certificateExpiry(Buffer.from(certificate, 'base64').toString('utf8')) - clock.now() < Validity / 2
   } catch {
     return true

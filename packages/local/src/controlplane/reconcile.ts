@@ -80,6 +80,7 @@ export async function reconcileLocalControlPlane(
     template: { state: 'unread' },
     initializationIssue: undefined,
     step: undefined,
+    failed: false,
     deletion: 'none',
   }
   let outcome: Outcome = proceed()
@@ -88,6 +89,7 @@ export async function reconcileLocalControlPlane(
     outcome = isDeleting(before) ? await remove(scope, io) : await bringUp(scope, io, of)
   } catch (err) {
     failure = err
+    scope.failed = true
     if (isDeleting(before)) scope.deletion = 'failed'
   }
 

@@ -21,5 +21,7 @@ export interface ControlPlaneScope {
   /** Why the control plane could not be initialized. */
   initializationIssue: string | undefined
   step: Step | undefined
+  /** The pass ended with an error: what is unread could not be read. */
+  failed: boolean
   deletion: 'none' | 'waiting for workers' | 'waiting for machines' | 'completed' | 'failed'
 }

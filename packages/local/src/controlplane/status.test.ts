@@ -61,6 +61,7 @@ const aScope = ({
   template: { state: 'unread' },
   initializationIssue: undefined,
   step: undefined,
+  failed: false,
   deletion: 'none',
   ...more,
 })
@@ -97,7 +98,7 @@ describe('condition', () => {
     ['CertificatesAvailable', {}, 'CertificatesAvailable True Available'],
     [
       'CertificatesAvailable',
-      { certificates: { state: 'unread' } },
+      { certificates: { state: 'unread' }, failed: true },
       'CertificatesAvailable Unknown InternalError: Please check controller logs for errors',
     ],
     [

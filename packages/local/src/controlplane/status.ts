@@ -36,7 +36,8 @@ function versionsOf(machines: readonly Machine[]): NonNullable<Status['versions'
 export function controlPlaneConditions(scope: ControlPlaneScope): NewCondition[] {
   return [
     available(scope),
-    certificatesAvailable(scope),
+    // Not reported before it is their turn.
+    ...(scope.certificates.state === 'unread' && !scope.failed ? [] : [certificatesAvailable(scope)]),
     initialized(scope),
     rollingOut(scope),
     scalingDown(scope),

@@ -13,7 +13,8 @@ const kubelet = (of: Partial<Kubelet> = {}): Kubelet => ({
 })
 const now = Date.UTC(2026, 0, 1)
 const later = now + 60_000
-const registered = (of: Partial<Kubelet> = {}) => draft({ ...newNode(kubelet(of), now), apiVersion: 'v1', kind: 'Node' }) as Node
+const registered = (of: Partial<Kubelet> = {}) =>
+  draft({ ...newNode(kubelet(of), { nodeLabels: {}, nodeTaints: [] }, now), apiVersion: 'v1', kind: 'Node' }) as Node
 const ready = (status: Node['status']) => status?.conditions?.find(({ type }) => type === 'Ready')
 
 test.each([

@@ -2,6 +2,7 @@
 import { NodeUninitializedTaint } from '@capstan/api'
 import type { Input, Node } from '@capstan/kube'
 import { equal, timestamp } from '@capstan/kube'
+import type { Registration } from '../bootstrap/data.ts'
 
 export interface Kubelet {
   readonly nodeName: string
@@ -9,8 +10,6 @@ export interface Kubelet {
   /** Version of the kubelet, such as v1.36.0. */
   readonly version: string
   readonly role: 'control-plane' | 'worker'
-  readonly labels?: Readonly<Record<string, string>>
-  readonly taints?: readonly { key: string; value?: string; effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' }[]
   readonly addresses: readonly { type: string; address: string }[]
   /** Why the kubelet is not well; absent when it is. */
   readonly trouble?: string | undefined
@@ -19,7 +18,7 @@ export interface Kubelet {
 const ControlPlaneRole = 'node-role.kubernetes.io/control-plane'
 
 /** The Node as the kubelet creates it. Upstream: kubelet and kubeadm; workers come with the taint that core takes away. */
-export function newNode(kubelet: Kubelet, now: number): Input<Node> {
+export function newNode(kubelet: Kubelet, { nodeLabels, nodeTaints }: Registration, now: number): Input<Node> {
   const { nodeName, role } = kubelet
   const roleTaint = role === 'control-plane' ? { key: ControlPlaneRole, effect: 'NoSchedule' as const } : NodeUninitializedTaint
   return {
@@ -30,10 +29,10 @@ export function newNode(kubelet: Kubelet, now: number): Input<Node> {
         'kubernetes.io/hostname': nodeName,
         'kubernetes.io/os': 'linux',
         ...(role === 'control-plane' ? { [ControlPlaneRole]: '' } : {}),
-        ...kubelet.labels,
+        ...nodeLabels,
       },
     },
-    spec: { providerID: kubelet.providerID, taints: [roleTaint, ...(kubelet.taints ?? [])] },
+    spec: { providerID: kubelet.providerID, taints: [roleTaint, ...nodeTaints] },
     status: newStatus(kubelet, now),
   }
 }

@@ -2,9 +2,9 @@ import type { Machine } from '@capstan/api'
 import { type Cluster, MachineControlPlaneLabel } from '@capstan/api'
 import { proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
-import { parseBootstrapData } from '../../bootstrap/data.ts'
+import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
 import { type LocalMachine, LocalMachineConditions } from '../../kinds/local-machine.ts'
-import { secretText } from '../../secret-data.ts'
+import { secretText } from '../../secrets.ts'
 import { again, failureAt, progress } from '../../simulation.ts'
 import { type Kubelet, newNode, nodeStatus } from '../../workload/node.ts'
 import type { Workloads } from '../../workload/workloads.ts'
@@ -56,8 +56,8 @@ export async function joinCluster(
     const outcome = isControlPlane ? requeue(CertificateCheck, message) : wait(message)
     return { outcome, condition: NodeProvisioned.false('WaitingForControlPlane', message) }
   }
-  const kubelet = await kubeletOf(object, machine, isControlPlane, io)
-  await reportNode(workload, kubelet, now)
+  const kubelet = kubeletOf(object, machine, isControlPlane)
+  await reportNode(workload, kubelet, machine, io)
   return {
     outcome: proceed(),
     condition:
@@ -93,32 +93,25 @@ async function startApiServer(
   })
 }
 
-async function kubeletOf(
-  object: LocalMachine,
-  machine: Machine,
-  isControlPlane: boolean,
-  io: ReconcileContext,
-): Promise<Kubelet> {
-  const { namespace, name } = object.metadata
-  const data = await orAbsent(io.client.get(Secret, { namespace: namespace!, name: machine.spec.bootstrap.dataSecretName! }))
-  const { nodeLabels, nodeTaints } = parseBootstrapData(secretText(data, 'value'), secretText(data, 'format'))
-  return {
-    nodeName: name,
-    providerID: object.spec!.providerID!,
-    version: machine.spec.version ?? '',
-    role: isControlPlane ? 'control-plane' : 'worker',
-    labels: nodeLabels,
-    taints: nodeTaints,
-    addresses: object.status?.addresses ?? [],
-    trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
-  }
+const kubeletOf = (object: LocalMachine, machine: Machine, isControlPlane: boolean): Kubelet => ({
+  nodeName: object.metadata.name,
+  providerID: object.spec!.providerID!,
+  version: machine.spec.version ?? '',
+  role: isControlPlane ? 'control-plane' : 'worker',
+  addresses: object.status?.addresses ?? [],
+  trouble: failureAt(object.spec?.simulated?.failure, 'kubelet')?.message,
+})
+
+/** Registers the Node as the bootstrap data says, and keeps its status true. */
+async function reportNode(workload: Client, kubelet: Kubelet, machine: Machine, io: ReconcileContext): Promise<void> {
+  const key = { name: kubelet.nodeName }
+  const found = await orAbsent(workload.get(Node, key))
+  const node = found ?? (await workload.create(Node, newNode(kubelet, await registration(machine, io), io.clock.now())))
+  const status = nodeStatus(node, kubelet, io.clock.now())
+  if (status) await workload.patch(Node, key, { type: 'merge', body: { status } }, { subresource: 'status' })
 }
 
-/** Registers the Node, and keeps its status true. */
-async function reportNode(workload: Client, kubelet: Kubelet, now: number): Promise<void> {
-  const found = await orAbsent(workload.get(Node, { name: kubelet.nodeName }))
-  const node = found ?? (await workload.create(Node, newNode(kubelet, now)))
-  const status = nodeStatus(node, kubelet, now)
-  if (!status) return
-  await workload.patch(Node, { name: kubelet.nodeName }, { type: 'merge', body: { status } }, { subresource: 'status' })
+async function registration({ metadata, spec }: Machine, io: ReconcileContext): Promise<Registration> {
+  const data = await orAbsent(io.client.get(Secret, { namespace: metadata.namespace!, name: spec.bootstrap.dataSecretName! }))
+  return parseBootstrapData(secretText(data, 'value'), secretText(data, 'format'))
 }
