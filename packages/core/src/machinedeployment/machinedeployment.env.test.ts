@@ -1,0 +1,230 @@
+import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { seconds } from '@capstan/kube'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  aClusterWithTemplates,
+  aMachineDeployment,
+  conditionText,
+  DevMachine,
+  DevMachineTemplate,
+  setsEnv,
+  type SetsEnv,
+} from './sets-env.ts'
+
+let env: SetsEnv
+afterEach(() => env.close())
+
+const key = { namespace: 'default', name: 'workers' }
+const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body })
+const setVersion = (version: string) => patch({ spec: { template: { spec: { version } } } })
+
+/** Counts of all sets each time they change, until nothing changes any more. */
+async function story(): Promise<string> {
+  const lines: string[] = []
+  let still = 0
+  while (still < 30) {
+    await env.advance(seconds(1))
+    const counts = await env.counts()
+    still = counts === lines.at(-1) ? still + 1 : 0
+    if (still === 0) lines.push(counts)
+  }
+  return lines.join('\n')
+}
+
+async function aReadyDeployment(more: Parameters<typeof aMachineDeployment>[0] = {}): Promise<void> {
+  env = await setsEnv()
+  await aClusterWithTemplates(env)
+  await env.client.create(MachineDeployment, aMachineDeployment(more))
+  await env.advance(seconds(60))
+}
+
+describe('a MachineDeployment', () => {
+  test('makes a MachineSet and tells how far it is', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineDeployment, aMachineDeployment())
+    await env.settle()
+    const [set] = (await env.client.list(MachineSet, { namespace: 'default' })).items
+    const hash = set!.metadata.labels!['machine-template-hash']!
+    expect(hash).toMatch(/^\d+-[b-z2-9]{5}$/)
+    expect(set).toMatchObject({
+      metadata: {
+        name: `workers-${hash.slice(-5)}`,
+        labels: { app: 'demo', 'cluster.x-k8s.io/deployment-name': 'workers', 'cluster.x-k8s.io/cluster-name': 'demo' },
+        annotations: {
+          'machinedeployment.clusters.x-k8s.io/revision': '1',
+          'machinedeployment.clusters.x-k8s.io/desired-replicas': '3',
+          'machinedeployment.clusters.x-k8s.io/max-replicas': '4',
+          'cluster.x-k8s.io/disable-machine-create': 'false',
+        },
+        ownerReferences: [{ kind: 'MachineDeployment', name: 'workers', controller: true }],
+      },
+      spec: { replicas: 3, selector: { matchLabels: { app: 'demo', 'machine-template-hash': hash } } },
+    })
+    expect(conditionText(await env.client.get(MachineDeployment, key))).toMatchInlineSnapshot(`
+      [
+        "Available False NotAvailable: 0 available replicas, at least 3 required (spec.strategy.rollout.maxUnavailable is 0, spec.replicas is 3)",
+        "RollingOut False NotRollingOut",
+        "Remediating False NotRemediating",
+        "ScalingDown False NotScalingDown",
+        "ScalingUp False NotScalingUp",
+        "MachinesReady Unknown ReadyUnknown: * Machines workers-6f2dt-hgldg, workers-6f2dt-nrlnt, workers-6f2dt-z242p: Condition Ready not yet reported",
+        "MachinesUpToDate True NoReplicas",
+        "Paused False NotPaused",
+        "Deleting False NotDeleting",
+      ]
+    `)
+
+    await env.advance(seconds(60))
+    const deployment = await env.client.get(MachineDeployment, key)
+    expect(deployment).toMatchObject({
+      metadata: {
+        annotations: { 'machinedeployment.clusters.x-k8s.io/revision': '1' },
+        ownerReferences: [{ kind: 'Cluster', name: 'demo' }],
+      },
+      status: {
+        phase: 'Running',
+        replicas: 3,
+        readyReplicas: 3,
+        availableReplicas: 3,
+        upToDateReplicas: 3,
+        versions: [{ version: 'v1.34.0', replicas: 3 }],
+        observedGeneration: deployment.metadata.generation,
+      },
+    })
+    expect(conditionText(deployment)).toMatchInlineSnapshot(`
+      [
+        "Available True Available",
+        "RollingOut False NotRollingOut",
+        "Remediating False NotRemediating",
+        "ScalingDown False NotScalingDown",
+        "ScalingUp False NotScalingUp",
+        "MachinesReady True Ready",
+        "MachinesUpToDate True UpToDate",
+        "Paused False NotPaused",
+        "Deleting False NotDeleting",
+      ]
+    `)
+    const { revision } = env.store
+    await env.advance(seconds(3600))
+    expect(env.store.revision, 'writes at rest').toBe(revision)
+  })
+
+  test('rolls a new version out one Machine at a time', async () => {
+    await aReadyDeployment()
+    await setVersion('v1.35.0')
+    await env.advance(seconds(12))
+    expect(conditionText(await env.client.get(MachineDeployment, key))).toContain(
+      'RollingOut True RollingOut: Rolling out 3 not up-to-date replicas\n* Version v1.34.0, v1.35.0 required',
+    )
+    expect(await story()).toMatchInlineSnapshot(`
+      "v1.34.0 3/2, 3 available; v1.35.0 1/1, 1 available
+      v1.34.0 2/2, 2 available; v1.35.0 2/2, 1 available
+      v1.34.0 2/1, 2 available; v1.35.0 2/2, 2 available
+      v1.34.0 1/1, 1 available; v1.35.0 3/3, 2 available
+      v1.34.0 1/0, 1 available; v1.35.0 3/3, 3 available
+      v1.35.0 3/3, 3 available"
+    `)
+    expect((await env.client.list(DevMachine, { namespace: 'default' })).items).toHaveLength(3)
+  })
+
+  test('replaces with OnDelete only what is deleted', async () => {
+    await aReadyDeployment({ replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
+    await setVersion('v1.35.0')
+    expect(await story()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available"`)
+    const [machine] = (await env.client.list(Machine, { namespace: 'default' })).items
+    await env.client.delete(Machine, { namespace: 'default', name: machine!.metadata.name })
+    expect(await story()).toMatchInlineSnapshot(`
+      "v1.34.0 2/2, 2 available; v1.35.0 0/0, 0 available
+      v1.34.0 1/1, 1 available; v1.35.0 1/1, 0 available
+      v1.34.0 1/1, 1 available; v1.35.0 1/1, 1 available"
+    `)
+  })
+
+  test('scales by the scale subresource', async () => {
+    await aReadyDeployment()
+    await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { replicas: 1 } } }, { subresource: 'scale' })
+    expect(await story()).toMatchInlineSnapshot(`
+      "v1.34.0 3/1, 3 available
+      v1.34.0 1/1, 1 available"
+    `)
+  })
+
+  test('goes back to a set that is still there, with a new revision', async () => {
+    await aReadyDeployment()
+    await setVersion('v1.35.0')
+    await env.advance(seconds(12))
+    await setVersion('v1.34.0')
+    expect(await story()).toMatchInlineSnapshot(`
+      "v1.34.0 3/2, 3 available; v1.35.0 1/1, 1 available
+      v1.34.0 3/3, 2 available; v1.35.0 1/1, 1 available
+      v1.34.0 3/3, 3 available; v1.35.0 1/0, 1 available
+      v1.34.0 3/3, 3 available"
+    `)
+    const { items } = await env.client.list(MachineSet, { namespace: 'default' })
+    expect(items.map(({ metadata }) => metadata.annotations)).toMatchObject([
+      { 'machinedeployment.clusters.x-k8s.io/revision': '3', 'machinedeployment.clusters.x-k8s.io/revision-history': '1' },
+    ])
+  })
+
+  test('brings what needs no rollout to existing sets and Machines', async () => {
+    await aReadyDeployment()
+    const before = (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
+    await patch({
+      spec: {
+        template: { metadata: { labels: { team: 'a' } }, spec: { minReadySeconds: 3, deletion: { nodeDrainTimeoutSeconds: 7 } } },
+      },
+    })
+    await env.settle()
+    const { items } = await env.client.list(Machine, { namespace: 'default' })
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(before)
+    for (const { metadata, spec } of items) {
+      expect(metadata.labels).toMatchObject({ team: 'a' })
+      expect(spec).toMatchObject({ minReadySeconds: 3, deletion: { nodeDrainTimeoutSeconds: 7 } })
+    }
+  })
+
+  test('makes a new set when rollout.after comes, though the template is the same', async () => {
+    await aReadyDeployment({ replicas: 1 })
+    await patch({ spec: { rollout: { after: '2026-01-01T01:00:00Z' } } })
+    await env.settle()
+    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
+    await env.advance(seconds(3600 - 60 + 5))
+    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available; v1.34.0 1/1, 0 available')
+    expect(await story()).toContain('v1.34.0 1/1, 1 available')
+  })
+
+  test('makes no set without its templates', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.delete(DevMachineTemplate, { namespace: 'default', name: 'infra' })
+    await env.client.create(MachineDeployment, aMachineDeployment())
+    await env.settle()
+    const deployment = await env.client.get(MachineDeployment, key)
+    expect(conditionText(deployment)).toContain(
+      'ScalingUp True ScalingUp: Scaling up from 0 to 3 replicas is blocked because DevMachineTemplate does not exist',
+    )
+    expect((await env.client.list(MachineSet, { namespace: 'default' })).items).toEqual([])
+  })
+
+  test('while paused shares a change of replicas out, and makes no new set', async () => {
+    await aReadyDeployment()
+    await setVersion('v1.35.0')
+    await env.advance(seconds(12))
+    expect(await env.counts()).toBe('v1.34.0 3/2, 3 available; v1.35.0 1/1, 1 available')
+    await patch({ spec: { paused: true, replicas: 6 } })
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe('v1.34.0 5/5, 5 available; v1.35.0 2/2, 2 available')
+  })
+
+  test('is gone after its sets and their Machines', async () => {
+    await aReadyDeployment()
+    await env.client.delete(MachineDeployment, key)
+    await env.settle()
+    expect(conditionText(await env.client.get(MachineDeployment, key))).toContain('Deleting True Deleting: Deleting 3 Machines')
+    await env.advance(seconds(60))
+    for (const kind of [MachineDeployment, MachineSet, Machine]) {
+      expect((await env.client.list<any>(kind, { namespace: 'default' })).items).toEqual([])
+    }
+  })
+})

@@ -1,0 +1,176 @@
+/**
+ * A plane with the controllers of sets, and small stand-ins for all around them: a provider whose templates do nothing, and a
+ * Machine controller that says what a test wants said. Only for tests.
+ */
+import { Cluster, Machine, MachineDeployment, MachineFinalizer, MachineSet } from '@capstan/api'
+import type { Controller, Index } from '@capstan/controller'
+import { commitChanges, proceed, requeue, watches } from '@capstan/controller'
+import {
+  controllerOf,
+  defineKind,
+  draft,
+  isDeleting,
+  keyOf,
+  type NewCondition,
+  type ObjectOf,
+  orAbsent,
+  removeFinalizer,
+  s,
+  seconds,
+  setConditions,
+} from '@capstan/kube'
+import { testEnv, type TestEnv, type TestEnvOptions } from '@capstan/testing'
+import { templateDifferences } from '../machine/template-differences.ts'
+import { machineSetController } from '../machineset/controller.ts'
+import { machineDeploymentController } from './controller.ts'
+
+const anyObject = s.object({ size: s.string().optional() })
+const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' }
+const provider = (group: string, kind: string, plural: string) =>
+  defineKind({ group, version: 'v1', kind, plural, scope: 'Namespaced', labels, spec: anyObject })
+const template = (group: string, kind: string, plural: string) =>
+  defineKind({
+    group,
+    version: 'v1',
+    kind,
+    plural,
+    scope: 'Namespaced',
+    labels,
+    spec: s.object({
+      template: s.object({ metadata: s.object({ labels: s.map(s.string()).optional() }).optional(), spec: anyObject }),
+    }),
+  })
+
+export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
+export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
+export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
+export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
+export type DevMachine = ObjectOf<typeof DevMachine>
+
+const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
+
+/** Machines come up, and go, `delay` after they were asked to. */
+function machines(delay: number): Controller<Machine> {
+  return {
+    name: 'machine stand-in',
+    for: Machine,
+    watches: [watches(MachineDeployment, (_, cache) => cache.byIndex(all, '').map(keyOf))],
+    async reconcile(key, { cache, client, clock }) {
+      const before = cache.peek(Machine, key)
+      if (!before) return proceed()
+      const since = Date.parse(before.metadata.deletionTimestamp ?? before.metadata.creationTimestamp)
+      const left = since + delay - clock.now()
+      if (left > 0) return requeue(left, 'time')
+      const machine = draft(before)
+      if (isDeleting(machine)) {
+        for (const kind of [DevMachine, DevConfig]) await orAbsent(client.delete(kind, key))
+        removeFinalizer(machine, MachineFinalizer)
+      } else {
+        machine.status = { ...machine.status, nodeRef: { name: key.name } }
+        const say = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
+          type,
+          status,
+          reason: type,
+          message,
+        })
+        const set = cache.peek(MachineSet, { ...key, name: controllerOf(machine)!.name })
+        const owner = set && controllerOf(set)
+        const deployment = owner && cache.peek(MachineDeployment, { ...key, name: owner.name })
+        const outdated = set && deployment ? templateDifferences(set.spec.template, deployment.spec.template) : []
+        const conditions = [
+          say('Ready', 'True'),
+          say('Available', 'True'),
+          outdated.length > 0
+            ? say('UpToDate', 'False', outdated.map((line) => `* ${line}`).join('\n'))
+            : say('UpToDate', 'True'),
+        ]
+        machine.status.conditions = setConditions(machine.status.conditions, conditions, { now: clock.now() })
+      }
+      await commitChanges(client, Machine, before, machine, { conditions: ['Ready', 'Available', 'UpToDate'] })
+      return proceed()
+    },
+  }
+}
+
+export interface SetsEnv extends TestEnv {
+  /** Sets and deployment in a line each. */
+  counts(): Promise<string>
+}
+
+export async function setsEnv(options: Partial<TestEnvOptions> & { machineDelay?: number } = {}): Promise<SetsEnv> {
+  const { machineDelay = seconds(10), ...rest } = options
+  const env = await testEnv({
+    kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
+    controllers: [machineSetController(), machineDeploymentController(), machines(machineDelay)] as unknown as Controller[],
+    ...rest,
+  })
+  return {
+    ...env,
+    async counts() {
+      const { items: sets } = await env.client.list(MachineSet, { namespace: 'default' })
+      return sets
+        .toSorted((a, b) => a.metadata.creationTimestamp.localeCompare(b.metadata.creationTimestamp))
+        .map(
+          ({ spec, status }) =>
+            `${spec.template.spec.version} ${status?.replicas ?? 0}/${spec.replicas}, ${status?.availableReplicas ?? 0} available`,
+        )
+        .join('; ')
+    },
+  }
+}
+
+export const infrastructureRef = (name: string) => ({ apiGroup: 'infra.test', kind: 'DevMachineTemplate', name })
+export const configRef = (name: string) => ({ apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name })
+
+export async function aClusterWithTemplates({ client }: TestEnv): Promise<void> {
+  await client.create(Cluster, {
+    metadata: { name: 'demo', namespace: 'default' },
+    spec: { infrastructureRef: infrastructureRef('unused') },
+  })
+  const labelled = { template: { metadata: { labels: { 'from-template': 'yes' } }, spec: { size: 'small' } } }
+  await client.create(DevMachineTemplate, { metadata: { name: 'infra', namespace: 'default' }, spec: labelled })
+  await client.create(DevConfigTemplate, {
+    metadata: { name: 'bootstrap', namespace: 'default' },
+    spec: { template: { spec: {} } },
+  })
+}
+
+const machineTemplate = (version: string) => ({
+  metadata: { labels: { app: 'demo' } },
+  spec: {
+    clusterName: 'demo',
+    version,
+    bootstrap: { configRef: configRef('bootstrap') },
+    infrastructureRef: infrastructureRef('infra'),
+  },
+})
+
+export const aMachineDeployment = (more: Partial<MachineDeployment['spec']> = {}) => ({
+  metadata: { name: 'workers', namespace: 'default' },
+  spec: {
+    clusterName: 'demo',
+    replicas: 3,
+    selector: { matchLabels: { app: 'demo' } },
+    rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+    template: machineTemplate('v1.34.0'),
+    ...more,
+  },
+})
+
+export const aMachineSet = (more: Partial<MachineSet['spec']> = {}) => ({
+  metadata: { name: 'set', namespace: 'default' },
+  spec: {
+    clusterName: 'demo',
+    replicas: 2,
+    selector: { matchLabels: { app: 'demo' } },
+    template: machineTemplate('v1.34.0'),
+    ...more,
+  },
+})
+
+export const conditionText = (object: {
+  status?: { conditions?: { type: string; status: string; reason: string; message: string }[] }
+}): string[] =>
+  (object.status?.conditions ?? []).map(
+    ({ type, status, reason, message }) => `${type} ${status} ${reason}${message ? `: ${message}` : ''}`,
+  )

@@ -1,0 +1,211 @@
+import { Machine, MachineSet } from '@capstan/api'
+import type { Client } from '@capstan/kube'
+import { seconds } from '@capstan/kube'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  aClusterWithTemplates,
+  aMachineSet,
+  conditionText,
+  DevConfig,
+  DevMachine,
+  DevMachineTemplate,
+  setsEnv,
+  type SetsEnv,
+} from '../machinedeployment/sets-env.ts'
+
+let env: SetsEnv
+afterEach(() => env.close())
+
+const key = { namespace: 'default', name: 'set' }
+const names = async (client: Client, kind: typeof Machine | typeof DevMachine | typeof DevConfig) =>
+  (await client.list<any>(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name).sort()
+
+describe('a MachineSet', () => {
+  test('makes Machines with what they need, and tells how far it is', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect(conditionText(await env.client.get(MachineSet, key))).toMatchInlineSnapshot(`
+      [
+        "Remediating False NotRemediating",
+        "ScalingDown False NotScalingDown",
+        "ScalingUp False NotScalingUp",
+        "MachinesReady Unknown ReadyUnknown: * Machines set-6f2dt, set-lkwbj: Condition Ready not yet reported",
+        "MachinesUpToDate True NoReplicas",
+        "Paused False NotPaused",
+        "Deleting False NotDeleting",
+      ]
+    `)
+
+    await env.advance(seconds(30))
+    const set = await env.client.get(MachineSet, key)
+    expect(set).toMatchObject({
+      metadata: { finalizers: ['cluster.x-k8s.io/machineset'], ownerReferences: [{ kind: 'Cluster', name: 'demo' }] },
+      status: {
+        replicas: 2,
+        readyReplicas: 2,
+        availableReplicas: 2,
+        upToDateReplicas: 2,
+        versions: [{ version: 'v1.34.0', replicas: 2 }],
+        selector: 'app=demo,cluster.x-k8s.io/cluster-name=demo',
+        observedGeneration: set.metadata.generation,
+      },
+    })
+    expect(conditionText(set)).toMatchInlineSnapshot(`
+      [
+        "Remediating False NotRemediating",
+        "ScalingDown False NotScalingDown",
+        "ScalingUp False NotScalingUp",
+        "MachinesReady True Ready",
+        "MachinesUpToDate True UpToDate",
+        "Paused False NotPaused",
+        "Deleting False NotDeleting",
+      ]
+    `)
+
+    const machines = (await env.client.list(Machine, { namespace: 'default' })).items
+    const machine = machines[0]!
+    const { name } = machine.metadata
+    expect(machine).toMatchObject({
+      metadata: {
+        labels: { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo', 'cluster.x-k8s.io/set-name': 'set' },
+        finalizers: ['machine.cluster.x-k8s.io'],
+        ownerReferences: [{ kind: 'MachineSet', name: 'set', controller: true }],
+      },
+      spec: {
+        clusterName: 'demo',
+        version: 'v1.34.0',
+        infrastructureRef: { kind: 'DevMachine', name },
+        bootstrap: { configRef: { kind: 'DevConfig', name } },
+      },
+    })
+    expect(await env.client.get(DevMachine, { namespace: 'default', name })).toMatchObject({
+      metadata: {
+        labels: { app: 'demo', 'from-template': 'yes', 'cluster.x-k8s.io/set-name': 'set' },
+        annotations: {
+          'cluster.x-k8s.io/cloned-from-name': 'infra',
+          'cluster.x-k8s.io/cloned-from-groupkind': 'DevMachineTemplate.infra.test',
+        },
+      },
+      spec: { size: 'small' },
+    })
+  })
+
+  test('writes nothing at rest', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(60))
+    const { revision } = env.store
+    await env.advance(seconds(3600))
+    expect(env.store.revision).toBe(revision)
+  })
+
+  test('waits for templates, and goes on when they are there', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    const template = { namespace: 'default', name: 'infra' }
+    const { spec } = await env.client.get(DevMachineTemplate, template)
+    await env.client.delete(DevMachineTemplate, template)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect(conditionText(await env.client.get(MachineSet, key))).toContain(
+      'ScalingUp True ScalingUp: Scaling up from 0 to 2 replicas is blocked because:\n* DevMachineTemplate does not exist',
+    )
+    await env.client.create(DevMachineTemplate, { metadata: template, spec })
+    await env.settle()
+    expect(await names(env.client, Machine)).toHaveLength(2)
+  })
+
+  test('scales down to the Machine that is not marked, and takes everything along', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet({ replicas: 3 }))
+    await env.advance(seconds(30))
+    const [first, second, third] = await names(env.client, Machine)
+    for (const name of [second!, third!]) {
+      const body = { metadata: { annotations: { 'cluster.x-k8s.io/delete-machine': '' } } }
+      await env.client.patch(Machine, { namespace: 'default', name }, { type: 'merge', body })
+    }
+    await env.client.patch(MachineSet, key, { type: 'merge', body: { spec: { replicas: 1 } } }, { subresource: 'scale' })
+    await env.settle()
+    expect(conditionText(await env.client.get(MachineSet, key))).toContain(
+      'ScalingDown True ScalingDown: Scaling down from 3 to 1 replicas',
+    )
+    await env.advance(seconds(30))
+    expect(await names(env.client, Machine)).toEqual([first])
+    expect(await names(env.client, DevMachine)).toEqual([first])
+  })
+
+  test('brings changes to Machines in place, and takes back only what it has set', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    const { template } = aMachineSet().spec
+    const labelled = { ...template, metadata: { labels: { app: 'demo', tier: 'gold' } } }
+    await env.client.create(MachineSet, aMachineSet({ replicas: 1, template: labelled }))
+    await env.advance(seconds(30))
+    const [name] = await names(env.client, Machine)
+    const machineKey = { namespace: 'default', name: name! }
+    await env.client.patch(Machine, machineKey, { type: 'merge', body: { metadata: { labels: { mine: 'yes' } } } })
+
+    const body = {
+      spec: {
+        template: { metadata: { labels: { tier: null, zone: 'a' }, annotations: { note: 'x' } }, spec: { minReadySeconds: 5 } },
+      },
+    }
+    await env.client.patch(MachineSet, key, { type: 'merge', body })
+    await env.settle()
+
+    const machine = await env.client.get(Machine, machineKey)
+    const labels = { app: 'demo', zone: 'a', 'cluster.x-k8s.io/cluster-name': 'demo', 'cluster.x-k8s.io/set-name': 'set' }
+    expect(machine.metadata.labels).toEqual({ ...labels, mine: 'yes' })
+    expect(machine.metadata.annotations).toEqual({ note: 'x' })
+    expect(machine.spec.minReadySeconds).toBe(5)
+    expect((await env.client.get(DevMachine, machineKey)).metadata.labels).toEqual({ ...labels, 'from-template': 'yes' })
+    expect(await names(env.client, Machine)).toEqual([name])
+  })
+
+  test('takes in a Machine that nobody controls', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    const { template } = aMachineSet().spec
+    await env.client.create(Machine, {
+      metadata: { name: 'lone', namespace: 'default', labels: { app: 'demo', 'cluster.x-k8s.io/cluster-name': 'demo' } },
+      spec: { ...template.spec, bootstrap: { dataSecretName: 's' } },
+    })
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect((await env.client.get(Machine, { ...key, name: 'lone' })).metadata.ownerReferences).toMatchObject([
+      { kind: 'MachineSet', controller: true },
+    ])
+    expect(await names(env.client, Machine)).toHaveLength(2)
+  })
+
+  test('is gone after its Machines', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(30))
+    await env.client.delete(MachineSet, key)
+    await env.settle()
+    expect(conditionText(await env.client.get(MachineSet, key))).toContain('Deleting True Deleting: Deleting 2 Machines')
+    await env.advance(seconds(30))
+    expect((await env.client.list(MachineSet, { namespace: 'default' })).items).toEqual([])
+    expect(await names(env.client, DevMachine)).toEqual([])
+  })
+
+  test('does nothing but say so while paused', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    const paused = aMachineSet()
+    await env.client.create(MachineSet, {
+      ...paused,
+      metadata: { ...paused.metadata, annotations: { 'cluster.x-k8s.io/paused': '' } },
+    })
+    await env.settle()
+    const set = await env.client.get(MachineSet, key)
+    expect(conditionText(set)).toEqual(['Paused True Paused: MachineSet has the cluster.x-k8s.io/paused annotation'])
+    expect(await names(env.client, Machine)).toEqual([])
+  })
+})
