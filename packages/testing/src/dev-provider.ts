@@ -19,3 +19,15 @@ export const DevControlPlane = devKind('controlplane.example.com', 'DevControlPl
 export const DevConfig = devKind('bootstrap.example.com', 'DevConfig', 'devconfigs')
 
 export const devKinds: readonly DeclaredKind[] = [DevCluster, DevMachine, DevControlPlane, DevConfig]
+
+export const DevClusterTemplate = devKind('infra.example.com', 'DevClusterTemplate', 'devclustertemplates')
+export const DevMachineTemplate = devKind('infra.example.com', 'DevMachineTemplate', 'devmachinetemplates')
+export const DevControlPlaneTemplate = devKind('controlplane.example.com', 'DevControlPlaneTemplate', 'devcontrolplanetemplates')
+export const DevConfigTemplate = devKind('bootstrap.example.com', 'DevConfigTemplate', 'devconfigtemplates')
+
+export const devTemplateKinds: readonly DeclaredKind[] = [
+  DevClusterTemplate,
+  DevMachineTemplate,
+  DevControlPlaneTemplate,
+  DevConfigTemplate,
+]

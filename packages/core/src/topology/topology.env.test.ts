@@ -1,0 +1,572 @@
+/** Managed topologies on the test environment: the test plays the provider, and a runtime client that only keeps a trace. */
+import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment } from '@capstan/api'
+import { memoryStore, type Store } from '@capstan/apiserver'
+import type { RuntimeClient } from '@capstan/extension'
+import {
+  getCondition,
+  type Kind,
+  type KubeObject,
+  minutes,
+  seconds,
+  type Transport,
+  type UnknownObject,
+  VirtualClock,
+} from '@capstan/kube'
+import {
+  DevCluster,
+  DevClusterTemplate,
+  DevConfigTemplate,
+  DevControlPlane,
+  DevControlPlaneTemplate,
+  DevMachineTemplate,
+  devKinds,
+  devTemplateKinds,
+  testEnv,
+} from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { clusterClassAdmission } from '../clusterclass/admission.ts'
+import { createClusterClassController } from '../clusterclass/controller.ts'
+import { clusterTopologyAdmission } from './admission.ts'
+import { createTopologyController } from './controller.ts'
+import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
+
+type Answer = { readonly retryAfterSeconds?: number; readonly message?: string }
+
+/** A runtime client whose handlers are functions, with a trace of what was called. */
+function aRuntime() {
+  const trace: string[] = []
+  const handlers = new Map<string, (request: Record<string, unknown>) => Answer>()
+  const client: RuntimeClient = {
+    ready: true,
+    handlersFor: async (hook: Hook) => (handlers.has(hook.name) ? [`${hook.name.toLowerCase()}.test`] : []),
+    callAll: async (hook, _for, request) => {
+      const given = request as Record<string, unknown>
+      const versions = ['fromKubernetesVersion', 'toKubernetesVersion', 'kubernetesVersion'].flatMap((name) => given[name] ?? [])
+      trace.push([hook.name, ...versions].join(' '))
+      const answer = handlers.get(hook.name)?.(given) ?? {}
+      return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...answer } as never
+    },
+  }
+  const all = (...names: string[]) => names.forEach((name) => handlers.set(name, () => ({})))
+  return { client, trace, on: handlers.set.bind(handlers), all }
+}
+
+const SixHooks = [
+  'BeforeClusterCreate',
+  'AfterControlPlaneInitialized',
+  'BeforeClusterUpgrade',
+  'AfterControlPlaneUpgrade',
+  'AfterClusterUpgrade',
+  'BeforeClusterDelete',
+]
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close()
+})
+
+interface WorldOptions {
+  readonly store?: Store
+  readonly clock?: VirtualClock
+  readonly runtime?: ReturnType<typeof aRuntime>
+  readonly between?: (transport: Transport) => Transport
+}
+
+async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
+  const env = await testEnv({
+    ...options,
+    kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
+    admission: [clusterTopologyAdmission, clusterClassAdmission],
+    controllers: ({ clock }) => [
+      createClusterClassController(),
+      createTopologyController({ runtime: runtime.client, clock }),
+      createTopologyMachineDeploymentController(),
+      createTopologyMachineSetController(),
+    ],
+  })
+  closers.push(() => env.close())
+  const { client } = env
+  const key = (name: string) => ({ namespace: 'default', name })
+  const only = async (kind: Kind): Promise<UnknownObject> => {
+    const { items } = await client.list(kind, { namespace: 'default' })
+    if (items.length !== 1) throw new Error(`${items.length} of ${kind.kind}`)
+    return items[0] as UnknownObject
+  }
+  return {
+    ...env,
+    runtime,
+    only,
+    cluster: () => client.get(Cluster, key('demo')),
+    create: <T extends KubeObject>(kind: Kind<T>, name: string, fields: object) =>
+      client.create(kind, { metadata: { name, namespace: 'default' }, ...fields } as never),
+    async patch(kind: Kind, name: string, { status, ...main }: { status?: object; [field: string]: unknown }) {
+      if (Object.keys(main).length > 0) await client.patch(kind, key(name), { type: 'merge', body: main })
+      if (status) await client.patch(kind, key(name), { type: 'merge', body: { status } }, { subresource: 'status' })
+      await env.settle()
+    },
+    /** The provider reports what version its control plane runs. */
+    async reportControlPlane(version: string) {
+      const { name } = (await only(DevControlPlane)).metadata
+      await client.patch(DevControlPlane, key(name), { type: 'merge', body: { status: { version } } }, { subresource: 'status' })
+      await env.settle()
+    },
+    async reconciled() {
+      const found = getCondition((await client.get(Cluster, key('demo'))) as never, 'TopologyReconciled')
+      return found && `${found.status} ${found.reason}${found.message ? `: ${found.message}` : ''}`
+    },
+    names: async (kind: Kind) => (await client.list(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name),
+  }
+}
+type World = Awaited<ReturnType<typeof aWorld>>
+
+const infra = 'infra.example.com/v1beta1'
+const classSpec = {
+  infrastructure: { templateRef: { apiVersion: infra, kind: 'DevClusterTemplate', name: 'quick' } },
+  controlPlane: {
+    templateRef: { apiVersion: 'controlplane.example.com/v1beta1', kind: 'DevControlPlaneTemplate', name: 'quick' },
+    machineInfrastructure: { templateRef: { apiVersion: infra, kind: 'DevMachineTemplate', name: 'quick' } },
+  },
+  workers: {
+    machineDeployments: [
+      {
+        class: 'default',
+        bootstrap: { templateRef: { apiVersion: 'bootstrap.example.com/v1beta1', kind: 'DevConfigTemplate', name: 'quick' } },
+        infrastructure: { templateRef: { apiVersion: infra, kind: 'DevMachineTemplate', name: 'quick' } },
+      },
+    ],
+  },
+  variables: [{ name: 'size', required: false, schema: { openAPIV3Schema: { type: 'string', default: 'm' } } }],
+  patches: [
+    {
+      name: 'size',
+      definitions: [
+        {
+          selector: {
+            apiVersion: infra,
+            kind: 'DevMachineTemplate',
+            matchResources: { controlPlane: true, machineDeploymentClass: { names: ['*'] } },
+          },
+          jsonPatches: [{ op: 'add', path: '/spec/template/spec/size', valueFrom: { variable: 'size' } }],
+        },
+      ],
+    },
+  ],
+}
+
+async function createTemplates(world: World) {
+  await world.create(DevClusterTemplate, 'quick', {
+    spec: { template: { spec: { region: 'x', controlPlaneEndpoint: { host: '', port: 0 } } } },
+  })
+  await world.create(DevControlPlaneTemplate, 'quick', { spec: { template: { spec: { config: {} } } } })
+  await world.create(DevMachineTemplate, 'quick', { spec: { template: { spec: { disk: 1 } } } })
+  await world.create(DevConfigTemplate, 'quick', { spec: { template: { spec: {} } } })
+}
+
+async function createClass(world: World, spec: object = classSpec) {
+  await createTemplates(world)
+  await world.create(ClusterClass, 'quick', { spec })
+  await world.settle()
+}
+
+const topology = (more: object = {}) => ({
+  classRef: { name: 'quick' },
+  version: 'v1.34.0',
+  controlPlane: { replicas: 1 },
+  workers: { machineDeployments: [{ class: 'default', name: 'md-0', replicas: 2 }] },
+  ...more,
+})
+
+async function createCluster(world: World, more: object = {}) {
+  await world.create(Cluster, 'demo', { spec: { topology: topology(more) } })
+  await world.settle()
+}
+
+/** Infrastructure and control plane are up, as the Cluster controller would tell. */
+async function comeUp(world: World, version = 'v1.34.0') {
+  await world.reportControlPlane(version)
+  const condition = {
+    type: 'ControlPlaneInitialized',
+    status: 'True',
+    reason: 'Initialized',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  }
+  const { status } = await world.cluster()
+  await world.patch(Cluster, 'demo', { status: { conditions: [...(status?.conditions ?? []), condition] } })
+}
+
+describe('creation', () => {
+  test('waits for BeforeClusterCreate, then makes everything and connects the Cluster to it', async () => {
+    const world = await aWorld()
+    let blocks = true
+    world.runtime.on('BeforeClusterCreate', () => (blocks ? { retryAfterSeconds: 2, message: 'quota is being raised' } : {}))
+    await createClass(world)
+    await createCluster(world)
+
+    expect(await world.reconciled()).toBe(
+      'False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: quota is being raised',
+    )
+    expect(await world.names(DevCluster)).toEqual([])
+    await world.advance(seconds(1))
+    expect(world.runtime.trace).toEqual(['BeforeClusterCreate'])
+
+    blocks = false
+    await world.advance(seconds(2))
+    expect(world.runtime.trace).toEqual(['BeforeClusterCreate', 'BeforeClusterCreate'])
+    const [infrastructure, controlPlane, machineDeployment] = [
+      await world.only(DevCluster),
+      await world.only(DevControlPlane),
+      await world.only(MachineDeployment as never),
+    ]
+    const { spec, metadata } = await world.cluster()
+    expect(spec.infrastructureRef).toEqual({
+      apiGroup: 'infra.example.com',
+      kind: 'DevCluster',
+      name: infrastructure.metadata.name,
+    })
+    expect(spec.controlPlaneRef?.name).toBe(controlPlane.metadata.name)
+    expect(metadata.annotations).toMatchObject({ 'runtime.cluster.x-k8s.io/pending-hooks': 'AfterControlPlaneInitialized' })
+    expect(controlPlane['spec']).toMatchObject({ version: 'v1.34.0', replicas: 1 })
+    expect(machineDeployment).toMatchObject({ spec: { replicas: 2, template: { spec: { version: 'v1.34.0' } } } })
+    const copies = (await world.client.list(DevMachineTemplate)).items.filter(
+      ({ metadata: { name } }) => name !== 'quick',
+    ) as UnknownObject[]
+    expect(copies.map((copy) => copy['spec'])).toEqual([
+      { template: { spec: { disk: 1, size: 'm' } } },
+      { template: { spec: { disk: 1, size: 'm' } } },
+    ])
+
+    await comeUp(world)
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  })
+
+  test('AfterControlPlaneInitialized is called once', async () => {
+    const world = await aWorld()
+    world.runtime.all('AfterControlPlaneInitialized')
+    await createClass(world)
+    await createCluster(world)
+    expect(world.runtime.trace).toEqual([])
+    await comeUp(world)
+    await world.advance(minutes(10))
+    expect(world.runtime.trace).toEqual(['AfterControlPlaneInitialized'])
+    expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/pending-hooks']).toBeUndefined()
+  })
+
+  test('a failing AfterControlPlaneInitialized is told and tried again, and holds nothing up', async () => {
+    const world = await aWorld()
+    let fails = true
+    world.runtime.on('AfterControlPlaneInitialized', () => {
+      if (fails) throw new Error('failed to call extension handlers')
+      return {}
+    })
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    expect(await world.reconciled()).toBe('False ReconcileFailed: failed to call extension handlers')
+    await world.patch(Cluster, 'demo', { spec: { topology: { controlPlane: { replicas: 3 } } } })
+    expect((await world.only(DevControlPlane))['spec']).toMatchObject({ replicas: 3 })
+    fails = false
+    await world.advance(minutes(2))
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  })
+
+  test('nothing at rest writes', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const { revision } = world.store
+    await world.advance(minutes(30))
+    expect(world.store.revision).toBe(revision)
+  })
+})
+
+describe('what cannot be made says why, and is made once it can be', () => {
+  test('a class that does not exist', async () => {
+    const world = await aWorld()
+    await createCluster(world)
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: failed to retrieve ClusterClass default/quick: ClusterClass.cluster.x-k8s.io "quick" not found',
+    )
+    await createClass(world)
+    await comeUp(world)
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  })
+
+  test('a class with a missing template', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await world.client.delete(DevClusterTemplate, { namespace: 'default', name: 'quick' })
+    await createCluster(world)
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error reading the ClusterClass: failed to get infrastructure cluster template for ClusterClass default/quick: ' +
+        'failed to retrieve DevClusterTemplate default/quick: DevClusterTemplate.infra.example.com "quick" not found',
+    )
+    await world.create(DevClusterTemplate, 'quick', { spec: { template: { spec: {} } } })
+    await world.settle()
+    expect(await world.names(DevCluster)).toHaveLength(1)
+  })
+
+  test('a patch that does not apply', async () => {
+    const world = await aWorld()
+    const jsonPatches = [{ op: 'replace', path: '/spec/template/spec/none', value: 1 }]
+    const selector = { apiVersion: infra, kind: 'DevClusterTemplate', matchResources: { infrastructureCluster: true } }
+    await createClass(world, { ...classSpec, patches: [{ name: 'broken', definitions: [{ selector, jsonPatches }] }] })
+    await createCluster(world)
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: failed to apply patches for patch "broken": ' +
+        'failed to apply patch: error applying json patch (RFC6902): replace operation does not apply: doc is missing key: /spec/template/spec/none: missing value',
+    )
+  })
+
+  test.each([
+    [
+      'a variable that breaks its schema',
+      { variables: [{ name: 'size', value: 3 }] },
+      'spec.topology.variables[size].value: Invalid value: "3": must be of type string: "integer"',
+    ],
+    [
+      'an unknown class of workers',
+      { workers: { machineDeployments: [{ class: 'gpu', name: 'md-0' }] } },
+      'spec.topology.workers.machineDeployments[0].class: Invalid value: "gpu": MachineDeploymentClass with name "gpu" does not exist in ClusterClass "quick"',
+    ],
+    [
+      'MachinePools',
+      { workers: { machinePools: [{ class: 'p', name: 'mp-0' }] } },
+      'spec.topology.workers.machinePools: Forbidden: MachinePools are not supported',
+    ],
+  ])('%s is refused', async (_, more, message) => {
+    const world = await aWorld()
+    await createClass(world)
+    await expect(createCluster(world, more)).rejects.toThrow(`Cluster.cluster.x-k8s.io "demo" is invalid: ${message}`)
+  })
+})
+
+describe('an upgrade', () => {
+  const hook = (world: World, name: string) => {
+    const state = { blocks: true }
+    world.runtime.on(name, () => (state.blocks ? { retryAfterSeconds: 5, message: `${name} is not done` } : {}))
+    return state
+  }
+
+  test('goes from the control plane to the workers, with a hook at each step', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const [before, between, after] = ['BeforeClusterUpgrade', 'AfterControlPlaneUpgrade', 'AfterClusterUpgrade'].map((name) =>
+      hook(world, name),
+    )
+    const version = async () => [
+      ((await world.only(DevControlPlane))['spec'] as { version: string }).version,
+      ((await world.only(MachineDeployment as never)) as unknown as MachineDeployment).spec.template.spec.version,
+    ]
+
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    const [md] = await world.names(MachineDeployment as never)
+    expect(await world.reconciled()).toBe(
+      [
+        'False ClusterUpgrading: Cluster is upgrading to v1.35.0',
+        'Following hooks are blocking upgrade: BeforeClusterUpgrade: BeforeClusterUpgrade is not done',
+        'DevControlPlane pending upgrade to version v1.35.0',
+        `MachineDeployment ${md} pending upgrade to version v1.35.0`,
+      ].join('\n  * '),
+    )
+    expect(await version()).toEqual(['v1.34.0', 'v1.34.0'])
+    expect((await world.cluster()).status?.controlPlane?.upgradePlan).toEqual([{ version: 'v1.35.0' }])
+
+    before!.blocks = false
+    await world.advance(seconds(6))
+    expect(await version()).toEqual(['v1.35.0', 'v1.34.0'])
+    expect((await world.cluster()).metadata.annotations).toMatchObject({
+      'runtime.cluster.x-k8s.io/pending-hooks':
+        'AfterClusterUpgrade,AfterControlPlaneInitialized,AfterControlPlaneUpgrade'.replace('AfterControlPlaneInitialized,', ''),
+      'topology.internal.cluster.x-k8s.io/upgrade-step': 'v1.35.0',
+    })
+    expect(await world.reconciled()).toMatch(
+      /^False ClusterUpgrading: .*\n {2}\* DevControlPlane upgrading to version v1.35.0\n/s,
+    )
+
+    await world.reportControlPlane('v1.35.0')
+    expect(await version()).toEqual(['v1.35.0', 'v1.34.0'])
+    expect(await world.reconciled()).toMatch('blocking upgrade: AfterControlPlaneUpgrade: AfterControlPlaneUpgrade is not done')
+    between!.blocks = false
+    await world.advance(seconds(6))
+    expect(await version()).toEqual(['v1.35.0', 'v1.35.0'])
+
+    expect(await world.reconciled()).toBe(
+      'False ClusterUpgrading: Cluster is upgrading to v1.35.0\n  * Following hooks are blocking upgrade: AfterClusterUpgrade: AfterClusterUpgrade is not done',
+    )
+    await expect(world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.0' } } })).rejects.toThrow(
+      'version cannot be changed when the "AfterClusterUpgrade" hook is still blocking',
+    )
+    after!.blocks = false
+    await world.advance(seconds(6))
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    expect((await world.cluster()).metadata.annotations).toEqual({})
+    expect(new Set(world.runtime.trace)).toEqual(
+      new Set(['BeforeClusterUpgrade v1.34.0 v1.35.0', 'AfterControlPlaneUpgrade v1.35.0', 'AfterClusterUpgrade v1.35.0']),
+    )
+  })
+
+  test.each([
+    ['down', 'v1.33.0', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
+    ['two minors up', 'v1.36.0', 'version cannot be increased from "1.34.0" to "1.36.0"'],
+    ['to what is no version', 'v1.x', 'version must be a valid semantic version'],
+  ])('%s is refused', async (_, version, message) => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    await expect(world.patch(Cluster, 'demo', { spec: { topology: { version } } })).rejects.toThrow(message)
+  })
+})
+
+describe('changes', () => {
+  test('another size makes new templates, and the old one of the control plane goes', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const before = await world.names(DevMachineTemplate)
+    await world.patch(Cluster, 'demo', { spec: { topology: { variables: [{ name: 'size', value: 'xl' }] } } })
+
+    const after = await world.names(DevMachineTemplate)
+    expect(after.filter((name) => !before.includes(name))).toHaveLength(2)
+    const controlPlane = await world.only(DevControlPlane)
+    const ref = (controlPlane['spec'] as { machineTemplate: { spec: { infrastructureRef: { name: string } } } }).machineTemplate
+      .spec.infrastructureRef
+    expect(before).not.toContain(ref.name)
+    const template = (await world.client.get(DevMachineTemplate, { namespace: 'default', name: ref.name })) as UnknownObject
+    expect(template['spec']).toEqual({ template: { spec: { disk: 1, size: 'xl' } } })
+    const { revision } = world.store
+    await world.advance(minutes(5))
+    expect(world.store.revision).toBe(revision)
+  })
+
+  test('what the provider writes stays, and what a user takes over comes back', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const { name } = (await world.only(DevCluster)).metadata
+    await world.patch(DevCluster, name, { spec: { region: 'y', controlPlaneEndpoint: { host: '10.0.0.1', port: 6443 } } })
+    expect((await world.only(DevCluster))['spec']).toEqual({
+      region: 'x',
+      controlPlaneEndpoint: { host: '10.0.0.1', port: 6443 },
+    })
+  })
+
+  test('a MachineDeployment that the topology does not have any more is deleted, with its templates', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    await world.client.patch(
+      Cluster,
+      { namespace: 'default', name: 'demo' },
+      { type: 'merge', body: { spec: { topology: { workers: null } } } },
+    )
+    await world.advance(seconds(5))
+    expect(await world.names(MachineDeployment as never)).toEqual([])
+    expect(await world.names(DevConfigTemplate)).toEqual(['quick'])
+    expect(await world.names(DevMachineTemplate)).toHaveLength(2)
+  })
+})
+
+test('deletion waits for BeforeClusterDelete', async () => {
+  const world = await aWorld()
+  let blocks = true
+  world.runtime.on('BeforeClusterDelete', () => (blocks ? { retryAfterSeconds: 3, message: 'backup' } : {}))
+  await createClass(world)
+  await world.client.create(Cluster, {
+    metadata: { name: 'demo', namespace: 'default', finalizers: ['cluster.cluster.x-k8s.io'] },
+    spec: { topology: topology() },
+  } as never)
+  await world.settle()
+  await comeUp(world)
+  await world.client.delete(Cluster, { namespace: 'default', name: 'demo' })
+  await world.settle()
+  expect(await world.reconciled()).toBe(
+    'False Deleting: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backup',
+  )
+  expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/ok-to-delete']).toBeUndefined()
+  blocks = false
+  await world.advance(seconds(4))
+  expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/ok-to-delete']).toBe('')
+  expect(world.runtime.trace).toEqual(['BeforeClusterDelete', 'BeforeClusterDelete'])
+  expect(await world.reconciled()).toBe('False Deleting: Cluster is deleting')
+})
+
+/** Lets so many writes through; from then on the server is out of reach, as for a process that was killed. */
+function stopAfter(writes: number) {
+  const state = { stopped: false }
+  let left = writes
+  const between = (transport: Transport): Transport => ({
+    ...transport,
+    watch: (request, signal) => transport.watch(request, signal),
+    close: () => transport.close(),
+    async send(request, signal) {
+      const isWrite = !['get', 'list'].includes(request.verb) && request.plural !== 'events' && request.options?.dryRun !== true
+      if (isWrite && left-- <= 0) state.stopped = true
+      if (state.stopped) throw new Error('stopped')
+      return transport.send(request, signal)
+    },
+  })
+  return { state, between }
+}
+
+describe('a stop between any two writes changes nothing in the end', () => {
+  const kinds = [DevCluster, DevControlPlane, DevMachineTemplate, DevConfigTemplate, MachineDeployment] as Kind[]
+  const inventory = async (world: World) => Promise.all(kinds.map((kind) => world.names(kind)))
+
+  /** Creates, brings up, resizes and upgrades; goes on in a second process when the first was stopped. */
+  async function live(writes: number) {
+    const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
+    runtime.all(...SixHooks)
+    const { state, between } = stopAfter(writes)
+    let world = await aWorld({ store, clock, runtime, between })
+    const proceed = async () => {
+      await world.settle()
+      if (!state.stopped) return
+      state.stopped = false
+      await world.manager.stop()
+      world = await aWorld({ store, clock, runtime })
+      await world.advance(seconds(1))
+    }
+    await createTemplates(world)
+    await world.create(ClusterClass, 'quick', { spec: classSpec })
+    await proceed()
+    await world.create(Cluster, 'demo', { spec: { topology: topology() } })
+    await proceed()
+    await comeUp(world)
+    await proceed()
+    await world.patch(Cluster, 'demo', { spec: { topology: { variables: [{ name: 'size', value: 'xl' }] } } })
+    await proceed()
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    await proceed()
+    await world.reportControlPlane('v1.35.0')
+    await proceed()
+    await world.advance(minutes(1))
+    return { inventory: await inventory(world), reconciled: await world.reconciled(), trace: runtime.trace, used: state }
+  }
+
+  test('no object is made twice, and no hook is left out', async () => {
+    const undisturbed = await live(10_000)
+    expect(undisturbed.reconciled).toBe('True ReconcileSucceeded')
+    const hooks = SixHooks.slice(0, 5)
+    expect(undisturbed.trace.map((line) => line.split(' ')[0])).toEqual(hooks)
+
+    for (let writes = 0; writes < 40; writes++) {
+      const { reconciled, trace, inventory: found } = await live(writes)
+      const at = `stopped after ${writes} writes`
+      expect(`${at}: ${reconciled}`).toBe(`${at}: True ReconcileSucceeded`)
+      expect([at, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([at, new Set(hooks)])
+      const [clusters, controlPlanes, , , machineDeployments] = found
+      expect([at, clusters, controlPlanes, machineDeployments]).toEqual([
+        at,
+        ...[0, 1, 4].map((index) => undisturbed.inventory[index]),
+      ])
+    }
+  })
+})
