@@ -71,7 +71,18 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
     if (template?.isNew) await discard(applier, template.object)
     throw err
   }
-  if (template?.isNew && existing) await remove(applier, existing.kind, existing.object)
+  if (template && existing) await removeFormerTemplates(applier, template.object)
+}
+
+/** Deletes machine templates that the control plane was made from before, also those that a stopped pass has left. */
+async function removeFormerTemplates(applier: Applier, { kind, object }: DesiredObject): Promise<void> {
+  const { cluster, context } = applier
+  const labelSelector = `${ClusterNameLabel}=${cluster.metadata.name},${ClusterTopologyOwnedLabel}=,!${ClusterTopologyMachineDeploymentNameLabel}`
+  const { items } = await context.cache.list(kind, { namespace: object.metadata.namespace, labelSelector })
+  for (const template of items) {
+    if (template.metadata.name === object.metadata.name || isDeleting(template) || !isOwner(cluster, template)) continue
+    await remove(applier, kind, template)
+  }
 }
 
 /** Creates, updates and deletes MachineDeployments; leaves alone those whose version has to wait. */
@@ -229,8 +240,7 @@ async function create(applier: Applier, desired: DesiredObject): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
   const existing = await orAbsent(context.client.get(kind, object.metadata, { signal: context.signal }))
-  const mine = existing?.metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid)
-  if (existing && !mine) {
+  if (existing && !isOwner(cluster, existing)) {
     throw new Error(
       `Cannot create ${kind.kind} ${keyText(keyOf(existing))}: one that Cluster ${cluster.metadata.name} does not own exists already`,
     )
@@ -242,6 +252,9 @@ async function create(applier: Applier, desired: DesiredObject): Promise<void> {
   }
   if (!existing) tell(applier, 'TopologyCreate', `Created ${quoted(object, kind)}`)
 }
+
+const isOwner = (cluster: Cluster, { metadata }: KubeObject): boolean =>
+  metadata.ownerReferences?.some(({ uid }) => uid === cluster.metadata.uid) ?? false
 
 async function write({ context, applied }: Applier, { kind, object }: DesiredObject): Promise<UnknownObject> {
   const answer = await context.client.apply(kind, object, { fieldManager: TopologyManager, force: true, signal: context.signal })
