@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import type { JSONSchema } from '../schema.ts'
+import { validateStructural } from './definition.ts'
+
+const path = 'spec.validation.openAPIV3Schema'
+const errors = (schema: unknown) =>
+  validateStructural(schema as JSONSchema, path).map(({ type, field, text }) => `${field} (${type}): ${text}`)
+
+interface Step {
+  request?: { method: string; body?: { spec?: { versions?: { schema?: { openAPIV3Schema?: JSONSchema } }[] } } }
+  response?: { body?: { details?: { causes?: { reason: string; field: string; message: string }[] } } }
+}
+const { scenarios } = JSON.parse(readFileSync(new URL('testdata/crd-definition.json', import.meta.url), 'utf8')) as {
+  scenarios: { name: string; steps: Step[] }[]
+}
+
+describe('as recorded', () => {
+  const steps = scenarios
+    .flatMap((scenario) => scenario.steps)
+    .filter(({ request, response }) => request?.method === 'POST' && response?.body)
+  const cases = steps.flatMap(({ request, response }) =>
+    (request!.body?.spec?.versions ?? [])
+      .slice(0, 1)
+      .flatMap(({ schema }) =>
+        schema?.openAPIV3Schema ? [[JSON.stringify(schema.openAPIV3Schema), schema.openAPIV3Schema, response!] as const] : [],
+      ),
+  )
+  test.each(cases)('%s', (_, schema, { body }) => {
+    // Of a definition's errors those about the schema, without what needs CEL.
+    const expected = (body?.details?.causes ?? [])
+      .filter(
+        ({ field, message }) =>
+          field.startsWith(path) && !field.includes('x-kubernetes-validations') && !message.includes('x-kubernetes-validations'),
+      )
+      .map(({ reason, field, message }) => `${field} (${reason}): ${message}`)
+    expect(errors(schema)).toEqual(expected)
+  })
+})
+
+const of = (spec: JSONSchema): JSONSchema => ({ type: 'object', properties: { spec } })
+const spec = `${path}.properties[spec]`
+
+test.each<[string, unknown, string[]]>([
+  [
+    'a root without a type',
+    { properties: {} },
+    [`${path}.type (FieldValueRequired): Required value: must not be empty at the root`],
+  ],
+  [
+    'additional properties at the root',
+    { type: 'object', additionalProperties: { type: 'string' } },
+    [`${path}.additionalProperties (FieldValueForbidden): Forbidden: must not be used at the root`],
+  ],
+  ['an array of nothing', of({ type: 'array' }), [`${spec}.items (FieldValueRequired): Required value: must be specified`]],
+  [
+    'items without a type',
+    of({ type: 'array', items: {} }),
+    [`${spec}.items.type (FieldValueRequired): Required value: must not be empty for specified array items`],
+  ],
+  ['an integer or string', of({ 'x-kubernetes-int-or-string': true, anyOf: [{ type: 'integer' }, { type: 'string' }] }), []],
+  [
+    'an integer or string with more rules',
+    of({ 'x-kubernetes-int-or-string': true, allOf: [{ anyOf: [{ type: 'integer' }, { type: 'string' }] }, { pattern: '^a' }] }),
+    [],
+  ],
+  [
+    'other types in a junctor',
+    of({ type: 'object', anyOf: [{ type: 'object', description: 'x' }] }),
+    [
+      `${spec}.anyOf[0].description (FieldValueForbidden): Forbidden: must be empty to be structural`,
+      `${spec}.anyOf[0].type (FieldValueForbidden): Forbidden: must be empty to be structural`,
+    ],
+  ],
+  [
+    'a field that only a junctor knows',
+    of({ type: 'object', oneOf: [{ properties: { a: { minLength: 1 } } }] }),
+    [`${spec}.properties[a] (FieldValueRequired): Required value: because it is defined in ${spec}.oneOf[0].properties[a]`],
+  ],
+  [
+    'a pattern that is none',
+    of({ type: 'string', pattern: '(' }),
+    [expect.stringContaining("must be a valid regular expression, but isn't: ") as never],
+  ],
+  [
+    'an embedded resource without content',
+    of({ type: 'object', 'x-kubernetes-embedded-resource': true }),
+    [
+      `${spec}.properties (FieldValueRequired): Required value: must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields`,
+    ],
+  ],
+  [
+    'a default with an unknown field',
+    of({ type: 'object', default: { zzz: 1 }, properties: { a: { type: 'string' } } }),
+    [`${spec}.default (FieldValueInvalid): Invalid value: {"zzz":1}: must not have unknown fields`],
+  ],
+  [
+    'a default that is wrong inside',
+    of({ type: 'object', default: { a: 1 }, properties: { a: { type: 'string' } } }),
+    [`${spec}.default.a (FieldValueTypeInvalid): Invalid value: "integer": a in body must be of type string: "integer"`],
+  ],
+  [
+    'keys without a map',
+    of({ type: 'array', items: { type: 'string' }, 'x-kubernetes-list-map-keys': ['k'] }),
+    [
+      `${spec}.x-kubernetes-list-type (FieldValueRequired): Required value: must be map if x-kubernetes-list-map-keys is non-empty`,
+    ],
+  ],
+  [
+    'a map by what items do not have',
+    of({ type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] }),
+    [
+      `${spec}.x-kubernetes-list-map-keys[0] (FieldValueInvalid): Invalid value: "k": entries must all be names of item properties`,
+    ],
+  ],
+  [
+    'a list type on an object',
+    of({ type: 'object', 'x-kubernetes-list-type': 'atomic' }),
+    [`${spec}.type (FieldValueInvalid): Invalid value: "object": must be array if x-kubernetes-list-type is specified`],
+  ],
+])('%s', (_, schema, expected) => expect(errors(schema)).toEqual(expected))

@@ -1,0 +1,358 @@
+/**
+ * Whether a schema may stand in a CustomResourceDefinition: it must be structural, its lists must be mergeable as it says, its
+ * defaults must fit. Upstream: apiextensions-apiserver, v1.36. Rules in CEL are not part of this.
+ */
+import type { FieldError } from '../errors.ts'
+import { duplicate, forbidden, invalid, notSupported, required } from '../errors.ts'
+import { draft, equal } from '../json.ts'
+import type { JSONSchema } from '../schema.ts'
+import { compileEmbedded } from './embedded.ts'
+import { compilePattern } from './pattern.ts'
+import { compilePrune } from './prune.ts'
+import { compileValidate } from './validate.ts'
+
+/** A schema as it may come from anywhere, with keywords that are not allowed. */
+type GivenSchema = JSONSchema & { readonly [keyword: string]: unknown }
+
+/**
+ * What is wrong with the schema of a definition. `path` is where it stands, such as
+ * `spec.versions[0].schema.openAPIV3Schema`. Later checks need earlier ones to hold, so only the first that fail are told.
+ */
+export function validateStructural(schema: JSONSchema, path: string): FieldError[] {
+  const checks = [keywordErrors, structureErrors, defaultErrors]
+  for (const check of checks) {
+    const errors = check(schema, path)
+    if (errors.length > 0) return errors
+  }
+  return []
+}
+
+/** Every schema inside a schema with its path, junctors included where `throughJunctors`. */
+function* schemasIn(schema: JSONSchema, path: string, throughJunctors: boolean): Generator<readonly [GivenSchema, string]> {
+  yield [schema as GivenSchema, path]
+  for (const [below, where] of membersOf(schema, path)) yield* schemasIn(below, where, throughJunctors)
+  if (throughJunctors) for (const [below, where] of junctorsOf(schema, path)) yield* schemasIn(below, where, throughJunctors)
+}
+
+function membersOf({ properties, additionalProperties, items }: JSONSchema, path: string): [JSONSchema, string][] {
+  const members = Object.entries(properties ?? {}).map(([name, property]): [JSONSchema, string] => [
+    property,
+    `${path}.properties[${name}]`,
+  ])
+  if (typeof additionalProperties === 'object') members.push([additionalProperties, `${path}.additionalProperties`])
+  if (items && !Array.isArray(items)) members.push([items, `${path}.items`])
+  return members
+}
+
+function junctorsOf({ allOf = [], anyOf = [], oneOf = [], not }: JSONSchema, path: string): [JSONSchema, string][] {
+  const listed = Object.entries({ allOf, anyOf, oneOf }).flatMap(([name, schemas]) =>
+    schemas.map((schema, index): [JSONSchema, string] => [schema, `${path}.${name}[${index}]`]),
+  )
+  return not ? [...listed, [not, `${path}.not`]] : listed
+}
+
+// Keywords
+
+const Unsupported = ['$ref', '$schema', 'id', 'patternProperties', 'additionalItems', 'definitions', 'dependencies']
+
+function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [schema, path] of schemasIn(root, rootPath, true)) {
+    for (const keyword of Unsupported) {
+      if (schema[keyword] !== undefined) {
+        errors.push(
+          forbidden(
+            `${path}.${keyword.replace('$schema', 'schema')}`,
+            `${keyword.replace('$schema', 'schema')} is not supported`,
+          ),
+        )
+      }
+    }
+    if (schema.additionalProperties === false) {
+      errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'))
+    } else if (schema.additionalProperties !== undefined && Object.keys(schema.properties ?? {}).length > 0) {
+      errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
+    }
+    if (schema.uniqueItems) {
+      errors.push(
+        forbidden(`${path}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'),
+      )
+    }
+    if ((schema.type as string | undefined) === 'null') {
+      errors.push(forbidden(`${path}.type`, 'type cannot be set to null, use nullable as an alternative'))
+    }
+    if (Array.isArray(schema.items)) errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
+    errors.push(...extensionErrors(schema, path))
+  }
+  return errors
+}
+
+const Types = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+
+function extensionErrors(schema: GivenSchema, path: string): FieldError[] {
+  const errors: FieldError[] = []
+  const mapType = schema['x-kubernetes-map-type']
+  if (schema.type !== undefined && !Types.includes(schema.type)) errors.push(notSupported(`${path}.type`, schema.type, Types))
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false) {
+    errors.push(invalid(`${path}.x-kubernetes-preserve-unknown-fields`, false, 'must be true or undefined'))
+  }
+  if (mapType !== undefined) {
+    errors.push(...mustBeType(schema, path, 'object', 'x-kubernetes-map-type'))
+    if (mapType !== 'atomic' && mapType !== 'granular') {
+      errors.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, ['atomic', 'granular']))
+    }
+  }
+  return [...errors, ...listTypeErrors(schema, path)]
+}
+
+function mustBeType({ type }: JSONSchema, path: string, wanted: string, because: string): FieldError[] {
+  if (type === wanted) return []
+  const text = `must be ${wanted} if ${because} is specified`
+  return [type === undefined ? required(`${path}.type`, text) : invalid(`${path}.type`, type, text)]
+}
+
+function listTypeErrors(schema: GivenSchema, path: string): FieldError[] {
+  const listType = schema['x-kubernetes-list-type']
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const errors: FieldError[] = []
+  if (keys.length > 0 && listType !== 'map') {
+    const text = 'must be map if x-kubernetes-list-map-keys is non-empty'
+    const field = `${path}.x-kubernetes-list-type`
+    errors.push(listType === undefined ? required(field, text) : invalid(field, listType, text))
+  }
+  if (listType === undefined) return errors
+  errors.push(...mustBeType(schema, path, 'array', 'x-kubernetes-list-type'))
+  switch (listType) {
+    case 'atomic':
+      return errors
+    case 'set':
+      return [...errors, ...setItemErrors(schema.items, `${path}.items`)]
+    case 'map':
+      return [...errors, ...mapItemErrors(schema.items, keys, path)]
+    default:
+      return [...errors, notSupported(`${path}.x-kubernetes-list-type`, listType, ['atomic', 'map', 'set'])]
+  }
+}
+
+/** Items of a set are told apart by their value, so each must be one value. */
+function setItemErrors(items: JSONSchema | undefined, path: string): FieldError[] {
+  const errors: FieldError[] = []
+  if (items?.nullable) errors.push(forbidden(`${path}.nullable`, 'cannot be nullable when x-kubernetes-list-type is set'))
+  const text = 'must be atomic as item of a list with x-kubernetes-list-type=set'
+  if (items?.type === 'object' && items['x-kubernetes-map-type'] !== 'atomic') {
+    errors.push(invalid(`${path}.x-kubernetes-map-type`, items['x-kubernetes-map-type'], text))
+  }
+  if (items?.type === 'array' && (items['x-kubernetes-list-type'] ?? 'atomic') !== 'atomic') {
+    errors.push(invalid(`${path}.x-kubernetes-list-type`, items['x-kubernetes-list-type'], text))
+  }
+  return errors
+}
+
+function mapItemErrors(items: JSONSchema | undefined, keys: readonly string[], path: string): FieldError[] {
+  const keysPath = `${path}.x-kubernetes-list-map-keys`
+  if (!items) return [required(`${path}.items`, 'must have a schema if x-kubernetes-list-type is map')]
+  const errors: FieldError[] = []
+  if (items.type !== 'object') {
+    errors.push(invalid(`${path}.items.type`, items.type, "must be object if parent array's x-kubernetes-list-type is map"))
+  }
+  if (keys.length === 0) errors.push(required(keysPath, 'must not be empty if x-kubernetes-list-type is map'))
+  for (const [index, key] of keys.entries()) {
+    const property = items.properties && Object.hasOwn(items.properties, key) ? items.properties[key] : undefined
+    const propertyPath = `${path}.items.properties[${key}]`
+    if (keys.indexOf(key) < index) errors.push(duplicate(`${keysPath}[${index}]`, key))
+    if (!property) {
+      errors.push(invalid(`${keysPath}[${index}]`, key, 'entries must all be names of item properties'))
+      continue
+    }
+    if (property.type === 'array' || property.type === 'object') {
+      errors.push(
+        invalid(`${propertyPath}.type`, property.type, "must be a scalar type if parent array's x-kubernetes-list-type is map"),
+      )
+    }
+    if (property.default === undefined && !items.required?.includes(key)) {
+      const text = 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property'
+      errors.push(required(`${propertyPath}.default`, text))
+    }
+    if (property.nullable) {
+      errors.push(
+        forbidden(`${propertyPath}.nullable`, 'this property is in x-kubernetes-list-map-keys, so it cannot be nullable'),
+      )
+    }
+  }
+  return errors
+}
+
+// Structure
+
+type Level = 'root' | 'item' | 'field'
+
+function structureErrors(root: JSONSchema, path: string): FieldError[] {
+  const errors = [...levelErrors(root, 'root', path), ...completenessErrors(root, path)]
+  const textOf = (error: FieldError) => `${error.field}: ${error.text}`
+  return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1))
+}
+
+const NoType: { readonly [L in Level]: string } = {
+  root: 'must not be empty at the root',
+  item: 'must not be empty for specified array items',
+  field: 'must not be empty for specified object fields',
+}
+
+function levelErrors(schema: JSONSchema, level: Level, path: string): FieldError[] {
+  const { type, properties = {}, additionalProperties, items, pattern } = schema
+  const intOrString = schema['x-kubernetes-int-or-string'] === true
+  const preserve = schema['x-kubernetes-preserve-unknown-fields'] === true
+  const embedded = schema['x-kubernetes-embedded-resource'] === true
+  const isResource = level === 'root' || embedded
+  const errors: FieldError[] = []
+
+  if (type === 'array' && !items) errors.push(required(`${path}.items`, 'must be specified'))
+  if (items) errors.push(...levelErrors(items, 'item', `${path}.items`))
+  for (const [name, property] of Object.entries(properties)) {
+    const at = `${path}.properties[${name}]`
+    errors.push(...levelErrors(property, 'field', at))
+    if (isResource && (name === 'kind' || name === 'apiVersion') && property.type !== 'string') {
+      errors.push(invalid(`${at}.type`, property.type ?? '', 'must be string'))
+    }
+    if (isResource && name === 'metadata') errors.push(...metadataErrors(property, level, at))
+  }
+  if (additionalProperties) {
+    if (level === 'root') errors.push(forbidden(`${path}.additionalProperties`, 'must not be used at the root'))
+    if (embedded) {
+      errors.push(forbidden(`${path}.additionalProperties`, 'must not be used if x-kubernetes-embedded-resource is set'))
+    }
+    if (typeof additionalProperties === 'object') {
+      errors.push(...levelErrors(additionalProperties, 'field', `${path}.additionalProperties`))
+    }
+  }
+
+  if (intOrString && preserve) {
+    errors.push(
+      invalid(`${path}.x-kubernetes-preserve-unknown-fields`, true, 'must be false if x-kubernetes-int-or-string is true'),
+    )
+  }
+  if (intOrString && embedded) {
+    errors.push(invalid(`${path}.x-kubernetes-embedded-resource`, true, 'must be false if x-kubernetes-int-or-string is true'))
+  }
+  if (embedded && type !== 'object') {
+    const text = 'must be object if x-kubernetes-embedded-resource is true'
+    errors.push(type === undefined ? required(`${path}.type`, text) : invalid(`${path}.type`, type, text))
+  } else if (type === undefined && !intOrString && !preserve) errors.push(required(`${path}.type`, NoType[level]))
+  if (level === 'root' && type !== undefined && type !== 'object') {
+    errors.push(invalid(`${path}.type`, type, 'must be object at the root'))
+  }
+  if (embedded && !preserve && Object.keys(properties).length === 0) {
+    const text = 'must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields'
+    errors.push(required(`${path}.properties`, text))
+  }
+  errors.push(...patternErrors(pattern, path), ...junctorErrors(schema, path))
+  return errors
+}
+
+function metadataErrors(metadata: JSONSchema, level: Level, path: string): FieldError[] {
+  const errors: FieldError[] = []
+  if (metadata.type !== 'object') errors.push(invalid(`${path}.type`, metadata.type ?? '', 'must be object'))
+  if (level !== 'root') return errors
+  const { type: _type, default: _default, properties = {}, ...others } = metadata
+  const named = Object.keys(properties).every((name) => name === 'name' || name === 'generateName')
+  if (!named || Object.keys(others).length > 0) {
+    const text = 'must not specify anything other than name and generateName, but metadata is implicitly specified'
+    errors.push(forbidden(path, text))
+  }
+  return errors
+}
+
+function patternErrors(pattern: string | undefined, path: string): FieldError[] {
+  const problem = pattern ? compilePattern(pattern).error : undefined
+  return problem === undefined
+    ? []
+    : [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${problem}`)]
+}
+
+/** What stands below a junctor may only judge values, not say what they are. */
+function junctorErrors(schema: JSONSchema, path: string): FieldError[] {
+  return junctorsOf(schema, path)
+    .filter(([, where]) => !(isIntOrString(schema.anyOf) && where.startsWith(`${path}.anyOf[`)))
+    .flatMap(([below, where]) => nestedErrors(below, where, isIntOrString(below.anyOf) && where === `${path}.allOf[0]`))
+}
+
+/** The one pattern in which a junctor may name types. */
+const isIntOrString = (anyOf: readonly JSONSchema[] | undefined): boolean =>
+  equal(anyOf, [{ type: 'integer' }, { type: 'string' }])
+
+const NestedKeywords: readonly (readonly [keyword: keyof JSONSchema, text: string])[] = [
+  ['type', 'must be empty to be structural'],
+  ['additionalProperties', 'must be undefined to be structural'],
+  ['default', 'must be undefined to be structural'],
+  ['title', 'must be empty to be structural'],
+  ['description', 'must be empty to be structural'],
+  ['nullable', 'must be false to be structural'],
+  ['x-kubernetes-preserve-unknown-fields', 'must be false to be structural'],
+  ['x-kubernetes-embedded-resource', 'must be false to be structural'],
+  ['x-kubernetes-int-or-string', 'must be false to be structural'],
+  ['x-kubernetes-list-map-keys', 'must be empty to be structural'],
+  ['x-kubernetes-list-type', 'must be undefined to be structural'],
+  ['x-kubernetes-map-type', 'must be undefined to be structural'],
+  ['x-kubernetes-validations', 'must be empty to be structural'],
+]
+
+function nestedErrors(schema: JSONSchema, path: string, allowsIntOrString = false): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [keyword, text] of NestedKeywords) {
+    const value = schema[keyword]
+    const isEmpty = value === undefined || value === '' || value === false || (Array.isArray(value) && value.length === 0)
+    if (!isEmpty) errors.push(forbidden(`${path}.${keyword}`, text))
+  }
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    if (name === 'metadata') errors.push(forbidden(`${path}.properties[metadata]`, 'must not be specified in a nested context'))
+    errors.push(...nestedErrors(property, `${path}.properties[${name}]`))
+  }
+  if (schema.items) errors.push(...nestedErrors(schema.items, `${path}.items`))
+  for (const [below, where] of junctorsOf(schema, path)) {
+    if (!allowsIntOrString || !where.startsWith(`${path}.anyOf[`)) errors.push(...nestedErrors(below, where))
+  }
+  return [...errors, ...patternErrors(schema.pattern, path)]
+}
+
+/** Every field that a junctor judges must be declared outside of it. */
+function completenessErrors(schema: JSONSchema, path: string): FieldError[] {
+  const below = membersOf(schema, path).flatMap(([member, where]) => completenessErrors(member, where))
+  return [...below, ...junctorsOf(schema, path).flatMap(([nested, where]) => undeclaredErrors(nested, schema, where, path))]
+}
+
+function undeclaredErrors(nested: JSONSchema, declared: JSONSchema, from: string, path: string): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [name, property] of Object.entries(nested.properties ?? {})) {
+    const counterpart = declared.properties && Object.hasOwn(declared.properties, name) ? declared.properties[name] : undefined
+    const at = `${path}.properties[${name}]`
+    if (counterpart) errors.push(...undeclaredErrors(property, counterpart, `${from}.properties[${name}]`, at))
+    else errors.push(required(at, `because it is defined in ${from}.properties[${name}]`))
+  }
+  if (nested.items) {
+    if (declared.items) errors.push(...undeclaredErrors(nested.items, declared.items, `${from}.items`, `${path}.items`))
+    else errors.push(required(`${path}.items`, `because it is defined in ${from}.items`))
+  }
+  for (const [deeper, where] of junctorsOf(nested, from)) errors.push(...undeclaredErrors(deeper, declared, where, path))
+  return errors
+}
+
+// Defaults
+
+function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [schema, path] of schemasIn(root, rootPath, false)) {
+    if (schema.default === undefined) continue
+    const at = `${path}.default`
+    const removed: string[] = []
+    compilePrune(schema)?.(draft(schema.default), '', removed)
+    if (removed.length > 0) errors.push(invalid(at, schema.default, 'must not have unknown fields'))
+    const found: FieldError[] = []
+    compileEmbedded(schema)?.(schema.default, '', found)
+    if (found.length === 0) compileValidate(schema)(schema.default, '', found, undefined)
+    for (const error of found) errors.push({ ...error, field: fieldBelow(at, error.field) })
+  }
+  return errors
+}
+
+const fieldBelow = (path: string, field: string): string =>
+  field === '<nil>' ? path : field.startsWith('[') || field.startsWith('.') ? path + field : `${path}.${field}`
