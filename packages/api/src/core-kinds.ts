@@ -7,4 +7,11 @@ import { MachineSet } from './core/v1beta2/machine-set.ts'
 import { ExtensionConfig } from './runtime/v1beta2/extension-config.ts'
 
 /** Every kind of the core provider, for whoever installs its CustomResourceDefinitions. */
-export const coreKinds = [Cluster, ClusterClass, Machine, MachineSet, MachineDeployment, ExtensionConfig] as unknown as readonly DeclaredKind[]
+export const coreKinds = [
+  Cluster,
+  ClusterClass,
+  Machine,
+  MachineSet,
+  MachineDeployment,
+  ExtensionConfig,
+] as unknown as readonly DeclaredKind[]

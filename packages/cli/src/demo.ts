@@ -9,6 +9,7 @@ const folder = new URL('../demo/', import.meta.url)
 const manager = { fieldManager: 'capstan-up', force: true }
 
 export const DemoCluster = { namespace: 'default', name: 'demo' } as const
+const DemoClass = { namespace: 'default', name: 'demo' } as const
 
 /** Plurals of what the demo's files hold. */
 const plurals: Readonly<Record<string, string>> = {
@@ -21,10 +22,22 @@ const plurals: Readonly<Record<string, string>> = {
 }
 
 /** Applies class and templates if they are missing, and the Cluster if it is: what the user has changed since stays as it is. */
-export async function bringUpDemo(client: Client): Promise<void> {
-  const key = { namespace: DemoCluster.namespace, name: 'demo' }
-  if (!(await orAbsent(client.get(ClusterClass, key)))) await applyFile(client, 'class.yaml')
+export async function bringUpDemo(client: Client, signal: AbortSignal): Promise<void> {
+  if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) await applyFile(client, 'class.yaml')
+  await accepted(client, signal)
   if (!(await orAbsent(client.get(Cluster, DemoCluster)))) await applyFile(client, 'cluster.yaml')
+}
+
+/** A Cluster may come before its class is reconciled; the story is shorter when it does not. */
+async function accepted(client: Client, signal: AbortSignal): Promise<void> {
+  const found = new AbortController()
+  const until = AbortSignal.any([signal, found.signal])
+  const events = await client.watch(ClusterClass, { namespace: DemoClass.namespace, signal: until })
+  for await (const { object } of events) {
+    const ready = object.status?.conditions?.some(({ type, status }) => type === 'VariablesReady' && status === 'True')
+    if (object.metadata.name === DemoClass.name && ready) break
+  }
+  found.abort()
 }
 
 async function applyFile(client: Client, name: string): Promise<void> {

@@ -1,12 +1,19 @@
 /** The tree of commands: argv in, exit code out. */
+import type { Command as CommandType } from 'commander'
 import { Command, CommanderError } from 'commander'
-import { apiserverCommand } from './commands/apiserver.ts'
-import { kubeconfigCommand } from './commands/kubeconfig.ts'
-import { managerCommand } from './commands/manager.ts'
-import { upCommand } from './commands/up.ts'
-import { versionCommand } from './commands/version.ts'
 import type { Io } from './io.ts'
 import { ExitCodes, UsageError } from './io.ts'
+
+type MakeCommand = (io: Io, finish: (code: number) => void) => CommandType
+
+/** Each command with how to load it: starting one does not wait for the modules of the others. */
+const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
+  up: async () => (await import('./commands/up.ts')).upCommand,
+  apiserver: async () => (await import('./commands/apiserver.ts')).apiserverCommand,
+  manager: async () => (await import('./commands/manager.ts')).managerCommand,
+  kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
+  version: async () => (await import('./commands/version.ts')).versionCommand,
+}
 
 /** Runs one command line to its end. Never throws: what went wrong is printed on standard error. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
@@ -19,15 +26,16 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const finish = (result: number) => {
     code = result
   }
-  for (const make of [upCommand, apiserverCommand, managerCommand, kubeconfigCommand, versionCommand]) {
+  const asked = argv[0] !== undefined && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
+  for (const name of asked) {
+    const make = await commands[name]!()
     // Subcommands take over exit and output handling only when they are created through their parent.
-    const command = make(io, finish).copyInheritedSettings(program)
-    program.addCommand(command)
+    program.addCommand(make(io, finish).copyInheritedSettings(program))
   }
 
   try {
     await program.parseAsync([...argv], { from: 'user' })
-    return io.signal.aborted && code === ExitCodes.done && io.signal.reason === 'SIGINT' ? ExitCodes.done : code
+    return code
   } catch (err) {
     if (err instanceof CommanderError) return err.exitCode === 0 ? ExitCodes.done : ExitCodes.usage
     if (err instanceof UsageError) {

@@ -8,12 +8,19 @@ export interface EventRecorderOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
-  /** Who reports: `source.component`. */
-  readonly component: string
+}
+
+export interface EventRecorders {
+  /** The recorder of one component: `source.component` of its events. */
+  of(component: string): EventRecorder
+  /** Resolves when everything recorded so far has been sent. */
+  flushed(): Promise<void>
 }
 
 /** How many recent events are remembered for counting. */
 const Remembered = 1000
+/** How many may wait to be sent; more are dropped, so that a slow server costs events rather than memory. */
+const Waiting = 5000
 
 interface Recent {
   readonly name: string
@@ -21,24 +28,20 @@ interface Recent {
   readonly count: number
 }
 
-export function createEventRecorder({
-  client,
-  clock,
-  random,
-  log,
-  component,
-}: EventRecorderOptions): EventRecorder & { flushed(): Promise<void> } {
+export function createEventRecorders({ client, clock, random, log }: EventRecorderOptions): EventRecorders {
   const recent = new Map<string, Recent>()
   let tail = Promise.resolve()
+  let waiting = 0
 
   async function write(
+    component: string,
     object: KubeObject,
     type: 'Normal' | 'Warning',
     reason: string,
     message: string,
     now: string,
   ): Promise<void> {
-    const identity = `${object.metadata.uid}/${type}/${reason}/${message}`
+    const identity = `${component}/${object.metadata.uid}/${type}/${reason}/${message}`
     const namespace = object.metadata.namespace ?? 'default'
     const known = recent.get(identity)
     recent.delete(identity)
@@ -52,7 +55,7 @@ export function createEventRecorder({
         if (!isReason(err, 'NotFound')) throw err
       }
     }
-    const name = `${object.metadata.name}.${randomSuffix(random, 16)}`
+    const name = `${object.metadata.name.slice(0, 200)}.${randomSuffix(random, 16)}`
     await client.create(Event, {
       metadata: { name, namespace },
       involvedObject: {
@@ -78,15 +81,23 @@ export function createEventRecorder({
   }
 
   return {
-    event(object, type, reason, message) {
-      const now = timestamp(clock.now())
-      tail = tail.then(() =>
-        write(object, type, reason, message.slice(0, 1024), now).catch((err) => {
-          // The namespace may be going away; an event is not worth a retry.
-          log.debug('Cannot record event', { object: keyText(keyOf(object)), reason, err })
-        }),
-      )
-    },
+    of: (component) => ({
+      event(object, type, reason, message) {
+        if (waiting >= Waiting) return
+        waiting++
+        const now = timestamp(clock.now())
+        tail = tail.then(() =>
+          write(component, object, type, reason, message.slice(0, 1024), now)
+            .catch((err) => {
+              // The namespace may be going away; an event is not worth a retry.
+              log.debug('Cannot record event', { object: keyText(keyOf(object)), reason, err })
+            })
+            .finally(() => {
+              waiting--
+            }),
+        )
+      },
+    }),
     flushed: () => tail,
   }
 }

@@ -2,7 +2,7 @@
 import type { Client, Clock, Logger, Random } from '@capstan/kube'
 import { Informers } from './cache.ts'
 import type { Cache, Controller } from './controller.ts'
-import { createEventRecorder } from './events.ts'
+import { createEventRecorders } from './events.ts'
 import type { Informer } from './informer.ts'
 import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
@@ -14,8 +14,6 @@ export interface ManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly controllers: readonly Controller[]
-  /** `source.component` of the events it records. */
-  readonly name?: string
 }
 
 export interface Manager {
@@ -34,13 +32,16 @@ export interface Manager {
   informers(): readonly Informer[]
 }
 
-export function createManager({ client, clock, random, log, controllers, name = 'capstan' }: ManagerOptions): Manager {
+export function createManager({ client, clock, random, log, controllers }: ManagerOptions): Manager {
   const abort = new AbortController()
   const { signal } = abort
   const informers = new Informers({ client, clock, random, log, signal })
-  const events = createEventRecorder({ client, clock, random, log, component: name })
+  const events = createEventRecorders({ client, clock, random, log })
   const metrics = createMetrics()
-  const loops = controllers.map((one) => new Loop(one, { client, informers, clock, random, log, events, metrics, signal }))
+  const loops = controllers.map(
+    (one) =>
+      new Loop(one, { client, informers, clock, random, log, events: events.of(`${one.name}-controller`), metrics, signal }),
+  )
   registerGauge(metrics, 'capstan_keys_waiting', 'Keys whose last pass waits for something', () =>
     loops.map((loop) => [loop.controller.name, loop.waiting.size] as const),
   )

@@ -11,8 +11,8 @@ import type { ProvidersOptions } from './providers.ts'
 import { createProviders, ProviderNames } from './providers.ts'
 
 export interface PlaneOptions extends Omit<ProvidersOptions, 'names' | 'client'> {
-  /** Puts something between the controllers and the API server, such as a socket or faults. */
-  readonly between?: (transport: Transport) => Transport
+  /** How the controllers reach the API server; in-process when absent. For a socket in between, or faults. */
+  readonly reach?: (server: ApiServer, inProcess: Transport) => Transport | Promise<Transport>
 }
 
 export interface Plane {
@@ -27,7 +27,7 @@ export interface Plane {
 
 /** Resolves when the API server serves every kind and the controllers run. */
 export async function createPlane(options: PlaneOptions): Promise<Plane> {
-  const { stores, clock, random, log, between = (transport: Transport) => transport } = options
+  const { stores, clock, random, log, reach } = options
   const server = createApiServer({
     store: await stores.store('management'),
     clock,
@@ -36,8 +36,9 @@ export async function createPlane(options: PlaneOptions): Promise<Plane> {
     admission: providerAdmission,
   })
   await server.ready
-  const client = createClient(server.transport({ agent: 'capstan' }))
-  const forControllers = createClient(between(server.transport({ agent: 'capstan' })))
+  const inProcess = server.transport({ agent: 'capstan' })
+  const client = createClient(inProcess)
+  const forControllers = createClient(reach ? await reach(server, inProcess) : inProcess)
   const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client: forControllers })
   await installKinds(client, kinds, { clock, random })
   const manager = createManager({ client: forControllers, clock, random, log, controllers })

@@ -1,8 +1,8 @@
 /** A whole plane on the virtual clock: API server, core and local provider, and the story that they tell. */
 import type { RuntimeClient } from '@capstan/extension'
-import type { Client, Logger, Transport } from '@capstan/kube'
+import type { Client, Logger } from '@capstan/kube'
 import { seededRandom, silent, VirtualClock } from '@capstan/kube'
-import type { HookCall, Plane, Stores } from '@capstan/lab'
+import type { HookCall, Plane, PlaneOptions, Stores } from '@capstan/lab'
 import { createPlane, followStory, lineOf, memoryStores } from '@capstan/lab'
 import type { Store } from '@capstan/apiserver'
 import { advance, createTraffic, settle } from './settle.ts'
@@ -14,7 +14,8 @@ export interface PlaneEnvOptions {
   readonly stores?: Stores & { all(): readonly Store[] }
   readonly seed?: number
   readonly log?: Logger
-  readonly between?: (transport: Transport) => Transport
+  /** How the controllers reach the API server; in-process when absent. */
+  readonly reach?: PlaneOptions['reach']
 }
 
 export interface PlaneEnv {
@@ -55,7 +56,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
       const { subject, text } = lineOf(call)
       tell(`${subject}: ${text}`)
     },
-    between: (transport) => traffic.count(options.between?.(transport) ?? transport),
+    reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   })
   const following = new AbortController()
   const followed = followStory(plane.client, {

@@ -3,7 +3,17 @@
  * PUT, patches and subresources. When somebody else wrote meanwhile, all of it happens again on what they left behind, so no
  * update is lost; a client that must not build upon theirs says so with a resourceVersion.
  */
-import { conflict, equal, freeze, invalidObject, invalid, keepTimes, type KubeObject, StatusError, type UnknownObject } from '@capstan/kube'
+import {
+  conflict,
+  equal,
+  freeze,
+  invalidObject,
+  invalid,
+  keepTimes,
+  type KubeObject,
+  StatusError,
+  type UnknownObject,
+} from '@capstan/kube'
 import { type Definition, inVersion, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict, type StoreKey } from '../store/store.ts'
 import { mutate, validate } from './admit.ts'

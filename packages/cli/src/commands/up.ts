@@ -79,7 +79,7 @@ async function up(options: Options, io: Io): Promise<number> {
         tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
       )
       closing.unshift(() => extension.stop())
-      await startDemo(plane, extension)
+      await startDemo(plane, extension, signal)
     }
     const outcome = options.demo ? await Promise.race([ready, options.exitWhenReady ? late(clock, signal) : ready]) : 'ready'
     if (outcome === 'ready' && !signal.aborted) suggest(story, options, kubeconfig, tell)
@@ -98,9 +98,9 @@ async function up(options: Options, io: Io): Promise<number> {
   }
 }
 
-async function startDemo(plane: Plane, extension: SampleExtension): Promise<void> {
+async function startDemo(plane: Plane, extension: SampleExtension, signal: AbortSignal): Promise<void> {
   await registerSampleExtension(plane.client, extension)
-  await bringUpDemo(plane.client)
+  await bringUpDemo(plane.client, signal)
 }
 
 type Outcome = 'ready' | 'late' | 'stopped'
