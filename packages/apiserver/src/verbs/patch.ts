@@ -1,6 +1,7 @@
 import {
   applyJsonPatch,
   applyMergePatch,
+  applyStrategicPatch,
   badRequest,
   isRecord,
   type KubeObject,
@@ -27,18 +28,26 @@ export function patcher({ definition, request: { patchType, body } }: Call): (cu
       const operations = parseJsonPatch(body)
       return (current) => applyJsonPatch(current, operations)
     }
-    case 'application/merge-patch+json':
-      if (!isRecord(body)) {
-        const found = Array.isArray(body) ? 'array' : typeof body
-        throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
-      }
-      return (current) => applyMergePatch(current, body)
-    case 'application/strategic-merge-patch+json':
+    case 'application/merge-patch+json': {
+      const changes = objectOf(body)
+      return (current) => applyMergePatch(current, changes)
+    }
+    case 'application/strategic-merge-patch+json': {
+      if (!definition.builtin) throw unsupportedPatch(definition.builtin)
+      const changes = objectOf(body)
+      return (current) => applyStrategicPatch(current, changes, definition.schema)
+    }
     case 'application/apply-patch+yaml':
     case undefined:
     default:
       throw unsupportedPatch(definition.builtin)
   }
+}
+
+function objectOf(body: unknown): Record<string, unknown> {
+  if (isRecord(body)) return body
+  const found = Array.isArray(body) ? 'array' : typeof body
+  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
 }
 
 export function unsupportedPatch(builtin: boolean): StatusError {
