@@ -8,10 +8,11 @@ import {
   createClusterController,
   createExtensionConfigController,
   createMachineController,
+  createMachineDeploymentController,
+  createMachineSetController,
   createTopologyController,
   createTopologyMachineDeploymentController,
   createTopologyMachineSetController,
-  machineSetController,
 } from '@capstan/core'
 import type { ExtensionClient, RuntimeClient } from '@capstan/extension'
 import { createExtensionClient, httpsHookTransport } from '@capstan/extension'
@@ -47,7 +48,8 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
     createTopologyMachineSetController(),
     controller(createClusterController({ clusters })),
     controller(createMachineController({ clusters })),
-    controller(machineSetController()),
+    controller(createMachineSetController()),
+    controller(createMachineDeploymentController()),
   ]
 }
 

@@ -9,7 +9,7 @@ export interface MachineDeploymentControllerOptions {
 }
 
 /** Reconciles MachineDeployments: rolls their template out over Machines, one MachineSet per template. */
-export function machineDeploymentController({
+export function createMachineDeploymentController({
   concurrency = 10,
 }: MachineDeploymentControllerOptions = {}): Controller<MachineDeployment> {
   return {

@@ -1,15 +1,11 @@
-import {
-  type Cluster,
-  ConditionOrder,
-  isPaused,
-  MachineDeployment,
-  MachineDeploymentFinalizer,
-  pausedCondition,
-} from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, runPhases, wait } from '@capstan/controller'
-import { draft, isDeleting, keyText, messageOf, type ObjectKey, setConditions } from '@capstan/kube'
+import { isPaused, MachineDeployment, MachineDeploymentFinalizer } from '@capstan/api'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, runPhases } from '@capstan/controller'
+import { draft, isDeleting, type ObjectKey } from '@capstan/kube'
 import { unread } from '../external/observed.ts'
 import { ensureFinalizer } from '../finalizer.ts'
+import { anticipateGeneration } from '../generation.ts'
+import { phaseErrors } from '../phase-errors.ts'
+import { reportPaused } from '../report-paused.ts'
 import { clusterOf } from '../machineset/reconcile.ts'
 import { remove } from './delete.ts'
 import { machineSets } from './machine-sets.ts'
@@ -27,7 +23,7 @@ export async function reconcileMachineDeployment(key: ObjectKey, io: ReconcileCo
   const cached = io.cache.peek(MachineDeployment, key)
   if (!cached) return proceed()
   const cluster = await clusterOf(cached, io)
-  if (isPaused(cluster, cached)) return reportPaused(cached, cluster, io)
+  if (isPaused(cluster, cached)) return reportPaused(io, MachineDeployment, cached, cluster)
   const before = await ensureFinalizer(io.client, MachineDeployment, cached, MachineDeploymentFinalizer)
 
   const machineDeployment = draft(before)
@@ -42,6 +38,7 @@ export async function reconcileMachineDeployment(key: ObjectKey, io: ReconcileCo
   const phases = isDeleting(machineDeployment) ? whenDeleting : whenLiving
   const { outcome, errors } = await runPhases(phases, scope, io)
 
+  anticipateGeneration(before, machineDeployment)
   // Status is written even when a phase failed: it is how a user learns that one did.
   const later = reportStatus(scope, io.clock.now())
   const { generation } = machineDeployment.metadata
@@ -49,18 +46,7 @@ export async function reconcileMachineDeployment(key: ObjectKey, io: ReconcileCo
   const options = { conditions: OwnedConditions, signal: io.signal }
   await commitChanges(io.client, MachineDeployment, before, machineDeployment, options)
   if (errors.length > 0) {
-    throw new AggregateError(errors, `Cannot reconcile MachineDeployment ${keyText(key)}: ${errors.map(messageOf).join('; ')}`)
+    throw phaseErrors(MachineDeployment, key, errors)
   }
   return mergeOutcomes([outcome, later])
-}
-
-/** While paused, only the condition that says so is written. */
-async function reportPaused(before: MachineDeployment, cluster: Cluster, io: ReconcileContext): Promise<Outcome> {
-  const machineDeployment = draft(before)
-  const { generation } = before.metadata
-  const paused = [pausedCondition(cluster, before)]
-  const conditions = setConditions(before.status?.conditions, paused, { now: io.clock.now(), generation, order: ConditionOrder })
-  machineDeployment.status = { ...machineDeployment.status, conditions }
-  await commitChanges(io.client, MachineDeployment, before, machineDeployment, { conditions: ['Paused'], signal: io.signal })
-  return wait('paused')
 }

@@ -21,8 +21,8 @@ import {
 } from '@capstan/kube'
 import { testEnv, type TestEnv, type TestEnvOptions } from '@capstan/testing'
 import { templateDifferences } from '../machine/template-differences.ts'
-import { machineSetController } from '../machineset/controller.ts'
-import { machineDeploymentController } from './controller.ts'
+import { createMachineSetController } from '../machineset/controller.ts'
+import { createMachineDeploymentController } from './controller.ts'
 
 const anyObject = s.object({ size: s.string().optional() })
 const labels = { 'cluster.x-k8s.io/v1beta2': 'v1' }
@@ -101,7 +101,11 @@ export async function setsEnv(options: Partial<TestEnvOptions> & { machineDelay?
   const { machineDelay = seconds(10), ...rest } = options
   const env = await testEnv({
     kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
-    controllers: [machineSetController(), machineDeploymentController(), machines(machineDelay)] as unknown as Controller[],
+    controllers: [
+      createMachineSetController(),
+      createMachineDeploymentController(),
+      machines(machineDelay),
+    ] as unknown as Controller[],
     ...rest,
   })
   return {

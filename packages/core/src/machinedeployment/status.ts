@@ -20,9 +20,9 @@ import {
   remediating,
   scalingDown,
   SeeLogs,
-  versionsInUse,
   withBullet,
 } from '../machineset/machines-report.ts'
+import { mergeVersions } from '../versions-in-use.ts'
 import { fenceposts } from './fenceposts.ts'
 import type { MachineDeploymentScope } from './scope.ts'
 
@@ -55,7 +55,7 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   const status = (machineDeployment.status ??= {})
   if (machineSets) {
     Object.assign(status, machineDeploymentCounts(machineSets))
-    const versions = versionsInUse(machineSets.flatMap((set) => set.status?.versions ?? []))
+    const versions = mergeVersions(machineSets.flatMap((set) => set.status?.versions ?? []))
     if (versions) status.versions = versions
     else delete status.versions
   }

@@ -18,7 +18,7 @@ export interface MachineSetControllerOptions extends Partial<MachineSetSettings>
 }
 
 /** Reconciles MachineSets: as many Machines as wanted, each from the set's templates. */
-export function machineSetController({
+export function createMachineSetController({
   concurrency = 10,
   preflightChecks = PreflightChecks,
 }: MachineSetControllerOptions = {}): Controller<MachineSet> {

@@ -1,12 +1,7 @@
 /** What Machines say together, for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
-import {
-  compareWithBuild,
-  type Machine,
-  MachineSetConditions,
-  type ReplicasByVersion,
-  UpdateInProgressAnnotation,
-} from '@capstan/api'
+import { type Machine, MachineSetConditions, type ReplicasByVersion, UpdateInProgressAnnotation } from '@capstan/api'
 import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
+import { mergeVersions } from '../versions-in-use.ts'
 
 /** Why something is not known: details are for operators, in the log. */
 export const SeeLogs = 'Please check controller logs for errors'
@@ -35,32 +30,13 @@ export function machineCounts(machines: readonly Machine[]): MachineCounts {
   }
 }
 
-/** How many replicas run each version, from old to new; what is no version comes last. */
-export function versionsInUse(parts: readonly ReplicasByVersion[]): ReplicasByVersion[] | undefined {
-  const byVersion = new Map<string, number>()
-  for (const { version, replicas = 0 } of parts) byVersion.set(version, (byVersion.get(version) ?? 0) + replicas)
-  if (byVersion.size === 0) return undefined
-  return [...byVersion]
-    .sort(([a], [b]) => versionOrder(a, b))
-    .map(([version, replicas]) => ({ version, ...(replicas > 0 ? { replicas } : {}) }))
-}
-
 export const versionsOfMachines = (machines: readonly Machine[]): ReplicasByVersion[] | undefined =>
-  versionsInUse(
+  mergeVersions(
     machines.flatMap(({ spec, status }) => {
       const version = status?.nodeInfo?.kubeletVersion || spec.version
       return version ? [{ version, replicas: 1 }] : []
     }),
   )
-
-function versionOrder(a: string, b: string): number {
-  const known = [a, b].map(isVersion)
-  if (known[0] !== known[1]) return known[0] ? -1 : 1
-  const order = known[0] ? compareWithBuild(a, b) : 'differ'
-  return order === 'differ' || order === 0 ? (a < b ? -1 : a > b ? 1 : 0) : order
-}
-
-const isVersion = (text: string): boolean => /^v?\d+\.\d+\.\d+/.test(text)
 
 export function machinesReady(machines: readonly Machine[] | undefined): NewCondition {
   const { MachinesReady } = MachineSetConditions

@@ -1,12 +1,11 @@
 import { Machine, MachineSet } from '@capstan/api'
-import type { Client } from '@capstan/kube'
+import type { Client, Kind } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   aClusterWithTemplates,
   aMachineSet,
   conditionText,
-  DevConfig,
   DevMachine,
   DevMachineTemplate,
   setsEnv,
@@ -17,8 +16,8 @@ let env: SetsEnv
 afterEach(() => env.close())
 
 const key = { namespace: 'default', name: 'set' }
-const names = async (client: Client, kind: typeof Machine | typeof DevMachine | typeof DevConfig) =>
-  (await client.list<any>(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name).sort()
+const names = async (client: Client, kind: Kind) =>
+  (await client.list(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
 describe('a MachineSet', () => {
   test('makes Machines with what they need, and tells how far it is', async () => {

@@ -1,16 +1,11 @@
-import {
-  Cluster,
-  ConditionOrder,
-  isPaused,
-  MachineDeployment,
-  MachineSet,
-  MachineSetFinalizer,
-  pausedCondition,
-} from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, runPhases, wait } from '@capstan/controller'
-import { controllerOf, draft, isDeleting, keyText, messageOf, type ObjectKey, orAbsent, setConditions } from '@capstan/kube'
+import { Cluster, isPaused, MachineDeployment, MachineSet, MachineSetFinalizer } from '@capstan/api'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, runPhases } from '@capstan/controller'
+import { controllerOf, draft, isDeleting, keyText, type ObjectKey, orAbsent } from '@capstan/kube'
 import { unread } from '../external/observed.ts'
 import { ensureFinalizer } from '../finalizer.ts'
+import { anticipateGeneration } from '../generation.ts'
+import { phaseErrors } from '../phase-errors.ts'
+import { reportPaused } from '../report-paused.ts'
 import { remove } from './delete.ts'
 import { machines } from './machines.ts'
 import { owner } from './owner.ts'
@@ -29,7 +24,7 @@ export async function reconcileMachineSet(key: ObjectKey, io: MachineSetIO): Pro
   const cached = io.cache.peek(MachineSet, key)
   if (!cached) return proceed()
   const cluster = await clusterOf(cached, io)
-  if (isPaused(cluster, cached)) return reportPaused(cached, cluster, io)
+  if (isPaused(cluster, cached)) return reportPaused(io, MachineSet, cached, cluster)
   const before = await ensureFinalizer(io.client, MachineSet, cached, MachineSetFinalizer)
 
   const machineSet = draft(before)
@@ -45,13 +40,14 @@ export async function reconcileMachineSet(key: ObjectKey, io: MachineSetIO): Pro
   const phases = isDeleting(machineSet) ? [...always, ...whenDeleting] : [...always, ...whenLiving]
   const { outcome, errors } = await runPhases(phases, scope, io)
 
+  anticipateGeneration(before, machineSet)
   // Status is written even when a phase failed: it is how a user learns that one did.
   const later = reportStatus(scope, io.clock.now())
   if (errors.length === 0 && machineSet.metadata.generation)
     machineSet.status!.observedGeneration = machineSet.metadata.generation
   await commitChanges(io.client, MachineSet, before, machineSet, { conditions: OwnedConditions, signal: io.signal })
   if (errors.length > 0) {
-    throw new AggregateError(errors, `Cannot reconcile MachineSet ${keyText(key)}: ${errors.map(messageOf).join('; ')}`)
+    throw phaseErrors(MachineSet, key, errors)
   }
   return mergeOutcomes([outcome, later])
 }
@@ -71,15 +67,4 @@ function machineDeploymentOf(machineSet: MachineSet, { cache }: MachineSetIO): M
   const owner = controllerOf(machineSet)
   if (owner?.kind !== MachineDeployment.kind) return undefined
   return cache.peek(MachineDeployment, { namespace: machineSet.metadata.namespace!, name: owner.name })
-}
-
-/** While paused, only the condition that says so is written. */
-async function reportPaused(before: MachineSet, cluster: Cluster, io: MachineSetIO): Promise<Outcome> {
-  const machineSet = draft(before)
-  const { generation } = before.metadata
-  const paused = [pausedCondition(cluster, before)]
-  const conditions = setConditions(before.status?.conditions, paused, { now: io.clock.now(), generation, order: ConditionOrder })
-  machineSet.status = { ...machineSet.status, conditions }
-  await commitChanges(io.client, MachineSet, before, machineSet, { conditions: ['Paused'], signal: io.signal })
-  return wait('paused')
 }
