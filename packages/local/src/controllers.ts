@@ -10,7 +10,7 @@ import { LocalBootstrapConfig } from './kinds/local-bootstrap-config.ts'
 import { LocalCluster } from './kinds/local-cluster.ts'
 import { LocalControlPlane } from './kinds/local-control-plane.ts'
 import { LocalMachine } from './kinds/local-machine.ts'
-import { byCluster, clusterMattered, ofCluster } from './owner.ts'
+import { byCluster, clusterMattered, machineMattered, ofCluster } from './owner.ts'
 import type { Workloads } from './workload/workloads.ts'
 
 export interface LocalControllersOptions {
@@ -41,7 +41,7 @@ export function localControllers({ workloads, endpoint }: LocalControllersOption
       for: LocalMachine,
       watches: [
         watches(Cluster, ofCluster(machinesByCluster), clusterMattered),
-        watches(Machine, (machine) => referenced(machine, LocalMachine, machine.spec.infrastructureRef)),
+        watches(Machine, (machine) => referenced(machine, LocalMachine, machine.spec.infrastructureRef), machineMattered),
       ],
       sources: [planeStarted(workloads, machinesByCluster)],
       reconcile: (key, io) => reconcileLocalMachine(key, io, { workloads }),
@@ -51,7 +51,11 @@ export function localControllers({ workloads, endpoint }: LocalControllersOption
       for: LocalBootstrapConfig,
       watches: [
         watches(Cluster, ofCluster(configsByCluster), clusterMattered),
-        watches(Machine, (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef)),
+        watches(
+          Machine,
+          (machine) => referenced(machine, LocalBootstrapConfig, machine.spec.bootstrap.configRef),
+          machineMattered,
+        ),
       ],
       reconcile: reconcileLocalBootstrapConfig,
     }),

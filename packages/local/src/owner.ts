@@ -51,3 +51,10 @@ const whatMatters = ({ metadata, spec, status }: Cluster) => [
   status?.initialization,
   status?.failureDomains,
 ]
+
+/** What of a Machine its infrastructure and bootstrap config look at: not its status, which changes with theirs. */
+export const machineMattered = ({ previous, object }: { previous: Machine | undefined; object: Machine | undefined }): boolean =>
+  previous === undefined ||
+  object === undefined ||
+  !equal(previous.spec, object.spec) ||
+  !equal(previous.metadata.labels, object.metadata.labels)

@@ -169,17 +169,19 @@ async function syncMetadata<T extends KubeObject>(
 }
 
 /** Fields that reach existing Machines as well. */
-function policyOf({
-  deletion,
-  taints,
-  readinessGates,
-}: LocalControlPlane['spec']['machineTemplate']['spec']): Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates'> {
+function policyOf({ deletion, taints, readinessGates }: LocalControlPlane['spec']['machineTemplate']['spec']): Policy {
   return {
-    ...(deletion === undefined ? {} : { deletion }),
+    // Admission of Machines would fill in the same: left out here, it would look different in every pass.
+    deletion: { nodeDeletionTimeoutSeconds: DefaultNodeDeletionTimeout, ...deletion },
     ...(taints === undefined ? {} : { taints }),
     ...(readinessGates === undefined ? {} : { readinessGates }),
   }
 }
+
+type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates'>
+
+/** Seconds. Upstream: default of Machine spec.deletion.nodeDeletionTimeoutSeconds. */
+const DefaultNodeDeletionTimeout = 10
 
 /** Labels and annotations of a new Machine and its parts. */
 function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {

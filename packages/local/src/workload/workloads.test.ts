@@ -1,0 +1,117 @@
+import { memoryStore, type Store } from '@capstan/apiserver'
+import { ConfigMap, createClient, isReason, Namespace, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { beforeAll, expect, test } from 'vitest'
+import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
+import { X509Certificate } from 'node:crypto'
+import { type Boot, createWorkloads, storeName } from './workloads.ts'
+
+const clock = new VirtualClock()
+const demo = { namespace: 'default', name: 'demo' }
+const serverName = 'demo.default.clusters.capstan.dev'
+let authority: CertifiedKey
+beforeAll(async () => {
+  authority = await makeAuthority(clock, { commonName: 'kubernetes' })
+})
+const boot = (): Boot => ({ authority, endpointHost: '10.0.0.1', kubernetesVersion: 'v1.36.0' })
+
+function aProcess(stores = new Map<string, Store>()) {
+  const opened: string[] = []
+  const workloads = createWorkloads({
+    openStore: (name) => {
+      opened.push(name)
+      const store = stores.get(name) ?? memoryStore()
+      stores.set(name, store)
+      return Promise.resolve(store)
+    },
+    removeStore: (name) => {
+      stores.delete(name)
+      return Promise.resolve()
+    },
+    clock,
+    random: seededRandom(1),
+    log: silent,
+  })
+  return { workloads, opened, stores }
+}
+
+test('machines that join at the same time share one API server', async () => {
+  const { workloads, opened } = aProcess()
+  const clients = await Promise.all(['m1', 'm2', 'm3'].map((machine) => workloads.join(demo, machine, boot())))
+  expect(new Set(clients).size).toBe(1)
+  expect(opened).toEqual(['workload_default_demo'])
+  const { items } = await clients[0]!.list(Namespace)
+  expect(items.map(({ metadata }) => metadata.name)).toEqual(['default', 'kube-node-lease', 'kube-public', 'kube-system'])
+  expect(
+    (await clients[0]!.get(ConfigMap, { namespace: 'kube-system', name: 'kubeadm-config' })).data?.ClusterConfiguration,
+  ).toContain('kubernetesVersion: v1.36.0')
+  await workloads.close()
+})
+
+test('the API server stops with its last machine, and from then on answers nobody', async () => {
+  const { workloads } = aProcess()
+  await workloads.join(demo, 'm1', boot())
+  await workloads.join(demo, 'm2', boot())
+  const client = createClient(workloads.transportFor(serverName)!)
+  await workloads.leave(demo, 'm1')
+  expect(workloads.clientFor(demo, 'm1')).toBeUndefined()
+  expect(await client.list(Namespace)).toBeDefined()
+
+  await workloads.leave(demo, 'm2')
+  expect(workloads.clientFor(demo)).toBeUndefined()
+  expect(workloads.endpointFor(serverName)).toBeUndefined()
+  const refused = await client.list(Namespace).catch((err: unknown) => err)
+  expect(isReason(refused, 'ServiceUnavailable')).toBe(true)
+})
+
+test('who waits for a plane gets it when it starts, and listeners are told', async () => {
+  const { workloads } = aProcess()
+  const told: string[] = []
+  const stop = workloads.onStarted(({ name }) => told.push(name))
+  const awaited = workloads.whenStarted(serverName)
+  await workloads.join(demo, 'm1', boot())
+  expect(await awaited).toBe(workloads.transportFor(serverName))
+  expect(await workloads.whenStarted(serverName)).toBe(workloads.transportFor(serverName))
+  await workloads.join(demo, 'm2', boot())
+  stop()
+  await workloads.join({ ...demo, name: 'other' }, 'm1', boot())
+  expect(told).toEqual(['demo'])
+  await workloads.close()
+})
+
+test('what is left of a removed cluster is nothing', async () => {
+  const { workloads, stores } = aProcess()
+  await workloads.join(demo, 'm1', boot())
+  await Promise.all([workloads.remove(demo), workloads.remove(demo)])
+  expect(stores.size).toBe(0)
+  expect(workloads.clientFor(demo)).toBeUndefined()
+})
+
+test('a store that cannot be opened fails the machine, and the next attempt is a new one', async () => {
+  const { workloads } = aProcess()
+  let attempts = 0
+  const failing = createWorkloads({
+    openStore: () => (attempts++ === 0 ? Promise.reject(new Error('disk full')) : Promise.resolve(memoryStore())),
+    clock,
+    random: seededRandom(1),
+    log: silent,
+  })
+  await expect(failing.join(demo, 'm1', boot())).rejects.toThrow('disk full')
+  expect(await failing.join(demo, 'm1', boot())).toBeDefined()
+  await Promise.all([failing.close(), workloads.close()])
+})
+
+test('the serving certificate is signed by the cluster authority for every name of the server', async () => {
+  const { workloads } = aProcess()
+  await workloads.join(demo, 'm1', boot())
+  const { serving, clientCA } = workloads.endpointFor(serverName)!
+  const made = typeof serving === 'function' ? await serving() : serving
+  const certificate = new X509Certificate(made.certificate)
+  expect(certificate.checkIssued(new X509Certificate(clientCA!))).toBe(true)
+  for (const name of [serverName, 'localhost', 'kubernetes.default.svc']) expect(certificate.checkHost(name)).toBe(name)
+  for (const address of ['127.0.0.1', '10.0.0.1']) expect(certificate.checkIP(address)).toBe(address)
+  await workloads.close()
+})
+
+test('no two clusters share a store', () => {
+  expect(storeName({ namespace: 'a', name: 'b.c' })).not.toBe(storeName({ namespace: 'a.b', name: 'c' }))
+})
