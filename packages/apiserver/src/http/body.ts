@@ -1,11 +1,12 @@
 /** Request bodies: read, bounded, and parsed with the refusals of upstream's decoders. */
 import type { PatchType, RequestOptions } from '@capstan/kube'
-import { badRequest, isRecord, StatusError } from '@capstan/kube'
+import { apiVersionOf, badRequest, isRecord, StatusError } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import type { HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 import { countKeys, scanJSON } from './json-scan.ts'
 import { tooLarge, unsupportedBody, unsupportedMediaType } from './refusal.ts'
+import { decodeProtobuf, ProtobufError } from './protobuf.ts'
 import { parseYAML } from './yaml.ts'
 
 /** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
@@ -19,6 +20,13 @@ export interface Decoded {
 /** The object of a create or an update. */
 export async function readObject(request: HttpRequest, resource: Resource, options: RequestOptions): Promise<Decoded> {
   const type = mediaType(request, 'application/json')
+  // Upstream's clients of custom resources know no protobuf; whoever sends it all the same is told.
+  if (type === protobuf && resource.builtin) {
+    return {
+      body: readProtobuf(await readBytes(request), { apiVersion: apiVersionOf(resource), kind: resource.kind }),
+      warnings: [],
+    }
+  }
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const text = await readText(request)
   const { value, duplicates } =
@@ -85,9 +93,11 @@ const maxPatchOperations = 10_000
 
 /** DeleteOptions; `undefined` when the body is empty. */
 export async function readDeleteOptions(request: HttpRequest): Promise<unknown> {
-  const text = await readText(request)
-  if (text === '') return undefined
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) return undefined
   const type = mediaType(request, 'application/json')
+  if (type === protobuf) return readProtobuf(bytes, { apiVersion: 'v1', kind: 'DeleteOptions' })
+  const text = bytes.toString('utf8')
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const value = type === 'application/yaml' ? parseYAML(text) : parseObject(text, 'DeleteOptions').value
   if (!isRecord(value)) throw unrecognized('DeleteOptions', "Object 'Kind' is missing", text)
@@ -98,10 +108,25 @@ const mediaType = (request: HttpRequest, otherwise: string): string =>
   (request.headers['content-type'] ?? otherwise).split(';', 1)[0]!.trim().toLowerCase()
 
 async function readText(request: HttpRequest): Promise<string> {
+  return (await readBytes(request)).toString('utf8')
+}
+
+async function readBytes(request: HttpRequest): Promise<Buffer> {
   try {
-    return (await request.body(maxBodyBytes)).toString('utf8')
+    return await request.body(maxBodyBytes)
   } catch (err) {
     if (err instanceof BodyTooLarge) throw tooLarge(maxBodyBytes)
+    throw err
+  }
+}
+
+const protobuf = 'application/vnd.kubernetes.protobuf'
+
+function readProtobuf(bytes: Buffer, type: { apiVersion: string; kind: string }): object {
+  try {
+    return decodeProtobuf(bytes, type)
+  } catch (err) {
+    if (err instanceof ProtobufError) throw unrecognized(type.kind, err.message, bytes)
     throw err
   }
 }
@@ -154,12 +179,11 @@ const strictError = (value: Record<string, unknown>, resource: Resource, problem
   )
 }
 
-const unrecognized = (kind: string, why: string, text: string): StatusError =>
-  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(text)})`)
+const unrecognized = (kind: string, why: string, body: string | Buffer): StatusError =>
+  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(Buffer.from(body))})`)
 
 /** The first bytes of a body, as text when they look like JSON. */
-function excerpt(text: string): string {
-  const bytes = Buffer.from(text)
+function excerpt(bytes: Buffer): string {
   if (bytes.length === 0) return '<empty>'
   const head = bytes.subarray(0, 30)
   const shown = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')

@@ -206,7 +206,8 @@ test('fields that are named twice are warned of, and refused when strict', async
 })
 
 test.each([
-  ['application/vnd.kubernetes.protobuf', 'k8s\0', 415, /media types include: application\/json, application\/yaml$/],
+  ['application/vnd.kubernetes.protobuf', 'zz', 400, /expected prefix \[107 56 115 0\] \(7a7a\)/],
+  ['application/x-www-form-urlencoded', 'a=b', 415, /media types include: application\/json, application\/yaml, /],
   ['application/json', `"${'x'.repeat(3 * 1024 * 1024)}"`, 413, /limit is 3145728/],
   ['application/json', '{"a":', 400, /unexpected end of JSON input/],
   ['application/yaml', 'a: [', 400, /yaml: /],

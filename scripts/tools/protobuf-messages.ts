@@ -1,0 +1,144 @@
+/**
+ * `node scripts/tools/protobuf-messages.ts`: reads the Go types of the built-in kinds from their published modules, and writes
+ * down which number each field has on the wire: `packages/apiserver/src/http/protobuf-messages.ts`. Needs Go.
+ */
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const version = 'v0.36.2'
+
+/** Kinds that clients send, with the package that has them. */
+const roots = [
+  ...['Namespace', 'ConfigMap', 'Secret', 'ServiceAccount', 'Event', 'Node', 'Pod', 'Service'].map((kind) => `core/v1.${kind}`),
+  ...['Deployment', 'DaemonSet'].map((kind) => `apps/v1.${kind}`),
+  'coordination/v1.Lease',
+  'autoscaling/v1.Scale',
+  'meta/v1.DeleteOptions',
+]
+
+const packages: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
+  'core/v1': { module: 'k8s.io/api', path: 'core/v1' },
+  'apps/v1': { module: 'k8s.io/api', path: 'apps/v1' },
+  'coordination/v1': { module: 'k8s.io/api', path: 'coordination/v1' },
+  'autoscaling/v1': { module: 'k8s.io/api', path: 'autoscaling/v1' },
+  'meta/v1': { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1' },
+}
+/** What Go files call other packages. */
+const aliases: { readonly [alias: string]: string } = { metav1: 'meta/v1', v1: 'core/v1', corev1: 'core/v1' }
+
+/** Types with a form of their own on the wire. */
+const special: { readonly [type: string]: string } = {
+  'meta/v1.Time': 'Time',
+  'meta/v1.MicroTime': 'MicroTime',
+  'meta/v1.FieldsV1': 'JSON',
+  'resource.Quantity': 'Quantity',
+  'intstr.IntOrString': 'IntOrString',
+  'runtime.RawExtension': 'JSON',
+  'types.UID': 'string',
+}
+const scalars: { readonly [type: string]: string } = {
+  string: 'string',
+  int32: 'int',
+  int64: 'int',
+  int: 'int',
+  uint8: 'int',
+  bool: 'bool',
+  float64: 'double',
+}
+
+interface Field {
+  readonly number: string
+  readonly name: string
+  readonly type: string
+  readonly isPointer: boolean
+  readonly omitEmpty: boolean
+}
+
+const directory = (module: string): string =>
+  (JSON.parse(execFileSync('go', ['mod', 'download', '-json', `${module}@${version}`], { encoding: 'utf8' })) as { Dir: string })
+    .Dir
+
+const structs = new Map<string, Field[]>()
+const named = new Map<string, string>()
+for (const [name, { module, path }] of Object.entries(packages))
+  read(name, readFileSync(join(directory(module), path, 'types.go'), 'utf8'))
+
+function read(from: string, source: string): void {
+  for (const [, name, type] of source.matchAll(/^type (\w+) ((?:map\[|\[\])?[\w.\]]+)$/gm))
+    named.set(`${from}.${name}`, qualified(type!, from))
+  for (const [, name, body] of source.matchAll(/^type (\w+) struct \{\n(.*?)^\}/gms)) {
+    const fields: Field[] = []
+    for (const [, goName, goType, tags] of body!.matchAll(/^\t(\w[\w.]*)(?:\s+([^\s`]+))?\s+`(.*)`/gm)) {
+      const number = /protobuf:"\w+,(\d+)/.exec(tags!)?.[1]
+      const [jsonName = '', ...flags] = (/json:"([^"]*)"/.exec(tags!)?.[1] ?? '').split(',')
+      if (number === undefined) continue
+      const type = goType ?? goName!
+      fields.push({
+        number,
+        name: flags.includes('inline') ? '' : jsonName,
+        type: qualified(type.replace(/^\*/, ''), from),
+        isPointer: type.startsWith('*'),
+        omitEmpty: flags.includes('omitempty'),
+      })
+    }
+    structs.set(`${from}.${name}`, fields)
+  }
+}
+
+/** A Go type with the packages of its parts spelled out. */
+function qualified(type: string, from: string): string {
+  const map = /^map\[.*?\](.*)$/.exec(type)
+  if (map) return `{}${qualified(map[1]!, from)}`
+  if (type === '[]byte') return 'bytes'
+  if (type.startsWith('[]')) return `[]${qualified(type.slice(2).replace(/^\*/, ''), from)}`
+  const [alias, name] = type.includes('.') ? type.split('.') : [undefined, type]
+  if (alias !== undefined) return `${aliases[alias] ?? alias}.${name}`
+  return type in scalars ? type : `${from}.${type}`
+}
+
+/** The type in the words of the table; messages that it needs are put on the list. */
+function tableType(type: string, wanted: string[]): string {
+  if (type.startsWith('{}') || type.startsWith('[]')) return type.slice(0, 2) + tableType(type.slice(2), wanted)
+  if (type === 'bytes') return type
+  const known = special[type] ?? scalars[type]
+  if (known) return known
+  const alias = named.get(type)
+  if (alias !== undefined) return tableType(alias, wanted)
+  if (!structs.has(type)) throw new Error(`unknown type ${type}`)
+  wanted.push(type)
+  return type
+}
+
+const table = new Map<string, string>()
+const wanted = [...roots]
+for (let message = wanted.pop(); message !== undefined; message = wanted.pop()) {
+  if (table.has(message)) continue
+  const fields = structs.get(message)
+  if (!fields) throw new Error(`no struct ${message}`)
+  const cells = fields
+    .map((field) => ({ ...field, table: tableType(field.type, wanted) }))
+    .sort((a, b) => Number(a.number) - Number(b.number))
+    .map(
+      ({ number, name, table: type, isPointer, omitEmpty }) =>
+        `${number} ${name || '.'} ${type}${isPointer || !omitEmpty ? ' !' : ''}`,
+    )
+  table.set(message, cells.join(', '))
+}
+
+const rows = [...table]
+  .sort(([a], [b]) => (a < b ? -1 : 1))
+  .map(([message, fields]) => `  ${JSON.stringify(message)}: ${JSON.stringify(fields)},`)
+const out = join(import.meta.dirname, '../../packages/apiserver/src/http/protobuf-messages.ts')
+writeFileSync(
+  out,
+  `/**
+ * Generated by scripts/tools/protobuf-messages.ts from k8s.io/api and k8s.io/apimachinery ${version}. Each field: its number on the
+ * wire, its name in JSON ('.' for one whose fields belong to the message around it), its type, and ! where JSON shows its zero.
+ */
+export const messages: { readonly [message: string]: string } = {
+${rows.join('\n')}
+}
+`,
+)
+process.stderr.write(`${table.size} messages\n`)
