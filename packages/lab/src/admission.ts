@@ -1,7 +1,12 @@
 import { coreKinds } from '@capstan/api'
+import { clusterClassAdmission, clusterTopologyAdmission } from '@capstan/core'
 import type { Admission } from '@capstan/kube'
-import { admissionOf } from '@capstan/kube'
+import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 
 /** What core and local ask of writes beyond their schemas: the embedded API server runs it in-process. */
-export const providerAdmission: readonly Admission[] = admissionOf([...coreKinds, ...localKinds])
+export const providerAdmission: readonly Admission[] = [
+  ...admissionOf([...coreKinds, ...localKinds]),
+  admission(clusterClassAdmission),
+  admission(clusterTopologyAdmission),
+]
