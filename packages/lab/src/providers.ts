@@ -51,7 +51,7 @@ export function createProviders(options: ProvidersOptions): Providers {
   const controllers: Controller[] = []
   if (names.includes('core')) {
     kinds.push(...coreKinds)
-    controllers.push(...coreControllers({ ...options, connect: connectWorkload(workloads, { clock, random }) }))
+    controllers.push(...coreControllers({ ...options, connect: connectWorkload(workloads, { clock, random, endpoint }) }))
   }
   if (names.includes('local')) {
     kinds.push(...localKinds)
