@@ -64,7 +64,7 @@ export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readon
     ],
     ...rest,
   })
-  const { client, settle } = env
+  const { client } = env
   /** Keys that were reconciled often without moving the clock are slowed down; nobody waits for that in what a test prepares. */
   const calm = () => env.advance(seconds(30))
   const key = (name: string): ObjectKey => ({ namespace: 'default', name })
@@ -77,7 +77,7 @@ export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readon
     async patch(kind, name, { status, ...main }) {
       if (Object.keys(main).length > 0) await client.patch(kind, key(name), { type: 'merge', body: main })
       if (status) await client.patch(kind, key(name), { type: 'merge', body: { status } }, { subresource: 'status' })
-      await settle()
+      await env.settle()
     },
     get: (kind, name) => client.get(kind, key(name)),
     async provisionCluster(spec = {}) {
@@ -94,7 +94,7 @@ export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readon
       await core.create(DevConfig, name)
       await core.create(DevMachine, name)
       await core.create(Machine, name, { metadata: { labels }, spec: { ...aMachine({ metadata: { name } }).spec, ...spec } })
-      await settle()
+      await env.settle()
       await core.patch(DevConfig, name, {
         status: { initialization: { dataSecretCreated: true }, dataSecretName: `${name}-data` },
       })

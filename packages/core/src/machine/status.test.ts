@@ -1,0 +1,278 @@
+import type { Condition, UnknownObject } from '@capstan/kube'
+import { unknownKind } from '@capstan/kube'
+import {
+  aCluster,
+  aCondition,
+  aMachine,
+  aMachineDeployment,
+  aMachineSet,
+  aNode,
+  aProviderObject,
+  conditionText,
+  nodeConditions,
+} from '@capstan/testing'
+import { describe, expect, test } from 'vitest'
+import type { Health } from '../cluster-cache/accessor.ts'
+import type { Observed } from '../external/observed.ts'
+import { bootstrapConfigReady } from './bootstrap.ts'
+import { infrastructureReady } from './infrastructure.ts'
+import { nodeConditions as conditionsOfNode } from './node.ts'
+import type { MachineScope, ObservedNode } from './scope.ts'
+import { reportStatus } from './status.ts'
+
+const now = Date.UTC(2026, 0, 1, 1)
+const hourAgo = '2026-01-01T00:00:00Z'
+const healthy: Health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
+const deleting = { metadata: { deletionTimestamp: hourAgo } }
+
+const found = (object: UnknownObject): Observed => ({
+  state: 'found',
+  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
+})
+const infra = (fields: { status?: object } = {}) => found(aProviderObject('DevMachine', fields))
+const config = (fields: { status?: object } = {}) =>
+  found(aProviderObject('DevConfig', { group: 'bootstrap.example.com', ...fields }))
+const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
+
+const aReadyCluster = () =>
+  aCluster({
+    status: {
+      initialization: { infrastructureProvisioned: true, controlPlaneInitialized: true },
+      conditions: [aCondition('ControlPlaneInitialized', 'True')],
+    },
+  })
+
+const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
+  machine: aMachine(),
+  cluster: aReadyCluster(),
+  machineSet: undefined,
+  machineDeployment: undefined,
+  bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }),
+  infrastructure: infra({ status: { initialization: { provisioned: true } } }),
+  node: { state: 'found', node: aNode() },
+  deletion: { reason: 'Deleting', message: 'Deletion started' },
+  ...more,
+})
+
+const text = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
+  `${status} ${reason}${message ? `: ${message}` : ''}`
+
+describe('BootstrapConfigReady', () => {
+  const secretWasMade = { initialization: { bootstrapDataSecretCreated: true } }
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['there is no config',        { machine: aMachine({ spec: { bootstrap: { dataSecretName: 'x' } } }), bootstrap: { state: 'none' } }, 'True DataSecretProvided'],
+    ['never read',                { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
+    ['not there yet',             { bootstrap: { state: 'missing' } },                                   'False ObjectDoesNotExist: DevConfig does not exist'],
+    ['there, says nothing',       { bootstrap: config() },                                               'False NotReady: DevConfig status.initialization.dataSecretCreated is false'],
+    ['there, secret made',        { bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }) }, 'True Ready'],
+    ['reports why not',           { bootstrap: config({ status: ready('False', { reason: 'NoCA', message: 'no authority' }) }) }, 'False NoCA: no authority'],
+    ['reports without a reason',  { bootstrap: config({ status: ready('True') }) },                      'True Ready'],
+    ['reports nonsense',          { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: status for the Ready condition must be one of True, False, Unknown'],
+    ['gone with the Machine',     { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
+    ['gone, secret never made',   { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
+  ])('%s', (_, scope, expected) => {
+    expect(text(bootstrapConfigReady(aScope(scope)))).toBe(expected)
+  })
+})
+
+describe('InfrastructureReady', () => {
+  const provisioned = { initialization: { infrastructureProvisioned: true } }
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['never read',                { infrastructure: { state: 'unread' } },                                'Unknown InternalError: Please check controller logs for errors'],
+    ['not there yet',             { infrastructure: { state: 'missing' } },                               'False ObjectDoesNotExist: DevMachine does not exist'],
+    ['there, still booting',      { infrastructure: infra() },                                            'False NotReady: DevMachine status.initialization.provisioned is false'],
+    ['there and provisioned',     { infrastructure: infra({ status: { initialization: { provisioned: true } } }) }, 'True Ready'],
+    ['reports why not',           { infrastructure: infra({ status: ready('False', { reason: 'Quota', message: 'no quota' }) }) }, 'False Quota: no quota'],
+    ['in transition, new list counts', { infrastructure: infra({ status: { ...ready('False'), v1beta2: ready('True', { reason: 'Up' }) } }) }, 'True Up'],
+    ['vanished',                  { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
+    ['gone with the Machine',     { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
+  ])('%s', (_, scope, expected) => {
+    expect(text(infrastructureReady(aScope(scope)))).toBe(expected)
+  })
+})
+
+describe('NodeHealthy', () => {
+  const named = { spec: { providerID: 'dev:///m1' }, status: { nodeRef: { name: 'node-1' } } }
+  const failing = (failures: number): Health => ({ lastProbe: now, lastProbeSuccess: undefined, consecutiveFailures: failures })
+  const node = (wrong: Parameters<typeof nodeConditions>[0]): ObservedNode => ({
+    state: 'found',
+    node: aNode({ status: { conditions: nodeConditions(wrong) } }),
+  })
+  const silentSince = (minutes: number): Health => ({
+    lastProbe: now,
+    lastProbeSuccess: now - minutes * 60_000,
+    consecutiveFailures: 3,
+  })
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, Health, string]>([
+    ['no infrastructure yet',   { cluster: aCluster() }, healthy, 'Unknown InspectionFailed: Waiting for Cluster status.initialization.infrastructureProvisioned to be true'],
+    ['no control plane yet',    { cluster: aCluster({ status: { initialization: { infrastructureProvisioned: true } } }) }, healthy, 'Unknown InspectionFailed: Waiting for Cluster control plane to be initialized'],
+    ['never connected',         {}, failing(2),   'Unknown ConnectionDown: Remote connection not established yet'],
+    ['never connected for long', {}, failing(5),  'Unknown ConnectionDown'],
+    ['silent for too long',     {}, silentSince(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
+    ['silent for a moment',     { node: { state: 'disconnected' } }, silentSince(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
+    ['looking failed',          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
+    ['no providerID',           { node: { state: 'unnamed' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
+    ['no Node yet',             { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],
+    ['Node vanished',           { node: { state: 'missing' }, machine: aMachine(named) }, healthy, 'False NodeDeleted: Node node-1 has been deleted while the Machine still exists'],
+    ['Node gone with Machine',  { node: { state: 'missing' }, machine: aMachine({ ...named, ...deleting }) }, healthy, 'False NodeDeleted: Node node-1 has been deleted'],
+    ['there never was a Node',  { node: { state: 'missing' }, machine: aMachine(deleting) }, healthy, 'Unknown NodeDoesNotExist: Node does not exist'],
+    ['all is well',             { node: node({}) }, healthy, 'True NodeHealthy'],
+    ['under pressure',          { node: node({ DiskPressure: { status: 'True', message: 'disk is full' } }) }, healthy, 'False NodeNotHealthy: * Node.DiskPressure: disk is full'],
+    ['wrong without a message', { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
+    ['wrong beats unknown',     { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
+    ['says nothing',            { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.AllConditions: Condition not yet reported'],
+  ])('%s', (_, scope, health, expected) => {
+    const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
+    expect(text(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
+  })
+
+  test('stays as it was while a connection that was lost may come back', () => {
+    const machine = aMachine({ status: { conditions: [aCondition('NodeHealthy', 'True'), aCondition('NodeReady', 'True')] } })
+    const scope = aScope({ machine, node: { state: 'disconnected' } })
+    expect(conditionsOfNode({ ...scope, health: silentSince(1), gracePeriod: 300_000, now })).toEqual([])
+    expect(conditionsOfNode({ ...scope, health: silentSince(6), gracePeriod: 300_000, now }).length).toBe(2)
+  })
+
+  test('NodeReady keeps the time and the words of the Node', () => {
+    const scope = aScope({ node: node({ Ready: { status: 'Unknown', message: 'Kubelet stopped posting node status.' } }) })
+    expect(conditionsOfNode({ ...scope, health: healthy, gracePeriod: 300_000, now })[0]).toEqual({
+      type: 'NodeReady',
+      status: 'Unknown',
+      reason: 'NodeReadyUnknown',
+      message: '* Node.Ready: Kubelet stopped posting node status.',
+      lastTransitionTime: hourAgo,
+    })
+  })
+})
+
+/** A condition after the whole status was computed. */
+function reported(scope: MachineScope, type: string): string | undefined {
+  reportStatus(scope, { now, health: healthy, gracePeriod: 300_000 })
+  return conditionText(scope.machine, type)
+}
+
+describe('Ready', () => {
+  const gate = (polarity?: 'Negative') => ({ readinessGates: [{ conditionType: 'Gate', ...(polarity ? { polarity } : {}) }] })
+  const has = (...conditions: Condition[]) => ({ conditions })
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['all is well',                {}, 'True Ready'],
+    ['lists what is not',          { infrastructure: infra(), bootstrap: config() }, 'False NotReady: * BootstrapConfigReady: DevConfig status.initialization.dataSecretCreated is false\n* InfrastructureReady: DevMachine status.initialization.provisioned is false'],
+    ['unknown is not ready',       { node: { state: 'unread' } }, 'Unknown ReadyUnknown: * NodeHealthy: Please check controller logs for errors'],
+    ['a health check has a say',   { machine: aMachine({ status: has(aCondition('HealthCheckSucceeded', 'False', { message: 'sick' })) }) }, 'False NotReady: * HealthCheckSucceeded: sick'],
+    ['a gate that is not there',   { machine: aMachine({ spec: gate() }) }, 'Unknown ReadyUnknown: * Gate: Condition not yet reported'],
+    ['a gate of good news',        { machine: aMachine({ spec: gate(), status: has(aCondition('Gate', 'True')) }) }, 'True Ready'],
+    ['a gate of bad news',         { machine: aMachine({ spec: gate('Negative'), status: has(aCondition('Gate', 'True', { message: 'busy' })) }) }, 'False NotReady: * Gate: busy'],
+    ['gone parts do not matter to what goes', { machine: aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:59:00Z' } }), infrastructure: { state: 'missing' }, node: { state: 'missing' } }, 'False NotReady: * Deleting: Machine deletion in progress, stage: Deleting'],
+    ['late deletions stand out',   { machine: aMachine(deleting) }, 'False NotReady: * Deleting: Machine deletion in progress since more than 15m, stage: Deleting'],
+  ])('%s', (_, scope, expected) => {
+    expect(reported(aScope(scope), 'Ready')).toBe(expected)
+  })
+
+  test('a drain that takes long says what may hold it up', () => {
+    const machine = aMachine({ ...deleting, status: { deletion: { nodeDrainStartTime: '2026-01-01T00:30:00Z' } } })
+    const message = [
+      'Drain not completed yet (started at 2026-01-01T00:30:00Z):',
+      '* Pod default/a: deletionTimestamp set, but still not removed from the Node',
+      "* Pod default/b: cannot evict pod as it would violate the pod's disruption budget. The disruption budget x needs 1",
+    ].join('\n')
+    expect(reported(aScope({ machine, deletion: { reason: 'DrainingNode', message } }), 'Ready')).toBe(
+      'False NotReady: * Deleting: Machine deletion in progress since more than 15m, stage: DrainingNode, delay likely due to PodDisruptionBudgets, Pods not terminating',
+    )
+  })
+
+  test('components of a control plane that say the same say it once', () => {
+    const types = [
+      'APIServerPodHealthy',
+      'ControllerManagerPodHealthy',
+      'SchedulerPodHealthy',
+      'EtcdPodHealthy',
+      'EtcdMemberHealthy',
+    ]
+    const machine = aMachine({
+      spec: { readinessGates: types.map((conditionType) => ({ conditionType })) },
+      status: { conditions: types.map((type) => aCondition(type, 'Unknown', { message: 'Waiting for a Node' })) },
+    })
+    expect(reported(aScope({ machine }), 'Ready')).toBe(
+      'Unknown ReadyUnknown: * Control plane components: Waiting for a Node\n* EtcdMemberHealthy: Waiting for a Node',
+    )
+  })
+})
+
+describe('UpToDate', () => {
+  const spec = aMachine().spec
+  const template = (more: object) => ({ spec: { template: { spec: { ...spec, ...more } } } })
+  const ref = (kind: string) => ({ apiGroup: 'infra.example.com', kind, name: 'x' })
+  const running = aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.34.0' } as never } })
+  // biome-ignore format: a table
+  test.each<[string, object, object, Partial<MachineScope>, string]>([
+    ['templates agree',          {}, {}, {}, 'True UpToDate'],
+    ['another version',          { version: 'v1.33.0' }, {}, {}, 'False NotUpToDate: * Version v1.33.0, v1.34.0 required'],
+    ['another template',         { infrastructureRef: ref('DevMachineTemplate') }, {}, {}, 'False NotUpToDate: * DevMachine is not up-to-date'],
+    ['another failure domain',   { failureDomain: 'a' }, { failureDomain: 'b' }, {}, 'False NotUpToDate: * Failure domain a, b required'],
+    ['what changes in place',    { minReadySeconds: 5 }, {}, {}, 'True UpToDate'],
+    ['the kubelet is behind',    {}, {}, { machine: aMachine({ status: { nodeInfo: { kubeletVersion: 'v1.33.1' } as never } }) }, 'False Updating: * Node.status.nodeInfo.kubeletVersion v1.33.1, v1.34.0 required'],
+    ['the kubelet is right',     {}, {}, { machine: running }, 'True UpToDate'],
+  ])('%s', (_, has, wants, scope, expected) => {
+    const machineSet = aMachineSet(template(has) as never)
+    const machineDeployment = aMachineDeployment(template(wants) as never)
+    expect(reported(aScope({ machineSet, machineDeployment, ...scope }), 'UpToDate')).toBe(expected)
+  })
+
+  test('a rollout that was asked for by time makes older sets outdated', () => {
+    const machineDeployment = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T00:30:00Z' } } })
+    expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment }), 'UpToDate')).toBe(
+      'False NotUpToDate: * MachineDeployment spec.rolloutAfter expired',
+    )
+    const later = aMachineDeployment({ spec: { rollout: { after: '2026-01-01T01:30:00Z' } } })
+    expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
+  })
+
+  test('is not told of a Machine without MachineDeployment', () => {
+    expect(reported(aScope({ machineSet: aMachineSet() }), 'UpToDate')).toBeUndefined()
+  })
+})
+
+describe('Available', () => {
+  // biome-ignore format: a table
+  test.each<[string, number | undefined, string | undefined, string, string]>([
+    ['at once without a minimum',      undefined, undefined,              'True Available',                  'proceed'],
+    ['not before the minimum',         60,        undefined,              'False WaitingForMinReadySeconds', 'requeue 60000'],
+    ['counts from when it was Ready',  60,        '2026-01-01T00:59:20Z', 'False WaitingForMinReadySeconds', 'requeue 20000'],
+    ['after the minimum',              60,        '2026-01-01T00:58:00Z', 'True Available',                  'proceed'],
+  ])('%s', (_, minReadySeconds, readySince, expected, wanted) => {
+    const machine = aMachine({
+      spec: minReadySeconds === undefined ? {} : { minReadySeconds },
+      ...(readySince ? { status: { conditions: [aCondition('Ready', 'True', { lastTransitionTime: readySince })] } } : {}),
+    })
+    const outcome = reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
+    expect(conditionText(machine, 'Available')).toBe(expected)
+    expect(outcome.kind === 'requeue' ? `requeue ${outcome.after}` : outcome.kind).toBe(wanted)
+  })
+})
+
+describe('phase', () => {
+  const created = { bootstrapDataSecretCreated: true }
+  const both = { ...created, infrastructureProvisioned: true }
+  // biome-ignore format: a table
+  test.each([
+    ['Pending',      {}],
+    ['Provisioning', { status: { initialization: created } }],
+    ['Provisioned',  { spec: { providerID: 'x' }, status: { initialization: both } }],
+    ['Running',      { spec: { providerID: 'x' }, status: { initialization: both, nodeRef: { name: 'n' } } }],
+    ['Deleting',     { ...deleting, status: { initialization: both, nodeRef: { name: 'n' } } }],
+  ] as const)('%s', (phase, overrides) => {
+    const machine = aMachine(overrides)
+    reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
+    expect(machine.status).toMatchObject({ phase, lastUpdated: '2026-01-01T01:00:00Z' })
+  })
+
+  test('lastUpdated stays while the phase does', () => {
+    const machine = aMachine({ status: { phase: 'Pending', lastUpdated: hourAgo } })
+    reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
+    expect(machine.status?.lastUpdated).toBe(hourAgo)
+  })
+})
