@@ -1,29 +1,46 @@
 /** Cluster: one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
-import { defaultCluster, clusterErrors } from './admission/cluster.ts'
+import { clusterErrors, defaultCluster } from './admission/cluster.ts'
+import { failureDomain, minReadySeconds, observedGeneration, phase } from './shared/common-fields.ts'
 import { conditionGates } from './shared/condition-gates.ts'
-import { contractLabels } from './shared/crd-labels.ts'
-import { healthChecks, remediationTrigger } from './shared/health-check.ts'
-import { legacyConditions } from './shared/legacy-status.ts'
-import { machineDeploymentDeletion, nodeDeletion } from './shared/machine-deletion.ts'
+import { coreLabels } from './shared/core-labels.ts'
+import { controlPlaneHealthCheck, machineDeploymentHealthCheck } from './shared/health-check.ts'
+import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
+import { dnsLabel, dnsSubdomain, nonEmpty, objectName, word } from './shared/limits.ts'
+import { machineCounts } from './shared/machine-counts.ts'
+import { machineDeletion, machineDeploymentDeletion } from './shared/machine-deletion.ts'
 import { machineTaints } from './shared/machine-taints.ts'
 import { objectMeta } from './shared/object-meta.ts'
-import { dnsLabel, dnsSubdomain } from './shared/patterns.ts'
-import { contractReference, templateReference } from './shared/references.ts'
-import { rolloutStrategy } from './shared/rollout-strategy.ts'
+import { contractReference } from './shared/references.ts'
+import { controlPlaneRollout, machineDeploymentRollout } from './shared/rollout-strategy.ts'
 import { variableOverrides, variableValues } from './shared/variables.ts'
 import { replicasOfVersion, upgradePlan } from './shared/versions.ts'
 
-const networkRanges = s
-  .object({
-    cidrBlocks: s
-      .list(s.string({ minLength: 1, maxLength: 43 }), { minItems: 1, maxItems: 100 })
-      .atomic()
-      .doc('Ranges such as 10.128.0.0/12, at most one per address family in practice.'),
-  })
-  .doc('Ranges of addresses.')
+// Network
+
+const networkRanges = s.object({
+  cidrBlocks: s
+    .list(s.string({ minLength: 1, maxLength: 43 }), { minItems: 1, maxItems: 100 })
+    .atomic()
+    .doc('Ranges such as 10.128.0.0/12, at most one per address family in practice.'),
+})
 export type NetworkRanges = Infer<typeof networkRanges>
+
+const clusterNetwork = s
+  .object(
+    {
+      apiServerPort: s
+        .int32({ minimum: 1, maximum: 65535 })
+        .optional()
+        .doc('Port that API servers should listen on; providers have a default of their own.'),
+      services: networkRanges.optional().doc('Addresses of Services.'),
+      pods: networkRanges.optional().doc('Addresses of Pods.'),
+      serviceDomain: s.string({ minLength: 1, maxLength: 253 }).optional().doc('Domain name of Services, such as cluster.local.'),
+    },
+    nonEmpty,
+  )
+  .doc('Addresses and names within the cluster.')
 
 const apiEndpoint = s
   .object(
@@ -31,169 +48,85 @@ const apiEndpoint = s
       host: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Name or address.'),
       port: s.int32({ minimum: 1, maximum: 65535 }).optional(),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('Where the API server of the workload cluster is reached.')
 export type APIEndpoint = Infer<typeof apiEndpoint>
 
+// Topology
+
 const controlPlaneTopology = s
   .object(
     {
-      deletion: nodeDeletion.optional(),
-      healthCheck: s
-        .object(
-          {
-            checks: healthChecks.optional(),
-            enabled: s
-              .boolean()
-              .optional()
-              .doc(
-                'Whether there is a MachineHealthCheck. When absent, there is one if the topology or the class defines checks.',
-              ),
-            remediation: s
-              .object(
-                {
-                  templateRef: templateReference.optional(),
-                  triggerIf: remediationTrigger.optional(),
-                },
-                { minProperties: 1 },
-              )
-              .optional()
-              .doc('How and when unhealthy Machines are replaced.'),
-          },
-          { minProperties: 1 },
-        )
-        .optional()
-        .doc('When Machines count as unhealthy, and what happens then.'),
       metadata: objectMeta.optional(),
-      readinessGates: conditionGates.optional(),
       replicas: s.int32().optional().doc('How many control plane Machines there should be.'),
-      rollout: s
-        .object(
-          {
-            after: s.timestamp().optional().doc('Machines made before this time are replaced once it has come.'),
-          },
-          { minProperties: 1 },
-        )
-        .optional()
-        .doc('When and how changes reach Machines.'),
+      rollout: controlPlaneRollout,
+      healthCheck: controlPlaneHealthCheck,
+      deletion: machineDeletion.optional(),
       taints: machineTaints.optional(),
+      readinessGates: conditionGates.optional(),
       variables: variableOverrides.optional(),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('The control plane of a managed topology.')
 export type ControlPlaneTopology = Infer<typeof controlPlaneTopology>
 
+const workersOfClass = {
+  class: s.string(word).doc('Name of the class in the ClusterClass it is made from.'),
+  name: s
+    .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
+    .doc('Identifies it within the topology; the name of its object is generated.'),
+  metadata: objectMeta.optional(),
+  replicas: s
+    .int32()
+    .optional()
+    .doc('How many Machines there should be. When absent, an autoscaler may decide; otherwise there is one.'),
+  minReadySeconds,
+  taints: machineTaints.optional(),
+  variables: variableOverrides.optional(),
+}
+
 const machineDeploymentTopology = s
   .object({
-    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class in the ClusterClass it is made from.'),
+    ...workersOfClass,
+    failureDomain,
+    healthCheck: machineDeploymentHealthCheck,
     deletion: machineDeploymentDeletion.optional(),
-    failureDomain: s
-      .string({ minLength: 1, maxLength: 256 })
-      .optional()
-      .doc('Where Machines are placed, among the failure domains of the Cluster.'),
-    healthCheck: s
-      .object(
-        {
-          checks: healthChecks.optional(),
-          enabled: s
-            .boolean()
-            .optional()
-            .doc('Whether there is a MachineHealthCheck. When absent, there is one if the topology or the class defines checks.'),
-          remediation: s
-            .object(
-              {
-                maxInFlight: s
-                  .intOrString()
-                  .optional()
-                  .doc(
-                    'How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.',
-                  ),
-                templateRef: templateReference.optional(),
-                triggerIf: remediationTrigger.optional(),
-              },
-              { minProperties: 1 },
-            )
-            .optional()
-            .doc('How and when unhealthy Machines are replaced.'),
-        },
-        { minProperties: 1 },
-      )
-      .optional()
-      .doc('When Machines count as unhealthy, and what happens then.'),
-    metadata: objectMeta.optional(),
-    minReadySeconds: s
-      .int32({ minimum: 0 })
-      .optional()
-      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
-    name: s
-      .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
-      .doc('Identifies it within the topology; the name of its object is generated.'),
     readinessGates: conditionGates.optional(),
-    replicas: s
-      .int32()
-      .optional()
-      .doc('How many Machines there should be. When absent, an autoscaler may decide; otherwise there is one.'),
-    rollout: s
-      .object(
-        {
-          after: s.timestamp().optional().doc('Machines made before this time are replaced once it has come.'),
-          strategy: rolloutStrategy.optional(),
-        },
-        { minProperties: 1 },
-      )
-      .optional()
-      .doc('When and how changes reach Machines.'),
-    taints: machineTaints.optional(),
-    variables: variableOverrides.optional(),
+    rollout: machineDeploymentRollout,
   })
   .doc('One MachineDeployment of a managed topology.')
 export type MachineDeploymentTopology = Infer<typeof machineDeploymentTopology>
 
 const machinePoolTopology = s
   .object({
-    class: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the class in the ClusterClass it is made from.'),
-    deletion: nodeDeletion.optional(),
+    ...workersOfClass,
     failureDomains: s
-      .list(s.string({ minLength: 1, maxLength: 256 }), { minItems: 1, maxItems: 100 })
+      .list(s.string(word), { minItems: 1, maxItems: 100 })
       .atomic()
       .optional()
       .doc('Where Machines are placed, among the failure domains of the Cluster.'),
-    metadata: objectMeta.optional(),
-    minReadySeconds: s
-      .int32({ minimum: 0 })
-      .optional()
-      .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.'),
-    name: s
-      .string({ minLength: 1, maxLength: 63, pattern: dnsSubdomain })
-      .doc('Identifies it within the topology; the name of its object is generated.'),
-    replicas: s
-      .int32()
-      .optional()
-      .doc('How many Machines there should be. When absent, an autoscaler may decide; otherwise there is one.'),
-    taints: machineTaints.optional(),
-    variables: variableOverrides.optional(),
+    deletion: machineDeletion.optional(),
   })
   .doc('One MachinePool of a managed topology.')
 export type MachinePoolTopology = Infer<typeof machinePoolTopology>
 
+const classRef = s
+  .object({
+    name: s.string(objectName).doc('Name of the ClusterClass.'),
+    namespace: s
+      .string({ minLength: 1, maxLength: 63, pattern: dnsLabel })
+      .optional()
+      .doc('Namespace of the ClusterClass; that of the Cluster when absent.'),
+  })
+  .doc('The ClusterClass.')
+
 const topology = s
   .object({
-    classRef: s
-      .object({
-        name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
-        namespace: s
-          .string({ minLength: 1, maxLength: 63, pattern: dnsLabel })
-          .optional()
-          .doc('Namespace of the ClusterClass; that of the Cluster when absent.'),
-      })
-      .doc('The ClusterClass.'),
+    classRef,
+    version: s.string(word).doc('Kubernetes version of the cluster. Changing it upgrades the control plane, then the workers.'),
     controlPlane: controlPlaneTopology.optional(),
-    variables: variableValues.optional(),
-    version: s
-      .string({ minLength: 1, maxLength: 256 })
-      .doc('Kubernetes version of the cluster. Changing it upgrades the control plane, then the workers.'),
     workers: s
       .object(
         {
@@ -208,20 +141,56 @@ const topology = s
             .optional()
             .doc('Groups of Machines that MachinePools manage.'),
         },
-        { minProperties: 1 },
+        nonEmpty,
       )
       .optional()
       .doc('The worker Machines, in groups.'),
+    variables: variableValues.optional(),
   })
   .doc('A cluster described by a ClusterClass: its objects are made and kept by the topology controller.')
 export type ClusterTopology = Infer<typeof topology>
 
+const clusterSpec = s.object(
+  {
+    paused: s.boolean().optional().doc('While true, nothing of the Cluster is reconciled.'),
+    clusterNetwork: clusterNetwork.optional(),
+    controlPlaneEndpoint: apiEndpoint.optional(),
+    controlPlaneRef: contractReference.optional().doc('The provider object that is its control plane.'),
+    infrastructureRef: contractReference.optional().doc('The provider object that is its infrastructure.'),
+    topology: topology.optional(),
+    availabilityGates: conditionGates.optional(),
+  },
+  nonEmpty,
+)
+export type ClusterSpec = Infer<typeof clusterSpec>
+
+// Status
+
+const initialization = s
+  .object(
+    {
+      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
+      controlPlaneInitialized: s.boolean().optional().doc('True once the API server answered for the first time.'),
+    },
+    nonEmpty,
+  )
+  .doc('Milestones of provisioning. They never go back.')
+export type ClusterInitialization = Infer<typeof initialization>
+
+const clusterReplicas = s.object({
+  desiredReplicas: s.int32().optional().doc('How many Machines there should be.'),
+  ...machineCounts,
+  versions: replicasOfVersion.optional(),
+  upgradePlan: upgradePlan.optional(),
+})
+export type ClusterReplicas = Infer<typeof clusterReplicas>
+
 const failureDomains = s
   .list(
     s.object({
-      attributes: s.map(s.string()).optional().doc('What the provider wants to say about it.'),
+      name: s.string(word).doc('Name of the failure domain.'),
       controlPlane: s.boolean().optional().doc('Whether control plane Machines can be placed there.'),
-      name: s.string({ minLength: 1, maxLength: 256 }),
+      attributes: s.map(s.string()).optional().doc('What the provider wants to say about it.'),
     }),
     { minItems: 1, maxItems: 100 },
   )
@@ -229,90 +198,18 @@ const failureDomains = s
   .doc('Where Machines can be placed so that they do not fail together.')
 export type FailureDomain = Infer<typeof failureDomains>[number]
 
-const clusterReplicas = s
-  .object({
-    availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
-    desiredReplicas: s.int32().optional().doc('How many Machines there should be.'),
-    readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
-    replicas: s.int32().optional().doc('How many Machines there are.'),
-    upToDateReplicas: s.int32().optional().doc('How many Machines are as their template says.'),
-    upgradePlan: upgradePlan.optional(),
-    versions: replicasOfVersion.optional(),
-  })
-  .doc('How many Machines there are and should be, and their versions.')
-export type ClusterReplicas = Infer<typeof clusterReplicas>
-
-const initialization = s
-  .object(
-    {
-      controlPlaneInitialized: s.boolean().optional().doc('True once the API server answered for the first time.'),
-      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
-    },
-    { minProperties: 1 },
-  )
-  .doc('Milestones of provisioning. They never go back.')
-export type ClusterInitialization = Infer<typeof initialization>
-
-const clusterSpec = s.object(
-  {
-    availabilityGates: conditionGates.optional(),
-    clusterNetwork: s
-      .object(
-        {
-          apiServerPort: s
-            .int32({ minimum: 1, maximum: 65535 })
-            .optional()
-            .doc('Port that API servers should listen on; providers have a default of their own.'),
-          pods: networkRanges.optional().doc('Addresses of Pods.'),
-          serviceDomain: s
-            .string({ minLength: 1, maxLength: 253 })
-            .optional()
-            .doc('Domain name of Services, such as cluster.local.'),
-          services: networkRanges.optional().doc('Addresses of Services.'),
-        },
-        { minProperties: 1 },
-      )
-      .optional()
-      .doc('Addresses and names within the cluster.'),
-    controlPlaneEndpoint: apiEndpoint.optional(),
-    controlPlaneRef: contractReference.optional(),
-    infrastructureRef: contractReference.optional(),
-    paused: s.boolean().optional().doc('While true, nothing of the Cluster is reconciled.'),
-    topology: topology.optional(),
-  },
-  { minProperties: 1 },
-)
-export type ClusterSpec = Infer<typeof clusterSpec>
-
 const clusterStatus = s.object(
   {
     conditions: s.conditions(),
-    controlPlane: clusterReplicas.optional(),
-    deprecated: s
-      .object({
-        v1beta1: s
-          .object({
-            conditions: legacyConditions.optional(),
-            failureMessage: s
-              .string({ minLength: 1, maxLength: 10240 })
-              .optional()
-              .doc('Why it failed for good, in words for people.'),
-            failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
-          })
-          .optional(),
-      })
-      .optional()
-      .doc('Status of v1beta1, kept while v1beta1 is served.'),
-    failureDomains: failureDomains.optional(),
+    phase: phase('Pending', 'Provisioning', 'Provisioned', 'Deleting', 'Failed', 'Unknown'),
     initialization: initialization.optional(),
-    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
-    phase: s
-      .enum('Pending', 'Provisioning', 'Provisioned', 'Deleting', 'Failed', 'Unknown')
-      .optional()
-      .doc('Where it is in its life, for people to read. Programs read conditions.'),
-    workers: clusterReplicas.optional(),
+    controlPlane: clusterReplicas.optional().doc('How many control plane Machines there are and should be.'),
+    workers: clusterReplicas.optional().doc('How many worker Machines there are and should be.'),
+    failureDomains: failureDomains.optional(),
+    observedGeneration,
+    deprecated: legacyStatus(legacyFailure),
   },
-  { minProperties: 1 },
+  nonEmpty,
 )
 export type ClusterStatus = Infer<typeof clusterStatus>
 
@@ -373,7 +270,6 @@ export const Cluster = defineKind({
   doc: 'A Kubernetes cluster that is managed as an object: its infrastructure, its control plane and its machines.',
   spec: clusterSpec,
   status: clusterStatus,
-
   columns: [
     column('ClusterClass', '.spec.topology.classRef.name', { description: 'The class it is made from; empty when it has none' }),
     column('Available', '.status.conditions[?(@.type=="Available")].status', { description: 'Passes all availability checks' }),
@@ -426,7 +322,7 @@ export const Cluster = defineKind({
     column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
     column('Version', '.spec.topology.version', { description: 'Kubernetes version' }),
   ],
-  labels: contractLabels,
+  labels: coreLabels,
   default: defaultCluster,
   validate: clusterErrors,
 })

@@ -2,84 +2,51 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { defaultMachineDeployment, machineDeploymentErrors } from './admission/machine-deployment.ts'
-import { contractLabels } from './shared/crd-labels.ts'
+import { clusterName, observedGeneration, phase } from './shared/common-fields.ts'
+import { coreLabels } from './shared/core-labels.ts'
+import { maxInFlight } from './shared/health-check.ts'
 import { labelSelector } from './shared/label-selector.ts'
-import { legacyConditions } from './shared/legacy-status.ts'
+import { legacyStatus } from './shared/legacy-status.ts'
+import { nonEmpty } from './shared/limits.ts'
+import { machineCounts, machineSelectorText } from './shared/machine-counts.ts'
 import { machineSetDeletion } from './shared/machine-deletion.ts'
 import { machineTemplate } from './shared/machine-template.ts'
 import { machineNaming } from './shared/naming.ts'
-import { rolloutStrategy } from './shared/rollout-strategy.ts'
+import { machineDeploymentRollout } from './shared/rollout-strategy.ts'
 import { replicasByVersion } from './shared/versions.ts'
 
 const machineDeploymentSpec = s.object({
-  clusterName: s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster it belongs to. It cannot change.'),
-  deletion: machineSetDeletion.optional(),
-  machineNaming: machineNaming.optional(),
-  paused: s.boolean().optional().doc('While true, changes of the template are not rolled out; scaling goes on.'),
-  remediation: s
-    .object(
-      {
-        maxInFlight: s
-          .intOrString()
-          .optional()
-          .doc('How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.'),
-      },
-      { minProperties: 1 },
-    )
-    .optional()
-    .doc('How and when unhealthy Machines are replaced.'),
+  clusterName,
   replicas: s
     .int32()
     .optional()
     .doc('How many Machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
-  rollout: s
-    .object(
-      {
-        after: s.timestamp().optional().doc('Machines made before this time are replaced once it has come.'),
-        strategy: rolloutStrategy.optional(),
-      },
-      { minProperties: 1 },
-    )
-    .optional()
-    .doc('When and how changes reach Machines.'),
   selector: labelSelector.doc('Which Machines belong to it. Must select those of its template.'),
   template: machineTemplate,
+  machineNaming: machineNaming.optional(),
+  rollout: machineDeploymentRollout,
+  remediation: s.object({ maxInFlight }, nonEmpty).optional().doc('How unhealthy Machines are replaced.'),
+  deletion: machineSetDeletion.optional(),
+  paused: s.boolean().optional().doc('While true, changes of the template are not rolled out; scaling goes on.'),
 })
 export type MachineDeploymentSpec = Infer<typeof machineDeploymentSpec>
 
 const machineDeploymentStatus = s.object(
   {
-    availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
     conditions: s.conditions(),
-    deprecated: s
-      .object({
-        v1beta1: s
-          .object({
-            availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
-            conditions: legacyConditions.optional(),
-            readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
-            unavailableReplicas: s.int32().optional().doc('Machines that are not available, or not there yet.'),
-            updatedReplicas: s.int32().optional().doc('Machines of the newest template.'),
-          })
-          .optional(),
-      })
-      .optional()
-      .doc('Status of v1beta1, kept while v1beta1 is served.'),
-    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
-    phase: s
-      .enum('ScalingUp', 'ScalingDown', 'Running', 'Failed', 'Unknown')
-      .optional()
-      .doc('Where it is in its life, for people to read. Programs read conditions.'),
-    readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
-    replicas: s.int32().optional().doc('How many Machines there are.'),
-    selector: s
-      .string({ minLength: 1, maxLength: 4096 })
-      .optional()
-      .doc('Selects the Machines, as text: of the scale subresource.'),
-    upToDateReplicas: s.int32().optional().doc('How many Machines are as their template says.'),
+    phase: phase('ScalingUp', 'ScalingDown', 'Running', 'Failed', 'Unknown'),
+    selector: machineSelectorText,
+    ...machineCounts,
     versions: replicasByVersion.optional(),
+    observedGeneration,
+    deprecated: legacyStatus({
+      readyReplicas: machineCounts.readyReplicas,
+      availableReplicas: machineCounts.availableReplicas,
+      updatedReplicas: s.int32().optional().doc('Machines of the newest template.'),
+      unavailableReplicas: s.int32().optional().doc('Machines that are not available, or not there yet.'),
+    }),
   },
-  { minProperties: 1 },
+  nonEmpty,
 )
 export type MachineDeploymentStatus = Infer<typeof machineDeploymentStatus>
 
@@ -123,7 +90,7 @@ export const MachineDeployment = defineKind({
     column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
     column('Version', '.spec.template.spec.version', { description: 'Kubernetes version' }),
   ],
-  labels: contractLabels,
+  labels: coreLabels,
   default: defaultMachineDeployment,
   validate: machineDeploymentErrors,
 })

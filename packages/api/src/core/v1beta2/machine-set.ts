@@ -2,60 +2,45 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { defaultMachineSet, machineSetErrors } from './admission/machine-set.ts'
-import { contractLabels } from './shared/crd-labels.ts'
+import { clusterName, observedGeneration } from './shared/common-fields.ts'
+import { coreLabels } from './shared/core-labels.ts'
 import { labelSelector } from './shared/label-selector.ts'
-import { legacyConditions } from './shared/legacy-status.ts'
+import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
+import { nonEmpty } from './shared/limits.ts'
+import { machineCounts, machineSelectorText } from './shared/machine-counts.ts'
 import { machineSetDeletion } from './shared/machine-deletion.ts'
 import { machineTemplate } from './shared/machine-template.ts'
 import { machineNaming } from './shared/naming.ts'
 import { replicasByVersion } from './shared/versions.ts'
 
 const machineSetSpec = s.object({
-  clusterName: s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster it belongs to. It cannot change.'),
-  deletion: machineSetDeletion.optional(),
-  machineNaming: machineNaming.optional(),
+  clusterName,
   replicas: s
     .int32()
     .optional()
     .doc('How many Machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
   selector: labelSelector.doc('Which Machines belong to it. Must select those of its template.'),
   template: machineTemplate,
+  machineNaming: machineNaming.optional(),
+  deletion: machineSetDeletion.optional(),
 })
 export type MachineSetSpec = Infer<typeof machineSetSpec>
 
 const machineSetStatus = s.object(
   {
-    availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
     conditions: s.conditions(),
-    deprecated: s
-      .object({
-        v1beta1: s
-          .object({
-            availableReplicas: s.int32().optional().doc('How many Machines are Available.'),
-            conditions: legacyConditions.optional(),
-            failureMessage: s
-              .string({ minLength: 1, maxLength: 10240 })
-              .optional()
-              .doc('Why it failed for good, in words for people.'),
-            failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
-            fullyLabeledReplicas: s.int32().optional().doc('Machines that have the labels of the template.'),
-            readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
-          })
-          .optional(),
-      })
-      .optional()
-      .doc('Status of v1beta1, kept while v1beta1 is served.'),
-    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
-    readyReplicas: s.int32().optional().doc('How many Machines are Ready.'),
-    replicas: s.int32().optional().doc('How many Machines there are.'),
-    selector: s
-      .string({ minLength: 1, maxLength: 4096 })
-      .optional()
-      .doc('Selects the Machines, as text: of the scale subresource.'),
-    upToDateReplicas: s.int32().optional().doc('How many Machines are as their template says.'),
+    selector: machineSelectorText,
+    ...machineCounts,
     versions: replicasByVersion.optional(),
+    observedGeneration,
+    deprecated: legacyStatus({
+      ...legacyFailure,
+      readyReplicas: machineCounts.readyReplicas,
+      availableReplicas: machineCounts.availableReplicas,
+      fullyLabeledReplicas: s.int32().optional().doc('Machines that have the labels of the template.'),
+    }),
   },
-  { minProperties: 1 },
+  nonEmpty,
 )
 export type MachineSetStatus = Infer<typeof machineSetStatus>
 
@@ -95,7 +80,7 @@ export const MachineSet = defineKind({
     column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
     column('Version', '.spec.template.spec.version', { description: 'Kubernetes version' }),
   ],
-  labels: contractLabels,
+  labels: coreLabels,
   default: defaultMachineSet,
   validate: machineSetErrors,
 })

@@ -2,28 +2,25 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { defaultMachine, machineErrors } from './admission/machine.ts'
-import { contractLabels } from './shared/crd-labels.ts'
-import { legacyConditions } from './shared/legacy-status.ts'
+import { observedGeneration, phase } from './shared/common-fields.ts'
+import { coreLabels } from './shared/core-labels.ts'
+import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
+import { nonEmpty, objectName, word } from './shared/limits.ts'
 import { machineSpec } from './shared/machine-template.ts'
-import { dnsSubdomain } from './shared/patterns.ts'
 
 const nodeInfo = s
   .object({
-    architecture: s.string(),
-    bootID: s.string(),
-    containerRuntimeVersion: s.string(),
-    kernelVersion: s.string(),
-    kubeProxyVersion: s.string(),
-    kubeletVersion: s.string(),
     machineID: s.string(),
-    operatingSystem: s.string(),
-    osImage: s.string(),
-    swap: s
-      .object({
-        capacity: s.int64().optional(),
-      })
-      .optional(),
     systemUUID: s.string(),
+    bootID: s.string(),
+    kernelVersion: s.string(),
+    osImage: s.string(),
+    containerRuntimeVersion: s.string(),
+    kubeletVersion: s.string(),
+    kubeProxyVersion: s.string(),
+    operatingSystem: s.string(),
+    architecture: s.string(),
+    swap: s.object({ capacity: s.int64().optional() }).optional(),
   })
   .doc('What the Node says about its machine.')
 export type MachineNodeInfo = Infer<typeof nodeInfo>
@@ -31,8 +28,8 @@ export type MachineNodeInfo = Infer<typeof nodeInfo>
 const machineAddresses = s
   .list(
     s.object({
-      address: s.string({ minLength: 1, maxLength: 256 }),
       type: s.enum('Hostname', 'ExternalIP', 'InternalIP', 'ExternalDNS', 'InternalDNS'),
+      address: s.string(word),
     }),
     { maxItems: 256 },
   )
@@ -40,61 +37,44 @@ const machineAddresses = s
   .doc('Addresses of the machine.')
 export type MachineAddress = Infer<typeof machineAddresses>[number]
 
+const initialization = s
+  .object(
+    {
+      bootstrapDataSecretCreated: s.boolean().optional().doc('True once the bootstrap data was there.'),
+      infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
+    },
+    nonEmpty,
+  )
+  .doc('Milestones of provisioning. They never go back.')
+
+const deletionProgress = s
+  .object({
+    nodeDrainStartTime: s.timestamp().optional().doc('When draining began.'),
+    waitForNodeVolumeDetachStartTime: s.timestamp().optional().doc('When waiting for volumes began.'),
+    waitForPreDrainHookStartTime: s.timestamp().optional().doc('When waiting for pre-drain hooks began.'),
+    waitForPreTerminateHookStartTime: s.timestamp().optional().doc('When waiting for pre-terminate hooks began.'),
+  })
+  .doc('Since when the deletion waits for each of its steps.')
+
 const machineStatus = s.object(
   {
-    addresses: machineAddresses.optional(),
-    certificatesExpiryDate: s.timestamp().optional().doc('When certificates of a control plane Machine expire.'),
     conditions: s.conditions(),
-    deletion: s
-      .object({
-        nodeDrainStartTime: s.timestamp().optional().doc('When draining began.'),
-        waitForNodeVolumeDetachStartTime: s.timestamp().optional().doc('When waiting for volumes began.'),
-        waitForPreDrainHookStartTime: s.timestamp().optional().doc('When waiting for pre-drain hooks began.'),
-        waitForPreTerminateHookStartTime: s.timestamp().optional().doc('When waiting for pre-terminate hooks began.'),
-      })
-      .optional()
-      .doc('Since when the deletion waits for each of its steps.'),
-    deprecated: s
-      .object({
-        v1beta1: s
-          .object({
-            conditions: legacyConditions.optional(),
-            failureMessage: s
-              .string({ minLength: 1, maxLength: 10240 })
-              .optional()
-              .doc('Why it failed for good, in words for people.'),
-            failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
-          })
-          .optional(),
-      })
-      .optional()
-      .doc('Status of v1beta1, kept while v1beta1 is served.'),
-    failureDomain: s.string({ minLength: 1, maxLength: 256 }).optional().doc('Where the infrastructure placed the machine.'),
-    initialization: s
-      .object(
-        {
-          bootstrapDataSecretCreated: s.boolean().optional().doc('True once the bootstrap data was there.'),
-          infrastructureProvisioned: s.boolean().optional().doc('True once the infrastructure was there.'),
-        },
-        { minProperties: 1 },
-      )
-      .optional()
-      .doc('Milestones of provisioning. They never go back.'),
+    phase: phase('Pending', 'Provisioning', 'Provisioned', 'Running', 'Updating', 'Deleting', 'Deleted', 'Failed', 'Unknown'),
     lastUpdated: s.timestamp().optional().doc('When the phase last changed.'),
-    nodeInfo: nodeInfo.optional(),
+    initialization: initialization.optional(),
     nodeRef: s
-      .object({
-        name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
-      })
+      .object({ name: s.string(objectName) })
       .optional()
       .doc('The Node that runs on the machine.'),
-    observedGeneration: s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.'),
-    phase: s
-      .enum('Pending', 'Provisioning', 'Provisioned', 'Running', 'Updating', 'Deleting', 'Deleted', 'Failed', 'Unknown')
-      .optional()
-      .doc('Where it is in its life, for people to read. Programs read conditions.'),
+    nodeInfo: nodeInfo.optional(),
+    addresses: machineAddresses.optional(),
+    failureDomain: s.string(word).optional().doc('Where the infrastructure placed the machine.'),
+    certificatesExpiryDate: s.timestamp().optional().doc('When certificates of a control plane Machine expire.'),
+    deletion: deletionProgress.optional(),
+    observedGeneration,
+    deprecated: legacyStatus(legacyFailure),
   },
-  { minProperties: 1 },
+  nonEmpty,
 )
 export type MachineStatus = Infer<typeof machineStatus>
 
@@ -194,7 +174,7 @@ export const Machine = defineKind({
     column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
     column('Version', '.spec.version', { description: 'Kubernetes version' }),
   ],
-  labels: contractLabels,
+  labels: coreLabels,
   default: defaultMachine,
   validate: machineErrors,
 })

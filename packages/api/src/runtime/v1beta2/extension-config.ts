@@ -1,10 +1,11 @@
 /** ExtensionConfig: registers a server of Runtime Extensions. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
-import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
-import { contractLabels } from '../../core/v1beta2/shared/crd-labels.ts'
+import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
-import { legacyConditions } from '../../core/v1beta2/shared/legacy-status.ts'
+import { legacyStatus } from '../../core/v1beta2/shared/legacy-status.ts'
+import { nonEmpty } from '../../core/v1beta2/shared/limits.ts'
+import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
 
 const clientConfig = s
   .object(
@@ -27,7 +28,7 @@ const clientConfig = s
         .optional()
         .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('How to reach the extension server: `url` or `service`, never both.')
 export type ClientConfig = Infer<typeof clientConfig>
@@ -53,7 +54,7 @@ const extensionHandlers = s
 export type ExtensionHandler = Infer<typeof extensionHandlers>[number]
 
 const extensionConfigSpec = s.object({
-  clientConfig: clientConfig,
+  clientConfig,
   namespaceSelector: labelSelector
     .optional()
     .doc('Only objects in namespaces with these labels are of interest to the server; all when empty.'),
@@ -64,19 +65,10 @@ export type ExtensionConfigSpec = Infer<typeof extensionConfigSpec>
 const extensionConfigStatus = s.object(
   {
     conditions: s.conditions(),
-    deprecated: s
-      .object({
-        v1beta1: s
-          .object({
-            conditions: legacyConditions.optional(),
-          })
-          .optional(),
-      })
-      .optional()
-      .doc('Status of v1beta1, kept while v1beta1 is served.'),
     handlers: extensionHandlers.optional(),
+    deprecated: legacyStatus(),
   },
-  { minProperties: 1 },
+  nonEmpty,
 )
 export type ExtensionConfigStatus = Infer<typeof extensionConfigStatus>
 
@@ -96,7 +88,6 @@ export const ExtensionConfig = defineKind({
   doc: 'Registers a server of Runtime Extensions, so that core asks it which hooks it handles and calls them.',
   spec: extensionConfigSpec,
   status: extensionConfigStatus,
-
   columns: [
     column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
     column('Discovered', '.status.conditions[?(@.type=="Discovered")].status', {
@@ -104,7 +95,7 @@ export const ExtensionConfig = defineKind({
     }),
     column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
   ],
-  labels: contractLabels,
+  labels: coreLabels,
   default: defaultExtensionConfig,
   validate: extensionConfigErrors,
 })

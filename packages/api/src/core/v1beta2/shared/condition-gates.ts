@@ -1,7 +1,7 @@
 /** Conditions of others that take part in Available or Ready. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
-import { conditionTypeName } from './patterns.ts'
+import { conditionTypeName } from './limits.ts'
 
 export const conditionGates = s
   .list(

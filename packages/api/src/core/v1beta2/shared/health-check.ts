@@ -1,63 +1,99 @@
 /** Health checks of a topology, from which a MachineHealthCheck is made. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
-import { conditionTypeName } from './patterns.ts'
+import { conditionTypeName, nonEmpty } from './limits.ts'
+import { templateReference } from './references.ts'
 
-export const healthChecks = s
+const unhealthyNodeCondition = s.object({
+  type: s.string({ minLength: 1 }),
+  status: s.string({ minLength: 1 }),
+  timeoutSeconds: s.int32({ minimum: 0 }),
+})
+
+const unhealthyMachineCondition = s.object({
+  type: s
+    .string({ minLength: 1, maxLength: 316, pattern: conditionTypeName })
+    .rule(
+      "!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])",
+      'type must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated',
+    ),
+  status: s.enum('True', 'False', 'Unknown'),
+  timeoutSeconds: s.int32({ minimum: 0 }),
+})
+
+const checks = s
   .object(
     {
       nodeStartupTimeoutSeconds: s
         .int32({ minimum: 0 })
         .optional()
         .doc('How long a Machine may take to get a Node; 600 when absent, without limit when 0.'),
-      unhealthyMachineConditions: s
-        .list(
-          s.object({
-            status: s.enum('True', 'False', 'Unknown'),
-            timeoutSeconds: s.int32({ minimum: 0 }),
-            type: s
-              .string({ minLength: 1, maxLength: 316, pattern: conditionTypeName })
-              .rule(
-                "!(self in ['Ready','Available','HealthCheckSucceeded','OwnerRemediated','ExternallyRemediated'])",
-                'type must not be one of: Ready, Available, HealthCheckSucceeded, OwnerRemediated, ExternallyRemediated',
-              ),
-          }),
-          { minItems: 1, maxItems: 100 },
-        )
-        .atomic()
-        .optional()
-        .doc('Conditions of the Machine that make it unhealthy once they last so long.'),
       unhealthyNodeConditions: s
-        .list(
-          s.object({
-            status: s.string({ minLength: 1 }),
-            timeoutSeconds: s.int32({ minimum: 0 }),
-            type: s.string({ minLength: 1 }),
-          }),
-          { minItems: 1, maxItems: 100 },
-        )
+        .list(unhealthyNodeCondition, { minItems: 1, maxItems: 100 })
         .atomic()
         .optional()
         .doc('Conditions of the Node that make the Machine unhealthy once they last so long.'),
+      unhealthyMachineConditions: s
+        .list(unhealthyMachineCondition, { minItems: 1, maxItems: 100 })
+        .atomic()
+        .optional()
+        .doc('Conditions of the Machine that make it unhealthy once they last so long.'),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('When a Machine counts as unhealthy.')
-export type HealthChecks = Infer<typeof healthChecks>
+export type HealthChecks = Infer<typeof checks>
 
-export const remediationTrigger = s
+const triggerIf = s
   .object(
     {
-      unhealthyInRange: s
-        .string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' })
-        .optional()
-        .doc('Only while so many Machines are unhealthy: `[from-to]`.'),
       unhealthyLessThanOrEqualTo: s
         .intOrString()
         .optional()
         .doc('Only while at most so many Machines are unhealthy: a number, or a percentage.'),
+      unhealthyInRange: s
+        .string({ minLength: 1, maxLength: 32, pattern: '^\\[[0-9]+-[0-9]+\\]$' })
+        .optional()
+        .doc('Only while so many Machines are unhealthy: `[from-to]`.'),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('Remediates only while few enough Machines are unhealthy.')
-export type RemediationTrigger = Infer<typeof remediationTrigger>
+export type RemediationTrigger = Infer<typeof triggerIf>
+
+export const maxInFlight = s
+  .intOrString()
+  .optional()
+  .doc('How many Machines may be replaced at once for being unhealthy: a number, or a percentage of the replicas.')
+
+const remediation = { triggerIf: triggerIf.optional(), templateRef: templateReference.optional() }
+
+const ofControlPlane = {
+  checks: checks.optional(),
+  remediation: s.object(remediation, nonEmpty).optional().doc('How and when unhealthy Machines are replaced.'),
+}
+const ofMachineDeployment = {
+  checks: checks.optional(),
+  remediation: s
+    .object({ maxInFlight, ...remediation }, nonEmpty)
+    .optional()
+    .doc('How and when unhealthy Machines are replaced.'),
+}
+/** A topology can switch the checks of its class off. */
+const enabled = s
+  .boolean()
+  .optional()
+  .doc('Whether there is a MachineHealthCheck. When absent, there is one if the topology or the class defines checks.')
+
+const what = 'When Machines count as unhealthy, and what happens then.'
+
+export const controlPlaneClassHealthCheck = s.object(ofControlPlane, nonEmpty).optional().doc(what)
+export const controlPlaneHealthCheck = s
+  .object({ enabled, ...ofControlPlane }, nonEmpty)
+  .optional()
+  .doc(what)
+export const machineDeploymentClassHealthCheck = s.object(ofMachineDeployment, nonEmpty).optional().doc(what)
+export const machineDeploymentHealthCheck = s
+  .object({ enabled, ...ofMachineDeployment }, nonEmpty)
+  .optional()
+  .doc(what)

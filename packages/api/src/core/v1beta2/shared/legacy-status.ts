@@ -1,17 +1,37 @@
 /** Status of v1beta1 that v1beta2 still carries under `status.deprecated`. */
-import type { Infer } from '@capstan/kube'
+import type { Infer, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
+import { word } from './limits.ts'
 
-export const legacyConditions = s
+const legacyConditions = s
   .list(
     s.object({
-      lastTransitionTime: s.timestamp(),
-      message: s.string({ minLength: 1, maxLength: 10240 }).optional(),
-      reason: s.string({ minLength: 1, maxLength: 256 }).optional(),
-      severity: s.string({ maxLength: 32 }).optional(),
+      type: s.string(word),
       status: s.string(),
-      type: s.string({ minLength: 1, maxLength: 256 }),
+      severity: s.string({ maxLength: 32 }).optional(),
+      lastTransitionTime: s.timestamp(),
+      reason: s.string(word).optional(),
+      message: s.string({ minLength: 1, maxLength: 10240 }).optional(),
     }),
   )
   .doc('Conditions in the form of v1beta1.')
 export type LegacyCondition = Infer<typeof legacyConditions>[number]
+
+/** Fields of kinds that could fail for good. */
+export const legacyFailure = {
+  failureReason: s.string().optional().doc('Why it failed for good, in one word for programs.'),
+  failureMessage: s.string({ minLength: 1, maxLength: 10240 }).optional().doc('Why it failed for good, in words for people.'),
+}
+
+type LegacyStatus<Fields extends Shape> = {
+  v1beta1?: { conditions?: LegacyCondition[] } & ObjectOfShape<Fields>
+}
+
+/** `status.deprecated` of a kind, with what else its status had in v1beta1. */
+export const legacyStatus = <const Fields extends Shape = {}>(fields?: Fields): Schema<LegacyStatus<Fields>, true> =>
+  s
+    .of<LegacyStatus<Fields>>(
+      s.object({ v1beta1: s.object({ conditions: legacyConditions.optional(), ...fields }).optional() }).json,
+    )
+    .optional()
+    .doc('Status of v1beta1, kept while v1beta1 is served.')

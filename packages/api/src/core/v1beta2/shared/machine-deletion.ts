@@ -1,62 +1,39 @@
 /** How Machines are deleted: time limits and order. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
+import { nonEmpty } from './limits.ts'
 
-export const nodeDeletion = s
-  .object(
-    {
-      nodeDeletionTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long deleting the Node may take; 10 when absent, without limit when 0.'),
-      nodeDrainTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long draining the Node may take; without limit when absent or 0.'),
-      nodeVolumeDetachTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long detaching the volumes of the Node may take; without limit when absent or 0.'),
-    },
-    { minProperties: 1 },
-  )
+const timeouts = {
+  nodeDrainTimeoutSeconds: s
+    .int32({ minimum: 0 })
+    .optional()
+    .doc('How long draining the Node may take; without limit when absent or 0.'),
+  nodeVolumeDetachTimeoutSeconds: s
+    .int32({ minimum: 0 })
+    .optional()
+    .doc('How long detaching the volumes of the Node may take; without limit when absent or 0.'),
+  nodeDeletionTimeoutSeconds: s
+    .int32({ minimum: 0 })
+    .optional()
+    .doc('How long deleting the Node may take; 10 when absent, without limit when 0.'),
+}
+
+const order = {
+  order: s
+    .enum('Random', 'Newest', 'Oldest')
+    .optional()
+    .doc('Which Machines go first when there are too many: Random (when absent), Newest or Oldest.'),
+}
+
+export const machineDeletion = s
+  .object(timeouts, nonEmpty)
   .doc('How long each step of the deletion of a Machine may take; 0 means for ever.')
-export type MachineDeletion = Infer<typeof nodeDeletion>
+export type MachineDeletion = Infer<typeof machineDeletion>
+
+export const machineSetDeletion = s.object(order, nonEmpty).doc('Which Machines go first when there are too many.')
+export type MachineSetDeletion = Infer<typeof machineSetDeletion>
 
 export const machineDeploymentDeletion = s
-  .object(
-    {
-      nodeDeletionTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long deleting the Node may take; 10 when absent, without limit when 0.'),
-      nodeDrainTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long draining the Node may take; without limit when absent or 0.'),
-      nodeVolumeDetachTimeoutSeconds: s
-        .int32({ minimum: 0 })
-        .optional()
-        .doc('How long detaching the volumes of the Node may take; without limit when absent or 0.'),
-      order: s
-        .enum('Random', 'Newest', 'Oldest')
-        .optional()
-        .doc('Which Machines go first when there are too many: Random (when absent), Newest or Oldest.'),
-    },
-    { minProperties: 1 },
-  )
+  .object({ ...order, ...timeouts }, nonEmpty)
   .doc('Which Machines go first, and how long each step may take.')
 export type MachineDeploymentTopologyDeletion = Infer<typeof machineDeploymentDeletion>
-
-export const machineSetDeletion = s
-  .object(
-    {
-      order: s
-        .enum('Random', 'Newest', 'Oldest')
-        .optional()
-        .doc('Which Machines go first when there are too many: Random (when absent), Newest or Oldest.'),
-    },
-    { minProperties: 1 },
-  )
-  .doc('Which Machines go first when there are too many.')
-export type MachineSetDeletion = Infer<typeof machineSetDeletion>

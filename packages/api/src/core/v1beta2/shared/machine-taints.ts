@@ -1,7 +1,7 @@
 /** Taints that Cluster API keeps on a Machine's Node. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
-import { labelValue, qualifiedName } from './patterns.ts'
+import { labelValue, qualifiedName } from './limits.ts'
 
 export const machineTaints = s
   .list(

@@ -1,6 +1,7 @@
 /** Templates for names of objects. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
+import { nonEmpty } from './limits.ts'
 
 export const machineNaming = s
   .object(
@@ -10,7 +11,7 @@ export const machineNaming = s
         .optional()
         .doc('Go template with .cluster.name, .machineSet.name and .random, which must be in it.'),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('How Machines are named.')
 export type MachineNaming = Infer<typeof machineNaming>
@@ -23,7 +24,7 @@ export const naming = s
         .optional()
         .doc('Go template with .cluster.name, .random and, for workers, the name within the topology.'),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('How the objects of a topology are named.')
 export type Naming = Infer<typeof naming>

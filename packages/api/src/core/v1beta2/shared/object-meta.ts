@@ -1,14 +1,9 @@
 /** Metadata of objects that are made from a template. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
+import { nonEmpty } from './limits.ts'
 
 export const objectMeta = s
-  .object(
-    {
-      annotations: s.map(s.string()).optional(),
-      labels: s.map(s.string()).optional(),
-    },
-    { minProperties: 1 },
-  )
+  .object({ labels: s.map(s.string()).optional(), annotations: s.map(s.string()).optional() }, nonEmpty)
   .doc('Labels and annotations for the objects that are made.')
 export type TemplateObjectMeta = Infer<typeof objectMeta>

@@ -1,13 +1,16 @@
 /** References from one object to another. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
-import { dnsSubdomain, groupVersion, kindName } from './patterns.ts'
+import { dnsSubdomain, groupVersion, kindName, objectName } from './limits.ts'
+
+const kind = s.string({ minLength: 1, maxLength: 63, pattern: kindName }).doc('Kind of the object.')
+const name = s.string(objectName).doc('Name of the object.')
 
 export const contractReference = s
   .object({
     apiGroup: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }).doc('API group of the object.'),
-    kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
-    name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+    kind,
+    name,
   })
   .doc('Refers to a provider object in the same namespace; its version follows from the contract labels of its CRD.')
 export type ContractVersionedObjectReference = Infer<typeof contractReference>
@@ -15,8 +18,8 @@ export type ContractVersionedObjectReference = Infer<typeof contractReference>
 export const templateReference = s
   .object({
     apiVersion: s.string({ minLength: 1, maxLength: 317, pattern: groupVersion }).doc('API group and version of the object.'),
-    kind: s.string({ minLength: 1, maxLength: 63, pattern: kindName }),
-    name: s.string({ minLength: 1, maxLength: 253, pattern: dnsSubdomain }),
+    kind,
+    name,
   })
   .doc('Refers to a template in the same namespace, in a version of its API.')
 export type TemplateReference = Infer<typeof templateReference>

@@ -1,32 +1,45 @@
-/** How a MachineDeployment replaces Machines. */
+/** When and how a MachineDeployment replaces Machines. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
+import { nonEmpty } from './limits.ts'
+
+const rollingUpdate = s.object(
+  {
+    maxSurge: s
+      .intOrString()
+      .optional()
+      .doc('How many Machines there may be beyond the desired number: a number, or a percentage, rounded up. 1 when absent.'),
+    maxUnavailable: s
+      .intOrString()
+      .optional()
+      .doc('How many Machines may be unavailable: a number, or a percentage, rounded down. 0 when absent.'),
+  },
+  nonEmpty,
+)
 
 export const rolloutStrategy = s
   .object(
     {
-      rollingUpdate: s
-        .object(
-          {
-            maxSurge: s
-              .intOrString()
-              .optional()
-              .doc(
-                'How many Machines there may be beyond the desired number: a number, or a percentage, rounded up. 1 when absent.',
-              ),
-            maxUnavailable: s
-              .intOrString()
-              .optional()
-              .doc('How many Machines may be unavailable: a number, or a percentage, rounded down. 0 when absent.'),
-          },
-          { minProperties: 1 },
-        )
-        .optional(),
       type: s
         .enum('RollingUpdate', 'OnDelete')
         .doc('RollingUpdate replaces Machines step by step; OnDelete leaves it to whoever deletes them.'),
+      rollingUpdate: rollingUpdate.optional(),
     },
-    { minProperties: 1 },
+    nonEmpty,
   )
   .doc('How Machines are replaced when their template changes.')
 export type RolloutStrategy = Infer<typeof rolloutStrategy>
+
+const after = s.timestamp().optional().doc('Machines made before this time are replaced once it has come.')
+
+export const controlPlaneRollout = s.object({ after }, nonEmpty).optional().doc('When changes reach Machines.')
+
+export const machineDeploymentRollout = s
+  .object({ after, strategy: rolloutStrategy.optional() }, nonEmpty)
+  .optional()
+  .doc('When and how changes reach Machines.')
+
+export const machineDeploymentClassRollout = s
+  .object({ strategy: rolloutStrategy.optional() }, nonEmpty)
+  .optional()
+  .doc('How changes reach Machines.')

@@ -1,2 +1,2 @@
 /** Labels of core's own CustomResourceDefinitions, as upstream's release manifests carry them. */
-export const contractLabels = { 'cluster.x-k8s.io/provider': 'cluster-api' }
+export const coreLabels = { 'cluster.x-k8s.io/provider': 'cluster-api' }

@@ -1,4 +1,10 @@
-/** Patterns of names, as upstream's CRDs spell them. */
+/** Limits of names and values that many fields share, as upstream's CRDs spell them. */
+
+/** An object that is there has something in it. */
+export const nonEmpty = { minProperties: 1 } as const
+/** A name or value of no particular form. */
+export const word = { minLength: 1, maxLength: 256 } as const
+
 export const dnsSubdomain = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'
 export const dnsLabel = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
 export const kindName = '^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$'
@@ -8,3 +14,6 @@ export const qualifiedName =
   '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'
 export const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
 export const groupVersion = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\\/[a-z]([-a-z0-9]*[a-z0-9])?$'
+
+/** Name of an object. */
+export const objectName = { minLength: 1, maxLength: 253, pattern: dnsSubdomain } as const

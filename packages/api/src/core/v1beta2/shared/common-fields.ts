@@ -1,0 +1,20 @@
+/** Fields that mean the same wherever they are. */
+import { s } from '@capstan/kube'
+import { word } from './limits.ts'
+
+export const clusterName = s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster it belongs to. It cannot change.')
+
+export const failureDomain = s.string(word).optional().doc('Where Machines are placed, among the failure domains of the Cluster.')
+
+export const minReadySeconds = s
+  .int32({ minimum: 0 })
+  .optional()
+  .doc('How long a Machine must be Ready before it counts as Available; 0 when absent.')
+
+export const observedGeneration = s.int64({ minimum: 1 }).optional().doc('The metadata.generation that was reconciled last.')
+
+export const phase = <const Phases extends readonly string[]>(...phases: Phases) =>
+  s
+    .enum(...phases)
+    .optional()
+    .doc('Where it is in its life, for people to read. Programs read conditions.')
