@@ -1,5 +1,6 @@
 /** Who owns which field: the books that every write keeps. */
 import {
+  type JSONSchema,
   type KubeObject,
   type ManagedFieldsContext,
   parseApiVersion,
@@ -30,6 +31,7 @@ export function managedFieldsContext(
       hasStatusSubresource: definition.statusSubresource,
     }),
     now: clock.now(),
+    ...(definition.builtin ? { blank: blankOf(definition.schema) } : {}),
     convert(object: KubeObject, apiVersion: string) {
       const { group, version } = parseApiVersion(apiVersion)
       const other = group === definition.group ? registry.find(group, version, definition.plural) : undefined
@@ -37,6 +39,12 @@ export function managedFieldsContext(
     },
   }
 }
+
+/** Upstream: Go types of built-in kinds have these two whether they are set or not. */
+const blankOf = ({ properties = {} }: JSONSchema): object => ({
+  ...(properties.spec ? { spec: {} } : {}),
+  ...(properties.status ? { status: {} } : {}),
+})
 
 /** Upstream: FieldManagerNameMaxLength, in bytes. */
 const MaxManager = 128

@@ -212,6 +212,14 @@ describe('update', () => {
     expect(keepTimes(live, next)).toBe(true)
   })
 
+  test('a kind that always has its spec does not have it owned by who creates the object', () => {
+    const next = widget({ spec: { replicas: 1 } })
+    updateManagedFields(undefined, next, { ...context('m'), blank: { spec: {} } })
+    expect(books(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])
+    const applied = applyPatch(undefined, widget(), { ...context('m'), blank: { spec: {} }, force: false })
+    expect(applied).not.toHaveProperty('spec')
+  })
+
   test('an update through the status owns status only', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(

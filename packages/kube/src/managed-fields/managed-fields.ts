@@ -36,6 +36,11 @@ export interface ManagedFieldsContext {
   readonly ignored?: FieldSet
   /** Milliseconds since the Unix epoch. */
   readonly now: number
+  /**
+   * What an object has before it is created. Upstream: Go types of built-in kinds always have their `spec` and `status`, so that
+   * whoever creates an object does not own these as such.
+   */
+  readonly blank?: object
   /** An object in another version of its kind. Absent or `undefined`: there is no such version. */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
@@ -99,7 +104,8 @@ function accountFor(
   context: ManagedFieldsContext & { operation: 'Update' },
 ): void {
   const { apiVersion, now } = context
-  const owners = ownersAfterUpdate(typed(live, context), typed(next, context), ownersOf(entries), Current, versionsOf(context))
+  const before = typed(live ?? (context.blank as KubeObject | undefined), context)
+  const owners = ownersAfterUpdate(before, typed(next, context), ownersOf(entries), Current, versionsOf(context))
   takeOwners(entries, owners)
   const current = owners.get(Current)
   const fields = current && difference(current.fields, NeverOwned)

@@ -65,11 +65,15 @@ function mergeMember(
     setMember(
       object,
       key,
-      schema?.['x-kubernetes-patch-strategy']?.includes('replace') ? change : mergeObject(current, change, schema),
+      schema?.['x-kubernetes-patch-strategy']?.includes('replace')
+        ? withoutDirectives(change)
+        : mergeObject(current, change, schema),
     )
   } else if (Array.isArray(current) && Array.isArray(change)) {
     if (order) checkOrder(change, order, mergeKey)
-    const merged = merges ? mergeList(current, change, mergeKey, schema?.items) : { list: change, added: change }
+    const merged = merges
+      ? mergeList(current, change, mergeKey, schema?.items)
+      : { list: withoutDirectives(change) as unknown[], added: [] }
     setMember(object, key, merges ? arranged(merged.list, order ?? merged.added, current, mergeKey) : merged.list)
   } else {
     const plain = withoutDirectives(change)

@@ -343,9 +343,9 @@ function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
   for (const [schema, path] of schemasIn(root, rootPath, false)) {
     if (schema.default === undefined) continue
     const at = `${path}.default`
-    const removed: string[] = []
-    compilePrune(schema)?.(draft(schema.default), '', removed)
-    if (removed.length > 0) errors.push(invalid(at, schema.default, 'must not have unknown fields'))
+    const fields: string[] = []
+    compilePrune(schema)?.(draft(schema.default), '', { fields, metadata: fields })
+    if (fields.length > 0) errors.push(invalid(at, schema.default, 'must not have unknown fields'))
     const found: FieldError[] = []
     compileEmbedded(schema)?.(schema.default, '', found)
     if (found.length === 0) compileValidate(schema)(schema.default, '', found, undefined)

@@ -4,7 +4,13 @@ import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from './object-meta.ts'
 
 /** Prunes a value in place and notes the paths of what it removed. */
-export type Prune = (value: unknown, path: string, removed: string[]) => void
+export type Prune = (value: unknown, path: string, removed: Removed) => void
+
+/** Paths of what was removed: upstream tells of the metadata of embedded resources after everything else. */
+export interface Removed {
+  readonly fields: string[]
+  readonly metadata: string[]
+}
 
 /** Members that every resource has, whatever its schema says; the server looks after the metadata of the object itself. */
 const TypeMembers = new Set(['apiVersion', 'kind', 'metadata'])
@@ -18,7 +24,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
     if (!isResource || !TypeMembers.has(name)) members.set(name, compilePrune(property))
   }
   if (isResource) for (const name of TypeMembers) members.set(name, undefined)
-  if (isResource && !isRoot) members.set('metadata', compilePrune(ObjectMetaSchema))
+  if (isResource && !isRoot) members.set('metadata', pruneMetadata)
 
   const { additionalProperties, items } = schema
   const others =
@@ -43,7 +49,7 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
         if (!known && !others) {
           if (preserve) continue
           delete value[key]
-          removed.push(childPath(path, key))
+          removed.fields.push(childPath(path, key))
           continue
         }
         const child = known ? members.get(key) : others?.prune
@@ -55,14 +61,22 @@ export function compilePrune(schema: JSONSchema, isRoot = false): Prune | undefi
 }
 
 /** Where nothing is declared, objects keep none of their members. */
-const pruneAll: Prune = (value, path, removed) => {
+function pruneAll(value: unknown, path: string, removed: Removed): void {
   if (Array.isArray(value)) for (const [index, entry] of value.entries()) pruneAll(entry, `${path}[${index}]`, removed)
   else if (isRecord(value)) {
     for (const key of Object.keys(value)) {
       delete value[key]
-      removed.push(childPath(path, key))
+      removed.fields.push(childPath(path, key))
     }
   }
 }
 
-const childPath = (path: string, key: string): string => (path === '' ? key : `${path}.${key}`)
+const pruneObjectMeta = compilePrune(ObjectMetaSchema)
+
+function pruneMetadata(value: unknown, path: string, { metadata }: Removed): void {
+  pruneObjectMeta?.(value, path, { fields: metadata, metadata })
+}
+
+function childPath(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`
+}

@@ -89,7 +89,7 @@ describe('pruning', () => {
       { type: 'object', 'x-kubernetes-embedded-resource': true },
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', bogus: 1 }, spec: {} },
       { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } },
-      ['spec.metadata.bogus', 'spec.spec'],
+      ['spec.spec', 'spec.metadata.bogus'],
     ],
     [
       'names that every object inherits are unknown',

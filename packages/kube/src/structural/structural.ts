@@ -12,7 +12,7 @@ export interface Structural {
   readonly schema: JSONSchema
   /**
    * Removes what the schema does not know, except apiVersion, kind and metadata. Returns the paths of what it removed, such as
-   * `spec.foo`, sorted: they are what field validation complains about.
+   * `spec.foo`, in the order in which field validation complains about them.
    */
   prune(object: object): string[]
   /** Removes nulls of fields that are neither nullable nor have a default. */
@@ -51,9 +51,9 @@ function compile(schema: JSONSchema): Structural {
   return {
     schema,
     prune(object) {
-      const removed: string[] = []
+      const removed = { fields: [], metadata: [] } as { fields: string[]; metadata: string[] }
       prune?.(object, '', removed)
-      return removed.sort()
+      return [...removed.fields.sort(), ...removed.metadata.sort()]
     },
     dropNulls: (object) => dropNulls?.(object),
     default: (object) => fill?.(object),
