@@ -1,0 +1,230 @@
+import { unknownKind, type UnknownObject } from '@capstan/kube'
+import { aCluster, aCondition, aMachine, aMachineDeployment, aMachineSet, aProviderObject, conditionText } from '@capstan/testing'
+import { describe, expect, test } from 'vitest'
+import type { Health } from '../cluster-cache/accessor.ts'
+import type { Observed } from '../external/observed.ts'
+import { remoteConnectionProbe } from './conditions.ts'
+import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
+import { infrastructureReady } from './infrastructure.ts'
+import type { ClusterScope, Descendants } from './scope.ts'
+import { reportStatus } from './status.ts'
+
+const now = Date.UTC(2026, 0, 1, 1)
+const hourAgo = '2026-01-01T00:00:00Z'
+const alive: Health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
+const deleting = { metadata: { deletionTimestamp: hourAgo } }
+const topology = { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } }
+
+const found = (object: UnknownObject): Observed => ({
+  state: 'found',
+  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
+})
+const infra = (status: object) => found(aProviderObject('DevCluster', { status }))
+const controlPlane = (status: object, spec: object = {}) =>
+  found(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', spec, status }))
+
+const nothing: Descendants = { machineDeployments: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] }
+const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
+  cluster: aCluster(),
+  infrastructure: infra({ initialization: { provisioned: true } }),
+  controlPlane: controlPlane({ initialization: { controlPlaneInitialized: true } }),
+  descendants: nothing,
+  deletion: { reason: 'InternalError', message: '' },
+  ...more,
+})
+const withDescendants = (more: Partial<Descendants>) => ({ descendants: { ...nothing, ...more } })
+
+const text = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
+  `${status} ${reason}${message ? `: ${message}` : ''}`
+
+function reported(scope: ClusterScope, type: string): string | undefined {
+  reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: undefined })
+  return conditionText(scope.cluster, type)
+}
+
+describe('InfrastructureReady', () => {
+  const provisioned = { initialization: { infrastructureProvisioned: true } }
+  const noRefs = { infrastructureRef: undefined as never, controlPlaneRef: undefined as never }
+  // biome-ignore format: a table
+  test.each<[string, Partial<ClusterScope>, string]>([
+    ['never read',             { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
+    ['not there yet',          { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
+    ['there, says nothing',    { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
+    ['provisioned',            {},                                       'True Ready'],
+    ['no reference',           { cluster: aCluster({ spec: noRefs }), infrastructure: { state: 'none' } }, 'True Ready'],
+    ['topology to come',       { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
+    ['vanished',               { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
+    ['gone with the Cluster',  { cluster: aCluster({ ...deleting, status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted'],
+  ])('%s', (_, scope, expected) => {
+    expect(text(infrastructureReady(aScope(scope)))).toBe(expected)
+  })
+})
+
+describe('the control plane', () => {
+  const standAlone = { controlPlaneRef: undefined as never }
+  const initialized = { initialization: { controlPlaneInitialized: true } }
+  // biome-ignore format: a table
+  test.each<[string, Partial<ClusterScope>, string, string]>([
+    ['never read',         { controlPlane: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors', 'Unknown InternalError: Please check controller logs for errors'],
+    ['not there yet',      { controlPlane: { state: 'missing' } }, 'Unknown ObjectDoesNotExist: DevControlPlane does not exist', 'False ObjectDoesNotExist: DevControlPlane does not exist'],
+    ['being made',         { controlPlane: controlPlane({}) },     'False NotInitialized: Control plane not yet initialized', 'False NotAvailable: DevControlPlane status.initialization.controlPlaneInitialized is false'],
+    ['initialized',        { cluster: aCluster({ status: initialized }) }, 'True Initialized', 'True Available'],
+    ['once and for all',   { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
+    ['without a provider', { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
+  ])('%s', (_, scope, isInitialized, isAvailable) => {
+    expect(text(controlPlaneInitialized(aScope(scope)))).toBe(isInitialized)
+    expect(text(controlPlaneAvailable(aScope(scope)))).toBe(isAvailable)
+  })
+})
+
+describe('RemoteConnectionProbe', () => {
+  const health = (agoSeconds: number | undefined, consecutiveFailures: number): Health => ({
+    lastProbe: now,
+    lastProbeSuccess: agoSeconds === undefined ? undefined : now - agoSeconds * 1000,
+    consecutiveFailures,
+  })
+  // biome-ignore format: a table
+  test.each<[string, Health, string | undefined, string | undefined]>([
+    ['answers',                  health(5, 0),          undefined, 'True ProbeSucceeded'],
+    ['silent for a moment',      health(40, 4),         'True',    'True ProbeSucceeded'],
+    ['silent for too long',      health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
+    ['not connected yet',        health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
+    ['after a restart of ours',  health(undefined, 1),  'True',    undefined],
+    ['never to be reached',      health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
+  ])('%s', (_, is, was, expected) => {
+    const cluster = aCluster(was ? { status: { conditions: [aCondition('RemoteConnectionProbe', was as 'True')] } } : {})
+    expect(remoteConnectionProbe(cluster, is, { now, gracePeriod: 50_000 }).map(text)[0]).toBe(expected)
+  })
+})
+
+describe('workers and machines', () => {
+  const machine = (name: string, ready: 'True' | 'False', message = '') =>
+    aMachine({ metadata: { name }, status: { conditions: [aCondition('Ready', ready, { message })] } })
+  const deployment = (name: string, available: 'True' | 'False', message = '') =>
+    aMachineDeployment({ metadata: { name }, status: { conditions: [aCondition('Available', available, { message })] } })
+  const young = aMachine({ metadata: { name: 'young', creationTimestamp: '2026-01-01T00:59:55Z' } })
+  // biome-ignore format: a table
+  test.each<[string, string, Partial<ClusterScope>, string]>([
+    ['WorkersAvailable',             'not listed',      { descendants: undefined },  'Unknown InternalError: Please check controller logs for errors'],
+    ['WorkersAvailable',             'none',            {},                          'True NoWorkers'],
+    ['WorkersAvailable',             'all',             withDescendants({ machineDeployments: [deployment('a', 'True')] }), 'True Available'],
+    ['WorkersAvailable',             'some',            withDescendants({ machineDeployments: [deployment('a', 'True'), deployment('b', 'False', 'no replicas')] }), 'False NotAvailable: * MachineDeployment b: no replicas'],
+    ['WorkerMachinesReady',          'none',            {},                          'True NoReplicas'],
+    ['WorkerMachinesReady',          'some',            withDescendants({ workerMachines: [machine('a', 'True'), machine('b', 'False', 'sick')] }), 'False NotReady: * Machine b: sick'],
+    ['ControlPlaneMachinesReady',    'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
+    ['WorkerMachinesUpToDate',       'too young to say', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
+    ['WorkerMachinesUpToDate',       'old and silent',  withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
+  ])('%s: %s', (type, _, scope, expected) => {
+    expect(reported(aScope(scope), type)).toBe(expected)
+  })
+})
+
+describe('what is in motion', () => {
+  const says = (type: string, message: string) => ({ conditions: [aCondition(type, 'True', { message })] })
+  const ownedByCluster = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
+  // biome-ignore format: a table
+  test.each<[string, string, Partial<ClusterScope>, string]>([
+    ['RollingOut', 'nothing',                   {}, 'False NotRollingOut'],
+    ['RollingOut', 'a MachineDeployment',       withDescendants({ machineDeployments: [aMachineDeployment({ status: says('RollingOut', 'Rolling out 1') })] }), 'True RollingOut: * MachineDeployment md: Rolling out 1'],
+    ['RollingOut', 'the control plane',         { controlPlane: controlPlane(says('RollingOut', 'Rolling out 3')) }, 'True RollingOut: * DevControlPlane demo: Rolling out 3'],
+    ['RollingOut', 'one that does not say',     { controlPlane: { state: 'unread' } }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['ScalingUp',  'a MachineSet of its own',   withDescendants({ machineSets: [aMachineSet({ metadata: ownedByCluster, status: says('ScalingUp', 'from 1 to 2') })] }), 'True ScalingUp: * MachineSet ms: from 1 to 2'],
+    ['ScalingUp',  'a MachineSet of another',   withDescendants({ machineSets: [aMachineSet({ status: says('ScalingUp', 'from 1 to 2') })] }), 'False NotScalingUp'],
+  ])('%s: %s', (type, _, scope, expected) => {
+    expect(reported(aScope(scope), type)).toBe(expected)
+  })
+})
+
+describe('Remediating', () => {
+  const unhealthy = (name: string, ...more: ReturnType<typeof aCondition>[]) =>
+    aMachine({ metadata: { name }, status: { conditions: [aCondition('HealthCheckSucceeded', 'False'), ...more] } })
+  const owner = aCondition('OwnerRemediated', 'False', { message: 'waiting' })
+  // biome-ignore format: a table
+  test.each<[string, Partial<Descendants>, string]>([
+    ['all are healthy',    { workerMachines: [aMachine()] }, 'False NotRemediating'],
+    ['one is remediated',  { workerMachines: [unhealthy('a', owner)] }, 'True Remediating: * Machine a: waiting'],
+    ['one is only sick',   { workerMachines: [unhealthy('a')] }, 'False NotRemediating: Machine a is not healthy (not to be remediated)'],
+    ['many are only sick', { controlPlaneMachines: [unhealthy('d')], workerMachines: ['c', 'b', 'a'].map((name) => unhealthy(name)) }, 'False NotRemediating: Machines a, b, c, ... (1 more) are not healthy (not to be remediated)'],
+  ])('%s', (_, descendants, expected) => {
+    expect(reported(aScope(withDescendants(descendants)), 'Remediating')).toBe(expected)
+  })
+})
+
+describe('Available', () => {
+  const reconciled = (reason: string, message = '') => ({
+    spec: topology,
+    status: { conditions: [aCondition('TopologyReconciled', reason === 'ReconcileSucceeded' ? 'True' : 'False', { reason, message })] },
+  })
+  // biome-ignore format: a table
+  test.each<[string, Partial<ClusterScope>, string]>([
+    ['all is well',                    {}, 'True Available'],
+    ['lists what is not',              { infrastructure: infra({}), ...withDescendants({ machineDeployments: [aMachineDeployment()] }) }, 'False NotAvailable: * InfrastructureReady: DevCluster status.initialization.provisioned is false\n* WorkersAvailable:\n  * MachineDeployment md: Condition Available not yet reported'],
+    ['a topology that was not seen to', { cluster: aCluster({ spec: topology }) }, 'Unknown AvailableUnknown: * TopologyReconciled: Condition not yet reported'],
+    ['an upgrade under way is fine',   { cluster: aCluster(reconciled('ClusterUpgrading', 'upgrading')) }, 'True Available: * TopologyReconciled: upgrading'],
+    ['a topology that fails is not',   { cluster: aCluster(reconciled('ReconcileFailed', 'bad patch')) }, 'False NotAvailable: * TopologyReconciled: bad patch'],
+    ['a gate that is not there',       { cluster: aCluster({ spec: { availabilityGates: [{ conditionType: 'Gate' }] } }) }, 'Unknown AvailableUnknown: * Gate: Condition not yet reported'],
+    ['what goes misses nothing',       { cluster: aCluster(deleting), infrastructure: { state: 'missing' }, controlPlane: { state: 'missing' }, deletion: { reason: 'DeletionCompleted', message: 'Deletion completed' } }, 'False NotAvailable: * Deleting: Deletion completed'],
+  ])('%s', (_, scope, expected) => {
+    expect(reported(aScope(scope), 'Available')).toBe(expected)
+  })
+
+  test('the class decides on gates when the Cluster does not', () => {
+    const scope = aScope()
+    reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: [{ conditionType: 'FromClass' }] })
+    expect(conditionText(scope.cluster, 'Available')).toContain('FromClass')
+  })
+})
+
+describe('counters', () => {
+  test('the control plane is counted as it reports; what it does not report stays', () => {
+    const cluster = aCluster({ status: { controlPlane: { upToDateReplicas: 2, upgradePlan: [{ version: 'v1.35.0' }] } } })
+    const scope = aScope({ cluster, controlPlane: controlPlane({ replicas: 3, readyReplicas: 1, availableReplicas: 0 }, { replicas: 3 }) })
+    reported(scope, 'Available')
+    expect(cluster.status?.controlPlane).toEqual({
+      desiredReplicas: 3,
+      replicas: 3,
+      readyReplicas: 1,
+      availableReplicas: 0,
+      upToDateReplicas: 2,
+      upgradePlan: [{ version: 'v1.35.0' }],
+    })
+  })
+
+  test('workers are the sum of deployments, sets of their own and Machines of their own', () => {
+    const own = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
+    const versions = (version: string, replicas: number) => [{ version, replicas }]
+    const scope = aScope(
+      withDescendants({
+        machineDeployments: [
+          aMachineDeployment({ spec: { replicas: 3 }, status: { replicas: 2, readyReplicas: 1, versions: versions('v1.34.0', 2) } }),
+        ],
+        machineSets: [
+          aMachineSet({ metadata: { name: 'of the deployment' }, status: { replicas: 2 } }),
+          aMachineSet({ metadata: own, spec: { replicas: 1 }, status: { replicas: 1, versions: versions('v1.33.0', 1) } }),
+        ],
+        workerMachines: [
+          aMachine({ metadata: { name: 'of a set' } }),
+          aMachine({ metadata: { ...own, name: 'own' }, status: { conditions: [aCondition('Ready', 'True')] } }),
+        ],
+      }),
+    )
+    reported(scope, 'Available')
+    expect(scope.cluster.status?.workers).toEqual({
+      desiredReplicas: 5,
+      replicas: 4,
+      readyReplicas: 2,
+      availableReplicas: 0,
+      upToDateReplicas: 0,
+      versions: [
+        { version: 'v1.33.0', replicas: 1 },
+        { version: 'v1.34.0', replicas: 3 },
+      ],
+    })
+  })
+
+  test('without workers there is nothing to count', () => {
+    const scope = aScope()
+    reported(scope, 'Available')
+    expect(scope.cluster.status).not.toHaveProperty('workers')
+  })
+})

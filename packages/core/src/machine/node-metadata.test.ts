@@ -1,0 +1,117 @@
+import type { Machine } from '@capstan/api'
+import type { Node, ObjectMeta } from '@capstan/kube'
+import { aCluster, aMachine, aMachineDeployment, aMachineSet, aNode } from '@capstan/testing'
+import { describe, expect, test } from 'vitest'
+import { nodePatch, type NodeWishes } from './node-metadata.ts'
+
+const wishes = (machine: Machine, more: Partial<NodeWishes> = {}): NodeWishes => ({
+  machine,
+  cluster: aCluster(),
+  machineSet: undefined,
+  machineDeployment: undefined,
+  isInterruptible: false,
+  settings: { syncLabels: [/^team\.example\.com\//], syncAnnotations: [] },
+  ...more,
+})
+
+/** The Node after the patch. */
+function patched(node: Node, of: NodeWishes): Node {
+  const patch = nodePatch(node, of)
+  if (!patch) return node
+  const merge = (has: Record<string, string> = {}, changes: Record<string, string | null> = {}) =>
+    Object.fromEntries(Object.entries({ ...has, ...changes }).filter(([, value]) => value !== null)) as Record<string, string>
+  const { labels, annotations } = patch.body.metadata as { labels?: Record<string, string>; annotations?: Record<string, string> }
+  return {
+    ...node,
+    metadata: {
+      ...node.metadata,
+      labels: merge(node.metadata.labels, labels),
+      annotations: merge(node.metadata.annotations, annotations),
+    },
+    spec: { ...node.spec, ...(patch.body.spec ? { taints: patch.body.spec.taints ?? [] } : {}) },
+  }
+}
+
+const labelled = (labels: ObjectMeta['labels'], annotations: ObjectMeta['annotations'] = {}) =>
+  aMachine({ metadata: { labels: labels!, annotations } })
+
+describe('labels', () => {
+  test('of some domains go to the Node, others do not', () => {
+    const machine = labelled({
+      'node-role.kubernetes.io/worker': '',
+      'x.node-role.kubernetes.io/worker': '',
+      'node-restriction.kubernetes.io/a': '1',
+      'sub.node-restriction.kubernetes.io/b': '2',
+      'pool.node.cluster.x-k8s.io/c': '3',
+      'team.example.com/d': '4',
+      'example.com/e': '5',
+      f: '6',
+    })
+    expect(patched(aNode(), wishes(machine)).metadata.labels).toEqual({
+      'node-role.kubernetes.io/worker': '',
+      'node-restriction.kubernetes.io/a': '1',
+      'sub.node-restriction.kubernetes.io/b': '2',
+      'pool.node.cluster.x-k8s.io/c': '3',
+      'team.example.com/d': '4',
+    })
+  })
+
+  test('that the Machine loses go from the Node; those of others stay', () => {
+    const before = patched(aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }), wishes(labelled({ 'node.cluster.x-k8s.io/ours': '' })))
+    expect(Object.keys(before.metadata.labels!).sort()).toEqual(['node.cluster.x-k8s.io/ours', 'node.cluster.x-k8s.io/theirs'])
+    expect(patched(before, wishes(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
+  })
+
+  test('say when the host may be taken away', () => {
+    expect(nodePatch(aNode(), wishes(aMachine(), { isInterruptible: true }))?.becomesInterruptible).toBe(true)
+    const node = patched(aNode(), wishes(aMachine(), { isInterruptible: true }))
+    expect(node.metadata.labels).toEqual({ 'cluster.x-k8s.io/interruptible': '' })
+    expect(nodePatch(node, wishes(aMachine(), { isInterruptible: true }))).toBeUndefined()
+  })
+})
+
+test('annotations name the Machine and its owner, and track what was taken over', () => {
+  const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'u', controller: true }
+  const machine = aMachine({ metadata: { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/note': 'x', other: 'y' } } })
+  expect(patched(aNode(), wishes(machine)).metadata.annotations).toEqual({
+    'cluster.x-k8s.io/cluster-name': 'demo',
+    'cluster.x-k8s.io/cluster-namespace': 'default',
+    'cluster.x-k8s.io/machine': 'm1',
+    'cluster.x-k8s.io/owner-kind': 'MachineSet',
+    'cluster.x-k8s.io/owner-name': 'ms',
+    'node.cluster.x-k8s.io/note': 'x',
+    'cluster.x-k8s.io/labels-from-machine': '',
+    'cluster.x-k8s.io/annotations-from-machine': 'node.cluster.x-k8s.io/note',
+    'cluster.x-k8s.io/taints-from-machine': '',
+  })
+})
+
+describe('taints', () => {
+  const uninitialized = { key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' } as const
+  const theirs = { key: 'theirs', effect: 'NoExecute' } as const
+  const tainted = (...taints: NonNullable<Machine['spec']['taints']>) => aMachine({ spec: { taints } })
+  const always = { key: 'a', effect: 'NoSchedule', value: '1', propagation: 'Always' } as const
+  const once = { key: 'o', effect: 'NoSchedule', propagation: 'OnInitialization' } as const
+  const texts = (node: Node) => node.spec?.taints?.map(({ key, value }) => (value === undefined ? key : `${key}=${value}`))
+
+  test('of initialization come once, the others for as long as the Machine has them', () => {
+    const first = patched(aNode({ spec: { taints: [uninitialized, theirs] } }), wishes(tainted(always, once)))
+    expect(texts(first)).toEqual(['theirs', 'a=1', 'o'])
+    expect(nodePatch(first, wishes(tainted(always, once)))).toBeUndefined()
+
+    const removedByHand = { ...first, spec: { ...first.spec, taints: [theirs] } }
+    expect(texts(patched(removedByHand, wishes(tainted(always, once))))).toEqual(['theirs', 'a=1'])
+    expect(texts(patched(first, wishes(tainted({ ...always, value: '2' }, once))))).toEqual(['theirs', 'a=2', 'o'])
+    expect(texts(patched(first, wishes(tainted(once))))).toEqual(['theirs', 'o'])
+  })
+
+  test('say that a rollout will replace the Machine', () => {
+    const revision = (n: string) => ({ metadata: { annotations: { 'machinedeployment.clusters.x-k8s.io/revision': n } } })
+    const of = (set: string, deployment: string) =>
+      wishes(aMachine(), { machineSet: aMachineSet(revision(set)), machineDeployment: aMachineDeployment(revision(deployment)) })
+    const outdated = patched(aNode(), of('9', '10'))
+    expect(texts(outdated)).toEqual(['node.cluster.x-k8s.io/outdated-revision'])
+    expect(nodePatch(outdated, of('9', '10'))).toBeUndefined()
+    expect(texts(patched(outdated, of('10', '10')))).toEqual([])
+  })
+})

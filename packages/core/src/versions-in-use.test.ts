@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { mergeVersions } from './versions-in-use.ts'
+
+const texts = (...versions: string[]) => mergeVersions(versions.map((version) => ({ version, replicas: 1 })))
+
+test('versions come once each, from old to new, with their replicas added', () => {
+  expect(texts('v1.34.0', 'v1.9.3', 'v1.34.0')).toEqual([
+    { version: 'v1.9.3', replicas: 1 },
+    { version: 'v1.34.0', replicas: 2 },
+  ])
+})
+
+test('builds are told apart, and what is no version comes last', () => {
+  expect(texts('latest', 'v1.34.0+b.2', 'v1.34.0+b.1', 'v1.34.0-rc.1')?.map(({ version }) => version)).toEqual([
+    'v1.34.0-rc.1',
+    'v1.34.0+b.1',
+    'v1.34.0+b.2',
+    'latest',
+  ])
+})
+
+test('none gives none', () => {
+  expect(mergeVersions([])).toBeUndefined()
+})
