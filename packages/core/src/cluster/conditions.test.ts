@@ -121,7 +121,9 @@ describe('workers and machines', () => {
 
 describe('what is in motion', () => {
   const says = (type: string, message: string) => ({ conditions: [aCondition(type, 'True', { message })] })
-  const ownedByCluster = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
+  const ownedByCluster = {
+    ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }],
+  }
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
     ['RollingOut', 'nothing',                   {}, 'False NotRollingOut'],
@@ -153,7 +155,9 @@ describe('Remediating', () => {
 describe('Available', () => {
   const reconciled = (reason: string, message = '') => ({
     spec: topology,
-    status: { conditions: [aCondition('TopologyReconciled', reason === 'ReconcileSucceeded' ? 'True' : 'False', { reason, message })] },
+    status: {
+      conditions: [aCondition('TopologyReconciled', reason === 'ReconcileSucceeded' ? 'True' : 'False', { reason, message })],
+    },
   })
   // biome-ignore format: a table
   test.each<[string, Partial<ClusterScope>, string]>([
@@ -178,7 +182,10 @@ describe('Available', () => {
 describe('counters', () => {
   test('the control plane is counted as it reports; what it does not report stays', () => {
     const cluster = aCluster({ status: { controlPlane: { upToDateReplicas: 2, upgradePlan: [{ version: 'v1.35.0' }] } } })
-    const scope = aScope({ cluster, controlPlane: controlPlane({ replicas: 3, readyReplicas: 1, availableReplicas: 0 }, { replicas: 3 }) })
+    const scope = aScope({
+      cluster,
+      controlPlane: controlPlane({ replicas: 3, readyReplicas: 1, availableReplicas: 0 }, { replicas: 3 }),
+    })
     reported(scope, 'Available')
     expect(cluster.status?.controlPlane).toEqual({
       desiredReplicas: 3,
@@ -196,7 +203,10 @@ describe('counters', () => {
     const scope = aScope(
       withDescendants({
         machineDeployments: [
-          aMachineDeployment({ spec: { replicas: 3 }, status: { replicas: 2, readyReplicas: 1, versions: versions('v1.34.0', 2) } }),
+          aMachineDeployment({
+            spec: { replicas: 3 },
+            status: { replicas: 2, readyReplicas: 1, versions: versions('v1.34.0', 2) },
+          }),
         ],
         machineSets: [
           aMachineSet({ metadata: { name: 'of the deployment' }, status: { replicas: 2 } }),

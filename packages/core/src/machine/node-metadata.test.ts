@@ -57,7 +57,10 @@ describe('labels', () => {
   })
 
   test('that the Machine loses go from the Node; those of others stay', () => {
-    const before = patched(aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }), wishes(labelled({ 'node.cluster.x-k8s.io/ours': '' })))
+    const before = patched(
+      aNode({ metadata: { labels: { 'node.cluster.x-k8s.io/theirs': '' } } }),
+      wishes(labelled({ 'node.cluster.x-k8s.io/ours': '' })),
+    )
     expect(Object.keys(before.metadata.labels!).sort()).toEqual(['node.cluster.x-k8s.io/ours', 'node.cluster.x-k8s.io/theirs'])
     expect(patched(before, wishes(labelled({}))).metadata.labels).toEqual({ 'node.cluster.x-k8s.io/theirs': '' })
   })
@@ -72,7 +75,9 @@ describe('labels', () => {
 
 test('annotations name the Machine and its owner, and track what was taken over', () => {
   const owner = { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: 'ms', uid: 'u', controller: true }
-  const machine = aMachine({ metadata: { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/note': 'x', other: 'y' } } })
+  const machine = aMachine({
+    metadata: { ownerReferences: [owner], annotations: { 'node.cluster.x-k8s.io/note': 'x', other: 'y' } },
+  })
   expect(patched(aNode(), wishes(machine)).metadata.annotations).toEqual({
     'cluster.x-k8s.io/cluster-name': 'demo',
     'cluster.x-k8s.io/cluster-namespace': 'default',

@@ -7,7 +7,14 @@ const now = Date.UTC(2026, 0, 1, 1)
 const aPod = (name: string, { phase = 'Running', ...metadata }: Partial<Pod['metadata']> & { phase?: string } = {}): Pod => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name, namespace: 'default', uid: name, resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', ...metadata },
+  metadata: {
+    name,
+    namespace: 'default',
+    uid: name,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    ...metadata,
+  },
   status: { phase },
 })
 
@@ -43,7 +50,8 @@ test('Pods that an unreachable kubelet should have ended are not waited for', ()
 
 describe('progress', () => {
   test('is told by what holds the drain up', () => {
-    const violated = "cannot evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
+    const violated =
+      "cannot evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
     expect(
       drainProgress(
         { leaving: ['a', 'b', 'c', 'd'].map((name) => aPod(name)), completing: [aPod('job')] },
@@ -65,7 +73,10 @@ describe('progress', () => {
   })
 
   test('names five problems and counts the rest', () => {
-    const failed = ['1', '2', '3', '4', '5', '6', '7'].map((name) => ({ pod: aPod(name), message: `failed to evict Pod, ${name}` }))
+    const failed = ['1', '2', '3', '4', '5', '6', '7'].map((name) => ({
+      pod: aPod(name),
+      message: `failed to evict Pod, ${name}`,
+    }))
     const lines = drainProgress({ leaving: [], completing: [] }, failed, 'x')?.split('\n')
     expect([lines?.length, lines?.at(-1)]).toEqual([7, '* 2 Pods with other issues'])
   })
