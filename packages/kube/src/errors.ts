@@ -234,7 +234,8 @@ export const tooMany = (field: string, count: number, max: number): FieldError =
 
 /** The 422 answer for one or more field errors, in the words of a real API server. */
 export function invalidObject(kind: { group: string; kind: string }, name: string, errors: readonly FieldError[]): StatusError {
-  const lines = errors.map((e) => `${e.field}: ${e.text}`)
+  // Upstream: what is wrong twice is one sentence, but two causes.
+  const lines = [...new Set(errors.map((e) => `${e.field}: ${e.text}`))]
   const text = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
   const kindText = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   return new StatusError('Invalid', `${kindText} ${JSON.stringify(name)} is invalid: ${text}`, {

@@ -211,6 +211,11 @@ function conversionErrors({ spec }: CustomResourceDefinition): FieldError[] {
   if (!conversion) return []
   const errors: FieldError[] = []
   if (conversion.strategy === 'Webhook') {
+    // With one version there is nothing to convert, and nobody will be asked.
+    if (spec.versions.length > 1) {
+      const why = 'this server does not call conversion webhooks yet'
+      errors.push(invalid('spec.conversion.strategy', conversion.strategy, why))
+    }
     if (!conversion.webhook?.clientConfig) {
       errors.push(
         required('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook'),

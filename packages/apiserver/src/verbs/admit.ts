@@ -4,6 +4,7 @@ import {
   type AdmissionRequest,
   type FieldError,
   invalidObject,
+  type JSONSchema,
   type KubeObject,
   notFound,
   StatusError,
@@ -30,15 +31,39 @@ export async function mutate(plane: Plane, call: Call, object: UnknownObject, ol
 /** @throws StatusError Invalid with everything that is wrong, or whatever admission throws */
 export async function validate(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): Promise<void> {
   const { definition } = call
+  const ofMetadata = metadataErrors(definition, object)
+  // Upstream looks at the metadata of an update twice, and lists what is wrong with it twice.
+  if (old) ofMetadata.push(...metadataUpdateErrors(object, old))
   const errors: FieldError[] = [
-    ...metadataErrors(definition, object),
-    ...(old ? metadataUpdateErrors(object, old) : []),
+    ...ofMetadata,
+    ...(old ? ofMetadata : []),
     ...definition.structural.validate(object, old),
     ...(definition.validate?.(object, old) ?? []),
   ]
+  if (leavesRulesUnread(errors) && hasRules(definition.schema)) errors.push(rulesUnread)
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
   await validateAdmission(plane, call, object, old, old ? 'UPDATE' : 'CREATE')
 }
+
+/** Rules in CEL are not evaluated, and upstream says so too when the object is wrong in one of these ways. */
+const leavesRulesUnread = (errors: readonly FieldError[]): boolean =>
+  errors.some(({ type }) =>
+    ['FieldValueRequired', 'FieldValueTypeInvalid', 'FieldValueNotSupported', 'FieldValueTooLong', 'FieldValueTooMany'].includes(
+      type,
+    ),
+  )
+
+const rulesUnread: FieldError = {
+  type: 'FieldValueInvalid',
+  field: '<nil>',
+  text: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+}
+
+const hasRules = ({ properties, items, additionalProperties, 'x-kubernetes-validations': rules }: JSONSchema): boolean =>
+  (rules?.length ?? 0) > 0 ||
+  (items !== undefined && hasRules(items)) ||
+  (typeof additionalProperties === 'object' && hasRules(additionalProperties)) ||
+  Object.values(properties ?? {}).some(hasRules)
 
 export async function validateAdmission(
   plane: Plane,

@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient, CustomResourceDefinition, draft, orAbsent, unknownKind } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openDurable } from '../store/durable.ts'
+import { at, aWidget, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer()
+})
+
+const version = (name: string, more: object = {}) => ({
+  name,
+  served: true,
+  storage: false,
+  schema: { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } },
+  ...more,
+})
+const definition = (plural: string, kind: string, versions = [version('v1', { storage: true })]) => ({
+  metadata: { name: `${plural}.t.example.com` },
+  spec: { group: 't.example.com', names: { plural, kind }, scope: 'Namespaced' as const, versions },
+})
+const define = (plural: string, kind: string, versions?: ReturnType<typeof version>[]) =>
+  t.client.create(CustomResourceDefinition, definition(plural, kind, versions))
+const conditions = async (plural: string) =>
+  (await t.client.get(CustomResourceDefinition, { name: `${plural}.t.example.com` })).status?.conditions?.map(
+    ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
+  )
+const Foo = (apiVersion = 't.example.com/v1') => unknownKind({ apiVersion, kind: 'Foo', plural: 'foos' })
+const aFoo = (name: string) => ({ metadata: { name, namespace }, spec: { a: 1 } })
+
+describe('a definition', () => {
+  test('is served by the time its creation is answered, and says so soon', async () => {
+    const created = await define('foos', 'Foo')
+    expect(created).toMatchObject({
+      metadata: { generation: 1 },
+      spec: { names: { listKind: 'FooList', singular: 'foo' }, conversion: { strategy: 'None' } },
+      status: { conditions: null, acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] },
+    })
+    await t.client.create(Foo(), aFoo('x'))
+    await quiet()
+    expect(await conditions('foos')).toEqual([
+      'NamesAccepted=True NoConflicts: no conflicts found',
+      'Established=True InitialNamesAccepted: the initial names have been accepted',
+    ])
+  })
+
+  test('whose names are taken waits until they are free', async () => {
+    await define('foos', 'Foo')
+    await define('bars', 'Foo')
+    await quiet()
+    expect(await conditions('bars')).toEqual([
+      'NamesAccepted=False ListKindConflict: "FooList" is already in use',
+      'Established=False NotAccepted: not all names are accepted',
+    ])
+    expect(t.server.engine.resources.find('t.example.com', 'v1', 'bars')).toBeUndefined()
+    await t.client.delete(CustomResourceDefinition, { name: 'foos.t.example.com' })
+    await quiet()
+    expect(await conditions('bars')).toEqual([
+      'NamesAccepted=True NoConflicts: no conflicts found',
+      'Established=True InitialNamesAccepted: the initial names have been accepted',
+    ])
+    expect(t.server.engine.resources.find('t.example.com', 'v1', 'bars')).toBeDefined()
+  })
+
+  test('with a new schema is served with it at once', async () => {
+    const before = t.server.engine.resources.generation
+    const name = 'widgets.shop.example.com'
+    const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/replicas/maximum'
+    await t.client.patch(CustomResourceDefinition, { name }, { type: 'json', operations: [{ op: 'replace', path, value: 3 }] })
+    expect(t.server.engine.resources.generation).toBe(before + 1)
+    expect(await refusal(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
+  })
+
+  test('of several versions shows every object in each', async () => {
+    await define('foos', 'Foo', [version('v1', { storage: true }), version('v2'), version('v3', { served: false })])
+    const made = await t.client.create(Foo('t.example.com/v2'), aFoo('x'))
+    expect(made.apiVersion).toBe('t.example.com/v2')
+    const read = await t.client.get(Foo('t.example.com/v2'), at('x'))
+    expect(await t.client.get(Foo('t.example.com/v2'), at('x'))).toBe(read)
+    expect((await t.client.get(Foo(), at('x'))).apiVersion).toBe('t.example.com/v1')
+    expect(t.server.store.get({ resource: 'foos.t.example.com', ...at('x') })?.apiVersion).toBe('t.example.com/v1')
+    expect(await refusal(t.client.list(Foo('t.example.com/v3')))).toBe(
+      '404 NotFound: the server could not find the requested resource',
+    )
+  })
+
+  test('remembers the versions in which objects may be stored', async () => {
+    const crd = draft(await define('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))
+    const update = async (storage: string, names: string[]) => {
+      const { metadata } = await t.client.get(CustomResourceDefinition, { name: crd.metadata.name })
+      crd.metadata = draft(metadata)
+      crd.spec.versions = names.map((name) => version(name, { storage: name === storage }))
+      return t.client.update(CustomResourceDefinition, crd)
+    }
+    await quiet()
+    expect((await update('v2', ['v1', 'v2'])).status?.storedVersions).toEqual(['v1', 'v2'])
+    expect(await refusal(update('v2', ['v2']))).toContain(
+      'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions',
+    )
+  })
+
+  test.each([
+    ['scope', { scope: 'Cluster' }, 'spec.scope: Invalid value: "Cluster": field is immutable'],
+    ['kind', { names: { kind: 'Fooz' } }, 'spec.names.kind: Invalid value: "Fooz": field is immutable'],
+    ['group', { group: 'x.example.com' }, 'spec.group: Invalid value: "x.example.com": field is immutable'],
+  ])('keeps its %s once it is established', async (_, spec, text) => {
+    await define('foos', 'Foo')
+    await quiet()
+    const name = 'foos.t.example.com'
+    expect(await refusal(t.client.patch(CustomResourceDefinition, { name }, { type: 'merge', body: { spec } }))).toBe(
+      `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "${name}" is invalid: ${text}`,
+    )
+  })
+
+  test('that is deleted takes its objects along, and waits for those that are held', async () => {
+    const name = 'foos.t.example.com'
+    await define('foos', 'Foo')
+    await t.client.create(Foo(), aFoo('free'))
+    await t.client.create(Foo(), { ...aFoo('held'), metadata: { name: 'held', namespace, finalizers: ['example.com/hold'] } })
+    await quiet()
+    const pending = await t.client.delete(CustomResourceDefinition, { name })
+    expect(pending?.status?.conditions?.at(-1)).toMatchObject({ type: 'Terminating', reason: 'InstanceDeletionPending' })
+    await quiet()
+    expect((await conditions('foos'))?.at(-1)).toBe(
+      'Terminating=True InstanceDeletionInProgress: CustomResource deletion is in progress',
+    )
+    expect((await t.client.list(Foo())).items.map(({ metadata }) => metadata.name)).toEqual(['held'])
+    expect(await refusal(t.client.create(Foo(), aFoo('late')))).toBe(
+      '403 Forbidden: foos.t.example.com "late" is forbidden: create not allowed while custom resource definition is terminating',
+    )
+    await t.client.patch(Foo(), at('held'), { type: 'merge', body: { metadata: { finalizers: null } } })
+    await quiet()
+    expect(await orAbsent(t.client.get(CustomResourceDefinition, { name }))).toBeUndefined()
+    expect(await refusal(t.client.list(Foo()))).toBe('404 NotFound: the server could not find the requested resource')
+  })
+
+  test('that converts by webhook is refused clearly, if there is anything to convert', async () => {
+    const conversion = {
+      strategy: 'Webhook' as const,
+      webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://127.0.0.1' } },
+    }
+    const create = (crd: ReturnType<typeof definition>) =>
+      refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
+    expect(await create(definition('bars', 'Bar'))).toBe('accepted')
+    expect(await create(definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))).toBe(
+      '422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.strategy: Invalid value: "Webhook": this server does not call conversion webhooks yet',
+    )
+  })
+})
+
+test('definitions and objects are there again after a restart', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-restart-'))
+  try {
+    let stores = await openDurable(folder)
+    const first = await testServer({ store: await stores.store('main') })
+    const made = await first.client.create(Widget, aWidget('w', { replicas: 7 }))
+    await first.server.close()
+    await stores.close()
+
+    stores = await openDurable(folder)
+    const second = await testServer({ store: await stores.store('main'), customResources: [] })
+    const client = createClient(second.server.transport())
+    expect(await client.get(Widget, at('w'))).toEqual(made)
+    await second.server.close()
+    await stores.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

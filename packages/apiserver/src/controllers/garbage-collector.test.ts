@@ -1,0 +1,147 @@
+import { ConfigMap, type KubeObject, minutes, Node, orAbsent, ownerReference } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { at, namespace, quiet, type TestServer, testServer } from '../test-server.ts'
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer()
+})
+
+const make = (name: string, owners: { of: KubeObject; block?: boolean }[] = [], metadata: Partial<KubeObject['metadata']> = {}) =>
+  t.client.create(ConfigMap, {
+    metadata: {
+      ...at(name),
+      ownerReferences: owners.map(({ of, block }) => ({
+        ...ownerReference(of, ConfigMap),
+        ...(block ? { blockOwnerDeletion: true } : {}),
+      })),
+      ...metadata,
+    },
+  })
+const release = (name: string) => t.client.patch(ConfigMap, at(name), { type: 'merge', body: { metadata: { finalizers: null } } })
+const left = async () => {
+  await quiet()
+  return (await t.client.list(ConfigMap, { namespace })).items.map(({ metadata }) => metadata.name).join(' ')
+}
+
+describe('in the background', () => {
+  test('what an object owned goes after it, at any depth', async () => {
+    const owner = await make('owner')
+    const child = await make('child', [{ of: owner }])
+    await make('grandchild', [{ of: child }])
+    await make('stranger')
+    await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Background' })
+    expect(await left()).toBe('stranger')
+  })
+
+  test('what another owner still holds only loses the reference', async () => {
+    const [one, two] = [await make('one'), await make('two')]
+    await make('child', [{ of: one }, { of: two }])
+    await t.client.delete(ConfigMap, at('one'))
+    expect(await left()).toBe('child two')
+    expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toMatchObject([{ name: 'two' }])
+  })
+
+  test('what names an owner that never was, or another of that name, goes', async () => {
+    const owner = await make('owner')
+    const impostor = { ...owner, metadata: { ...owner.metadata, uid: 'somebody-else' } }
+    await make('child', [{ of: impostor }])
+    await make('orphan', [{ of: { ...owner, metadata: { ...owner.metadata, name: 'never' } } }])
+    expect(await left()).toBe('owner')
+  })
+
+  test('what names an owner of an unknown kind stays', async () => {
+    const reference = { apiVersion: 'nowhere.example.com/v1', kind: 'Thing', name: 'x', uid: 'u' }
+    await make('child', [], { ownerReferences: [reference] })
+    expect(await left()).toBe('child')
+  })
+
+  test('owners are looked for in the namespace of the dependent, or in none', async () => {
+    const node = await t.client.create(Node, { metadata: { name: 'n' } })
+    await make('on-node', [], { ownerReferences: [ownerReference(node, Node)] })
+    const elsewhere = await t.client.create(ConfigMap, { metadata: { name: 'owner', namespace: 'kube-system' } })
+    await make('across', [{ of: elsewhere }])
+    expect(await left()).toBe('on-node')
+    // Something without a namespace cannot be owned by something with one; it is left alone.
+    const reference = ownerReference(elsewhere, ConfigMap)
+    await t.client.create(Node, { metadata: { name: 'owned', ownerReferences: [reference] } })
+    await quiet()
+    expect(await orAbsent(t.client.get(Node, { name: 'owned' }))).toBeDefined()
+  })
+
+  test('a dependent with a finalizer is marked and waits', async () => {
+    const owner = await make('owner')
+    await make('child', [{ of: owner }], { finalizers: ['example.com/hold'] })
+    await t.client.delete(ConfigMap, at('owner'))
+    expect(await left()).toBe('child')
+    await release('child')
+    expect(await left()).toBe('')
+  })
+})
+
+describe('in the foreground', () => {
+  const remove = () => t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Foreground' })
+
+  test('the owner waits for dependents that block it', async () => {
+    const owner = await make('owner')
+    await make('blocking', [{ of: owner, block: true }], { finalizers: ['example.com/hold'] })
+    await make('other', [{ of: owner }])
+    await remove()
+    expect(await left()).toBe('blocking owner')
+    expect((await t.client.get(ConfigMap, at('blocking'))).metadata.deletionTimestamp).toBeDefined()
+    await release('blocking')
+    expect(await left()).toBe('')
+  })
+
+  test('the owner does not wait for one that has been given away', async () => {
+    const owner = await make('owner')
+    await make('child', [{ of: owner, block: true }], { finalizers: ['example.com/hold'] })
+    await remove()
+    expect(await left()).toBe('child owner')
+    await t.client.patch(ConfigMap, at('child'), { type: 'merge', body: { metadata: { ownerReferences: null } } })
+    expect(await left()).toBe('child')
+  })
+
+  test('dependents of dependents go first', async () => {
+    const owner = await make('owner')
+    const child = await make('child', [{ of: owner, block: true }])
+    await make('grandchild', [{ of: child, block: true }], { finalizers: ['example.com/hold'] })
+    await remove()
+    expect(await left()).toBe('child grandchild owner')
+    await release('grandchild')
+    expect(await left()).toBe('')
+  })
+
+  test('an owner of nothing goes at once', async () => {
+    await make('owner')
+    await remove()
+    expect(await left()).toBe('')
+  })
+})
+
+test('orphaned dependents stay, without the reference', async () => {
+  const owner = await make('owner')
+  await make('child', [{ of: owner }])
+  await t.client.delete(ConfigMap, at('owner'), { propagationPolicy: 'Orphan' })
+  expect(await left()).toBe('child')
+  expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toBeUndefined()
+})
+
+test('what was due before the server started is done when it starts', async () => {
+  const off = await testServer({ controllers: { garbageCollector: false } })
+  t = off
+  const owner = await make('owner')
+  await make('child', [{ of: owner }])
+  await t.client.delete(ConfigMap, at('owner'))
+  expect(await left()).toBe('child')
+  t = await testServer({ store: off.server.store, customResources: [] })
+  expect(await left()).toBe('')
+})
+
+test('a collector at rest asks for no time', async () => {
+  const owner = await make('owner')
+  await make('child', [{ of: owner }])
+  await t.client.delete(ConfigMap, at('owner'))
+  await left()
+  expect(t.clock.step(t.clock.now() + minutes(60))).toBe(false)
+})

@@ -1,0 +1,51 @@
+import { ConfigMap, Namespace, orAbsent } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { quiet, testServer, Widget } from '../test-server.ts'
+
+const aNamespace = { metadata: { name: 'ns' } }
+const inside = (name: string) => ({ name, namespace: 'ns' })
+
+test('a server begins with the namespaces that every cluster has', async () => {
+  const { client } = await testServer()
+  const { items } = await client.list(Namespace)
+  expect(items.map(({ metadata, status }) => `${metadata.name} ${status?.phase}`)).toEqual([
+    'default Active',
+    'kube-node-lease Active',
+    'kube-public Active',
+    'kube-system Active',
+  ])
+})
+
+test('a namespace goes with all that is in it, once nothing is held any more', async () => {
+  const { client } = await testServer()
+  await client.create(Namespace, aNamespace)
+  await client.create(ConfigMap, { metadata: inside('free') })
+  await client.create(Widget, { metadata: { ...inside('held'), finalizers: ['example.com/hold'] }, spec: { replicas: 1 } })
+  await client.create(ConfigMap, { metadata: { name: 'free', namespace: 'default' } })
+
+  const pending = await client.delete(Namespace, { name: 'ns' })
+  expect(pending).toMatchObject({ spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } })
+  await quiet()
+  expect((await client.list(ConfigMap, { namespace: 'ns' })).items).toEqual([])
+  const { status } = await client.get(Namespace, { name: 'ns' })
+  expect(status?.conditions?.map(({ type, message }) => `${type}: ${message}`)).toEqual([
+    'NamespaceContentRemaining: Some resources are remaining: widgets.shop.example.com has 1 resource instances',
+    'NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances',
+  ])
+
+  await client.patch(Widget, inside('held'), { type: 'merge', body: { metadata: { finalizers: null } } })
+  await quiet()
+  expect(await orAbsent(client.get(Namespace, { name: 'ns' }))).toBeUndefined()
+  expect((await client.list(ConfigMap)).items).toHaveLength(1)
+  expect(await client.create(Namespace, aNamespace)).toMatchObject({ status: { phase: 'Active' } })
+})
+
+test('a namespace that was going when the server stopped is gone when it has started', async () => {
+  const first = await testServer({ controllers: { namespaces: false } })
+  await first.client.create(Namespace, aNamespace)
+  await first.client.create(ConfigMap, { metadata: inside('c') })
+  await first.client.delete(Namespace, { name: 'ns' })
+  const { client } = await testServer({ store: first.server.store, customResources: [] })
+  await quiet()
+  expect(await orAbsent(client.get(Namespace, { name: 'ns' }))).toBeUndefined()
+})

@@ -1,0 +1,207 @@
+import { admission, ConfigMap, invalid, Namespace, Pod, Secret } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer()
+})
+
+describe('a create', () => {
+  test('answers the stored object, with what the server decides filled in', async () => {
+    const made = await t.client.create(Widget, aWidget('w', { color: 'red' }))
+    expect(made).toMatchObject({
+      apiVersion: 'shop.example.com/v1',
+      kind: 'Widget',
+      metadata: { name: 'w', namespace, generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' },
+      spec: { replicas: 1, color: 'red' },
+    })
+    expect(made.metadata.managedFields).toMatchObject([
+      { manager: 'test', operation: 'Update', fieldsV1: { 'f:spec': { '.': {}, 'f:color': {}, 'f:replicas': {} } } },
+    ])
+    expect(await t.client.get(Widget, at('w'))).toBe(made)
+    expect(Object.isFrozen(made.spec)).toBe(true)
+  })
+
+  test('leaves the object that it was given alone', async () => {
+    const given = Object.freeze({ metadata: Object.freeze({ name: 'w', namespace }), spec: Object.freeze({ replicas: 3 }) })
+    await t.client.create(Widget, given)
+    expect(given).toEqual({ metadata: { name: 'w', namespace }, spec: { replicas: 3 } })
+  })
+
+  test('drops status, but for built-in kinds that come with one', async () => {
+    const widget = await t.client.create(Widget, { ...aWidget('w'), status: { phase: 'Given' } })
+    const pod = await t.client.create(Pod, { metadata: at('p'), spec: { containers: [] }, status: { phase: 'Running' } })
+    expect([widget.status, pod.status]).toEqual([undefined, { phase: 'Pending' }])
+  })
+
+  test('moves stringData of a secret to data', async () => {
+    const secret = await t.client.create(Secret, { metadata: at('s'), stringData: { k: 'grüße' }, data: { b: 'Yg==' } })
+    expect(secret).toMatchObject({ type: 'Opaque', data: { b: 'Yg==', k: 'Z3LDvMOfZQ==' } })
+    expect(secret).not.toHaveProperty('stringData')
+  })
+
+  test('makes a name from generateName', async () => {
+    const { metadata } = await t.client.create(ConfigMap, { metadata: { generateName: 'gen-', namespace } })
+    expect(metadata.name).toMatch(/^gen-[bcdfghjklmnpqrstvwxz2456789]{5}$/)
+  })
+
+  test('gives up on generateName when chance gives the same name again and again', async () => {
+    const stubborn = await testServer({ random: { next: () => 0.5 } })
+    const twice = () => stubborn.client.create(ConfigMap, { metadata: { generateName: 'g-', namespace } })
+    await twice()
+    expect(await refusal(twice())).toMatch(
+      /^409 AlreadyExists: configmaps "g-.{5}" already exists, the server was not able to generate a unique name for the object$/,
+    )
+  })
+
+  test('as a dry run shows the object and stores nothing', async () => {
+    const { revision } = t.server.store
+    const shown = await t.client.create(Widget, aWidget('dry'), { dryRun: true })
+    expect(shown).toMatchObject({ metadata: { generation: 1 }, spec: { replicas: 1 } })
+    expect(shown.metadata.uid).toBeTruthy()
+    expect(shown.metadata.resourceVersion).toBeUndefined()
+    expect(t.server.store.revision).toBe(revision)
+  })
+
+  test('is refused in a namespace that is going away', async () => {
+    await t.client.create(Namespace, { metadata: { name: 'going', finalizers: ['example.com/hold'] } })
+    await t.client.delete(Namespace, { name: 'going' })
+    expect(await refusal(t.client.create(ConfigMap, { metadata: { name: 'c', namespace: 'going' } }))).toBe(
+      '403 Forbidden: configmaps "c" is forbidden: unable to create new content in namespace going because it is being terminated',
+    )
+  })
+})
+
+describe('a create is refused', () => {
+  const subdomain =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+
+  test.each([
+    [
+      'in a missing namespace',
+      { metadata: { name: 'w', namespace: 'nope' }, spec: {} },
+      '404 NotFound: namespaces "nope" not found',
+    ],
+    [
+      'with a bad name',
+      aWidget('UP'),
+      `422 Invalid: Widget.shop.example.com "UP" is invalid: metadata.name: Invalid value: "UP": ${subdomain}`,
+    ],
+    [
+      'without a name',
+      { metadata: { namespace }, spec: {} },
+      '422 Invalid: Widget.shop.example.com "" is invalid: metadata.name: Required value: name or generateName is required',
+    ],
+    [
+      'with a resourceVersion',
+      aWidget('w', {}, { resourceVersion: '5' }),
+      '500 : resourceVersion should not be set on objects to be created',
+    ],
+    [
+      'with a value of a wrong type',
+      aWidget('w', { replicas: 'x' as never }),
+      '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+    ],
+    [
+      'with a value out of bounds',
+      aWidget('w', { replicas: 101 }),
+      '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 101: spec.replicas in body should be less than or equal to 100',
+    ],
+    [
+      'with a wrong type in metadata',
+      aWidget('w', {}, { labels: { a: 1 as never } }),
+      '400 BadRequest: Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string',
+    ],
+    [
+      'with two controllers',
+      aWidget(
+        'w',
+        {},
+        { ownerReferences: ['x', 'y'].map((name) => ({ apiVersion: 'v1', kind: 'K', name, uid: name, controller: true })) },
+      ),
+      '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.ownerReferences: Invalid value: [{"apiVersion":"v1","kind":"K","name":"x","uid":"x","controller":true},{"apiVersion":"v1","kind":"K","name":"y","uid":"y","controller":true}]: Only one reference can have Controller set to true. Found "true" in references for K/x and K/y',
+    ],
+  ])('%s', async (_, object, text) => {
+    expect(await refusal(t.client.create(Widget, object as never))).toBe(text)
+  })
+
+  test('when the object exists', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    expect(await refusal(t.client.create(Widget, aWidget('w')))).toBe(
+      '409 AlreadyExists: widgets.shop.example.com "w" already exists',
+    )
+  })
+
+  test('when a built-in kind gets a value of a wrong type', async () => {
+    expect(await refusal(t.client.create(ConfigMap, { metadata: at('c'), data: 5 as never }))).toBe(
+      '400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type object',
+    )
+  })
+})
+
+describe('unknown fields', () => {
+  const body = {
+    apiVersion: 'shop.example.com/v1',
+    kind: 'Widget',
+    metadata: { name: 'w', bogus: 1 },
+    spec: { wat: 1 },
+    extra: 1,
+  }
+  const send = (fieldValidation?: 'Strict' | 'Warn' | 'Ignore') =>
+    t.server.engine.execute(
+      {
+        verb: 'create',
+        group: 'shop.example.com',
+        version: 'v1',
+        plural: 'widgets',
+        namespace,
+        body,
+        options: fieldValidation ? { fieldValidation } : {},
+      },
+      { name: 'me', groups: [], agent: 'test' },
+    )
+
+  test.each([
+    [undefined, ['unknown field "metadata.bogus"', 'unknown field "extra"', 'unknown field "spec.wat"']],
+    ['Ignore', []],
+  ] as const)('are dropped under %s, with warnings %j', async (mode, warnings) => {
+    const answer = await send(mode)
+    expect(answer).toMatchObject({ code: 201, warnings, body: { spec: { replicas: 1 } } })
+    expect(answer.body).not.toHaveProperty('extra')
+    expect(answer.body).not.toHaveProperty('metadata.bogus')
+  })
+
+  test('are refused under Strict, all of them named', async () => {
+    expect(await refusal(send('Strict'))).toBe(
+      '400 BadRequest: Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "metadata.bogus", unknown field "extra", unknown field "spec.wat"',
+    )
+  })
+})
+
+test('admission fills in, warns, and refuses', async () => {
+  const rules = admission({
+    kind: Widget,
+    default(widget) {
+      widget.spec.color ??= 'blue'
+    },
+    validate(widget, request) {
+      if (widget.spec.color === 'beige') request.warn('beige is going out of fashion')
+      return widget.spec.color === 'pink' && request.operation === 'CREATE'
+        ? [invalid('spec.color', 'pink', 'must not be pink')]
+        : []
+    },
+  })
+  const { server, client } = await testServer({ admission: [rules] })
+  const made = await client.create(Widget, aWidget('w'))
+  expect(made.spec.color).toBe('blue')
+  expect(JSON.stringify(made.metadata.managedFields)).not.toContain('f:color')
+  expect(await refusal(client.create(Widget, aWidget('p', { color: 'pink' })))).toBe(
+    '422 Invalid: Widget.shop.example.com "p" is invalid: spec.color: Invalid value: "pink": must not be pink',
+  )
+  const request = { verb: 'create', group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace } as const
+  const body = { apiVersion: 'shop.example.com/v1', kind: 'Widget', ...aWidget('b', { color: 'beige' }) }
+  expect(await server.engine.execute({ ...request, body }, { name: '', groups: [], agent: '' })).toMatchObject({
+    warnings: ['beige is going out of fashion'],
+  })
+})

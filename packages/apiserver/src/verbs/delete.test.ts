@@ -1,0 +1,131 @@
+import { admission, ConfigMap, forbidden, Namespace, orAbsent } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer({ controllers: { garbageCollector: false } })
+})
+const get = () => orAbsent(t.client.get(Widget, at('w')))
+const finalizers = (...list: string[]) =>
+  t.client.patch(Widget, at('w'), { type: 'merge', body: { metadata: { finalizers: list } } })
+
+describe('a delete', () => {
+  test('of an object that nothing holds answers Status, and the object is gone', async () => {
+    const { metadata } = await t.client.create(Widget, aWidget('w'))
+    const answer = await t.client.transport.send({
+      verb: 'delete',
+      group: 'shop.example.com',
+      version: 'v1',
+      plural: 'widgets',
+      ...at('w'),
+    })
+    expect(answer).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Success',
+      details: { name: 'w', group: 'shop.example.com', kind: 'widgets', uid: metadata.uid },
+    })
+    expect(await get()).toBeUndefined()
+  })
+
+  test('waits for finalizers, and the last to go takes the object along in the same request', async () => {
+    await t.client.create(Widget, aWidget('w', {}, { finalizers: ['example.com/a', 'example.com/b'] }))
+    const pending = await t.client.delete(Widget, at('w'))
+    expect(pending?.metadata).toMatchObject({
+      generation: 2,
+      deletionTimestamp: '2026-01-01T00:00:00Z',
+      deletionGracePeriodSeconds: 0,
+    })
+    expect(await t.client.delete(Widget, at('w'))).toBe(pending)
+
+    expect((await finalizers('example.com/b')).metadata.deletionTimestamp).toBe('2026-01-01T00:00:00Z')
+    expect(await refusal(finalizers('example.com/b', 'example.com/c'))).toBe(
+      '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{"example.com/c"}',
+    )
+    const last = await finalizers()
+    expect(last.metadata).toMatchObject({ name: 'w', deletionTimestamp: '2026-01-01T00:00:00Z' })
+    expect(await get()).toBeUndefined()
+    expect((await t.client.create(Widget, aWidget('w'))).metadata.generation).toBe(1)
+  })
+
+  test.each([
+    ['Foreground', ['foregroundDeletion']],
+    ['Orphan', ['orphan']],
+  ] as const)('with policy %s leaves the rest to the garbage collector', async (propagationPolicy, expected) => {
+    await t.client.create(Widget, aWidget('w'))
+    const pending = await t.client.delete(Widget, at('w'), { propagationPolicy })
+    expect(pending?.metadata.finalizers).toEqual(expected)
+  })
+
+  test('with another policy, later, changes its mind', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    await t.client.delete(Widget, at('w'), { propagationPolicy: 'Foreground' })
+    expect(await t.client.delete(Widget, at('w'), { propagationPolicy: 'Background' })).toBeUndefined()
+    expect(await get()).toBeUndefined()
+  })
+
+  test('as a dry run deletes nothing', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    expect(await t.client.delete(Widget, at('w'), { dryRun: true })).toBeUndefined()
+    expect(await get()).toBeDefined()
+  })
+
+  test('asks admission that names it', async () => {
+    const guard = admission({ kind: Widget, operations: ['DELETE'], validate: () => [forbidden('spec', 'is in use')] })
+    const { client } = await testServer({ admission: [guard] })
+    await client.create(Widget, aWidget('w'))
+    expect(await refusal(client.delete(Widget, at('w')))).toBe(
+      '422 Invalid: Widget.shop.example.com "w" is invalid: spec: Forbidden: is in use',
+    )
+  })
+
+  test('many times at once deletes once', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    const answers = await Promise.all(Array.from({ length: 5 }, () => refusal(t.client.delete(Widget, at('w')))))
+    expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(1)
+    expect(new Set(answers)).toEqual(new Set(['accepted', '404 NotFound: widgets.shop.example.com "w" not found']))
+  })
+})
+
+describe('a delete is refused', () => {
+  test('when a precondition does not hold', async () => {
+    const { metadata } = await t.client.create(ConfigMap, { metadata: at('c') })
+    const remove = (preconditions: object) => refusal(t.client.delete(ConfigMap, at('c'), { preconditions }))
+    expect(await remove({ resourceVersion: '1' })).toBe(
+      `409 Conflict: Operation cannot be fulfilled on ConfigMap "c": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    )
+    expect(await remove({ uid: 'x' })).toBe(
+      `409 Conflict: Operation cannot be fulfilled on ConfigMap "c": the UID in the precondition (x) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    )
+    expect(await remove({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })).toBe('accepted')
+  })
+
+  test.each(['default', 'kube-system', 'kube-public'])('for namespace %s', async (name) => {
+    expect(await refusal(t.client.delete(Namespace, { name }))).toBe(
+      `403 Forbidden: namespaces "${name}" is forbidden: this namespace may not be deleted`,
+    )
+  })
+})
+
+describe('deletecollection', () => {
+  const names = async () => (await t.client.list(Widget, { namespace })).items.map(({ metadata }) => metadata.name)
+  beforeEach(async () => {
+    for (const name of ['a', 'b', 'c']) {
+      const held = name === 'b' ? { finalizers: ['example.com/hold'] } : {}
+      await t.client.create(Widget, aWidget(name, {}, { labels: { keep: String(name === 'c') }, ...held }))
+    }
+  })
+
+  test('deletes what is selected, and marks what is held', async () => {
+    await t.client.deleteCollection(Widget, { namespace, labelSelector: 'keep!=true' })
+    expect(await names()).toEqual(['b', 'c'])
+    expect((await t.client.get(Widget, at('b'))).metadata.deletionTimestamp).toBeDefined()
+  })
+
+  test('as a dry run deletes nothing', async () => {
+    await t.client.deleteCollection(Widget, { namespace }, { dryRun: true })
+    expect(await names()).toEqual(['a', 'b', 'c'])
+  })
+})

@@ -1,0 +1,162 @@
+import { ConfigMap, type ListOptions, Namespace, Secret, StatusError } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { memoryStore } from '../store/memory.ts'
+import { at, aWidget, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer()
+  for (const name of ['a', 'b', 'c', 'd', 'e']) {
+    await t.client.create(
+      Widget,
+      aWidget(name, { replicas: name === 'a' ? 0 : 1 }, { labels: { name, vowel: String('ae'.includes(name)) } }),
+    )
+  }
+})
+const list = (options: ListOptions = {}) => t.client.list(Widget, { namespace, ...options })
+const names = async (options: ListOptions = {}) => (await list(options)).items.map(({ metadata }) => metadata.name)
+
+describe('a list', () => {
+  test('holds the stored objects themselves, and the revision of the store', async () => {
+    const found = await list()
+    expect(found).toMatchObject({ apiVersion: 'shop.example.com/v1', kind: 'WidgetList' })
+    expect(found.metadata.resourceVersion).toBe(String(t.server.store.revision))
+    expect(found.items[0]).toBe(await t.client.get(Widget, at('a')))
+  })
+
+  test('of all namespaces is sorted by namespace, then name', async () => {
+    await t.client.create(Namespace, { metadata: { name: 'another' } })
+    await t.client.create(Widget, { ...aWidget('z'), metadata: { name: 'z', namespace: 'another' } })
+    expect((await t.client.list(Widget)).items.map(({ metadata }) => metadata.name)).toEqual(['z', 'a', 'b', 'c', 'd', 'e'])
+    expect(await names({ namespace: 'nowhere' })).toEqual([])
+  })
+
+  test.each([
+    [{ labelSelector: 'vowel=true' }, ['a', 'e']],
+    [{ labelSelector: 'name in (b,c),vowel!=true' }, ['b', 'c']],
+    [{ labelSelector: '!name' }, []],
+    [{ fieldSelector: 'metadata.name=c' }, ['c']],
+    [{ fieldSelector: 'metadata.name!=c,metadata.namespace=default', labelSelector: 'vowel=false' }, ['b', 'd']],
+  ])('with %j', async (options, expected) => {
+    expect(await names(options)).toEqual(expected)
+  })
+
+  test('of built-in kinds selects by their own fields', async () => {
+    for (const type of ['Opaque', 'cluster.x-k8s.io/secret']) {
+      await t.client.create(Secret, { metadata: { namespace, generateName: 's-' }, type })
+    }
+    const found = await t.client.list(Secret, { fieldSelector: 'type=cluster.x-k8s.io/secret' })
+    expect(found.items).toHaveLength(1)
+  })
+
+  test.each([
+    ['an unknown field', { fieldSelector: 'spec.replicas=1' }, '400 BadRequest: field label not supported: spec.replicas'],
+    ['a broken selector', { labelSelector: '=x' }, "400 BadRequest: found '=', expected: !, identifier, or 'end of string'"],
+    [
+      'a match without a version',
+      { resourceVersionMatch: 'Exact' },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided',
+    ],
+    [
+      'exactly version 0',
+      { resourceVersion: '0', resourceVersionMatch: 'Exact' },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+    ],
+    [
+      'a version that is no number',
+      { resourceVersion: 'abc' },
+      '400 BadRequest: invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+    ],
+    [
+      'a version with a token',
+      { resourceVersion: '5', continue: 'x' },
+      '400 BadRequest: specifying resource version is not allowed when using continue',
+    ],
+  ] as const)('is refused for %s', async (_, options, text) => {
+    expect(await refusal(list(options))).toBe(text)
+  })
+
+  test('of a built-in kind by a field that it does not offer is refused', async () => {
+    expect(await refusal(t.client.list(ConfigMap, { fieldSelector: 'spec.foo=1' }))).toBe(
+      '400 BadRequest: "spec.foo" is not a known field selector: only "metadata.name", "metadata.namespace"',
+    )
+  })
+})
+
+describe('pages', () => {
+  test('show one snapshot, whatever happens between them', async () => {
+    const first = await list({ limit: 2 })
+    expect(first.metadata).toMatchObject({ remainingItemCount: 3 })
+    await t.client.delete(Widget, at('c'))
+    await t.client.create(Widget, aWidget('bb'))
+    const second = await list({ limit: 2, continue: first.metadata.continue! })
+    const third = await list({ limit: 2, continue: second.metadata.continue! })
+    expect([first, second, third].map(({ items }) => items.map(({ metadata }) => metadata.name).join())).toEqual([
+      'a,b',
+      'c,d',
+      'e',
+    ])
+    expect(new Set([first, second, third].map(({ metadata }) => metadata.resourceVersion)).size).toBe(1)
+    expect(third.metadata).toEqual({ continue: '', resourceVersion: first.metadata.resourceVersion })
+  })
+
+  test('do not count what is left when there is a selector', async () => {
+    const { metadata } = await list({ limit: 1, labelSelector: 'vowel=false' })
+    expect(metadata.continue).toBeTruthy()
+    expect(metadata.remainingItemCount).toBeUndefined()
+  })
+
+  test('are not made at version 0', async () => {
+    expect(await names({ limit: 2, resourceVersion: '0' })).toHaveLength(5)
+  })
+
+  test('whose snapshot is forgotten are refused with a token for the newest state', async () => {
+    t = await testServer({ store: memoryStore({ history: { changes: 3 } }) })
+    for (const name of ['a', 'b', 'c']) await t.client.create(Widget, aWidget(name))
+    const first = await list({ limit: 1 })
+    for (const name of ['f', 'g', 'h', 'i']) await t.client.create(Widget, aWidget(name))
+    const error = await list({ limit: 1, continue: first.metadata.continue! }).catch((err: StatusError) => err)
+    expect(error).toMatchObject({ reason: 'Expired', code: 410 })
+    const next = (error as StatusError).status.metadata.continue as string
+    expect(await names({ continue: next })).toEqual(['b', 'c', 'f', 'g', 'h', 'i'])
+  })
+})
+
+describe('an older version', () => {
+  test('is shown exactly when asked for so', async () => {
+    const { resourceVersion } = (await list()).metadata
+    await t.client.delete(Widget, at('a'))
+    await t.client.patch(Widget, at('b'), { type: 'merge', body: { spec: { replicas: 9 } } })
+    const then = await list({ resourceVersion, resourceVersionMatch: 'Exact' })
+    expect(then.items.map(({ spec }) => spec.replicas)).toEqual([0, 1, 1, 1, 1])
+    expect(await names({ resourceVersion, resourceVersionMatch: 'NotOlderThan' })).toEqual(['b', 'c', 'd', 'e'])
+  })
+
+  test('that is forgotten is Expired', async () => {
+    t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
+    expect(await refusal(list({ resourceVersion: '1', resourceVersionMatch: 'Exact' }))).toBe(
+      '410 Expired: The resourceVersion for the provided list is too old.',
+    )
+  })
+})
+
+describe('a version to come', () => {
+  const future = () => String(t.server.store.revision + 1)
+
+  test('is waited for', async () => {
+    const waiting = names({ resourceVersion: future() })
+    await quiet()
+    await t.client.create(Widget, aWidget('f'))
+    expect(await waiting).toContain('f')
+  })
+
+  test('that does not come is a Timeout after three seconds', async () => {
+    const resourceVersion = future()
+    const waiting = refusal(list({ resourceVersion }))
+    await quiet()
+    t.clock.step(t.clock.now() + 3000)
+    expect(await waiting).toBe(
+      `504 Timeout: Timeout: Too large resource version: ${resourceVersion}, current: ${t.server.store.revision}`,
+    )
+  })
+})

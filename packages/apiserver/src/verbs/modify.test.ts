@@ -1,0 +1,318 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigMap, draft, Namespace, Node } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { openDurable } from '../store/durable.ts'
+import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer()
+})
+const patch = (body: unknown, options = {}) => t.client.patch(Widget, at('w'), { type: 'merge', body }, options)
+
+describe('an update', () => {
+  test('of an older version is a conflict', async () => {
+    const old = await t.client.create(Widget, aWidget('w'))
+    await patch({ spec: { replicas: 2 } })
+    expect(await refusal(t.client.update(Widget, { ...old, spec: { replicas: 3 } }))).toBe(
+      '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "w": the object has been modified; please apply your changes to the latest version and try again',
+    )
+  })
+
+  test('of a custom resource must name the version it replaces; of a built-in kind it need not', async () => {
+    const widget = draft(await t.client.create(Widget, aWidget('w')))
+    widget.metadata.resourceVersion = ''
+    expect(await refusal(t.client.update(Widget, widget))).toBe(
+      '422 Invalid: widgets.shop.example.com "w" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
+    )
+    const configMap = draft(await t.client.create(ConfigMap, { metadata: at('c'), data: { a: '1' } }))
+    configMap.metadata.resourceVersion = ''
+    configMap.data = { b: '2' }
+    expect((await t.client.update(ConfigMap, configMap)).data).toEqual({ b: '2' })
+  })
+
+  test('that changes nothing keeps resourceVersion and tells no watcher', async () => {
+    const before = await t.client.create(Widget, aWidget('w'))
+    const { revision } = t.server.store
+    expect(await t.client.update(Widget, before)).toBe(before)
+    expect(await patch({ spec: { replicas: 1 } })).toBe(before)
+    expect(t.server.store.revision).toBe(revision)
+  })
+
+  test('counts generation for the specification, and for nothing else', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    const generations = [
+      await patch({ metadata: { labels: { a: 'b' } } }),
+      await patch({ spec: { replicas: 2 } }),
+      await patch({ status: { phase: 'p' } }, { subresource: 'status' }),
+      await patch({ metadata: { generation: 50 } }),
+    ]
+    expect(generations.map(({ metadata }) => metadata.generation)).toEqual([1, 2, 2, 2])
+  })
+
+  test('writes the specification on the main path, and status on its own', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    const both = { metadata: { labels: { a: 'b' } }, spec: { replicas: 2 }, status: { phase: 'x' } }
+    expect(await patch(both)).toMatchObject({ spec: { replicas: 2 } })
+    expect((await t.client.get(Widget, at('w'))).status).toBeUndefined()
+    const after = await patch({ ...both, metadata: { labels: { c: 'd' } }, spec: { replicas: 9 } }, { subresource: 'status' })
+    expect(after).toMatchObject({ spec: { replicas: 2 }, status: { phase: 'x' }, metadata: { labels: { a: 'b' } } })
+    expect(after.metadata.labels).not.toHaveProperty('c')
+  })
+
+  test.each([
+    [
+      'another name',
+      { metadata: { name: 'x' } },
+      '400 BadRequest: the name of the object (x) does not match the name on the URL (w)',
+    ],
+    [
+      'another namespace',
+      { metadata: { namespace: 'x' } },
+      '400 BadRequest: the namespace of the provided object does not match the namespace sent on the request',
+    ],
+    ['another kind', { kind: 'X' }, '422 Invalid: X.shop.example.com "w" is invalid: kind: Invalid value: "X": must be Widget'],
+    [
+      'another uid',
+      { metadata: { uid: 'x' } },
+      '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.uid: Invalid value: "x": field is immutable',
+    ],
+    [
+      'a time of deletion',
+      { metadata: { deletionTimestamp: '2000-01-01T00:00:00Z' } },
+      '422 Invalid: Widget.shop.example.com "w" is invalid: metadata.deletionTimestamp: Invalid value: "2000-01-01T00:00:00Z": field is immutable',
+    ],
+  ])('to %s is refused', async (_, body, text) => {
+    await t.client.create(Widget, aWidget('w'))
+    expect(await refusal(patch(body))).toBe(text)
+  })
+
+  test('of what is not there is NotFound', async () => {
+    expect(await refusal(patch({ spec: {} }))).toBe('404 NotFound: widgets.shop.example.com "w" not found')
+  })
+
+  test('may leave alone what has become invalid since', async () => {
+    const { store } = t.server
+    const made = await t.client.create(Widget, aWidget('w'))
+    const key = { resource: 'widgets.shop.example.com', ...at('w') }
+    await store.commit({ key, previous: made, object: { ...draft(made), spec: { replicas: 500 } } as never })
+    expect(await patch({ metadata: { labels: { a: 'b' } } })).toMatchObject({ spec: { replicas: 500 } })
+    expect(await refusal(patch({ spec: { replicas: 501 } }))).toContain('should be less than or equal to 100')
+  })
+
+  test('as a dry run stores nothing', async () => {
+    await t.client.create(Widget, aWidget('w'))
+    expect(await patch({ spec: { replicas: 9 } }, { dryRun: true })).toMatchObject({
+      spec: { replicas: 9 },
+      metadata: { generation: 2 },
+    })
+    expect(await t.client.get(Widget, at('w'))).toMatchObject({ spec: { replicas: 1 } })
+  })
+
+  test('of a namespace keeps its label', async () => {
+    const patched = await t.client.patch(Namespace, { name: namespace }, { type: 'merge', body: { metadata: { labels: null } } })
+    expect(patched.metadata.labels).toEqual({ 'kubernetes.io/metadata.name': 'default' })
+  })
+
+  test('of the status of a built-in kind may bring labels along', async () => {
+    await t.client.create(Node, { metadata: { name: 'n' } })
+    const body = { metadata: { labels: { a: 'b' } }, spec: { unschedulable: true }, status: { phase: 'x' } }
+    const patched = await t.client.patch(Node, { name: 'n' }, { type: 'merge', body }, { subresource: 'status' })
+    expect(patched).toMatchObject({ metadata: { labels: { a: 'b' } }, status: { phase: 'x' } })
+    expect(patched.spec ?? {}).toEqual({})
+  })
+})
+
+describe('many patches of one object at once', () => {
+  const race = async ({ client }: TestServer) => {
+    await client.create(Widget, aWidget('w'))
+    const labels = Array.from({ length: 30 }, (_, i) => `l${i}`)
+    await Promise.all(
+      labels.map((label) => client.patch(Widget, at('w'), { type: 'merge', body: { metadata: { labels: { [label]: 'x' } } } })),
+    )
+    expect(Object.keys((await client.get(Widget, at('w'))).metadata.labels ?? {}).sort()).toEqual(labels.sort())
+  }
+
+  test('all arrive', () => race(t))
+
+  test('all arrive in a store that takes its time', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'capstan-race-'))
+    const stores = await openDurable(folder)
+    try {
+      await race(await testServer({ store: await stores.store('main') }))
+    } finally {
+      await stores.close()
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+describe('a patch', () => {
+  const send = (patchType: string, body: unknown, kind = Widget as { group: string; version: string; plural: string }) =>
+    t.client.transport.send({
+      verb: 'patch',
+      group: kind.group,
+      version: kind.version,
+      plural: kind.plural,
+      ...at('w'),
+      patchType: patchType as never,
+      body,
+    })
+  beforeEach(async () => {
+    await t.client.create(Widget, aWidget('w', { free: { x: { y: 1, z: 2 } }, tags: ['a'] }))
+  })
+
+  test.each([
+    ['merge', 'application/merge-patch+json', { spec: { free: { x: { y: null }, n: 1 } } }, { x: { z: 2 }, n: 1 }],
+    [
+      'JSON',
+      'application/json-patch+json',
+      [
+        { op: 'test', path: '/spec/replicas', value: 1 },
+        { op: 'move', from: '/spec/free/x', path: '/spec/free/m' },
+      ],
+      { m: { y: 1, z: 2 } },
+    ],
+  ])('of type %s', async (_, type, body, free) => {
+    expect(await send(type, body)).toMatchObject({ spec: { free } })
+  })
+
+  test.each([
+    [
+      'a JSON patch that does not apply',
+      'application/json-patch+json',
+      [{ op: 'remove', path: '/spec/none' }],
+      '422 Invalid: the server rejected our request due to an error in our request',
+    ],
+    [
+      'a JSON patch that is no list',
+      'application/json-patch+json',
+      {},
+      '400 BadRequest: error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp',
+    ],
+    [
+      'a merge patch that is no object',
+      'application/merge-patch+json',
+      [],
+      '400 BadRequest: error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}',
+    ],
+    [
+      'a strategic merge patch of a custom resource',
+      'application/strategic-merge-patch+json',
+      {},
+      '415 UnsupportedMediaType: the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
+    ],
+  ])('is refused: %s', async (_, type, body, text) => {
+    expect(await refusal(send(type, body))).toBe(text)
+  })
+})
+
+describe('an apply', () => {
+  const apply = (fieldManager: string, spec: object, more: { force?: boolean } = {}, metadata = {}) =>
+    t.client.apply(Widget, aWidget('a', spec, metadata), { fieldManager, ...more })
+
+  test('creates, changes what is its own, and removes what it no longer says', async () => {
+    expect(await apply('m1', { color: 'red', replicas: 2 })).toMatchObject({ spec: { color: 'red', replicas: 2 } })
+    const after = await apply('m1', { replicas: 3 })
+    expect(after.spec).toEqual({ replicas: 3 })
+    expect(after.metadata.managedFields).toMatchObject([
+      { manager: 'm1', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:replicas': {} } } },
+    ])
+  })
+
+  test('conflicts with another owner unless forced', async () => {
+    await apply('m1', { color: 'red' })
+    expect(await refusal(apply('m2', { color: 'blue' }))).toBe(
+      '409 Conflict: Apply failed with 1 conflict: conflict with "m1": .spec.color',
+    )
+    expect(await apply('m2', { color: 'blue' }, { force: true })).toMatchObject({ spec: { color: 'blue' } })
+  })
+
+  test('again changes nothing, resourceVersion included', async () => {
+    const first = await apply('m1', { color: 'red' })
+    expect(await apply('m1', { color: 'red' })).toBe(first)
+  })
+
+  test.each([
+    [
+      'without a manager',
+      () => apply('', {}),
+      '422 Invalid: PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
+    ],
+    [
+      'of an unknown field',
+      () => apply('m', { zzz: 1 }),
+      '500 : failed to create typed patch object (default/a; shop.example.com/v1, Kind=Widget): .spec.zzz: field not declared in schema',
+    ],
+    [
+      'with a uid when there is no object',
+      () => apply('m', {}, {}, { uid: 'u' }),
+      '422 Invalid: Widget.shop.example.com "a" is invalid: metadata.uid: Invalid value: "u": field is immutable',
+    ],
+    [
+      'with managed fields',
+      () => apply('m', {}, {}, { managedFields: [] }),
+      '400 BadRequest: metadata.managedFields must be nil',
+    ],
+  ])('is refused %s', async (_, request, text) => {
+    expect(await refusal(request())).toBe(text)
+  })
+
+  test('of two creators at once, both count', async () => {
+    await Promise.all([apply('m1', { color: 'red' }), apply('m2', { replicas: 7 })])
+    expect((await t.client.get(Widget, at('a'))).spec).toEqual({ color: 'red', replicas: 7 })
+  })
+})
+
+describe('scale', () => {
+  const target = { group: 'shop.example.com', version: 'v1', plural: 'widgets', ...at('w'), subresource: 'scale' }
+  const scale = (body: unknown) =>
+    t.client.transport.send({ verb: 'patch', ...target, patchType: 'application/merge-patch+json', body })
+  beforeEach(async () => {
+    await t.client.create(Widget, aWidget('w', { replicas: 2 }))
+  })
+
+  test('shows and changes replicas in one shape for all kinds', async () => {
+    expect(await t.client.transport.send({ verb: 'get', ...target })).toMatchObject({
+      kind: 'Scale',
+      apiVersion: 'autoscaling/v1',
+      spec: { replicas: 2 },
+      status: { replicas: 0 },
+    })
+    expect(await scale({ spec: { replicas: 5 } })).toMatchObject({ spec: { replicas: 5 } })
+    const { spec, metadata } = await t.client.get(Widget, at('w'))
+    expect([spec.replicas, metadata.generation]).toEqual([5, 2])
+    expect(metadata.managedFields?.map(({ subresource }) => subresource)).toContain('scale')
+  })
+
+  test.each([
+    [
+      'below zero',
+      { spec: { replicas: -1 } },
+      '422 Invalid: Widget.shop.example.com "w" is invalid: [spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0, .spec.replicas: Invalid value: -1: should be a non-negative integer]',
+    ],
+    [
+      'beyond what the kind allows',
+      { spec: { replicas: 500 } },
+      '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 500: spec.replicas in body should be less than or equal to 100',
+    ],
+    [
+      'of an older version',
+      { metadata: { resourceVersion: '1' }, spec: { replicas: 3 } },
+      '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "w": the object has been modified; please apply your changes to the latest version and try again',
+    ],
+  ])('%s is refused', async (_, body, text) => {
+    expect(await refusal(scale(body))).toBe(text)
+  })
+
+  test('and status are refused where a kind has none', async () => {
+    const request = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', ...at('c') } as const
+    for (const subresource of ['scale', 'status', 'log']) {
+      expect(await refusal(t.client.transport.send({ ...request, subresource }))).toBe(
+        '404 NotFound: the server could not find the requested resource',
+      )
+    }
+  })
+})

@@ -1,0 +1,178 @@
+import { ConfigMap, CustomResourceDefinition, minutes, seconds, type WatchOptions } from '@capstan/kube'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { memoryStore } from '../store/memory.ts'
+import { at, aWidget, collected, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import { MaxBacklog } from './watch.ts'
+
+let t: TestServer
+let stop: AbortController
+beforeEach(async () => {
+  t = await testServer()
+  stop = new AbortController()
+})
+afterEach(() => stop.abort())
+
+const watch = async (options: Partial<WatchOptions> = {}) =>
+  collected(await t.client.watch(Widget, { namespace, ...options, signal: stop.signal }))
+const label = (name: string, labels: object) =>
+  t.client.patch(Widget, at(name), { type: 'merge', body: { metadata: { labels } } })
+const now = () => String(t.server.store.revision)
+
+describe('a watch', () => {
+  test('without a version begins with what is there', async () => {
+    await t.client.create(Widget, aWidget('a'))
+    const seen = await watch()
+    await t.client.create(Widget, aWidget('b'))
+    await t.client.delete(Widget, at('a'))
+    await quiet()
+    expect(seen.texts()).toEqual(['ADDED a', 'ADDED b', 'DELETED a'])
+    expect(seen.seen[1]?.object).toBe(await t.client.get(Widget, at('b')))
+  })
+
+  test('from a version tells what has happened since, and nothing of others', async () => {
+    await t.client.create(Widget, aWidget('a'))
+    const resourceVersion = now()
+    await label('a', { x: 'y' })
+    await t.client.create(ConfigMap, { metadata: at('c') })
+    const seen = await watch({ resourceVersion })
+    await t.client.create(Widget, { ...aWidget('k'), metadata: { name: 'k', namespace: 'kube-system' } })
+    await t.client.delete(Widget, at('a'))
+    await quiet()
+    expect(seen.texts()).toEqual(['MODIFIED a', 'DELETED a'])
+  })
+
+  test('shows a deleted object as it was last stored, at the version of its deletion', async () => {
+    await t.client.create(Widget, aWidget('a', { color: 'red' }, { finalizers: ['example.com/f'] }))
+    const seen = await watch({ resourceVersion: now() })
+    await t.client.delete(Widget, at('a'))
+    await t.client.patch(Widget, at('a'), { type: 'merge', body: { metadata: { finalizers: null } } })
+    await quiet()
+    expect(seen.texts()).toEqual(['MODIFIED a', 'DELETED a'])
+    expect(seen.seen[1]?.object).toMatchObject({
+      metadata: { resourceVersion: now(), finalizers: ['example.com/f'] },
+      spec: { color: 'red' },
+    })
+  })
+
+  test('with a selector shows objects come and go as they begin and cease to match', async () => {
+    await t.client.create(Widget, aWidget('a'))
+    const seen = await watch({ labelSelector: 'on=1', resourceVersion: now() })
+    await label('a', { off: '1' })
+    await label('a', { on: '1' })
+    await label('a', { more: '1' })
+    await label('a', { on: '0' })
+    await label('a', { off: '2' })
+    await quiet()
+    expect(seen.texts()).toEqual(['ADDED a', 'MODIFIED a', 'DELETED a'])
+    expect(seen.seen[2]?.object.metadata.labels).toMatchObject({ on: '1' })
+  })
+
+  test('streams an initial list that ends with a mark', async () => {
+    await t.client.create(Widget, aWidget('a'))
+    const seen = await watch({ sendInitialEvents: true, resourceVersionMatch: 'NotOlderThan', allowWatchBookmarks: true })
+    await t.client.create(Widget, aWidget('b'))
+    await quiet()
+    expect(seen.texts()).toEqual(['ADDED a', 'BOOKMARK', 'ADDED b'])
+    expect(seen.seen[1]?.object).toEqual({
+      kind: 'Widget',
+      apiVersion: 'shop.example.com/v1',
+      metadata: { resourceVersion: String(t.server.store.revision - 1), annotations: { 'k8s.io/initial-events-end': 'true' } },
+    })
+  })
+
+  test('in the future is silent until then', async () => {
+    const seen = await watch({ resourceVersion: String(t.server.store.revision + 1) })
+    await t.client.create(Widget, aWidget('a'))
+    await t.client.create(Widget, aWidget('b'))
+    await quiet()
+    expect(seen.texts()).toEqual(['ADDED b'])
+  })
+
+  test('from a version that is forgotten is Expired', async () => {
+    t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
+    const oldest = t.server.store.revision - 2
+    expect(await refusal(watch({ resourceVersion: '1' }))).toBe(`410 Expired: too old resource version: 1 (${oldest})`)
+  })
+
+  test.each([
+    [
+      'initial events without a match',
+      { sendInitialEvents: true },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+    ],
+    [
+      'a match without initial events',
+      { resourceVersionMatch: 'NotOlderThan' },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    ],
+    [
+      'a version that is no number',
+      { resourceVersion: 'abc' },
+      '500 : resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
+    ],
+  ] as const)('is refused for %s', async (_, options, text) => {
+    expect(await refusal(watch(options))).toBe(text)
+  })
+})
+
+describe('time', () => {
+  test('brings a bookmark to a quiet watch, when there is anything to tell', async () => {
+    const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
+    t.clock.step(t.clock.now() + minutes(1))
+    await quiet()
+    expect(seen.texts()).toEqual([])
+    await t.client.create(ConfigMap, { metadata: at('c') })
+    t.clock.step(t.clock.now() + minutes(1))
+    await quiet()
+    expect(seen.seen).toEqual([
+      { type: 'BOOKMARK', object: { kind: 'Widget', apiVersion: 'shop.example.com/v1', metadata: { resourceVersion: now() } } },
+    ])
+  })
+
+  test('ends a watch that asked for it', async () => {
+    const seen = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
+    t.clock.step(t.clock.now() + seconds(5))
+    await quiet()
+    expect(seen.ended).toBe(true)
+    expect(t.clock.nextDue).toBeUndefined()
+  })
+})
+
+describe('the end of a watch', () => {
+  test('comes with the abort of its reader, who leaves nothing behind', async () => {
+    const seen = await watch({ allowWatchBookmarks: true })
+    stop.abort()
+    await t.client.create(Widget, aWidget('late'))
+    await quiet()
+    expect([seen.ended, seen.texts()]).toEqual([true, []])
+    expect(t.clock.nextDue).toBeUndefined()
+  })
+
+  test('comes with the end of the server', async () => {
+    const seen = await watch()
+    await t.server.close()
+    await quiet()
+    expect(seen.ended).toBe(true)
+  })
+
+  test('comes when the resource is no longer served', async () => {
+    const seen = await watch()
+    await t.client.delete(CustomResourceDefinition, { name: 'widgets.shop.example.com' })
+    await quiet()
+    expect(seen.ended).toBe(true)
+  })
+
+  test('comes to a reader who does not keep up', async () => {
+    const slow = await t.client.watch(ConfigMap, { namespace, resourceVersion: now(), signal: stop.signal })
+    await t.client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
+    const key = { resource: 'configmaps', ...at('c') }
+    for (let n = 1; n <= MaxBacklog; n++) {
+      const previous = t.server.store.get(key)!
+      await t.server.store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
+    }
+    const seen = collected(slow)
+    await quiet()
+    expect(seen.ended).toBe(true)
+    expect(seen.seen.length).toBeLessThan(MaxBacklog)
+  })
+})
