@@ -3,7 +3,10 @@ import { Cluster, coreKinds, Machine } from '@capstan/api'
 import { listen, memoryStore, type Store } from '@capstan/apiserver'
 import { createClusterCache, createClusterController, createMachineController } from '@capstan/core'
 import {
+  admissionOf,
+  ConfigMap,
   createClient,
+  draft,
   getCondition,
   isTrue,
   type KubeObject,
@@ -27,6 +30,10 @@ import { LocalCluster } from './kinds/local-cluster.ts'
 import { LocalControlPlane } from './kinds/local-control-plane.ts'
 import { LocalMachine, LocalMachineTemplate } from './kinds/local-machine.ts'
 import { createWorkloads, type Workloads } from './workload/workloads.ts'
+
+const kinds = [...coreKinds, ...localKinds]
+/** For a store that has the kinds. */
+const installed = { kinds: [], admission: admissionOf(kinds) }
 
 interface World extends TestEnv {
   readonly workloads: Workloads
@@ -78,7 +85,7 @@ async function aWorld(options: Partial<TestEnvOptions> & { stores?: ReturnType<t
   const { stores = keptStores(), ...more } = options
   let workloads!: Workloads
   const env = await testEnv({
-    kinds: [...coreKinds, ...localKinds],
+    kinds,
     controllers: ({ clock, random }) => {
       const log = options.log ?? silent
       workloads = createWorkloads({ ...stores, clock, random, log })
@@ -215,6 +222,10 @@ test('a new version comes one Machine at a time, and the API server stays', asyn
   expect(await followMachines(world, upgrade, 'v1.36.0')).toBe('0/3 1/4 1/3 2/4 2/3 3/4 3/3')
   expect(await shown(world)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
   expect((await nodes(world))?.map(({ status }) => status?.nodeInfo?.kubeletVersion)).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  const kubeadmConfig = await world.workloads
+    .clientFor(key('demo'))!
+    .get(ConfigMap, { namespace: 'kube-system', name: 'kubeadm-config' })
+  expect(kubeadmConfig.data?.ClusterConfiguration).toContain('kubernetesVersion: v1.36.0')
   expect((await world.client.get(LocalControlPlane, key('demo'))).status).toMatchObject({
     version: 'v1.36.0',
     versions: [{ version: 'v1.36.0', replicas: 3 }],
@@ -321,6 +332,28 @@ test('a failure without an end rests until it is taken out of the spec', async (
   expect(await shown(world)).toEqual(['Running in a v1.35.0'])
 })
 
+test('a new version whose kubelet fails stops the rollout before more is lost', async () => {
+  const world = await aWorld()
+  await createCluster(world, { replicas: 3 })
+  await world.advance(seconds(10))
+  const failing = { simulated: { failure: { at: 'kubelet' as const, message: 'unsupported flag' } } }
+  await world.client.create(LocalMachineTemplate, { ...named('broken'), spec: { template: { spec: failing } } })
+  const body = { spec: { version: 'v1.36.0', machineTemplate: { spec: { infrastructureRef: machineTemplate('broken') } } } }
+  const upgrade = () => world.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body })
+  expect(await followMachines(world, upgrade, 'v1.36.0')).toBe('0/3 1/4')
+  const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
+  expect(getCondition(controlPlane, 'Available')).toMatchObject({
+    status: 'True',
+    message: '* 3 of 4 Machines have healthy control plane components, at least 1 required',
+  })
+  expect(getCondition(controlPlane, 'RollingOut')?.message).toBe(
+    'Rolling out 3 not up-to-date replicas\n* Version v1.35.0, v1.36.0 required\n* LocalMachine is not up-to-date',
+  )
+  expect(getCondition(controlPlane, 'ScalingDown')?.message).toBe(
+    'Scaling down from 4 to 3 replicas is blocked because:\n* waiting for control plane components to become healthy',
+  )
+})
+
 test('a cluster at rest writes nothing', async () => {
   const stores = keptStores()
   const world = await aWorld({ stores })
@@ -364,6 +397,22 @@ test('labels and deletion timeouts of the machine template reach existing Machin
   expect((await world.client.get(LocalMachine, key(after!.metadata.name))).metadata.labels?.team).toBe('a')
 })
 
+/** A new store in which the kinds are installed already: starts on it are quick. */
+async function installedStore(): Promise<() => Promise<Store>> {
+  const world = await aWorld()
+  const installed = ['customresourcedefinitions.apiextensions.k8s.io', 'namespaces'].flatMap((resource) =>
+    world.store.list(resource).map((object) => ({ resource, object })),
+  )
+  return async () => {
+    const store = memoryStore()
+    for (const { resource, object } of installed) {
+      const at = { resource, namespace: '', name: object.metadata.name }
+      await store.commit({ key: at, previous: undefined, object: draft(object) })
+    }
+    return kept(store)
+  }
+}
+
 /** Stops the process at its nth write: from there on nothing gets through. */
 const cutOffAfter =
   (writes: number) =>
@@ -378,15 +427,16 @@ const cutOffAfter =
   })
 
 test('however early the process stops, after the next start there is one Machine of everything', async () => {
+  const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
-    const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
-    const world = await aWorld({ stores, store, clock, between: cutOffAfter(writes) })
+    const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]
+    const world = await aWorld({ ...installed, stores, store, clock, between: cutOffAfter(writes) })
     await createCluster(world)
     await world.settle()
     const finished = (await shown(world)).join() === 'Running in a v1.35.0'
     await end(open.pop()!)
 
-    const again = await aWorld({ stores, store, clock, seed: 2 })
+    const again = await aWorld({ ...installed, stores, store, clock, seed: 2 })
     await again.advance(seconds(30))
     expect([writes, ...(await shown(again))]).toEqual([writes, 'Running in a v1.35.0'])
     const [machine] = await machines(again)

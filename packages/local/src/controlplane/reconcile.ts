@@ -32,7 +32,7 @@ import {
 } from '../kinds/local-control-plane.ts'
 import { byCluster, owningCluster } from '../owner.ts'
 import { again, failureAt, instant, progress } from '../simulation.ts'
-import { KubeadmConfigKey } from '../workload/basics.ts'
+import { KubeadmConfigKey, recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
 import { ensureKubeconfig } from './kubeconfig.ts'
@@ -151,6 +151,9 @@ async function bringUp(
   scope.machines = evaluated
 
   const initialized = await initialize(scope, io, workloads)
+  const workload = workloads.clientFor(keyOf(cluster))
+  if (workload && scope.machines.some(({ outdated }) => outdated.length > 0))
+    await recordVersion(workload, controlPlane.spec.version)
   await takeStep(scope, io)
   return nextLook(scope, initialized, io.clock.now())
 }

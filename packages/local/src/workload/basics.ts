@@ -1,6 +1,6 @@
 /** What a fresh control plane finds in its API server: what kubeadm would have put there, as far as anybody looks at it. */
 import type { Client, Input } from '@capstan/kube'
-import { ConfigMap, isReason } from '@capstan/kube'
+import { ConfigMap, isReason, orAbsent } from '@capstan/kube'
 
 /** The ConfigMap that kubeadm writes; its presence tells that the control plane is initialized. */
 export const KubeadmConfigKey = { namespace: 'kube-system', name: 'kubeadm-config' } as const
@@ -14,6 +14,15 @@ export async function ensureBasics(client: Client, clusterName: string, kubernet
       if (!isReason(err, 'AlreadyExists')) throw err
     }
   }
+}
+
+/** Writes the version that the control plane is on its way to, when another is there. Upstream: kubeadm-config is updated before Machines are. */
+export async function recordVersion(client: Client, kubernetesVersion: string): Promise<void> {
+  const found = await orAbsent(client.get(ConfigMap, KubeadmConfigKey))
+  const configuration = found?.data?.ClusterConfiguration
+  const next = configuration?.replace(/^kubernetesVersion: .*$/m, `kubernetesVersion: ${kubernetesVersion}`)
+  if (next === undefined || next === configuration) return
+  await client.patch(ConfigMap, KubeadmConfigKey, { type: 'merge', body: { data: { ClusterConfiguration: next } } })
 }
 
 // kubeadm-config comes last: whoever sees it may rely on the others.

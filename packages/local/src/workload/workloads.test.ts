@@ -63,6 +63,32 @@ test('the API server stops with its last machine, and from then on answers nobod
   expect(isReason(refused, 'ServiceUnavailable')).toBe(true)
 })
 
+test('the plane says the lowest version among its machines', async () => {
+  const { workloads } = aProcess()
+  const version = async () => {
+    const request = {
+      method: 'GET',
+      url: '/version',
+      headers: {},
+      signal: new AbortController().signal,
+      streamSignal: new AbortController().signal,
+      body: () => Promise.resolve(Buffer.alloc(0)),
+    }
+    const { body } = await workloads
+      .endpointFor(serverName)!
+      .handler(request, { kind: 'user', name: 'kubernetes-admin', groups: ['system:masters'] } as never)
+    return (JSON.parse(body as string) as { gitVersion: string }).gitVersion
+  }
+  await workloads.join(demo, 'old', boot())
+  await workloads.join(demo, 'new', { ...boot(), kubernetesVersion: 'v1.37.0' })
+  const endpoint = workloads.endpointFor(serverName)
+  expect(await version()).toBe('v1.36.0')
+  await workloads.leave(demo, 'old')
+  expect(await version()).toBe('v1.37.0')
+  expect(workloads.endpointFor(serverName)).toBe(endpoint)
+  await workloads.close()
+})
+
 test('who waits for a plane gets it when it starts, and listeners are told', async () => {
   const { workloads } = aProcess()
   const told: string[] = []

@@ -3,7 +3,16 @@
  * while at least one control plane machine of its cluster does; what it holds is kept in a store of its own, so that it is found
  * again after a restart of the process.
  */
-import { type ApiServer, authenticator, createApiServer, createHandler, type Endpoint, type Store } from '@capstan/apiserver'
+import {
+  type ApiServer,
+  authenticator,
+  createApiServer,
+  createHandler,
+  type Endpoint,
+  type HttpHandler,
+  type Store,
+} from '@capstan/apiserver'
+import { compareVersions } from '@capstan/api'
 import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
 import { createClient, keyText, StatusError } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
@@ -52,7 +61,11 @@ export interface Workloads {
 
 interface Running {
   readonly cluster: ObjectKey
-  readonly machines: Set<string>
+  /** Each control plane machine with the version of its API server. */
+  readonly machines: Map<string, string | undefined>
+  /** The lowest of them: the one that clients can count on. */
+  version: string | undefined
+  handler: HttpHandler
   readonly server: ApiServer
   readonly client: Client
   readonly transport: Transport
@@ -88,7 +101,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       const client = createClient(server.transport({ agent: 'kubelet' }))
       await ensureBasics(client, cluster.name, boot.kubernetesVersion)
       const endpoint: Endpoint = {
-        handler: createHandler({ engine: server.engine, clock, log, ...versionOf(boot) }),
+        // The endpoint stays while versions come and go behind it.
+        handler: (request, identity) => running.handler(request, identity),
         authenticate,
         clientCA: boot.authority.certificate,
         // Made when the first client comes: a plane that nobody calls from outside costs no key.
@@ -96,12 +110,33 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       }
       // Whoever reaches the plane without a socket is who its kubeconfig says, and meets nobody once it has stopped.
       const transport = whileRunning(server.transport({ name: 'kubernetes-admin', agent: 'capstan' }), () => !running.stopped)
-      const running: Running = { cluster, machines: new Set(), server, client, transport, endpoint, stopped: false }
+      const running: Running = {
+        cluster,
+        machines: new Map(),
+        version: boot.kubernetesVersion,
+        handler: handlerOf(server, boot.kubernetesVersion),
+        server,
+        client,
+        transport,
+        endpoint,
+        stopped: false,
+      }
       return running
     } catch (err) {
       await server.close()
       throw err
     }
+  }
+
+  const handlerOf = ({ engine }: ApiServer, version: string | undefined): HttpHandler =>
+    createHandler({ engine, clock, log, ...(version === undefined ? {} : { version }) })
+
+  /** After machines came or went. */
+  function settleVersion(running: Running): void {
+    const version = lowestVersion([...running.machines.values()])
+    if (version === running.version) return
+    running.version = version
+    running.handler = handlerOf(running.server, version)
   }
 
   async function stop(running: Running): Promise<void> {
@@ -117,7 +152,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       return inTurn(name, async () => {
         const known = planes.get(name)
         const running = known ?? (await start(cluster, boot))
-        running.machines.add(machine)
+        running.machines.set(machine, boot.kubernetesVersion)
+        settleVersion(running)
         if (!known) {
           planes.set(name, running)
           log.info('Workload API server ready', { Cluster: keyText(cluster), serverName: name })
@@ -132,7 +168,9 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       const name = serverNameOf(cluster)
       return inTurn(name, async () => {
         const running = planes.get(name)
-        if (running?.machines.delete(machine) && running.machines.size === 0) await stop(running)
+        if (!running?.machines.delete(machine)) return
+        if (running.machines.size === 0) await stop(running)
+        else settleVersion(running)
       })
     },
     remove(cluster) {
@@ -166,7 +204,9 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
   }
 }
 
-const versionOf = ({ kubernetesVersion }: Boot) => (kubernetesVersion === undefined ? {} : { version: kubernetesVersion })
+/** Nothing when none is known. */
+const lowestVersion = (versions: readonly (string | undefined)[]): string | undefined =>
+  versions.filter((version) => version !== undefined).sort(compareVersions)[0]
 
 /** A server that has stopped answers nobody, although its memory is still there. */
 const whileRunning = (transport: Transport, isRunning: () => boolean): Transport => {
