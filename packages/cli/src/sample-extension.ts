@@ -17,7 +17,8 @@ const program = fileURLToPath(new URL('../../../examples/sample-extension/main.t
 
 /** Resolves when the extension serves. @throws when it ends or says nothing for 10 s */
 export function startSampleExtension(clock: Clock, onExit: (why: string) => void): Promise<SampleExtension> {
-  const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe'] })
+  // Nothing is written to it: its standard input ends when this process does, however that happens.
+  const child = spawn(process.execPath, [program, '--with-parent'], { stdio: ['pipe', 'pipe', 'pipe'] })
   const exited = new Promise<string>((resolve) => {
     child.once('error', (err) => resolve(err.message))
     child.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))

@@ -16,8 +16,10 @@ import type { HookTransport } from './transport.ts'
 export interface ExtensionClient extends RuntimeClient {
   /** Asks the server of an ExtensionConfig for its handlers. @throws HookFailed */
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
-  /** Takes in all ExtensionConfigs; from then on the client is ready. */
+  /** Takes in all ExtensionConfigs; from then on the client is ready, as far as `readyWhen` agrees. */
   warmUp(configs: readonly ExtensionConfig[]): void
+  /** What must hold, beside the warm-up, for "no handler" to mean something. Asked whenever somebody asks for `ready`. */
+  readyWhen(condition: () => boolean): void
   /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
   register(config: ExtensionConfig): void
   unregister(extensionConfig: string): void
@@ -56,6 +58,7 @@ export function createExtensionClient({
   log,
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
+  let settled: () => boolean = () => true
 
   const matchesNamespace = async ({ namespaceSelector }: Registration, namespace: string | undefined): Promise<boolean> => {
     if (namespaceSelector.requirements.length === 0) return true
@@ -117,7 +120,10 @@ export function createExtensionClient({
 
   return {
     get ready() {
-      return registry.ready
+      return registry.ready && settled()
+    },
+    readyWhen(condition) {
+      settled = condition
     },
     handlersFor,
     call,

@@ -20,18 +20,22 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     for: ExtensionConfig,
     when: configMatters,
     watches: [watches(Secret, (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf), secretMatters)],
-    sources: [firstRoundBegins(firstRound)],
+    sources: [firstRoundBegins(firstRound, extensions)],
     concurrency,
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
   })
 }
 
 /** Runs once informers hold what the server has. */
-const firstRoundBegins = (firstRound: FirstRound): Source => ({
+const firstRoundBegins = (firstRound: FirstRound, extensions: ExtensionClient): Source => ({
   start(_enqueue, { cache }) {
-    void cache.list(ExtensionConfig).then(({ items }) => firstRound.begin(items.map(({ metadata }) => metadata.name)))
+    const all = () => cache.byIndex(everyConfig, '')
+    extensions.readyWhen(() => all().every((config) => firstRound.hasTried(config)))
+    firstRound.begin(all())
   },
 })
+
+const everyConfig: Index<ExtensionConfig> = { name: 'every extensionconfig', kind: ExtensionConfig, values: () => [''] }
 
 /** Not its own reports. */
 const configMatters: Predicate<ExtensionConfig> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))

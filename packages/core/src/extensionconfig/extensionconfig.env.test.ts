@@ -122,6 +122,24 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['newer.sample'])
   })
 
+  it('is waited for when it is new, so that nothing slips past its hooks', async () => {
+    let answer: (() => void) | undefined
+    const answers = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    server = async (request) => {
+      await answers
+      return gate('slow')(request)
+    }
+    await create()
+    await world.settle()
+    expect(world.extensions.ready).toBe(false)
+    answer!()
+    await world.settle()
+    expect(world.extensions.ready).toBe(true)
+    expect(await world.handlers()).toEqual(['slow.sample'])
+  })
+
   it('is forgotten when it is deleted', async () => {
     await create()
     await world.settle()

@@ -31,7 +31,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   }
   if (isPaused(undefined, config)) {
     // What is registered stays; after a restart it is what the status remembers.
-    if (!io.firstRound.over) io.firstRound.tried(key.name, config)
+    io.firstRound.tried(config)
     return reportPaused(io, ExtensionConfig, config, undefined)
   }
 
@@ -44,7 +44,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   } catch (err) {
     if (io.signal.aborted) throw err
     // The registration it has stays, also when the server is gone: its hooks then fail instead of being left out.
-    if (!io.firstRound.over) io.firstRound.tried(key.name, current)
+    io.firstRound.tried(current)
     await report(current, { problem: messageOf(err) }, io)
     throw err
   }
@@ -78,10 +78,10 @@ async function report(
 
 function register(config: ExtensionConfig, { extensions, firstRound }: ExtensionConfigIO): void {
   if (firstRound.over) extensions.register(config)
-  else firstRound.tried(config.metadata.name, config)
+  firstRound.tried(config)
 }
 
 function forget(name: string, { extensions, firstRound }: ExtensionConfigIO): void {
   if (firstRound.over) extensions.unregister(name)
-  else firstRound.tried(name, undefined)
+  else firstRound.gone(name)
 }
