@@ -242,7 +242,7 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
     details: {
       ...(name === '' ? {} : { name }),
       ...(kind.group === '' ? {} : { group: kind.group }),
-      kind: kind.kind,
+      ...(kind.kind === '' ? {} : { kind: kind.kind }),
       causes: errors.map((e) => ({ reason: e.type, message: e.text, field: e.field })),
     },
   })

@@ -1,5 +1,6 @@
 export * from './object.ts'
 export * from './json.ts'
+export * from './json-scan.ts'
 export * from './clock.ts'
 export * from './random.ts'
 export * from './errors.ts'

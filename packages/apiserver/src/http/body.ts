@@ -1,10 +1,9 @@
 /** Request bodies: read, bounded, and parsed with the refusals of upstream's decoders. */
 import type { PatchType, RequestOptions } from '@capstan/kube'
-import { apiVersionOf, badRequest, isRecord, StatusError } from '@capstan/kube'
+import { apiVersionOf, badRequest, countKeys, isRecord, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import type { HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
-import { countKeys, scanJSON } from './json-scan.ts'
 import { tooLarge, unsupportedBody, unsupportedMediaType } from './refusal.ts'
 import { decodeProtobuf, ProtobufError } from './protobuf.ts'
 import { parseYAML } from './yaml.ts'

@@ -1,4 +1,5 @@
 /** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
+import { createHash } from 'node:crypto'
 import type { Resource } from '../engine.ts'
 
 export interface GroupVersions {
@@ -110,6 +111,7 @@ export function apiResourceList(group: string, version: string, resources: reado
         verbs: verbsOf(resource),
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
+        storageVersionHash: storageVersionHash(resource),
       },
       ...subresourcesOf(resource).map((subresource) => ({
         name: `${plural}/${subresource.name}`,
@@ -128,6 +130,10 @@ export function apiResourceList(group: string, version: string, resources: reado
     resources: list,
   }
 }
+
+/** Tells clients whether the version that objects are stored in has changed. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
+const storageVersionHash = ({ group, storageVersion, kind }: Resource): string =>
+  createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest().subarray(0, 8).toString('base64')
 
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const
 

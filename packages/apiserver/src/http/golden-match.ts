@@ -113,6 +113,8 @@ const managers: { readonly [name: string]: string } = { kas: 'kube-apiserver', k
 function sameText(path: string, expected: string, actual: unknown): boolean {
   if (expected === actual) return true
   if (typeof actual !== 'string') return false
+  // Recorded identities were made anonymous, whatever they were.
+  if (path.endsWith('.uid') && expected === '<uid>') return true
   if (path.endsWith('.manager') && managers[expected] === actual) return true
   if (/cells\[\d+\]$/.test(path) && /^\d+s$/.test(expected)) return /^\d+s$/.test(actual)
   if (path.endsWith('message') && sorted(partsOf(expected)).join() === sorted(partsOf(actual)).join()) return true

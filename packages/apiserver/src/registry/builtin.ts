@@ -74,6 +74,8 @@ const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
   [
     Event,
     {
+      // Upstream takes any name for an event.
+      names: () => [],
       fields: {
         ...Object.fromEntries(involved.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
         reason: field('reason'),

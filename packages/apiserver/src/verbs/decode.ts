@@ -1,5 +1,6 @@
 /** From what a client sent to a draft of the object it means: type checked, pruned, defaulted. */
 import { badRequest, draft, invalid, invalidObject, isRecord, type StatusError, type UnknownObject } from '@capstan/kube'
+import { builtins } from '../registry/builtin.ts'
 import type { Definition } from '../registry/definition.ts'
 import { coerceMetadata } from './metadata.ts'
 import type { Call } from './plane.ts'
@@ -14,7 +15,7 @@ export type Source = 'body' | 'patch'
 export function decode(call: Call, raw: { [field: string]: unknown }, source: Source, old?: UnknownObject): UnknownObject {
   const { definition } = call
   checkType(definition, raw, source)
-  const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? JSON.stringify(raw) : ''
+  const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
   const unknown = coerceMetadata(definition, raw)
   const object = raw as UnknownObject
   unknown.push(...definition.structural.prune(object))
@@ -43,10 +44,13 @@ function checkType(definition: Definition, raw: { [field: string]: unknown }, so
     raw.apiVersion ??= apiVersion
     raw.kind ??= kind
     if (raw.kind !== kind || raw.apiVersion !== apiVersion) {
+      const sentKind = String(raw.kind)
       const sentVersion = String(raw.apiVersion).split('/').at(-1) ?? ''
-      throw badRequest(
-        `${String(raw.kind)} in version ${JSON.stringify(sentVersion)} cannot be handled as a ${kind}: converting (${sentVersion}.${String(raw.kind)}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`,
-      )
+      const isKnown = builtins.all.some((known) => known.kind === raw.kind && known.apiVersion === raw.apiVersion)
+      const whyNot = isKnown
+        ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
+        : `no kind "${sentKind}" is registered for version "${sentVersion}" in scheme "capstan"`
+      throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
     }
     return
   }
@@ -92,6 +96,12 @@ function checkTypes({ kind, version, structural }: Definition, object: UnknownOb
 }
 
 const goNames: { readonly [type: string]: string } = { boolean: 'bool', integer: 'number', number: 'number' }
+
+/** As Go writes it: keys in order. */
+const sortedJSON = (value: unknown): string =>
+  JSON.stringify(value, (_, member: unknown) =>
+    isRecord(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+  )
 
 function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
   if (unknown.length === 0 || call.options.fieldValidation === 'Ignore') return

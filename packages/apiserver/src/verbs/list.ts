@@ -7,6 +7,7 @@ import {
   invalidObject,
   type KubeObject,
   type ObjectList,
+  scanJSON,
   seconds,
   sleep,
   StatusError,
@@ -86,6 +87,10 @@ function refuseOptions(asked: string | undefined, match: string | undefined, sen
     } else if (match === 'Exact' && asked === '0') {
       errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
+    if (match !== 'Exact' && match !== 'NotOlderThan') {
+      const text = `Unsupported value: ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan", ""`
+      errors.push({ type: 'FieldValueNotSupported', field: 'resourceVersionMatch', text })
+    }
   }
   if (sendInitialEvents !== undefined) {
     errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
@@ -94,7 +99,7 @@ function refuseOptions(asked: string | undefined, match: string | undefined, sen
 }
 
 /** Waits a little for a revision that is still to come. @throws StatusError Timeout when it does not */
-async function reached(
+export async function reached(
   { store, clock }: Plane,
   { storage }: Definition,
   revision: number,
@@ -131,13 +136,13 @@ const token = ({ rv, start }: Token): string =>
   Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv, start })).toString('base64url')
 
 function parseToken(text: string): Token {
-  try {
-    const parsed = JSON.parse(Buffer.from(text, 'base64url').toString()) as Partial<Token>
-    if (typeof parsed.rv === 'number' && typeof parsed.start === 'string') return parsed as Token
-    throw new Error('incorrect encoded start key')
-  } catch (err) {
-    throw badRequest(`invalid continue token: continue key is not valid: ${(err as Error).message}`)
-  }
+  const json = Buffer.from(text, 'base64url').toString('latin1')
+  const refuse = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
+  const { error } = scanJSON(json)
+  if (error !== undefined) throw refuse(error)
+  const parsed = JSON.parse(json) as Partial<Token> | null
+  if (typeof parsed?.rv !== 'number' || typeof parsed.start !== 'string') throw refuse('incorrect encoded start key')
+  return parsed as Token
 }
 
 const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`

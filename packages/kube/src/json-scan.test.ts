@@ -14,6 +14,7 @@ test.each([
   ['"a\\x"', "invalid character 'x' in string escape code"],
   ['"a\n"', "invalid character '\\n' in string literal"],
   ['-x', "invalid character 'x' in numeric literal"],
+  ['\u0081', "invalid character '\\u0081' looking for beginning of value"],
   ['1.x', "invalid character 'x' after decimal point in numeric literal"],
 ])('%s: %s', (text, error) => {
   expect(scanJSON(text).error).toBe(error)

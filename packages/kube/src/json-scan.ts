@@ -141,5 +141,11 @@ export function countKeys(text: string): number {
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'
 
-const quoteChar = (char: string): string =>
-  char === "'" ? `'\\''` : char === '"' ? `'"'` : `'${JSON.stringify(char).slice(1, -1)}'`
+/** A character as Go quotes it: printable ones as they are, others by their number. */
+function quoteChar(char: string): string {
+  if (char === "'") return `'\\''`
+  if (char === '"') return `'"'`
+  const code = char.charCodeAt(0)
+  if (code >= 0x7f && code < 0xa0) return code === 0x7f ? `'\\x7f'` : `'\\u00${code.toString(16)}'`
+  return `'${JSON.stringify(char).slice(1, -1)}'`
+}
