@@ -31,6 +31,13 @@ export const machines: MachineSetPhase = async (scope, io) => {
   return proceed()
 }
 
+/** The Machines of the set as the server has them, for what must not be decided from a cache that is behind. */
+export async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {
+  const { namespace } = machineSet.metadata
+  const { items } = await client.list(Machine, { namespace: namespace!, labelSelector: selectorText(machineSet), signal })
+  return items.filter((machine) => isControlledBy(machine, machineSet, MachineSet))
+}
+
 /** The set's selector in a query. @throws TerminalError when it is more than plain labels, or empty */
 export function selectorText({ metadata, spec }: MachineSet): string {
   const { matchExpressions = [] } = spec.selector

@@ -1,5 +1,5 @@
 import { Machine, MachineSet } from '@capstan/api'
-import type { Client, Kind } from '@capstan/kube'
+import type { Client, Kind, Transport } from '@capstan/kube'
 import { seconds } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -165,6 +165,25 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toEqual([name])
   })
 
+  test('makes no Machine twice while the cache does not see those it made', async () => {
+    const deaf = (transport: Transport): Transport => ({
+      send: (request, signal) => transport.send(request, signal),
+      close: () => transport.close(),
+      async watch(request, signal) {
+        const events = await transport.watch(request, signal)
+        return request.plural === 'machines' ? never(signal) : events
+      },
+    })
+    env = await setsEnv({ between: deaf })
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(12))
+    await env.client.patch(MachineSet, key, { type: 'merge', body: { metadata: { labels: { touched: 'yes' } } } })
+    await env.advance(seconds(3))
+    expect(await names(env.client, Machine)).toHaveLength(2)
+    expect(await names(env.client, DevMachine)).toHaveLength(2)
+  })
+
   test('takes in a Machine that nobody controls', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
@@ -208,3 +227,8 @@ describe('a MachineSet', () => {
     expect(await names(env.client, Machine)).toEqual([])
   })
 })
+
+/** A watch that is open and brings nothing. */
+async function* never(signal: AbortSignal): AsyncGenerator<never> {
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+}

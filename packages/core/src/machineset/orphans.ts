@@ -12,6 +12,7 @@ import {
 } from '@capstan/kube'
 import { found } from '../external/observed.ts'
 import { wantedMetadata } from './desired-machine.ts'
+import { liveMachines } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
@@ -20,6 +21,7 @@ import type { MachineSetIO, MachineSetScope } from './scope.ts'
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
+  const orphans: { kind: Kind<UnknownObject>; object: UnknownObject }[] = []
   for (const template of [found(scope.bootstrapTemplate), found(scope.infrastructureTemplate)]) {
     if (!template) continue
     const kind: Kind<UnknownObject> = clonedKind(template.kind)
@@ -28,14 +30,20 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
       namespace: machineSet.metadata.namespace!,
       labelSelector: labelsSelector(machineSet.spec.selector.matchLabels ?? wantedMetadata(machineSet).labels).text,
     })
-    for (const object of items.filter((candidate) => isOrphan(candidate, machineSet, machines))) {
-      io.log.info('Deleting what was made for a Machine that does not exist', { [kind.kind]: keyOf(object) })
-      try {
-        const { uid } = object.metadata
-        await io.client.delete(kind, keyOf(object), { preconditions: { uid }, signal: io.signal })
-      } catch (err) {
-        if (!isReason(err, 'NotFound')) throw err
-      }
+    for (const object of items) if (isOrphan(object, machineSet, machines)) orphans.push({ kind, object })
+  }
+  if (orphans.length === 0) return
+
+  // It may be the Machines that the cache does not have yet.
+  const live = await liveMachines(machineSet, io)
+  for (const { kind, object } of orphans) {
+    if (!isOrphan(object, machineSet, live)) continue
+    io.log.info('Deleting what was made for a Machine that does not exist', { [kind.kind]: keyOf(object) })
+    try {
+      const { uid } = object.metadata
+      await io.client.delete(kind, keyOf(object), { preconditions: { uid }, signal: io.signal })
+    } catch (err) {
+      if (!isReason(err, 'NotFound')) throw err
     }
   }
 }

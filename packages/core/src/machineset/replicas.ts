@@ -1,9 +1,9 @@
-import { DisableMachineCreateAnnotation, Machine, MachineSet } from '@capstan/api'
+import { DisableMachineCreateAnnotation, Machine } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
 import { createMachine } from './create-machine.ts'
 import { machinesToDelete } from './deletion-priority.ts'
-import { selectorText } from './machines.ts'
+import { liveMachines } from './machines.ts'
 import { removeOrphans } from './orphans.ts'
 import { preflight } from './preflight.ts'
 import { isOldRevision } from './templates.ts'
@@ -48,12 +48,6 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
     scope.machines = [...machines, ...made]
   }
   return proceed()
-}
-
-async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {
-  const { namespace } = machineSet.metadata
-  const { items } = await client.list(Machine, { namespace: namespace!, labelSelector: selectorText(machineSet), signal })
-  return items.filter((machine) => isControlledBy(machine, machineSet, MachineSet))
 }
 
 async function scaleDown(scope: MachineSetScope, surplus: number, io: MachineSetIO): Promise<Outcome> {
