@@ -97,7 +97,9 @@ export function applyConfig(
   const fields = withoutIgnored(fieldsOf(config.type, config.value), versions.ignored(config.apiVersion))
   const last = before.get(manager)
   const claimed = new Map(before).set(manager, { apiVersion: config.apiVersion, applied: true, fields })
-  const next = last && !isEmpty(last.fields) ? prune(merged, claimed, last, config.apiVersion, versions) : merged
+  // A manager that still applies all that it applied before removes nothing.
+  const drops = last && (last.apiVersion !== config.apiVersion || !isEmpty(difference(last.fields, fields)))
+  const next = drops ? prune(merged, claimed, last, config.apiVersion, versions) : merged
   const { owners } = settle(live, next, claimed, manager, versions, options)
   return { object: equal(live.value, next.value) ? undefined : next, owners }
 }

@@ -10,7 +10,7 @@ export interface Pattern {
 
 export function compilePattern(pattern: string): Pattern {
   if (isPlain(pattern)) {
-    const native = new RegExp(pattern)
+    const native = new RegExp(pattern, 'u')
     return { test: (text) => native.test(text) }
   }
   let compiled: RE2JS
@@ -38,13 +38,13 @@ const MaxKnown = 64
 const MaxKnownLength = 256
 
 /**
- * Patterns that mean the same to JavaScript as to RE2 and cannot backtrack for long: at most one repetition that has no upper
- * bound, not inside a group, and no syntax that either of the two reads differently.
+ * Patterns that mean the same to JavaScript as to RE2 and cannot backtrack for long: a sequence of characters and sets, of which
+ * one may be repeated, and that only where the pattern begins at `^` (searching for `a*b` is quadratic).
  */
-function isPlain(pattern: string): boolean {
-  const literal = '(?:[A-Za-z0-9_/:@#%,;=<>!&~\'"` -]|\\\\[.*+?^$()\\[\\]{}|/\\\\-])'
-  const set = '\\[\\^?-?(?:[A-Za-z0-9](?:-[A-Za-z0-9])?|[_/:@#%,.+*=()$ ]|\\\\[.\\-/\\\\])*-?\\]'
-  const bounded = '(?:\\?|\\{[0-9]{1,3}(?:,[0-9]{1,3})?\\})?'
-  const atom = `(?:${literal}|${set})`
-  return new RegExp(`^\\^?(?:${atom}${bounded})*(?:${atom}[*+](?:${atom})*)?\\$?$`).test(pattern) && !/\[\^?\]/.test(pattern)
-}
+const isPlain = (pattern: string): boolean => PlainForm.test(pattern)
+
+const Literal = '[A-Za-z0-9_/:@#%,;=<>!&~\'"` -]|\\\\[.*+?^$()\\[\\]{}|/\\\\]'
+const OneOf = '\\[\\^?-?(?:[A-Za-z0-9](?:-[A-Za-z0-9])?|[_/:@#%,.+*=()$ ]|\\\\[.\\-/\\\\])+-?\\]'
+const Fixed = `(?:(?:${Literal}|${OneOf})(?:\\{[0-9]{1,3}\\})?)*`
+const Repeated = `(?:${Literal}|${OneOf})(?:[*+?]|\\{[0-9]{1,3},[0-9]{0,3}\\})`
+const PlainForm = new RegExp(`^(?:${Fixed}|\\^${Fixed}(?:${Repeated}${Fixed})?)\\$?$`)
