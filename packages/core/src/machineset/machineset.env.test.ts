@@ -229,6 +229,11 @@ describe('a MachineSet', () => {
 })
 
 /** A watch that is open and brings nothing. */
-async function* never(signal: AbortSignal): AsyncGenerator<never> {
-  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-}
+const never = (signal: AbortSignal): AsyncIterable<never> => ({
+  [Symbol.asyncIterator]: () => ({
+    next: () =>
+      new Promise((resolve) => {
+        signal.addEventListener('abort', () => resolve({ done: true, value: undefined }), { once: true })
+      }),
+  }),
+})

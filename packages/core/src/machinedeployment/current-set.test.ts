@@ -1,0 +1,70 @@
+import type { MachineDeployment, MachineSet } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { setsByRole } from './current-set.ts'
+import { currentRevision } from './desired-machine-set.ts'
+
+const now = Date.UTC(2026, 0, 10)
+const template = (version: string) => ({
+  spec: { version, bootstrap: {}, infrastructureRef: { apiGroup: 'i', kind: 'T', name: 't' } },
+})
+const aDeployment = (version: string, after?: string): MachineDeployment =>
+  ({ spec: { template: template(version), ...(after ? { rollout: { after } } : {}) } }) as unknown as MachineDeployment
+const aSet = (name: string, day: number, version: string, replicas: number, annotations = {}): MachineSet =>
+  ({
+    metadata: { name, creationTimestamp: `2026-01-0${day}T00:00:00Z`, annotations },
+    spec: { replicas, template: template(version) },
+  }) as unknown as MachineSet
+
+describe('the current set', () => {
+  const sets = [aSet('c', 3, 'v1', 1), aSet('b', 2, 'v1', 3), aSet('a', 1, 'v1', 1), aSet('x', 4, 'v0', 9)]
+  test.each([
+    ['is the largest with the template', aDeployment('v1'), 'b', ['a', 'c', 'x'], ''],
+    [
+      'is none when no template fits',
+      aDeployment('v2'),
+      undefined,
+      ['a', 'b', 'c', 'x'],
+      'MachineSet x: Version v0, v2 required',
+    ],
+    ['is not looked at for a time to come', aDeployment('v1', '2026-01-20T00:00:00Z'), 'b', ['a', 'c', 'x'], ''],
+    ['is younger than an expired rollout.after', aDeployment('v1', '2026-01-02T12:00:00Z'), 'c', ['a', 'b', 'x'], ''],
+    [
+      'is none when all are older',
+      aDeployment('v1', '2026-01-08T00:00:00Z'),
+      undefined,
+      ['a', 'b', 'c', 'x'],
+      'MachineDeployment spec.rollout.after expired',
+    ],
+  ])('%s', (_, deployment, current, old, reason) => {
+    const found = setsByRole(deployment, sets, now)
+    expect(found.current?.metadata.name).toBe(current)
+    expect(found.old.map(({ metadata }) => metadata.name)).toEqual(old)
+    expect(found.createReason).toBe(reason)
+  })
+
+  test('is none without sets', () => {
+    expect(setsByRole(aDeployment('v1'), [], now)).toEqual({
+      current: undefined,
+      old: [],
+      createReason: 'no MachineSets exist for the MachineDeployment',
+    })
+  })
+})
+
+describe('the revision', () => {
+  const revision = (number: string, history?: string) =>
+    aSet('s', 1, 'v1', 1, {
+      'machinedeployment.clusters.x-k8s.io/revision': number,
+      ...(history ? { 'machinedeployment.clusters.x-k8s.io/revision-history': history } : {}),
+    })
+  test.each([
+    ['of the first set is 1', undefined, [], { number: 1, history: '' }],
+    ['of a new set is the next', undefined, [revision('1'), revision('4')], { number: 5, history: '' }],
+    ['stays while nothing is newer', revision('3', '1'), [revision('2')], { number: 3, history: '1' }],
+    ['counts on when a set becomes current again', revision('1'), [revision('2')], { number: 3, history: '1' }],
+    ['remembers all that were', revision('3', '1'), [revision('4')], { number: 5, history: '1,3' }],
+    ['takes nonsense for none', revision('x'), [revision('2')], { number: 3, history: '' }],
+  ])('%s', (_, current, old, expected) => {
+    expect(currentRevision(current, old)).toEqual(expected)
+  })
+})

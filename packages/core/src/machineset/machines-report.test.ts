@@ -1,0 +1,160 @@
+import type { Machine } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import {
+  longDeletion,
+  machineCounts,
+  machinesReady,
+  machinesUpToDate,
+  missingTemplates,
+  nextReport,
+  remediating,
+  scalingDown,
+  versionsOfMachines,
+} from './machines-report.ts'
+
+const now = Date.UTC(2026, 0, 2)
+const ago = (minutes: number) => new Date(now - minutes * 60_000).toISOString()
+
+type Reported = Record<string, 'True' | 'False' | [status: 'True' | 'False', reason: string, message: string]>
+function aMachine(
+  name: string,
+  reported: Reported = {},
+  more: { metadata?: object; spec?: object; status?: object } = {},
+): Machine {
+  const conditions = Object.entries(reported).map(([type, value]) => {
+    const [status, reason, message] = typeof value === 'string' ? [value, type, ''] : value
+    return { type, status, reason, message, lastTransitionTime: ago(30) }
+  })
+  return {
+    kind: 'Machine',
+    metadata: { name, creationTimestamp: ago(60), ...more.metadata },
+    spec: more.spec ?? {},
+    status: { conditions, ...more.status },
+  } as unknown as Machine
+}
+const short = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
+  `${status} ${reason}${message && `: ${message}`}`
+
+test('Machines that are updated in place are there, and no more', () => {
+  const updating = { metadata: { annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' } } }
+  const well = { Ready: 'True', Available: 'True', UpToDate: 'True' } as const
+  expect(machineCounts([aMachine('a', well), aMachine('b', { Ready: 'True' }), aMachine('c', well, updating)])).toEqual({
+    replicas: 3,
+    readyReplicas: 2,
+    availableReplicas: 1,
+    upToDateReplicas: 1,
+  })
+})
+
+test('versions are those of the Nodes where they are known', () => {
+  const onNode = { status: { nodeInfo: { kubeletVersion: 'v1.33.1' } } }
+  const machines = [
+    aMachine('a', {}, { spec: { version: 'v1.34.0' } }),
+    aMachine('b', {}, { spec: { version: 'v1.34.0' }, ...onNode }),
+    aMachine('c', {}, { spec: { version: 'v1.34.0' } }),
+  ]
+  expect(versionsOfMachines(machines)).toEqual([
+    { version: 'v1.33.1', replicas: 1 },
+    { version: 'v1.34.0', replicas: 2 },
+  ])
+})
+
+describe('conditions', () => {
+  const unhealthy: Reported = { HealthCheckSucceeded: 'False' }
+  const inWork: Reported = { ...unhealthy, OwnerRemediated: ['False', 'MachineDeleting', 'Machine is deleting'] }
+  test.each([
+    ['ready: not known', machinesReady(undefined), 'Unknown InternalError: Please check controller logs for errors'],
+    ['ready: none', machinesReady([]), 'True NoReplicas'],
+    ['ready: all', machinesReady([aMachine('a', { Ready: 'True' })]), 'True Ready'],
+    [
+      'ready: not all',
+      machinesReady([aMachine('a', { Ready: ['False', 'x', 'why'] }), aMachine('b', { Ready: 'True' })]),
+      'False NotReady: * Machine a: why',
+    ],
+    [
+      'up to date: too young to say',
+      machinesUpToDate([aMachine('a', {}, { metadata: { creationTimestamp: ago(0.1) } })], now),
+      'True NoReplicas',
+    ],
+    [
+      'up to date: silent for too long',
+      machinesUpToDate([aMachine('a')], now),
+      'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported',
+    ],
+    [
+      'up to date: not',
+      machinesUpToDate([aMachine('a', { UpToDate: ['False', 'x', '* Version v1, v2 required'] })], now),
+      'False NotUpToDate: * Machine a:\n  * Version v1, v2 required',
+    ],
+    ['remediating: all healthy', remediating([aMachine('a')], 'MachineSet'), 'False NotRemediating'],
+    [
+      'remediating: one unhealthy',
+      remediating([aMachine('a', unhealthy)], 'MachineSet'),
+      'False NotRemediating: Machine a is not healthy (not to be remediated by MachineSet)',
+    ],
+    [
+      'remediating: many',
+      remediating(
+        ['e', 'd', 'c', 'b', 'a'].map((name) => aMachine(name, unhealthy)),
+        'MachineDeployment',
+      ),
+      'False NotRemediating: Machines a, b, c, ... (2 more) are not healthy (not to be remediated by MachineDeployment)',
+    ],
+    [
+      'remediating: yes',
+      remediating([aMachine('a', inWork)], 'MachineSet'),
+      'True Remediating: * Machine a: Machine is deleting',
+    ],
+    [
+      'scaling down: replicas not set',
+      scalingDown({ current: 1, desired: undefined }, [], now),
+      'Unknown WaitingForReplicasSet: Waiting for spec.replicas set',
+    ],
+    ['scaling down: no', scalingDown({ current: 1, desired: 1 }, [], now), 'False NotScalingDown'],
+    [
+      'scaling down: late',
+      scalingDown({ current: 2, desired: 1 }, [aMachine('a', {}, { metadata: { deletionTimestamp: ago(16) } })], now),
+      'True ScalingDown: Scaling down from 2 to 1 replicas\n* Machine a is in deletion since more than 15m',
+    ],
+  ])('%s', (_, condition, text) => {
+    expect(short(condition)).toBe(text)
+  })
+})
+
+test('a long deletion is told with what may hold it up', () => {
+  const drain = (message: string): Reported => ({ Deleting: ['True', 'DrainingNode', message] })
+  const late = { metadata: { deletionTimestamp: ago(20) }, status: { deletion: { nodeDrainStartTime: ago(10) } } }
+  const stuck = (name: string, message: string): Machine => {
+    const machine = aMachine(name, drain(message), { metadata: late.metadata })
+    return { ...machine, status: { ...machine.status, ...late.status } } as Machine
+  }
+  const budget = "* Pod a: cannot evict pod as it would violate the pod's disruption budget."
+  expect(longDeletion([stuck('b', '* Pod x: waiting for completion'), stuck('a', budget)], now)).toBe(
+    'Machines a, b are in deletion since more than 15m, delay likely due to PodDisruptionBudgets, Pods not completed yet',
+  )
+  expect(longDeletion([aMachine('a', {}, { metadata: { deletionTimestamp: ago(10) } })], now)).toBe('')
+})
+
+test.each([
+  ['nothing changes with time', [aMachine('a', { UpToDate: 'True' })], undefined],
+  [
+    'a young Machine is to say whether it is up to date',
+    [aMachine('a', {}, { metadata: { creationTimestamp: ago(0) } })],
+    10_000,
+  ],
+  [
+    'a deletion becomes a long one',
+    [aMachine('a', { UpToDate: 'True' }, { metadata: { deletionTimestamp: ago(5) } })],
+    10 * 60_000 + 1000,
+  ],
+])('time to look again: %s', (_, machines, after) => {
+  expect(nextReport(machines, now)).toBe(after === undefined ? undefined : now + after)
+})
+
+test.each([
+  [[], ''],
+  [['ATemplate'], 'ATemplate does not exist'],
+  [['ATemplate', 'BTemplate'], 'ATemplate and BTemplate do not exist'],
+])('missing %j', (kinds, text) => {
+  expect(missingTemplates(kinds)).toBe(text)
+})

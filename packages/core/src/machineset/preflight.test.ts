@@ -1,0 +1,100 @@
+import type { Cluster, MachineSet } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import type { External } from '../external/get.ts'
+import { preflightProblems } from './preflight.ts'
+import { PreflightChecks } from './scope.ts'
+
+const aControlPlane = (version: string | undefined, statusVersion?: string): External =>
+  ({
+    contract: 'v1beta2',
+    kind: {},
+    object: {
+      kind: 'DevControlPlane',
+      metadata: { namespace: 'default', name: 'cp' },
+      spec: { version },
+      status: { version: statusVersion ?? version },
+    },
+  }) as unknown as External
+
+const aSet = (version: string | undefined, configRef?: object): MachineSet =>
+  ({ spec: { template: { spec: { version, bootstrap: { configRef } } } } }) as unknown as MachineSet
+
+const aCluster = (version?: string, step?: string): Cluster =>
+  ({
+    metadata: { annotations: step ? { 'topology.internal.cluster.x-k8s.io/upgrade-step': step } : {} },
+    spec: version ? { topology: { version } } : {},
+  }) as unknown as Cluster
+
+const kubeadm = { kind: 'KubeadmConfigTemplate', apiGroup: 'bootstrap.cluster.x-k8s.io', name: 'k' }
+
+describe('preflight checks', () => {
+  test.each([
+    ['all is well', aCluster('v1.34.0'), aSet('v1.34.0'), aControlPlane('v1.34.0'), []],
+    ['a control plane without version', aCluster(), aSet('v1.34.0'), aControlPlane(undefined), []],
+    [
+      'provisioning',
+      aCluster(),
+      aSet('v1.34.0'),
+      aControlPlane('v1.34.0', ''),
+      ['DevControlPlane default/cp is provisioning ("ControlPlaneIsStable" preflight check failed)'],
+    ],
+    [
+      'upgrading',
+      aCluster(),
+      aSet('v1.34.0'),
+      aControlPlane('v1.35.0', 'v1.34.0'),
+      ['DevControlPlane default/cp is upgrading ("ControlPlaneIsStable" preflight check failed)'],
+    ],
+    [
+      'an upgrade to come',
+      aCluster('v1.35.0'),
+      aSet('v1.34.0'),
+      aControlPlane('v1.34.0'),
+      ['DevControlPlane default/cp has a pending version upgrade to v1.35.0 ("ControlPlaneIsStable" preflight check failed)'],
+    ],
+    ['a step of an upgrade reached', aCluster('v1.36.0', 'v1.35.0'), aSet('v1.35.0'), aControlPlane('v1.35.0'), []],
+    [
+      'newer than the control plane',
+      aCluster(),
+      aSet('v1.35.0'),
+      aControlPlane('v1.34.0'),
+      [
+        'MachineSet version (v1.35.0) and ControlPlane version (v1.34.0) do not conform to the kubernetes version skew policy as MachineSet version is higher than ControlPlane version ("KubernetesVersionSkew" preflight check failed)',
+      ],
+    ],
+    [
+      'too old',
+      aCluster(),
+      aSet('v1.30.0'),
+      aControlPlane('v1.34.0'),
+      [
+        'MachineSet version (v1.30.0) and ControlPlane version (v1.34.0) do not conform to the kubernetes version skew policy as MachineSet version is more than 3 minor versions older than the ControlPlane version ("KubernetesVersionSkew" preflight check failed)',
+      ],
+    ],
+    [
+      'kubeadm of another minor',
+      aCluster(),
+      aSet('v1.33.0', kubeadm),
+      aControlPlane('v1.34.0'),
+      [
+        'MachineSet version (v1.33.0) and ControlPlane version (v1.34.0) do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane ("KubeadmVersionSkew" preflight check failed)',
+      ],
+    ],
+    [
+      'not yet the version of the topology',
+      aCluster('v1.34.1'),
+      aSet('v1.34.0'),
+      aControlPlane('v1.34.1'),
+      [
+        'MachineSet version (v1.34.0) is not yet the same as the ControlPlane version (v1.34.1), waiting for version to be propagated to the MachineSet ("ControlPlaneVersionSkew" preflight check failed)',
+      ],
+    ],
+  ])('%s', (_, cluster, machineSet, controlPlane, problems) => {
+    expect(preflightProblems({ checks: PreflightChecks, cluster, machineSet, controlPlane })).toEqual(problems)
+  })
+
+  test('only those that are asked for', () => {
+    const facts = { cluster: aCluster(), machineSet: aSet('v1.35.0'), controlPlane: aControlPlane('v1.34.0', '') }
+    expect(preflightProblems({ ...facts, checks: [] })).toEqual([])
+  })
+})
