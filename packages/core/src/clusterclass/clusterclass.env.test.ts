@@ -1,0 +1,248 @@
+import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
+import { getCondition, type Kind, type KubeObject } from '@capstan/kube'
+import {
+  DevClusterTemplate,
+  DevConfigTemplate,
+  DevControlPlaneTemplate,
+  DevMachineTemplate,
+  devKinds,
+  devTemplateKinds,
+  testEnv,
+} from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { clusterTopologyAdmission } from '../topology/admission.ts'
+import { clusterClassAdmission } from './admission.ts'
+import { createClusterClassController } from './controller.ts'
+
+const closers: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+const infra = 'infra.example.com/v1beta1'
+const ref = (apiVersion: string, kind: string) => ({ templateRef: { apiVersion, kind, name: 'quick' } })
+const classSpec = (more: object = {}) => ({
+  infrastructure: ref(infra, 'DevClusterTemplate'),
+  controlPlane: ref('controlplane.example.com/v1beta1', 'DevControlPlaneTemplate'),
+  workers: {
+    machineDeployments: [
+      {
+        class: 'default',
+        bootstrap: ref('bootstrap.example.com/v1beta1', 'DevConfigTemplate'),
+        infrastructure: ref(infra, 'DevMachineTemplate'),
+      },
+    ],
+  },
+  ...more,
+})
+
+async function aWorld() {
+  const env = await testEnv({
+    kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
+    admission: [clusterTopologyAdmission, clusterClassAdmission],
+    controllers: [createClusterClassController()],
+  })
+  closers.push(() => env.close())
+  const key = { namespace: 'default', name: 'quick' }
+  const create = async <T extends KubeObject>(kind: Kind<T>, name: string, fields: object) => {
+    const created = await env.client.create(kind, { metadata: { name, namespace: 'default' }, ...fields } as never)
+    await env.settle()
+    return created
+  }
+  return {
+    ...env,
+    key,
+    create,
+    async templates(...kinds: readonly Kind[]) {
+      for (const kind of kinds) await create(kind, 'quick', { spec: { template: { spec: {} } } })
+    },
+    async condition(type: string) {
+      const { status, generation } = await env.client
+        .get(ClusterClass, key)
+        .then(({ status: of, metadata }) => ({ status: of, generation: metadata.generation }))
+      const found = getCondition({ status } as never, type)
+      const observed = status?.observedGeneration === generation ? 'observed' : 'not observed'
+      return `${observed}, ${found?.status} ${found?.reason}${found?.message ? `: ${found.message}` : ''}`
+    },
+  }
+}
+const everyTemplate = [DevClusterTemplate, DevControlPlaneTemplate, DevMachineTemplate, DevConfigTemplate]
+
+describe('the controller', () => {
+  test('owns the templates, and publishes variables by name', async () => {
+    const world = await aWorld()
+    await world.templates(...everyTemplate)
+    const schema = { openAPIV3Schema: { type: 'string' } }
+    const created = await world.create(ClusterClass, 'quick', {
+      spec: classSpec({
+        variables: [
+          { name: 'z', required: true, schema },
+          { name: 'a', required: false, schema },
+        ],
+      }),
+    })
+    expect(await world.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
+    expect(await world.condition('VariablesReady')).toBe('observed, True VariablesReady')
+    const { status } = await world.client.get(ClusterClass, world.key)
+    expect(status?.variables).toEqual([
+      { name: 'a', definitions: [{ from: 'inline', required: false, schema }] },
+      { name: 'z', definitions: [{ from: 'inline', required: true, schema }] },
+    ])
+    for (const kind of everyTemplate) {
+      const owners = (await world.client.get(kind, world.key)).metadata.ownerReferences
+      expect(owners).toEqual([
+        { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'ClusterClass', name: 'quick', uid: created.metadata.uid },
+      ])
+    }
+  })
+
+  test('says that a template is missing, and goes on when it comes', async () => {
+    const world = await aWorld()
+    await world.templates(...everyTemplate.slice(1))
+    await world.create(ClusterClass, 'quick', { spec: classSpec() })
+    expect(await world.condition('RefVersionsUpToDate')).toBe(
+      'not observed, Unknown InternalError: Please check controller logs for errors',
+    )
+    await world.templates(DevClusterTemplate)
+    expect(await world.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
+  })
+
+  test('says which references are to an old version', async () => {
+    const world = await aWorld()
+    await world.templates(...everyTemplate)
+    const crd = {
+      group: 'apiextensions.k8s.io',
+      version: 'v1',
+      kind: 'CustomResourceDefinition',
+      plural: 'customresourcedefinitions',
+      scope: 'Cluster',
+    } as const
+    const body = { metadata: { labels: { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' } } }
+    await world.client.patch(crd, { name: 'devclustertemplates.infra.example.com' }, { type: 'merge', body })
+    await world.settle()
+    await world.create(ClusterClass, 'quick', { spec: classSpec() })
+    expect(await world.condition('RefVersionsUpToDate')).toBe(
+      'observed, False RefVersionsNotUpToDate: The following templateRefs are not using the latest apiVersion:\n* DevClusterTemplate quick: current: v1beta1, latest: v1beta2',
+    )
+  })
+})
+
+describe('admission', () => {
+  const patch = (definition: object, more: object = {}) =>
+    classSpec({ patches: [{ name: 'p', definitions: [definition], ...more }] })
+  const selector = { apiVersion: infra, kind: 'DevClusterTemplate', matchResources: { infrastructureCluster: true } }
+  const add = { op: 'add', path: '/spec/template/spec/x', value: 1 }
+  const variable = (name: string, schema: object) =>
+    classSpec({ variables: [{ name, required: false, schema: { openAPIV3Schema: schema } }] })
+
+  test.each([
+    ['a reserved variable', variable('builtin', { type: 'string' }), '"builtin" is a reserved variable name'],
+    ['a variable with a dot', variable('a.b', { type: 'string' }), 'variable name cannot contain "."'],
+    ['a variable without a type', variable('a', { pattern: 'x' }), 'type: Required value'],
+    [
+      'a default that breaks its schema',
+      variable('a', { type: 'integer', default: 'x' }),
+      'default: Invalid value: "x": must be of type integer: "string"',
+    ],
+    [
+      'an enumerated value that breaks its schema',
+      variable('a', { type: 'string', enum: ['ok', 3] }),
+      'enum[1]: Invalid value: 3',
+    ],
+    [
+      'properties beside additionalProperties',
+      variable('a', { type: 'object', properties: {}, additionalProperties: { type: 'string' } }),
+      'additionalProperties and properties are mutually exclusive',
+    ],
+    [
+      'rules in CEL',
+      variable('a', { type: 'string', 'x-kubernetes-validations': [{ rule: 'true' }] }),
+      'x-kubernetes-validations: Forbidden: rules in CEL are not supported',
+    ],
+    [
+      'a selector that selects nothing',
+      patch({ selector: { ...selector, kind: 'DevMachineTemplate' }, jsonPatches: [add] }),
+      'selector is enabled but does not match the infrastructure ref',
+    ],
+    [
+      'a patch outside of spec',
+      patch({ selector, jsonPatches: [{ ...add, path: '/metadata/labels/x' }] }),
+      'jsonPatch path must start with "/spec/"',
+    ],
+    [
+      'a patch of a list item by number',
+      patch({ selector, jsonPatches: [{ ...add, path: '/spec/template/spec/l/3' }] }),
+      'must use "0" or "-" as index',
+    ],
+    [
+      'a patch without a value',
+      patch({ selector, jsonPatches: [{ op: 'add', path: add.path }] }),
+      'jsonPatch must define one of value or valueFrom',
+    ],
+    [
+      'a patch by an unknown variable',
+      patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'none.x' } }] }),
+      'variable with name none cannot be found',
+    ],
+    [
+      'a patch by an unknown built-in variable',
+      patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { variable: 'builtin.cluster.age' } }] }),
+      'not a defined builtin variable',
+    ],
+    [
+      'a template that does not parse',
+      patch({ selector, jsonPatches: [{ op: 'add', path: add.path, valueFrom: { template: '{{ if }}' } }] }),
+      'template can not be parsed',
+    ],
+    [
+      'an external patch',
+      classSpec({ patches: [{ name: 'p', external: { generatePatchesExtension: 'a.b' } }] }),
+      'external patches are not supported',
+    ],
+    [
+      'a name template that gives no name',
+      classSpec({ infrastructure: { ...ref(infra, 'DevClusterTemplate'), naming: { template: 'A_{{ .cluster.name }}' } } }),
+      'invalid InfraCluster name template',
+    ],
+  ])('refuses %s', async (_, spec, message) => {
+    const world = await aWorld()
+    await expect(world.create(ClusterClass, 'quick', { spec })).rejects.toThrow(message)
+  })
+
+  test('accepts what the reference allows', async () => {
+    const world = await aWorld()
+    const { spec } = {
+      spec: patch(
+        {
+          selector,
+          jsonPatches: [
+            add,
+            { op: 'add', path: '/spec/template/spec/y', valueFrom: { variable: 'builtin.cluster.metadata.labels.team' } },
+          ],
+        },
+        { enabledIf: '{{ .builtin.cluster.name }}' },
+      ),
+    }
+    await expect(world.create(ClusterClass, 'quick', { spec })).resolves.toBeDefined()
+  })
+
+  test('keeps a class, and the parts of it, that Clusters use', async () => {
+    const world = await aWorld()
+    await world.templates(...everyTemplate)
+    await world.create(ClusterClass, 'quick', { spec: classSpec() })
+    const topology = {
+      classRef: { name: 'quick' },
+      version: 'v1.34.0',
+      workers: { machineDeployments: [{ class: 'default', name: 'md-0' }] },
+    }
+    await world.create(Cluster, 'demo', { spec: { topology } })
+    await expect(world.client.delete(ClusterClass, world.key)).rejects.toMatchObject({
+      code: 403,
+      message: expect.stringContaining('ClusterClass cannot be deleted because it is used by Cluster(s): default/demo'),
+    })
+    const body = { spec: { workers: null } }
+    await expect(world.client.patch(ClusterClass, world.key, { type: 'merge', body })).rejects.toThrow(
+      'MachineDeploymentClass "default" cannot be deleted because it is used by Cluster "demo"',
+    )
+  })
+})

@@ -1,0 +1,99 @@
+import type { Input, KubeObject, UnknownObject } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { AppliedObjects, difference } from './differences.ts'
+
+const apiVersion = 'test.capstan.dev/v1'
+const desired = (spec: object, labels: Record<string, string> = { a: '1' }): Input<UnknownObject> =>
+  ({ apiVersion, kind: 'Thing', metadata: { name: 't', namespace: 'default', labels }, spec }) as Input<UnknownObject>
+
+/** An object to which `applied` was applied, and on which others have worked since. */
+const current = (spec: object, fieldsV1: object, labels: Record<string, string> = { a: '1' }): KubeObject =>
+  ({
+    apiVersion,
+    kind: 'Thing',
+    metadata: {
+      name: 't',
+      namespace: 'default',
+      uid: 'u',
+      labels,
+      managedFields: [{ manager: 'capi-topology', operation: 'Apply', apiVersion, fieldsType: 'FieldsV1', fieldsV1 }],
+    },
+    spec,
+    status: { ready: true },
+  }) as unknown as KubeObject
+
+const labels = { 'f:metadata': { 'f:labels': { 'f:a': {} } } }
+const owned = (spec: object) => ({ ...labels, 'f:spec': spec })
+const ab = owned({ 'f:a': {}, 'f:b': { 'f:c': {} } })
+const taints = (...keys: string[]) =>
+  owned({ 'f:taints': Object.fromEntries(keys.map((key) => [`k:{"key":"${key}"}`, { '.': {}, 'f:key': {}, 'f:value': {} }])) })
+
+describe('what applying would change', () => {
+  test.each([
+    ['nothing', desired({ a: 1, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'none'],
+    [
+      'nothing, beside what others have added',
+      desired({ a: 1, b: { c: 2 } }),
+      current({ a: 1, b: { c: 2, d: 3 }, e: 4 }, ab),
+      'none',
+    ],
+    ['a value', desired({ a: 2, b: { c: 2 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
+    ['a value that somebody else has changed', desired({ a: 1 }), current({ a: 9 }, owned({})), 'spec'],
+    ['a new member', desired({ a: 1, b: { c: 2, d: 3 } }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
+    ['a member that is no longer wanted', desired({ a: 1 }), current({ a: 1, b: { c: 2 } }, ab), 'spec'],
+    ['a label', desired({ a: 1, b: { c: 2 } }, { a: '2' }), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
+    ['a label that is no longer wanted', desired({ a: 1, b: { c: 2 } }, {}), current({ a: 1, b: { c: 2 } }, ab), 'metadata'],
+    [
+      'nothing, beside labels of others',
+      desired({ a: 1, b: { c: 2 } }),
+      current({ a: 1, b: { c: 2 } }, ab, { a: '1', b: '2' }),
+      'none',
+    ],
+    [
+      'who applies',
+      desired({ a: 1 }),
+      { ...current({ a: 1 }, {}), metadata: { ...current({}, {}).metadata, managedFields: [] } } as KubeObject,
+      'metadata',
+    ],
+    ['a list as a whole', desired({ l: [1] }), current({ l: [1, 2] }, owned({ 'f:l': {} })), 'spec'],
+    [
+      'nothing in a list by key, beside items of others',
+      desired({ taints: [{ key: 'a', value: '1' }] }),
+      current({ taints: [{ key: 'x' }, { key: 'a', value: '1', set: true }] }, taints('a')),
+      'none',
+    ],
+    [
+      'an item by key',
+      desired({ taints: [{ key: 'a', value: '2' }] }),
+      current({ taints: [{ key: 'x' }, { key: 'a', value: '1' }] }, taints('a')),
+      'spec',
+    ],
+    [
+      'an item that is no longer wanted',
+      desired({ taints: [{ key: 'a', value: '1' }] }),
+      current(
+        {
+          taints: [
+            { key: 'a', value: '1' },
+            { key: 'b', value: '1' },
+          ],
+        },
+        taints('a', 'b'),
+      ),
+      'spec',
+    ],
+  ] as const)('%s', (_, wanted, now, expected) => {
+    expect(difference(wanted, now)).toBe(expected)
+  })
+})
+
+test('what the server has made of an applied object counts as applied, until somebody takes a field over', () => {
+  const applied = new AppliedObjects()
+  const rewritten = current({ version: 'v1.34.0' }, owned({ 'f:version': {} }))
+  const wanted = desired({ version: '1.34.0' })
+  expect(difference(wanted, rewritten)).toBe('spec')
+  applied.remember(wanted, rewritten)
+  expect(applied.isCurrent(wanted, rewritten)).toBe(true)
+  expect(applied.isCurrent(desired({ version: '1.35.0' }), rewritten)).toBe(false)
+  expect(applied.isCurrent(wanted, current({ version: 'v9' }, owned({})))).toBe(false)
+})

@@ -1,0 +1,128 @@
+import type { Cluster } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { type TopologyReport, topologyReconciled, type UpgradeReport } from './topology-reconciled.ts'
+
+const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
+  ({
+    kind: 'Cluster',
+    metadata: { name: 'demo', namespace: 'default', ...more.metadata },
+    spec: { infrastructureRef: { name: 'demo' }, topology: { version: 'v1.35.0' }, ...more.spec },
+  }) as unknown as Cluster
+
+const tell = (report: Partial<TopologyReport>): string => {
+  const given = {
+    cluster: aCluster(),
+    paused: false,
+    error: undefined,
+    blocking: [],
+    upgradePending: false,
+    upgrade: undefined,
+    ...report,
+  }
+  const { status, reason, message } = topologyReconciled(given)
+  return `${status} ${reason}${message === '' ? '' : `: ${message}`}`
+}
+const blocking = [{ hook: 'BeforeClusterDelete', message: 'backup', retryAfter: 1 }]
+
+describe('TopologyReconciled', () => {
+  test.each([
+    ['settled', {}, 'True ReconcileSucceeded'],
+    [
+      'paused by spec',
+      { paused: true, cluster: aCluster({ spec: { paused: true } }) },
+      'False Paused: Cluster spec.paused is set to true',
+    ],
+    ['failed', { error: new Error('no template') }, 'False ReconcileFailed: no template'],
+    ['being deleted', { cluster: aCluster({ metadata: { deletionTimestamp: 'now' } }) }, 'False Deleting: Cluster is deleting'],
+    [
+      'being deleted, held back',
+      { cluster: aCluster({ metadata: { deletionTimestamp: 'now' } }), blocking },
+      'False Deleting: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backup',
+    ],
+    [
+      'not created yet',
+      {
+        cluster: aCluster({ spec: { infrastructureRef: undefined } }),
+        blocking: [{ hook: 'BeforeClusterCreate', message: '', retryAfter: 1 }],
+      },
+      'False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate',
+    ],
+  ] as [string, Partial<TopologyReport>, string][])('%s', (_, report, expected) => {
+    expect(tell(report)).toBe(expected)
+  })
+})
+
+describe('an upgrade as users read it', () => {
+  const stable = { kind: 'version', version: 'v1.34.0', state: 'stable', pending: false, waitingForWorkers: false } as const
+  const worker = (objectName: string, more: object = {}) => ({
+    name: `t-${objectName}`,
+    objectName,
+    version: 'v1.34.0',
+    state: 'settled',
+    upgrading: false,
+    ...more,
+  })
+  const upgrade = (more: object) =>
+    ({
+      controlPlaneKind: 'DevControlPlane',
+      controlPlane: stable,
+      plan: { controlPlane: [], workers: [] },
+      workers: [],
+      ...more,
+    }) as unknown as UpgradeReport
+
+  test.each([
+    [
+      'the control plane moves, more steps are ahead',
+      { controlPlane: { ...stable, state: 'starting' }, plan: { controlPlane: ['v1.34.0', 'v1.35.0'], workers: [] } },
+      'ClusterUpgrading',
+      'DevControlPlane upgrading to version v1.34.0 (v1.35.0 pending)',
+    ],
+    [
+      'the control plane waits',
+      { controlPlane: { ...stable, pending: true, state: 'pending' }, plan: { controlPlane: ['v1.35.0'], workers: [] } },
+      'ClusterUpgrading',
+      'DevControlPlane pending upgrade to version v1.35.0',
+    ],
+    [
+      'workers move, one by one, the others wait',
+      {
+        plan: { controlPlane: [], workers: ['v1.35.0'] },
+        controlPlane: { ...stable, version: 'v1.35.0' },
+        workers: [worker('b', { state: 'taking', upgrading: true }), worker('a', { state: 'pending' })],
+      },
+      'ClusterUpgrading',
+      'MachineDeployment b upgrading to version v1.35.0\n  * MachineDeployment a pending upgrade to version v1.35.0',
+    ],
+    [
+      'many names are cut short',
+      {
+        plan: { controlPlane: [], workers: ['v1.35.0'] },
+        workers: ['e', 'd', 'c', 'b', 'a'].map((name) => worker(name, { state: 'pending' })),
+      },
+      'ClusterUpgrading',
+      'MachineDeployments a, b, c, ... (2 more) pending upgrade to version v1.35.0',
+    ],
+    [
+      'only deferred ones are left',
+      { controlPlane: { ...stable, version: 'v1.35.0' }, workers: [worker('a', { state: 'deferred' })] },
+      'MachineDeploymentsUpgradeDeferred',
+      'MachineDeployment a upgrade to version v1.35.0 deferred using defer-upgrade or hold-upgrade-sequence annotations',
+    ],
+    [
+      'a new one waits for the control plane',
+      {
+        controlPlane: { ...stable, state: 'upgrading', version: 'v1.35.0' },
+        workers: [worker('', { name: 'md-1', state: 'pendingCreate' })],
+      },
+      'ClusterUpgrading',
+      'DevControlPlane upgrading to version v1.35.0\n  * MachineDeployment md-1 creation deferred while control plane upgrade is in progress',
+    ],
+  ])('%s', (_, more, reason, lines) => {
+    expect(tell({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
+  })
+
+  test('it goes on until its last hook has been called', () => {
+    expect(tell({ upgrade: upgrade({}), upgradePending: true })).toBe('False ClusterUpgrading: Cluster is upgrading to v1.35.0')
+  })
+})
