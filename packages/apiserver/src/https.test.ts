@@ -1,0 +1,120 @@
+/** The client of `@capstan/kube/node` against this server, through real sockets. */
+import type { Client, WatcherEvent } from '@capstan/kube'
+import { ConfigMap, createClient, Namespace, seededRandom, seconds, systemClock, VirtualClock, watchObjects } from '@capstan/kube'
+import type { CertifiedKey, ClusterAccess } from '@capstan/kube/node'
+import { httpsTransport, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { authenticator } from './auth/authenticate.ts'
+import { createHandler } from './http/handler.ts'
+import type { Listener } from './listen.ts'
+import { listen } from './listen.ts'
+import { createApiServer } from './server.ts'
+
+let ca: CertifiedKey
+let serving: CertifiedKey
+let admin: CertifiedKey
+beforeAll(async () => {
+  ca = await makeAuthority(systemClock, { commonName: 'kubernetes' })
+  serving = await issueCertificate(ca, systemClock, {
+    commonName: 'kube-apiserver',
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1'],
+  })
+  admin = await issueCertificate(ca, systemClock, { commonName: 'admin', organizations: ['system:masters'], usages: ['client'] })
+})
+
+const stops: (() => unknown)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop()
+})
+
+async function start() {
+  const random = seededRandom(1)
+  const server = createApiServer({ clock: systemClock, random })
+  stops.push(() => server.close())
+  await server.ready
+  const endpoint = {
+    handler: createHandler({ engine: server.engine, clock: systemClock }),
+    authenticate: authenticator(),
+    serving,
+    clientCA: ca.certificate,
+  }
+  const open = async (port: number): Promise<Listener> => {
+    const listener = await listen({ port, planes: () => endpoint, clock: systemClock })
+    stops.push(() => listener.close(0))
+    return listener
+  }
+  const listener = await open(0)
+  const connect = (more: Partial<ClusterAccess> = { certificate: admin.certificate, key: admin.key }): Client => {
+    const transport = httpsTransport(
+      { server: listener.url, ca: ca.certificate, ...more },
+      { clock: systemClock, random, userAgent: 'test/1' },
+    )
+    stops.push(() => transport.close())
+    return createClient(transport)
+  }
+  return { listener, open, connect }
+}
+
+const key = { namespace: 'default', name: 'a' }
+
+test('objects go there and back, and refusals arrive as what they are', async () => {
+  const { connect } = await start()
+  const client = connect()
+  const created = await client.create(ConfigMap, { metadata: key, data: { a: '1' } })
+  expect(created).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { managedFields: [{ manager: 'test' }] } })
+  await client.patch(ConfigMap, key, { type: 'merge', body: { data: { b: '2' } } })
+  await client.apply(ConfigMap, { metadata: key, data: { c: '3' } }, { fieldManager: 'applier' })
+  const { items } = await client.list(ConfigMap, { namespace: 'default' })
+  expect(items).toMatchObject([{ apiVersion: 'v1', kind: 'ConfigMap', data: { a: '1', b: '2', c: '3' } }])
+  await expect(client.update(ConfigMap, created)).rejects.toMatchObject({ name: 'StatusError', reason: 'Conflict', code: 409 })
+  await expect(client.get(ConfigMap, { ...key, name: 'absent' })).rejects.toMatchObject({
+    reason: 'NotFound',
+    details: { name: 'absent' },
+  })
+  expect(await client.delete(ConfigMap, key)).toBeUndefined()
+  await expect(connect({}).list(Namespace)).rejects.toMatchObject({ reason: 'Unauthorized' })
+})
+
+test('a watcher goes on where it stopped when the server was away, without reading all anew', async () => {
+  const { listener, open, connect } = await start()
+  const client = connect()
+  const clock = new VirtualClock()
+  const stop = new AbortController()
+  const story: string[] = []
+  const watching = (async () => {
+    for await (const event of watchObjects(client, ConfigMap, { clock, random: seededRandom(2), signal: stop.signal }))
+      story.push(textOf(event))
+  })()
+  const told = async (line: string) => {
+    while (story.at(-1) !== line) {
+      await new Promise(setImmediate)
+      clock.step(clock.now() + seconds(1))
+    }
+  }
+  await told('replaced: nothing')
+  await client.create(ConfigMap, { metadata: key, data: { a: '1' } })
+  await told('applied a 1')
+  await listener.close(0)
+  await open(listener.port)
+  // Reads are sent again when their connection turns out to be dead; writes are not, since they may have been done.
+  await client.get(ConfigMap, key)
+  await client.patch(ConfigMap, key, { type: 'merge', body: { data: { a: '2' } } })
+  await client.delete(ConfigMap, key)
+  await told('deleted a 2')
+  stop.abort()
+  await watching
+  expect(story).toEqual(['replaced: nothing', 'applied a 1', 'applied a 2', 'deleted a 2'])
+})
+
+function textOf(event: WatcherEvent<ConfigMap>): string {
+  switch (event.kind) {
+    case 'replaced':
+      return `replaced: ${event.objects.map(({ metadata }) => metadata.name).join() || 'nothing'}`
+    case 'progress':
+      return 'progress'
+    case 'applied':
+    case 'deleted':
+      return `${event.kind} ${event.object.metadata.name} ${event.object.data?.a}`
+  }
+}
