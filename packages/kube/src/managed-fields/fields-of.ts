@@ -1,7 +1,7 @@
 /** The fields that a value consists of, and what is left of a value without some of them. */
 import { isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
-import { fieldSet, isEmpty, leaf, emptySet } from './field-set.ts'
+import { emptySet, fieldSet, leaf } from './field-set.ts'
 import { itemElement } from './list-item.ts'
 import type { PathElement } from './path-element.ts'
 import { fieldElement, fieldName } from './path-element.ts'
@@ -99,44 +99,4 @@ function removeBelow(type: Type, value: unknown, fields: FieldSet): unknown {
   const left = removeFields(type, value, fields)
   if (left !== null) return left
   return isRecord(value) ? {} : Array.isArray(value) ? [] : null
-}
-
-/** Only the fields of the set, with all that is below those that are one value. `keepKeys` adds the keys of list items. */
-export function extractFields(type: Type, value: unknown, fields: FieldSet, options: { keepKeys?: boolean } = {}): unknown {
-  const { map, scalar, list } = formsOf(type, value)
-  if (map) {
-    if (map.atomic || !isRecord(value)) return isRecord(value) || value === null ? value : null
-    const names = Object.keys(value)
-    if (names.length === 0) return value
-    const kept: Record<string, unknown> = {}
-    for (const name of names) {
-      const found = fields.children.get(fieldElement(name))
-      if (!found) continue
-      const below = memberType(map, name) ?? {}
-      setMember(kept, name, extractFields(below, value[name], found, options))
-    }
-    return Object.keys(kept).length > 0 ? kept : null
-  }
-  if (list && !scalar) {
-    if (list.atomic || !Array.isArray(value) || value.length === 0) return Array.isArray(value) || value === null ? value : null
-    const kept: unknown[] = []
-    for (const item of value) {
-      const found = fields.children.get(itemElement(list, item))
-      if (!found) continue
-      kept.push(
-        isEmpty({ ...found, owned: false })
-          ? item
-          : withKeys(list, item, extractFields(list.element, item, found, options), options),
-      )
-    }
-    return kept.length > 0 ? kept : null
-  }
-  return value
-}
-
-function withKeys(list: ListType, item: unknown, extracted: unknown, { keepKeys }: { keepKeys?: boolean }): unknown {
-  if (!keepKeys || !isRecord(item) || !isRecord(extracted)) return extracted
-  const keys: Record<string, unknown> = {}
-  for (const key of list.keys) if (Object.hasOwn(item, key)) keys[key] = item[key]
-  return { ...keys, ...extracted }
 }

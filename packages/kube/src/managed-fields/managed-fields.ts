@@ -4,20 +4,17 @@
  */
 import { timestamp } from '../clock.ts'
 import { StatusError, badRequest } from '../errors.ts'
-import { draft, equal, isRecord } from '../json.ts'
+import { draft, equal } from '../json.ts'
 import type { KubeObject, ManagedFieldsEntry } from '../object.ts'
 import { parseApiVersion } from '../object.ts'
 import type { JSONSchema } from '../schema.ts'
-import { stableText } from '../structural/stable-text.ts'
 import { problemsText, typeProblems } from './check-type.ts'
-import { compareTyped, withoutDifferences } from './compare.ts'
-import type { FieldSet } from './field-set.ts'
+import type { FieldSet, Path } from './field-set.ts'
 import { difference, emptySet, hasPath, isEmpty, pathText, setOf, union } from './field-set.ts'
-import { fieldsOf } from './fields-of.ts'
+import { renewLastApplied, unchangedSinceLastApplied } from './last-applied.ts'
 import { ItemError } from './list-item.ts'
 import type { Entries, Manager } from './managers.ts'
 import { decodeEntries, encodeEntries, managerId, managerText, mergeOldest } from './managers.ts'
-import type { Path } from './field-set.ts'
 import { fieldElement } from './path-element.ts'
 import { typeOfSchema } from './type.ts'
 import type { Managers, Typed, Versions } from './updater.ts'
@@ -215,7 +212,7 @@ function applyOrTakeOver(
     return applyConfig(current, config, owners, id, versions, context)
   } catch (err) {
     if (!(err instanceof ApplyConflicts)) throw err
-    const own = context.manager === 'kubectl' && live ? unchangedSinceLastApplied(live, current, context) : undefined
+    const own = context.manager === 'kubectl' && live ? unchangedSinceLastApplied(live, current) : undefined
     const conflicts = own ? err.conflicts.filter((conflict) => !hasPath(own, conflict.path)) : err.conflicts
     if (conflicts.length === 0) return applyConfig(current, config, owners, id, versions, { force: true })
     throw conflictError(conflicts)
@@ -240,35 +237,6 @@ function untypable(what: 'patch' | 'live', { kind, apiVersion, metadata }: KubeO
   const named = `${metadata.namespace ?? ''}/${metadata.name}; ${group}/${version}, Kind=${kind}`
   return new StatusError('', `failed to create typed ${what} object (${named}): ${problemsText(problems)}`)
 }
-
-const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
-
-/** Fields that client-side apply set and that still have the value it gave them. */
-function unchangedSinceLastApplied(live: KubeObject, current: Typed, context: ManagedFieldsContext): FieldSet | undefined {
-  const text = live.metadata.annotations?.[LastApplied]
-  if (!text) return undefined
-  let last: unknown
-  try {
-    last = JSON.parse(text)
-  } catch {
-    return undefined
-  }
-  if (!isRecord(last) || last.apiVersion !== context.apiVersion) return undefined
-  const { type } = current
-  if (typeProblems(type, last, { allowDuplicates: false }).length > 0) return undefined
-  return withoutDifferences(fieldsOf(type, last), compareTyped(type, last, current.value))
-}
-
-/** Upstream: the annotation of client-side apply, once there, follows what kubectl applies. */
-function renewLastApplied(result: KubeObject, applied: KubeObject): void {
-  if (!result.metadata.annotations?.[LastApplied]) return
-  const plain = draft(applied)
-  delete plain.metadata.annotations?.[LastApplied]
-  result.metadata.annotations[LastApplied] = `${stableText(plain)}\n`
-  const size = Object.entries(result.metadata.annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
-  if (size > MaxAnnotations) delete result.metadata.annotations[LastApplied]
-}
-const MaxAnnotations = 256 * 1024
 
 /**
  * Puts the times of `live`'s entries back into a draft that differs from it in nothing else. True when nothing is different

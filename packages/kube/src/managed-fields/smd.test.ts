@@ -16,7 +16,8 @@ import {
   sizeOf,
   union,
 } from './field-set.ts'
-import { extractFields, fieldsOf, removeFields } from './fields-of.ts'
+import { extractFields } from './extract.ts'
+import { fieldsOf, removeFields } from './fields-of.ts'
 import { decodeFields, encodeFields } from './fields-v1.ts'
 import { mergeTyped } from './merge.ts'
 import { elementText, parseElement } from './path-element.ts'

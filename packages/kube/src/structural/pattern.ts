@@ -9,15 +9,15 @@ export interface Pattern {
 }
 
 export function compilePattern(pattern: string): Pattern {
-  if (isPlain(pattern)) {
-    const native = new RegExp(pattern, 'u')
-    return { test: (text) => native.test(text) }
-  }
   let compiled: RE2JS
   try {
     compiled = RE2JS.compile(pattern)
   } catch (err) {
     return { test: () => false, error: (err as Error).message }
+  }
+  if (isPlain(pattern)) {
+    const native = new RegExp(pattern, 'u')
+    return { test: (text) => native.test(text) }
   }
   // The same few words come again and again: types of conditions, names of keys.
   const known = new Map<string, boolean>()

@@ -279,6 +279,8 @@ test.each([
   ['[[:alpha:]]', '5', false],
   ['\\pL', 'ä', true],
   ['a{2}', 'baa', true],
+  ['[z-a]', 'b', false],
+  ['^a{5,3}', 'aaaaa', false],
   ['^[a-z0-9.-]{1,3}$', 'a.-', true],
   ['^[^/]+/x$', 'a/x', true],
   ['^[^/]{1}$', '😀', true],

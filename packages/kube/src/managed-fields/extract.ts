@@ -1,0 +1,50 @@
+/** The part of a value that a set of fields covers: what one manager owns of an object. */
+import { isRecord, setMember } from '../json.ts'
+import type { FieldSet } from './field-set.ts'
+import { itemElement } from './list-item.ts'
+import { fieldElement } from './path-element.ts'
+import type { ListType, MapType, Type } from './type.ts'
+import { formsOf, memberType } from './type.ts'
+
+export interface ExtractOptions {
+  /** List items bring their keys along even where these are not in the set. */
+  readonly keepKeys?: boolean
+}
+
+/** Only the fields of the set, with all that is below those that are one value. Null when there is nothing of them. */
+export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
+  const { map, scalar, list } = formsOf(type, value)
+  if (map) return isRecord(value) ? extractMembers(map, value, fields, options) : null
+  if (list && !scalar) return Array.isArray(value) ? extractItems(list, value, fields, options) : null
+  return value
+}
+
+function extractMembers(map: MapType, value: Record<string, unknown>, fields: FieldSet, options: ExtractOptions): unknown {
+  const names = Object.keys(value)
+  if (map.atomic || names.length === 0) return value
+  const kept: Record<string, unknown> = {}
+  for (const name of names) {
+    const found = fields.children.get(fieldElement(name))
+    if (found) setMember(kept, name, extractFields(memberType(map, name) ?? {}, value[name], found, options))
+  }
+  return Object.keys(kept).length > 0 ? kept : null
+}
+
+function extractItems(list: ListType, value: readonly unknown[], fields: FieldSet, options: ExtractOptions): unknown {
+  if (list.atomic || value.length === 0) return value
+  const kept: unknown[] = []
+  for (const item of value) {
+    const found = fields.children.get(itemElement(list, item))
+    if (!found) continue
+    const isWhole = found.children.size === 0
+    kept.push(isWhole ? item : withKeys(list, item, extractFields(list.element, item, found, options), options))
+  }
+  return kept.length > 0 ? kept : null
+}
+
+function withKeys(list: ListType, item: unknown, extracted: unknown, { keepKeys }: ExtractOptions): unknown {
+  if (!keepKeys || !isRecord(item) || !isRecord(extracted)) return extracted
+  const keys: Record<string, unknown> = {}
+  for (const key of list.keys) if (Object.hasOwn(item, key)) keys[key] = item[key]
+  return { ...keys, ...extracted }
+}

@@ -1,0 +1,38 @@
+/** How `kubectl apply --server-side` takes over from client-side apply. */
+import { draft, isRecord } from '../json.ts'
+import type { KubeObject } from '../object.ts'
+import { stableText } from '../structural/stable-text.ts'
+import { typeProblems } from './check-type.ts'
+import { compareTyped, withoutDifferences } from './compare.ts'
+import type { FieldSet } from './field-set.ts'
+import { fieldsOf } from './fields-of.ts'
+import type { Typed } from './updater.ts'
+
+const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Fields that client-side apply set and that still have the value it gave them. */
+export function unchangedSinceLastApplied(live: KubeObject, current: Typed): FieldSet | undefined {
+  const text = live.metadata.annotations?.[LastApplied]
+  if (!text) return undefined
+  let last: unknown
+  try {
+    last = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!isRecord(last) || last.apiVersion !== current.apiVersion) return undefined
+  const { type } = current
+  if (typeProblems(type, last, { allowDuplicates: false }).length > 0) return undefined
+  return withoutDifferences(fieldsOf(type, last), compareTyped(type, last, current.value))
+}
+
+/** Upstream: the annotation of client-side apply, once there, follows what kubectl applies. */
+export function renewLastApplied(result: KubeObject, applied: KubeObject): void {
+  if (!result.metadata.annotations?.[LastApplied]) return
+  const plain = draft(applied)
+  delete plain.metadata.annotations?.[LastApplied]
+  result.metadata.annotations[LastApplied] = `${stableText(plain)}\n`
+  const size = Object.entries(result.metadata.annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0)
+  if (size > MaxAnnotations) delete result.metadata.annotations[LastApplied]
+}
+const MaxAnnotations = 256 * 1024
