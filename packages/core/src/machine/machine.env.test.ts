@@ -1,6 +1,6 @@
 import { Cluster, Machine } from '@capstan/api'
 import { isReason, Node, orAbsent, seconds, StatusError, type Transport } from '@capstan/kube'
-import { aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
+import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
 let env: CoreEnv
@@ -122,6 +122,33 @@ test('what the Node reports is seen at once', async () => {
   expect(conditionText(await env.get(Machine, 'm1'), 'NodeHealthy')).toBe(
     'False NodeDeleted: Node node-m1 has been deleted while the Machine still exists',
   )
+})
+
+test('what a control plane says of its Machines while a pass is under way is not lost', async () => {
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const between = (transport: Transport): Transport => ({
+    close: () => transport.close(),
+    watch: (request, signal) => transport.watch(request, signal),
+    async send(request, signal) {
+      const act = request.plural === 'machines' && request.subresource === 'status' ? meanwhile : undefined
+      if (act) meanwhile = undefined
+      await act?.()
+      return transport.send(request, signal)
+    },
+  })
+  env = await coreEnv({ between })
+  await env.provisionCluster()
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  meanwhile = async () => {
+    const { status } = await env.get(Machine, 'cp')
+    const conditions = [...status!.conditions!, aCondition('UpToDate', 'True', { reason: 'UpToDate' })]
+    const key = { namespace: 'default', name: 'cp' }
+    await env.client.patch(Machine, key, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
+  }
+  await env.patch(DevMachine, 'cp', { status: { conditions: [{ type: 'Ready', status: 'False', reason: 'Rebooting' }] } })
+  const machine = await env.get(Machine, 'cp')
+  expect(conditionText(machine, 'InfrastructureReady')).toBe('False Rebooting')
+  expect(conditionText(machine, 'UpToDate')).toBe('True UpToDate')
 })
 
 test('at rest nothing is written', async () => {

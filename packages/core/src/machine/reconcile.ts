@@ -13,7 +13,7 @@ import { infrastructure } from './infrastructure.ts'
 import { node } from './node.ts'
 import { owner } from './owner.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
-import { OwnedConditions, reportStatus } from './status.ts'
+import { ownedConditions, reportStatus } from './status.ts'
 
 const always: MachinePhase[] = [owner, bootstrap, infrastructure, node, certificateExpiry]
 const whenDeleting: MachinePhase[] = [remove]
@@ -44,7 +44,7 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
   const health = io.clusters.health(keyOf(cluster))
   const later = reportStatus(scope, { now: io.clock.now(), health, gracePeriod: io.settings.remoteConditionsGracePeriod })
   if (errors.length === 0 && machine.metadata.generation) machine.status!.observedGeneration = machine.metadata.generation
-  await commitChanges(io.client, Machine, before, machine, { conditions: OwnedConditions, signal: io.signal })
+  await commitChanges(io.client, Machine, before, machine, { conditions: ownedConditions(scope), signal: io.signal })
   if (errors.length > 0) throw phaseErrors(Machine, key, errors)
   return mergeOutcomes([outcome, later])
 }

@@ -31,11 +31,10 @@ export interface StatusFacts {
   readonly gracePeriod: number
 }
 
-/** Conditions that this controller owns. */
-export const OwnedConditions = [
+/** Conditions that this controller owns; UpToDate beside them only for Machines of a MachineDeployment. */
+const OwnedConditions = [
   'Available',
   'Ready',
-  'UpToDate',
   'BootstrapConfigReady',
   'InfrastructureReady',
   'NodeReady',
@@ -44,6 +43,10 @@ export const OwnedConditions = [
   'Deleting',
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineConditions)[]
+
+/** Conditions in which this controller's word counts. A control plane says itself whether its Machines are up to date. */
+export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope): string[] =>
+  machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
 /** Writes conditions and phase on the scope's draft. The outcome says when to look again though nothing happens. */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
