@@ -179,6 +179,12 @@ describe('a call fails', () => {
       'bad-answer',
       `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.retryAfterSeconds of type int32`,
     ],
+    ...['5.0', '1e1', '5.5', '4294967296'].map((number): [string, FetchHandler, string, string] => [
+      `on ${number} where an integer must be`,
+      page(200, `{"status":"Success","retryAfterSeconds":${number}}`),
+      'bad-answer',
+      `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.retryAfterSeconds of type int32`,
+    ]),
     [
       'on an answer without end',
       page(200, ' '.repeat(21 * 1024 * 1024)),

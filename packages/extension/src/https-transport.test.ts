@@ -107,6 +107,36 @@ test('a redirect is an answer, and is not followed', async () => {
   redirecting.close()
 })
 
+test('a kept connection that the server closed meanwhile is no failure', async () => {
+  const { key, certificate: cert } = certified
+  let connections = 0
+  const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
+    request.resume()
+    // Once answered, the socket dies without a word; the client finds out when it uses it again.
+    response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroy()))
+  })
+  hasty.on('secureConnection', () => connections++)
+  await new Promise<void>((resolve) => hasty.listen(0, '127.0.0.1', resolve))
+  const client = clientOf()
+  const one = config(`https://127.0.0.1:${(hasty.address() as AddressInfo).port}`)
+  for (let call = 0; call < 20; call++) expect(await client.discover(one)).toEqual([])
+  expect(connections).toBeGreaterThan(1)
+  client.close()
+  hasty.close()
+})
+
+test('a renewed certificate is used for new connections', async () => {
+  const renewing = await listen(handle, certified)
+  const nextAuthority = await makeAuthority(systemClock, { commonName: 'next' })
+  const next = { commonName: 'x', usages: ['server'] as const, ipAddresses: ['127.0.0.1'] }
+  const client = clientOf()
+  expect(await client.discover(config(renewing.url))).toHaveLength(1)
+  renewing.renew(await issueCertificate(nextAuthority, systemClock, next))
+  expect(await client.discover(config(renewing.url, nextAuthority.certificate))).toHaveLength(1)
+  client.close()
+  await renewing.close()
+})
+
 test('a server that wants client certificates gets that of the transport', async () => {
   const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
   const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })

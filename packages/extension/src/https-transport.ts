@@ -33,22 +33,30 @@ export function httpsHookTransport(client?: ClientCertificate): HookTransport {
     return agent
   }
 
+  const send = (target: Target, payload: Buffer, signal: AbortSignal, retried: boolean): Promise<HttpAnswer> =>
+    new Promise((resolve, reject) => {
+      const outgoing = request(target.url, {
+        method: 'POST',
+        agent: agentFor(target),
+        signal,
+        headers: { 'content-type': 'application/json', 'content-length': payload.length },
+      })
+      outgoing.on('response', (incoming: IncomingMessage) => {
+        resolve({ status: incoming.statusCode ?? 0, body: incoming as AsyncIterable<Uint8Array> })
+      })
+      outgoing.on('error', (err: NodeJS.ErrnoException) => {
+        if (signal.aborted) return reject(signal.reason)
+        // The server closed a kept connection at the moment it was used again: that says nothing about the server.
+        if (outgoing.reusedSocket && err.code === 'ECONNRESET' && !retried) {
+          return resolve(send(target, payload, signal, true))
+        }
+        reject(asGoSaysIt(err, target.url))
+      })
+      outgoing.end(payload)
+    })
+
   return {
-    post: (target, body, signal) =>
-      new Promise<HttpAnswer>((resolve, reject) => {
-        const payload = Buffer.from(body)
-        const outgoing = request(target.url, {
-          method: 'POST',
-          agent: agentFor(target),
-          signal,
-          headers: { 'content-type': 'application/json', 'content-length': payload.length },
-        })
-        outgoing.on('response', (incoming: IncomingMessage) => {
-          resolve({ status: incoming.statusCode ?? 0, body: incoming as AsyncIterable<Uint8Array> })
-        })
-        outgoing.on('error', (err) => reject(signal.aborted ? signal.reason : asGoSaysIt(err, target.url)))
-        outgoing.end(payload)
-      }),
+    post: (target, body, signal) => send(target, Buffer.from(body), signal, false),
     close() {
       for (const agent of agents.values()) agent.destroy()
       agents.clear()
@@ -59,7 +67,7 @@ export function httpsHookTransport(client?: ClientCertificate): HookTransport {
 const idleTimeout = 90_000
 
 /** People search for these texts: they are those of Go where it has one. */
-function asGoSaysIt(err: Error & { code?: string; cert?: { subjectaltname?: string } }, url: URL): Error {
+function asGoSaysIt(err: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, url: URL): Error {
   const port = url.port === '' ? '443' : url.port
   const text = goTexts[err.code ?? '']?.({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '' })
   return text === undefined ? err : new Error(text, { cause: err })

@@ -21,6 +21,8 @@ export interface ListenOptions {
 export interface Listening {
   readonly url: string
   readonly port: number
+  /** New connections get this certificate, such as one that was renewed. */
+  renew(certified: Pick<ListenOptions, 'certificate' | 'key'>): void
   /** Calls under way are answered, new ones refused. */
   close(): Promise<void>
 }
@@ -53,6 +55,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
   return {
     url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`,
     port: bound,
+    renew: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -80,6 +80,7 @@ describe('a request', () => {
   test.each([
     ['without a body', '', 'error unmarshalling request: EOF'],
     ['that is not JSON', '<html>', "error unmarshalling request: invalid character '<' looking for beginning of value"],
+    ['with a byte order mark', '\ufeff{}', "error unmarshalling request: invalid character 'ï' looking for beginning of value"],
     ['that is a list', '[]', 'error unmarshalling request: json: cannot unmarshal array into Go value of type object'],
     [
       'with a field of a wrong type',
@@ -100,6 +101,11 @@ describe('a request', () => {
   it('may have unknown fields, nulls and keys in another case', async () => {
     const body = '{"CLUSTER": {"metadata": {"name": "x"}}, "future": 1, "settings": null}'
     expect(await answerTo(body)).toMatchObject({ status: 'Success' })
+  })
+
+  it('finds its handler below a prefix', async () => {
+    const response = await post(`/team/x${path}`, JSON.stringify({ cluster }))
+    expect(await response.json()).toMatchObject({ status: 'Success' })
   })
 
   test.each([

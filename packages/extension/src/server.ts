@@ -1,6 +1,6 @@
 /** An extension server as a function from Request to Response. Upstream: exp/runtime/server, v1.14. */
 import type { Hook } from '@capstan/api'
-import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
+import { Discovery, hookApiVersion, hookPath, HooksGroup } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
 import { silent } from '@capstan/kube'
 import type { Answer } from './answer.ts'
@@ -23,8 +23,12 @@ export function extensionServer(extension: Extension, { log = silent }: { log?: 
 
   return async (request) => {
     const { pathname, search } = new URL(request.url)
-    const handler = routes.get(pathname)
-    if (!handler) return unknownPath(pathname, search)
+    const clean = pathname.replace(/\/{2,}/g, '/')
+    // As Go's mux does.
+    if (clean !== pathname) return new Response(null, { status: 301, headers: { location: clean + search } })
+    // An extension may be reached below a prefix: what counts is how the path ends.
+    const handler = routes.get(pathname) ?? routes.get(pathname.slice(Math.max(0, pathname.indexOf(`/${HooksGroup}/`))))
+    if (!handler) return new Response('404 page not found\n', { status: 404 })
     const answer = await answerOf(handler, request, log.child({ hook: handler.hook.name, handler: handler.name }))
     if (answer === undefined) return new Response(`handler ${JSON.stringify(handler.name)} failed\n`, { status: 500 })
     const body = responseBody(handler.hook, answer)
@@ -38,13 +42,6 @@ const announce = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({
   ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
   ...(failurePolicy === undefined ? {} : { failurePolicy }),
 })
-
-/** As Go's mux: a path with doubled slashes is sent to its clean form. */
-function unknownPath(pathname: string, search: string): Response {
-  const clean = pathname.replace(/\/{2,}/g, '/')
-  if (clean !== pathname) return new Response(null, { status: 301, headers: { location: clean + search } })
-  return new Response('404 page not found\n', { status: 404 })
-}
 
 /** `undefined` when the handler threw. */
 async function answerOf(handler: Handler, request: Request, log: Logger): Promise<Answer | undefined> {

@@ -19,19 +19,33 @@ export const maxBodyBytes = 20 * 1024 * 1024
  * @throws WireError
  */
 export function decodeWire(text: string, schema: Schema, structName: string): Record<string, unknown> {
-  const value = parse(text)
+  const { value, fractions } = parse(text)
   if (!isRecord(value)) throw mismatch(value, structName, 'object')
-  return decodeObject(value, schema.json, structName, '')
+  return new Decoder(structName, fractions).object(value, schema.json, '')
 }
 
 /** Fields that the schema requires and the value lacks. */
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
   (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
-function parse(text: string): unknown {
+/** Numbers that are written as fractions, such as 5.0, by the object that holds them: Go takes none of them for an integer. */
+type Fractions = WeakMap<object, Map<string, string>>
+
+function parse(text: string): { value: unknown; fractions: Fractions } {
+  const fractions: Fractions = new WeakMap()
   if (text.trim() === '') throw new WireError('EOF')
+  // A byte order mark, as its first byte.
+  if (text.startsWith('\ufeff')) throw new WireError("invalid character 'ï' looking for beginning of value")
+  const note: Reviver = function (key, value, context) {
+    const source = typeof value === 'number' ? context?.source : undefined
+    if (source === undefined || /^-?\d+$/.test(source)) return value
+    const noted = fractions.get(this) ?? new Map<string, string>()
+    fractions.set(this, noted.set(key, source))
+    return value
+  }
   try {
-    return JSON.parse(text)
+    const value = /\d[.eE]/.test(text) ? JSON.parse(text, note as Parameters<typeof JSON.parse>[1]) : JSON.parse(text)
+    return { value, fractions }
   } catch (err) {
     const first = text.trimStart()[0]!
     if (!/["[{0-9tfn-]/.test(first)) throw new WireError(`invalid character ${goRune(first)} looking for beginning of value`)
@@ -39,77 +53,88 @@ function parse(text: string): unknown {
   }
 }
 
+type Reviver = (this: object, key: string, value: unknown, context?: { source?: string }) => unknown
+
 const goRune = (char: string): string => (char === "'" ? `'\\''` : `'${char}'`)
 
-function decode(value: unknown, schema: JSONSchema, structName: string, path: string): unknown {
-  switch (schema.type) {
-    case 'object':
-      if (!isRecord(value)) throw mismatch(value, at(structName, path), 'object')
-      return decodeObject(value, schema, structName, path)
-    case 'array':
-      if (!Array.isArray(value)) throw mismatch(value, at(structName, path), 'list')
-      return value.map((item) => decode(item, schema.items ?? {}, structName, path))
-    case 'integer': {
-      const type = schema.format ?? 'int64'
-      if (typeof value !== 'number' || !Number.isInteger(value)) throw mismatch(value, at(structName, path), type)
-      if (type === 'int32' && value !== (value | 0)) throw mismatch(value, at(structName, path), type)
-      return value
+class Decoder {
+  readonly #struct: string
+  readonly #fractions: Fractions
+
+  constructor(struct: string, fractions: Fractions) {
+    this.#struct = struct
+    this.#fractions = fractions
+  }
+
+  object(value: Record<string, unknown>, schema: JSONSchema, path: string): Record<string, unknown> {
+    if (schema['x-kubernetes-preserve-unknown-fields']) return value
+    const decoded: Record<string, unknown> = {}
+    const below = (name: string): string => (path === '' ? name : `${path}.${name}`)
+    const { properties, additionalProperties } = schema
+    if (typeof additionalProperties === 'object') {
+      for (const key of Object.keys(value)) decoded[key] = this.#member(value, key, additionalProperties, below(key))
+      return decoded
     }
-    case 'string':
-    case 'boolean':
-    case 'number':
-      if (typeof value !== schema.type) throw mismatch(value, at(structName, path), goTypes[schema.type])
-      return value
-    case undefined:
-      return value
+    const names = new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]))
+    for (const key of Object.keys(value)) {
+      const name = properties?.[key] ? key : names.get(key.toLowerCase())
+      // A key in its exact form wins over others that differ in case.
+      if (name === undefined || (name !== key && Object.hasOwn(value, name))) continue
+      if (value[key] !== null) decoded[name] = this.#member(value, key, properties![name]!, below(name))
+    }
+    for (const [name, field] of Object.entries(properties ?? {})) {
+      if (decoded[name] !== undefined) continue
+      const zero = schema.required?.includes(name) ? this.#zero(field, below(name)) : field.default
+      if (zero !== undefined) decoded[name] = zero
+    }
+    return decoded
+  }
+
+  #member(holder: object, key: string, schema: JSONSchema, path: string): unknown {
+    const value = (holder as Record<string, unknown>)[key]
+    const expected = (type: string) => mismatch(value, at(this.#struct, path), type, this.#fractions.get(holder)?.get(key))
+    switch (schema.type) {
+      case 'object':
+        if (!isRecord(value)) throw expected('object')
+        return this.object(value, schema, path)
+      case 'array':
+        if (!Array.isArray(value)) throw expected('list')
+        return value.map((_, index) => this.#member(value, String(index), schema.items ?? {}, path))
+      case 'integer': {
+        const type = schema.format ?? 'int64'
+        if (typeof value !== 'number' || !Number.isInteger(value)) throw expected(type)
+        if (this.#fractions.get(holder)?.has(key) || (type === 'int32' && value !== (value | 0))) throw expected(type)
+        return value
+      }
+      case 'string':
+      case 'boolean':
+      case 'number':
+        if (typeof value !== schema.type) throw expected(goTypes[schema.type])
+        return value
+      case undefined:
+        return value
+    }
+  }
+
+  /** What a field that must be there has when it is not. */
+  #zero(schema: JSONSchema, path: string): unknown {
+    if (schema.type === 'string') return ''
+    return schema.type === 'object' && schema.properties ? this.object({}, schema, path) : undefined
   }
 }
 
 const goTypes = { string: 'string', boolean: 'bool', number: 'float64' } as const
 
-function decodeObject(
-  value: Record<string, unknown>,
-  schema: JSONSchema,
-  structName: string,
-  path: string,
-): Record<string, unknown> {
-  if (schema['x-kubernetes-preserve-unknown-fields']) return value
-  const decoded: Record<string, unknown> = {}
-  const below = (name: string): string => (path === '' ? name : `${path}.${name}`)
-  const { properties, additionalProperties } = schema
-  if (typeof additionalProperties === 'object') {
-    for (const [key, item] of Object.entries(value)) decoded[key] = decode(item, additionalProperties, structName, below(key))
-    return decoded
-  }
-  const names = new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]))
-  for (const [key, item] of Object.entries(value)) {
-    const name = properties?.[key] ? key : names.get(key.toLowerCase())
-    // A key in its exact form wins over others that differ in case.
-    if (name === undefined || (name !== key && Object.hasOwn(value, name))) continue
-    if (item !== null) decoded[name] = decode(item, properties![name]!, structName, below(name))
-  }
-  for (const [name, field] of Object.entries(properties ?? {})) {
-    if (decoded[name] !== undefined) continue
-    const zero = schema.required?.includes(name) ? zeroOf(field, structName, below(name)) : field.default
-    if (zero !== undefined) decoded[name] = zero
-  }
-  return decoded
-}
-
-/** What a field that must be there has when it is not. */
-function zeroOf(schema: JSONSchema, structName: string, path: string): unknown {
-  if (schema.type === 'string') return ''
-  return schema.type === 'object' && schema.properties ? decodeObject({}, schema, structName, path) : undefined
-}
-
 const at = (structName: string, path: string): string => (path === '' ? structName : `struct field ${structName}.${path}`)
 
-const mismatch = (value: unknown, where: string, type: string): WireError =>
-  new WireError(`json: cannot unmarshal ${kindOf(value)} into Go ${where.startsWith('struct') ? where : `value`} of type ${type}`)
+const mismatch = (value: unknown, where: string, type: string, source?: string): WireError =>
+  new WireError(
+    `json: cannot unmarshal ${kindOf(value, source)} into Go ${where.startsWith('struct') ? where : 'value'} of type ${type}`,
+  )
 
-function kindOf(value: unknown): string {
+function kindOf(value: unknown, source = String(value)): string {
   if (Array.isArray(value)) return 'array'
   if (value === null) return 'null'
   if (typeof value === 'boolean') return 'bool'
-  return typeof value === 'number' ? `number ${value}` : typeof value
+  return typeof value === 'number' ? `number ${source}` : typeof value
 }
