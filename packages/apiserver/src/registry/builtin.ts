@@ -74,8 +74,7 @@ const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
   [
     Event,
     {
-      // Upstream takes any name for an event.
-      names: () => [],
+      names: pathSegmentProblems,
       fields: {
         ...Object.fromEntries(involved.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
         reason: field('reason'),
@@ -172,6 +171,12 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
     ],
     refusesCreates: undefined,
   })
+}
+
+/** Events are named after what they are about, which need not be a subdomain. Upstream: path.ValidatePathSegmentName. */
+function pathSegmentProblems(name: string): string[] {
+  if (name === '.' || name === '..') return [`may not be '${name}'`]
+  return ['/', '%'].filter((character) => name.includes(character)).map((character) => `may not contain '${character}'`)
 }
 
 /** A prefix ends where the random suffix will begin, so it may end in a dash. */

@@ -1,4 +1,4 @@
-import { admission, ConfigMap, forbidden, Namespace, orAbsent } from '@capstan/kube'
+import { admission, ConfigMap, forbidden, Namespace, orAbsent, Pod } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
 
@@ -128,4 +128,12 @@ describe('deletecollection', () => {
     await t.client.deleteCollection(Widget, { namespace }, { dryRun: true })
     expect(await names()).toEqual(['a', 'b', 'c'])
   })
+})
+
+test('an eviction deletes a pod', async () => {
+  await t.client.create(Pod, { metadata: at('p'), spec: { containers: [] } })
+  const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: at('p') }
+  const request = { verb: 'create', group: '', version: 'v1', plural: 'pods', ...at('p'), subresource: 'eviction', body } as const
+  expect(await t.client.transport.send(request)).toMatchObject({ status: 'Success', code: 201 })
+  expect(await refusal(t.client.transport.send(request))).toBe('404 NotFound: pods "p" not found')
 })

@@ -5,6 +5,7 @@ import { apply } from './apply.ts'
 import { create } from './create.ts'
 import { removeCollection } from './delete-collection.ts'
 import { remove } from './delete.ts'
+import { evict } from './evict.ts'
 import { finalize } from './finalize.ts'
 import { get } from './get.ts'
 import { list } from './list.ts'
@@ -40,6 +41,7 @@ async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList
   checkSubresource(call)
   if (request.subresource === 'scale') return scale(plane, call)
   if (request.subresource === 'finalize') return finalize(plane, call)
+  if (request.subresource === 'eviction') return evict(plane, call)
   switch (request.verb) {
     case 'get':
       return get(plane, call)
@@ -74,7 +76,7 @@ function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: Abort
 }
 
 /** @throws StatusError NotFound when the resource has no such subresource */
-function checkSubresource({ definition, request: { subresource } }: Call): void {
+function checkSubresource({ definition, request: { subresource, verb } }: Call): void {
   switch (subresource) {
     case undefined:
       return
@@ -86,6 +88,9 @@ function checkSubresource({ definition, request: { subresource } }: Call): void 
       break
     case 'finalize':
       if (definition.storage === 'namespaces') return
+      break
+    case 'eviction':
+      if (definition.storage === 'pods' && verb === 'create') return
       break
     default:
   }

@@ -14,6 +14,7 @@ import {
 } from '@capstan/kube'
 import { type Definition, inVersion } from '../registry/definition.ts'
 import type { Call, Plane } from './plane.ts'
+import { unreadable } from './revision.ts'
 import { selectionOf } from './selection.ts'
 
 export async function list(plane: Plane, call: Call): Promise<ObjectList> {
@@ -68,10 +69,7 @@ async function pageOf(plane: Plane, { definition, options, signal }: Call): Prom
     return { revision: rv === -1 ? undefined : rv, limit, after: start.replace(/\0$/, '') }
   }
   if (!asked) return { revision: undefined, limit, after: undefined }
-  if (!/^\d+$/.test(asked)) {
-    const text = `strconv.ParseUint: parsing ${JSON.stringify(asked)}: invalid syntax`
-    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(asked)}: ${text}`)
-  }
+  if (!/^\d+$/.test(asked)) throw badRequest(`invalid resource version: ${unreadable(asked)}`)
   const revision = Number(asked)
   if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
   await reached(plane, definition, revision, signal)

@@ -15,6 +15,7 @@ import type { WatchStream } from '../engine.ts'
 import { type Definition, inVersion } from '../registry/definition.ts'
 import type { Change } from '../store/store.ts'
 import type { Call, Plane } from './plane.ts'
+import { parseRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
 
 /** A reader that is this many events behind is closed; it can come back and resume, or list anew. */
@@ -58,11 +59,7 @@ type Start =
   | { readonly kind: 'now' }
 
 function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: RequestOptions): Start {
-  if (resourceVersion && !/^\d+$/.test(resourceVersion)) {
-    const text = `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`
-    throw new StatusError('', `resourceVersion: Invalid value: ${JSON.stringify(resourceVersion)}: ${text}`)
-  }
-  const revision = Number(resourceVersion || 0)
+  const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
   return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: false }
