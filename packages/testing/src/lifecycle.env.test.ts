@@ -1,0 +1,119 @@
+import { Cluster } from '@capstan/api'
+import { seconds, silent } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import type { PlaneEnv } from './plane-env.ts'
+import { planeEnv } from './plane-env.ts'
+import { scriptedRuntime } from './scripted-runtime.ts'
+
+const key = { namespace: 'default', name: 'demo' }
+
+/** Every hook has a handler; two of them hold things up once. */
+const runtime = () =>
+  scriptedRuntime({
+    BeforeClusterCreate: ({ nth }) => (nth === 1 ? { wait: 2, message: 'warming up' } : undefined),
+    AfterControlPlaneInitialized: () => undefined,
+    BeforeClusterUpgrade: () => undefined,
+    AfterControlPlaneUpgrade: ({ nth }) => (nth === 1 ? { wait: 5, message: 'checking the control plane' } : undefined),
+    AfterClusterUpgrade: () => undefined,
+    BeforeClusterDelete: ({ nth }) => (nth === 1 ? { wait: 3, message: 'backing up' } : undefined),
+  })
+
+async function live(env: PlaneEnv): Promise<void> {
+  const demo = new URL('../../cli/demo/', import.meta.url)
+  await createFrom(env.client, new URL('class.yaml', demo))
+  await env.settle()
+  await createFrom(env.client, new URL('cluster.yaml', demo))
+  await env.advance(seconds(30))
+  env.tell('--- scale')
+  const steady = { op: 'replace' as const, path: '/spec/topology/workers/machineDeployments/0/replicas', value: 2 }
+  await env.client.patch(Cluster, key, { type: 'json', operations: [steady] })
+  await env.advance(seconds(30))
+  env.tell('--- upgrade')
+  await env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
+  await env.advance(seconds(120))
+  env.tell('--- delete')
+  await env.client.delete(Cluster, key)
+  await env.advance(seconds(60))
+}
+
+test('a cluster lives its whole life', async () => {
+  const env = await planeEnv({ runtime: runtime(), log: silent })
+  await live(env)
+  expect(env.story()).toMatchInlineSnapshot(`
+    "   0.0  ClusterClass default/demo: accepted
+       0.0  Cluster default/demo: created (1 control plane machine, 2 workers, Kubernetes v1.36.0)
+       0.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: wait 2 s (warming up)
+       2.0  Cluster default/demo: BeforeClusterCreate called on scripted.test: go
+       2.5  Cluster default/demo: infrastructure provisioned, endpoint 127.0.0.1:6443
+       2.5  Machine default/demo-control-plane-5r8r8: Pending
+       2.5  Machine default/demo-control-plane-5r8r8: Provisioning
+       2.5  Machine default/demo-elastic-772b2-hs72d: Pending
+       2.5  Machine default/demo-steady-wq7xd-494dq: Pending
+       3.0  Machine default/demo-control-plane-5r8r8: Provisioned
+       3.3  Machine default/demo-control-plane-5r8r8: Running (Node demo-control-plane-5r8r8, Kubernetes v1.36.0)
+       3.5  Cluster default/demo: control plane initialized
+       3.5  Machine default/demo-elastic-772b2-hs72d: Provisioning
+       3.5  Machine default/demo-steady-wq7xd-494dq: Provisioning
+       3.5  Cluster default/demo: AfterControlPlaneInitialized called on scripted.test: go
+       4.0  Machine default/demo-elastic-772b2-hs72d: Provisioned
+       4.0  Machine default/demo-steady-wq7xd-494dq: Provisioned
+       4.3  Machine default/demo-elastic-772b2-hs72d: Running (Node demo-elastic-772b2-hs72d, Kubernetes v1.36.0)
+       4.3  Machine default/demo-steady-wq7xd-494dq: Running (Node demo-steady-wq7xd-494dq, Kubernetes v1.36.0)
+       4.3  Cluster default/demo: Available after 4.3 s
+      30.0  --- scale
+      30.0  MachineDeployment default/demo-steady: scaling from 1 to 2
+      30.0  Machine default/demo-steady-wq7xd-87jsm: Pending
+      30.0  Machine default/demo-steady-wq7xd-87jsm: Provisioning
+      30.5  Machine default/demo-steady-wq7xd-87jsm: Provisioned
+      30.8  Machine default/demo-steady-wq7xd-87jsm: Running (Node demo-steady-wq7xd-87jsm, Kubernetes v1.36.0)
+      30.8  Cluster default/demo: Available
+      60.0  --- upgrade
+      60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 asked for
+      60.0  Cluster default/demo: BeforeClusterUpgrade called on scripted.test: go
+      60.0  Machine default/demo-control-plane-jftbr: Pending
+      60.0  Machine default/demo-control-plane-jftbr: Provisioning
+      60.5  Machine default/demo-control-plane-jftbr: Provisioned
+      60.8  Machine default/demo-control-plane-jftbr: Running (Node demo-control-plane-jftbr, Kubernetes v1.36.1)
+      60.8  Machine default/demo-control-plane-5r8r8: Deleting
+      60.8  Machine default/demo-control-plane-5r8r8: deleted
+      60.8  Cluster default/demo: AfterControlPlaneUpgrade called on scripted.test: wait 5 s (checking the control plane)
+      65.8  Cluster default/demo: AfterControlPlaneUpgrade called on scripted.test: go
+      65.8  Machine default/demo-steady-rgxtc-9m2kd: Pending
+      65.8  Machine default/demo-steady-rgxtc-9m2kd: Provisioning
+      66.3  Machine default/demo-steady-rgxtc-9m2kd: Provisioned
+      66.6  Machine default/demo-steady-rgxtc-9m2kd: Running (Node demo-steady-rgxtc-9m2kd, Kubernetes v1.36.1)
+      66.6  Machine default/demo-steady-wq7xd-494dq: Deleting
+      66.6  Machine default/demo-steady-wq7xd-494dq: deleted
+      66.6  Machine default/demo-steady-rgxtc-ml5w8: Pending
+      66.6  Machine default/demo-steady-rgxtc-ml5w8: Provisioning
+      67.1  Machine default/demo-steady-rgxtc-ml5w8: Provisioned
+      67.4  Machine default/demo-steady-rgxtc-ml5w8: Running (Node demo-steady-rgxtc-ml5w8, Kubernetes v1.36.1)
+      67.4  Machine default/demo-steady-wq7xd-87jsm: Deleting
+      67.4  Machine default/demo-steady-wq7xd-87jsm: deleted
+      67.4  Machine default/demo-elastic-df4rv-xzvgc: Pending
+      67.4  Machine default/demo-elastic-df4rv-xzvgc: Provisioning
+      67.9  Machine default/demo-elastic-df4rv-xzvgc: Provisioned
+      68.2  Machine default/demo-elastic-df4rv-xzvgc: Running (Node demo-elastic-df4rv-xzvgc, Kubernetes v1.36.1)
+      68.2  Machine default/demo-elastic-772b2-hs72d: Deleting
+      68.2  Machine default/demo-elastic-772b2-hs72d: deleted
+      68.2  Cluster default/demo: AfterClusterUpgrade called on scripted.test: go
+      68.2  Cluster default/demo: upgraded to v1.36.1
+     180.0  --- delete
+     180.0  Cluster default/demo: deletion asked for
+     180.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: wait 3 s (backing up)
+     183.0  Cluster default/demo: BeforeClusterDelete called on scripted.test: go
+     183.0  Machine default/demo-elastic-df4rv-xzvgc: Deleting
+     183.0  Machine default/demo-steady-rgxtc-9m2kd: Deleting
+     183.0  Machine default/demo-steady-rgxtc-ml5w8: Deleting
+     183.0  Machine default/demo-elastic-df4rv-xzvgc: deleted
+     183.0  Machine default/demo-steady-rgxtc-9m2kd: deleted
+     183.0  Machine default/demo-steady-rgxtc-ml5w8: deleted
+     183.0  Machine default/demo-control-plane-jftbr: Deleting
+     183.0  Machine default/demo-control-plane-jftbr: deleted
+     183.0  Cluster default/demo: deleted"
+  `)
+  console.log(env.plane.manager.waiting())
+  for (const r of ['machines.cluster.x-k8s.io','secrets', 'clusters.cluster.x-k8s.io', 'localmachines.infrastructure.capstan.dev']) console.log(r, env.plane.server.store.list(r).map((o) => o.metadata.name))
+  await env.close()
+})
