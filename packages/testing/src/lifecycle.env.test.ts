@@ -1,7 +1,8 @@
 import { Cluster } from '@capstan/api'
-import { seconds, silent } from '@capstan/kube'
+import { seconds } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
+import { overHttps } from './over-https.ts'
 import type { PlaneEnv } from './plane-env.ts'
 import { planeEnv } from './plane-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
@@ -38,7 +39,7 @@ async function live(env: PlaneEnv): Promise<void> {
 }
 
 test('a cluster lives its whole life', async () => {
-  const env = await planeEnv({ runtime: runtime(), log: silent })
+  const env = await planeEnv({ runtime: runtime() })
   await live(env)
   expect(env.story()).toMatchInlineSnapshot(`
     "   0.0  ClusterClass default/demo: accepted
@@ -113,7 +114,26 @@ test('a cluster lives its whole life', async () => {
      183.0  Machine default/demo-control-plane-jftbr: deleted
      183.0  Cluster default/demo: deleted"
   `)
-  console.log(env.plane.manager.waiting())
-  for (const r of ['machines.cluster.x-k8s.io','secrets', 'clusters.cluster.x-k8s.io', 'localmachines.infrastructure.capstan.dev']) console.log(r, env.plane.server.store.list(r).map((o) => o.metadata.name))
+  expect(env.plane.manager.waiting()).toEqual([])
   await env.close()
 })
+
+test('the same story over HTTPS', async () => {
+  const https = overHttps()
+  const tell = async (env: PlaneEnv) => {
+    await live(env)
+    await env.close()
+    return withoutChance(env.story())
+  }
+  const inProcess = await tell(await planeEnv({ runtime: runtime() }))
+  const overSocket = await tell(await planeEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
+  await https.close()
+  expect(overSocket).toEqual(inProcess)
+})
+
+/** Lines with generated names made equal and without times: how often a key is woken differs, and with it when it is slowed down. */
+const withoutChance = (story: string): string[] =>
+  story
+    .split('\n')
+    .map((line) => line.slice('   0.0  '.length).replace(/(demo-[a-z-]*?)(-[bcdfghjklmnpqrstvwxz2456789]{5})+/g, '$1-*'))
+    .sort()

@@ -51,7 +51,7 @@ export function createTraffic(): Traffic {
 /** Turns of the event loop that must pass quietly before nothing more is expected. */
 const QuietTurns = 2
 /** Real milliseconds without any progress after which what is busy must be waiting for virtual time. */
-const Patience = 40
+const Patience = 1000
 
 export async function settle(busy: Busy): Promise<void> {
   let quiet = 0

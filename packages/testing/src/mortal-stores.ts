@@ -1,0 +1,75 @@
+/** Stores of a process that dies: after so many commits nothing it does has any effect, and nothing reaches it any more. */
+import type { Change, Store, Write } from '@capstan/apiserver'
+import type { Stores } from '@capstan/lab'
+
+export interface MortalStores extends Stores {
+  all(): readonly Store[]
+  readonly commits: number
+  readonly isDead: boolean
+  /** Resolves when the last commit has been made. */
+  readonly death: Promise<void>
+}
+
+const never = new Promise<never>(() => {})
+
+/**
+ * A view of `base` for one process. The commit number `lifetime` is durable, and its writer never hears of it: what happens when
+ * the machine is switched off right after a write. The next process gets a view of its own.
+ */
+export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY): MortalStores {
+  const opened = new Map<string, Store>()
+  const { promise: death, resolve: die } = Promise.withResolvers<void>()
+  let commits = 0
+  let isDead = false
+
+  const mortal = (store: Store): Store => ({
+    get revision() {
+      return store.revision
+    },
+    get: (key) => store.get(key),
+    list: (resource, namespace) => store.list(resource, namespace),
+    listAt: (revision, resource, namespace) => store.listAt(revision, resource, namespace),
+    count: (resource) => store.count(resource),
+    since: (revision, resource) => store.since(revision, resource),
+    async commit(write: Write): Promise<Change> {
+      if (isDead || commits >= lifetime) return never
+      commits++
+      const last = commits === lifetime
+      const change = await store.commit(write)
+      if (!last) return isDead ? never : change
+      isDead = true
+      die()
+      return never
+    },
+    subscribe: (resource, listener) =>
+      store.subscribe(resource, (change) => {
+        if (!isDead) listener(change)
+      }),
+    // What a process holds open ends with it; the state stays.
+    close: () => Promise.resolve(),
+  })
+
+  return {
+    all: () => [...opened.values()],
+    get commits() {
+      return commits
+    },
+    get isDead() {
+      return isDead
+    },
+    death,
+    async store(name) {
+      const known = opened.get(name)
+      if (known) return known
+      const store = mortal(await base.store(name))
+      opened.set(name, store)
+      return store
+    },
+    async remove(name) {
+      if (isDead) return never
+      opened.delete(name)
+      await base.remove(name)
+    },
+    close: () => Promise.resolve(),
+  }
+}

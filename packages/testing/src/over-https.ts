@@ -1,0 +1,48 @@
+/** A socket between controllers and API server: the same server behind TLS, reached by the client that real clusters are reached with. */
+import type { ApiServer, Listener } from '@capstan/apiserver'
+import { authenticator, createHandler, listen } from '@capstan/apiserver'
+import type { Transport } from '@capstan/kube'
+import { seededRandom, systemClock } from '@capstan/kube'
+import { httpsTransport, issueCertificate, makeAuthority } from '@capstan/kube/node'
+
+export interface OverHttps {
+  reach(server: ApiServer): Promise<Transport>
+  close(): Promise<void>
+}
+
+export function overHttps(): OverHttps {
+  const open: { listener: Listener; transport: Transport }[] = []
+  return {
+    async reach(server) {
+      const authority = await makeAuthority(systemClock, { commonName: 'test' })
+      const serving = await issueCertificate(authority, systemClock, {
+        commonName: 'kube-apiserver',
+        usages: ['server'],
+        ipAddresses: ['127.0.0.1'],
+      })
+      const client = await issueCertificate(authority, systemClock, {
+        commonName: 'capstan',
+        organizations: ['system:masters'],
+        usages: ['client'],
+      })
+      const endpoint = {
+        handler: createHandler({ engine: server.engine, clock: systemClock }),
+        authenticate: authenticator(),
+        serving,
+        clientCA: authority.certificate,
+      }
+      const listener = await listen({ port: 0, planes: () => endpoint, clock: systemClock })
+      const access = { server: listener.url, ca: authority.certificate, certificate: client.certificate, key: client.key }
+      // Timeouts of real sockets are real time, whatever clock the controllers run on.
+      const transport = httpsTransport(access, { clock: systemClock, random: seededRandom(1) })
+      open.push({ listener, transport })
+      return transport
+    },
+    async close() {
+      for (const { listener, transport } of open) {
+        transport.close()
+        await listener.close(0)
+      }
+    },
+  }
+}
