@@ -186,9 +186,8 @@ async function applyTemplate(
     return { object: desired, isNew: true }
   }
   if (sameGroupKind(desired, current)) {
-    if (applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
     const differs = difference(desired.object, current.object)
-    if (differs === 'none') return { object: desired, isNew: false }
+    if (differs === 'none' || applier.applied.isCurrent(desired.object, current.object)) return { object: desired, isNew: false }
     if (differs === 'metadata' || (await isSameSpec(applier, desired, current))) {
       await write(applier, desired)
       return { object: desired, isNew: false }
@@ -228,7 +227,7 @@ async function applyObject(
       `Cannot change ${object.kind} ${keyText(keyOf(object))} into ${desired.kind.kind} ${desired.object.metadata.name}: kind and name of an object are fixed`,
     )
   }
-  if (applier.applied.isCurrent(desired.object, object) || difference(desired.object, object) === 'none') return
+  if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
   const answer = await write(applier, desired)
   if (answer.metadata.resourceVersion !== object.metadata.resourceVersion) {
     tell(applier, 'TopologyUpdate', `Updated ${quoted(object)}${versionChange(versionOf(object), versionOf(desired.object))}`)

@@ -7,6 +7,7 @@ import {
   BeforeClusterDelete,
   BeforeClusterUpgrade,
   Cluster,
+  type ClusterClass,
   ClusterConditions,
   ClusterNameLabel,
   ClusterTopologyDeferUpgradeAnnotation,
@@ -23,11 +24,22 @@ import {
   readField,
 } from '@capstan/api'
 import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { draft, invalidObject, isDeleting, isTrue, keyOf, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
+import {
+  draft,
+  invalidObject,
+  isDeleting,
+  isTrue,
+  keyOf,
+  type ObjectKey,
+  orAbsent,
+  seconds,
+  setConditions,
+  TerminalError,
+} from '@capstan/kube'
 import { applyControlPlane, applyInfrastructureCluster, applyMachineDeployments, type Applier } from './apply.ts'
 import { type Blueprint, NotReadyYet, observeBlueprint, observeClass } from './blueprint.ts'
 import { type CurrentState, observeCurrentState } from './current-state.ts'
-import { type DesiredState, desiredState, leaveEndpointToOthers, refToDesired } from './desired-state.ts'
+import { type DesiredState, type DesiredVersions, desiredState, leaveEndpointToOthers, refToDesired } from './desired-state.ts'
 import type { AppliedObjects } from './differences.ts'
 import { type BlockingHook, heldByAnnotation, type HookAnswer, type LifecycleHooks } from './lifecycle-hooks.ts'
 import { applyPatches } from './patches.ts'
@@ -113,9 +125,7 @@ async function allowDeletion(pass: Pass): Promise<void> {
 async function settle(pass: Pass): Promise<void> {
   const { context, memory } = pass
   const clusterClass = await observeClass(pass.cluster, context)
-  const cluster = checkedVariables(pass.cluster, clusterClass)
-  const unsupported = unsupportedParts(cluster, clusterClass)
-  if (unsupported.length > 0) throw invalidObject(Cluster, cluster.metadata.name, unsupported)
+  const cluster = decided(() => checkedCluster(pass.cluster, clusterClass))
 
   const blueprint = await observeBlueprint(cluster.spec.topology!, clusterClass, context)
   const current = await observeCurrentState(cluster, blueprint, context)
@@ -123,9 +133,7 @@ async function settle(pass: Pass): Promise<void> {
 
   const decision = await decideVersions(pass, cluster, blueprint, current)
   const { controlPlane, workers } = decision
-  const desired = desiredState(cluster, blueprint, current, { controlPlane: controlPlane.version, workers })
-  applyPatchesOf(cluster, blueprint, desired)
-  leaveEndpointToOthers(desired)
+  const desired = decided(() => patchedState(cluster, blueprint, current, { controlPlane: controlPlane.version, workers }))
 
   const untold = await afterHooks(pass, cluster, decision)
   await applyState(pass, desired, current, decision)
@@ -134,9 +142,27 @@ async function settle(pass: Pass): Promise<void> {
 
 const isCreated = ({ spec }: Cluster): boolean => spec.infrastructureRef !== undefined || spec.controlPlaneRef !== undefined
 
-function applyPatchesOf(cluster: Cluster, blueprint: Blueprint, desired: DesiredState): void {
+/** What the same objects will always give: everything that could change it is watched, so nobody needs to try again. */
+function decided<T>(decide: () => T): T {
   try {
+    return decide()
+  } catch (err) {
+    throw new TerminalError((err as Error).message, { cause: err })
+  }
+}
+
+function checkedCluster(cluster: Cluster, clusterClass: ClusterClass): Cluster {
+  const unsupported = unsupportedParts(cluster, clusterClass)
+  if (unsupported.length > 0) throw invalidObject(Cluster, cluster.metadata.name, unsupported)
+  return checkedVariables(cluster, clusterClass)
+}
+
+function patchedState(cluster: Cluster, blueprint: Blueprint, current: CurrentState, versions: DesiredVersions): DesiredState {
+  try {
+    const desired = desiredState(cluster, blueprint, current, versions)
     applyPatches(cluster, blueprint, desired)
+    leaveEndpointToOthers(desired)
+    return desired
   } catch (err) {
     throw new Error(`error computing the desired state of the Cluster topology: ${(err as Error).message}`, { cause: err })
   }
@@ -151,13 +177,15 @@ interface Decision {
 
 /** Decides who has which version after this pass, and asks the hooks that have a say in it. */
 async function decideVersions(pass: Pass, cluster: Cluster, blueprint: Blueprint, current: CurrentState): Promise<Decision> {
-  const plan = planOf(cluster, blueprint, current)
+  const plan = decided(() => planOf(cluster, blueprint, current))
   const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
   for (;;) {
     const facts = upgradeFacts(pass.cluster, cluster, current, plan, answers)
-    const controlPlane = controlPlaneVersion(facts)
+    const controlPlane = decided(() => controlPlaneVersion(facts))
     if (controlPlane.kind === 'version') {
-      const workers = workerVersions(facts, controlPlane, workerTopologies(blueprint, current), upgradeConcurrency(cluster))
+      const workers = decided(() =>
+        workerVersions(facts, controlPlane, workerTopologies(blueprint, current), upgradeConcurrency(cluster)),
+      )
       pass.upgrade = {
         controlPlaneKind: (current.controlPlane?.kind ?? blueprint.controlPlane.template.kind).kind,
         controlPlane,

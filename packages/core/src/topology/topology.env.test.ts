@@ -41,8 +41,10 @@ function aRuntime() {
     handlersFor: async (hook: Hook) => (handlers.has(hook.name) ? [`${hook.name.toLowerCase()}.test`] : []),
     callAll: async (hook, _for, request) => {
       const given = request as Record<string, unknown>
-      const versions = ['fromKubernetesVersion', 'toKubernetesVersion', 'kubernetesVersion'].flatMap((name) => given[name] ?? [])
-      trace.push([hook.name, ...versions].join(' '))
+      const versions = ['fromKubernetesVersion', 'toKubernetesVersion', 'kubernetesVersion'].map(
+        (name) => given[name] as string | undefined,
+      )
+      trace.push([hook.name, ...versions.filter(Boolean)].join(' '))
       const answer = handlers.get(hook.name)?.(given) ?? {}
       return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...answer } as never
     },
