@@ -1,6 +1,7 @@
 import { Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet } from '@capstan/api'
 import { proceed, type ReconcileContext } from '@capstan/controller'
 import { controllerOf, controllerReference, isControlledBy, isDeleting, keyOf, labelSelector, messageOf } from '@capstan/kube'
+import { byCluster } from '../machineset/preflight.ts'
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
 /** Finds the sets of the deployment and their Machines, and takes in sets that nobody controls. */
@@ -8,9 +9,8 @@ export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment } = scope
   const namespace = machineDeployment.metadata.namespace!
   const selector = labelSelector(machineDeployment.spec.selector)
-  const { items } = await io.cache.list(MachineSet, { namespace })
   const sets: MachineSet[] = []
-  for (const set of items) {
+  for (const set of io.cache.byIndex(byCluster, `${namespace}/${machineDeployment.spec.clusterName}`)) {
     if (isControlledBy(set, machineDeployment, MachineDeployment)) sets.push(set)
     else if (!controllerOf(set) && selector.requirements.length > 0 && selector.matches(set.metadata.labels)) {
       const adopted = await adopt(set, scope, io)

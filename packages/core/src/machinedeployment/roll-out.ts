@@ -1,4 +1,11 @@
-import { DesiredReplicasAnnotation, MachineDeployment, MachineSet, MaxReplicasAnnotation, RevisionAnnotation } from '@capstan/api'
+import {
+  DesiredReplicasAnnotation,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  MachineSet,
+  MaxReplicasAnnotation,
+  RevisionAnnotation,
+} from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
 import { setsByRole, type SetsByRole } from './current-set.ts'
@@ -91,9 +98,12 @@ async function obstacleToCreate(
   if ([bootstrapTemplate, infrastructureTemplate].some(({ state }) => state === 'missing' || state === 'unread')) {
     throw new Error('cannot create a MachineSet when templates do not exist')
   }
-  const { items } = await client.list(MachineSet, { namespace: machineDeployment.metadata.namespace!, signal })
-  const live = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment))
-  return live.length === machineSets.length ? undefined : requeue(seconds(1), 'the cache to know all MachineSets')
+  const { namespace, name } = machineDeployment.metadata
+  const labelSelector = `${MachineDeploymentNameLabel}=${name}`
+  const { items } = await client.list(MachineSet, { namespace: namespace!, labelSelector, signal })
+  const isNew = (set: MachineSet) => !machineSets.some(({ metadata }) => metadata.uid === set.metadata.uid)
+  const unseen = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
+  return unseen.length === 0 ? undefined : requeue(seconds(1), 'the cache to know all MachineSets')
 }
 
 async function create(

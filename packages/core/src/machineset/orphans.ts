@@ -1,4 +1,4 @@
-import { clonedKind, type Machine, MachineSet } from '@capstan/api'
+import { ClusterNameLabel, clonedKind, type Machine, MachineSet } from '@capstan/api'
 import {
   parseApiVersion,
   isDeleting,
@@ -7,11 +7,9 @@ import {
   type Kind,
   keyOf,
   type KubeObject,
-  labelsSelector,
   type UnknownObject,
 } from '@capstan/kube'
 import { found } from '../external/observed.ts'
-import { wantedMetadata } from './desired-machine.ts'
 import { liveMachines } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
@@ -28,7 +26,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
     await io.watch(kind, () => [])
     const { items } = await io.cache.list(kind, {
       namespace: machineSet.metadata.namespace!,
-      labelSelector: labelsSelector(machineSet.spec.selector.matchLabels ?? wantedMetadata(machineSet).labels).text,
+      labelSelector: `${ClusterNameLabel}=${machineSet.spec.clusterName}`,
     })
     for (const object of items) if (isOrphan(object, machineSet, machines)) orphans.push({ kind, object })
   }
