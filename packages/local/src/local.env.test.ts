@@ -455,6 +455,29 @@ test('however early the process stops, after the next start there is one Machine
   }
 })
 
+test.each([4, 11, 17, 23, 30, 38, 47])(
+  'a rollout that is stopped at its write %d goes on after the next start',
+  async (writes) => {
+    const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
+    const before = await aWorld({ stores, store, clock })
+    await createCluster(before, { replicas: 3 })
+    await before.advance(seconds(10))
+    await before.client.patch(LocalControlPlane, key('demo'), { type: 'merge', body: { spec: { version: 'v1.36.0' } } })
+    await end(open.pop()!)
+
+    const stopped = await aWorld({ ...installed, stores, store, clock, between: cutOffAfter(writes) })
+    await stopped.advance(seconds(20))
+    await end(open.pop()!)
+
+    const again = await aWorld({ ...installed, stores, store, clock, seed: 2 })
+    const counts = await followMachines(again, () => Promise.resolve(), 'v1.36.0')
+    expect(counts).toMatch(/3\/3$/)
+    expect(counts).not.toMatch(/\/[0125-9]/)
+    expect(await shown(again)).toEqual(['Running in a v1.36.0', 'Running in b v1.36.0', 'Running in c v1.36.0'])
+    expect(leftOf(again).filter((name) => name.startsWith('local'))).toHaveLength(2 + 3 + 3)
+  },
+)
+
 test('kubectl reaches the workload plane by its kubeconfig over TLS', async () => {
   // Certificates are checked against the real time, whatever the clock of the plane says.
   const clock = new VirtualClock(Date.now())

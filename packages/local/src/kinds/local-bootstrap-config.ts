@@ -37,7 +37,7 @@ export const LocalBootstrapConfig = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalBootstrapConfig makes the bootstrap data of one Machine.',
-  labels: contractLabels,
+  labels: contractLabels('bootstrap'),
   spec: bootstrapConfigSpec.optional(),
   status: s.object({
     initialization: s
@@ -76,7 +76,7 @@ export const LocalBootstrapConfigTemplate = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalBootstrapConfigTemplate is what MachineSets make LocalBootstrapConfigs from.',
-  labels: contractLabels,
+  labels: contractLabels('bootstrap'),
   spec: templateOf(bootstrapConfigSpec),
   columns: [age()],
   validate: immutableTemplate('LocalBootstrapConfigTemplate'),

@@ -30,7 +30,7 @@ export const LocalCluster = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalCluster is the infrastructure of one Cluster, simulated in this process.',
-  labels: contractLabels,
+  labels: contractLabels('infrastructure'),
   spec: spec.optional(),
   status: s.object({
     initialization: s
@@ -74,7 +74,7 @@ export const LocalClusterTemplate = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalClusterTemplate is what a ClusterClass makes LocalClusters from.',
-  labels: contractLabels,
+  labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],
   validate: immutableTemplate('LocalClusterTemplate'),

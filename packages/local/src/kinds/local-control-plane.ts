@@ -67,7 +67,7 @@ export const LocalControlPlane = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalControlPlane is the control plane of one Cluster, made of Machines.',
-  labels: contractLabels,
+  labels: contractLabels('control-plane'),
   spec: s.object({
     ...common,
     replicas: s.int32().optional().doc('How many machines: an odd number. Default 1.'),
@@ -202,7 +202,7 @@ export const LocalControlPlaneTemplate = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalControlPlaneTemplate is what a ClusterClass makes LocalControlPlanes from. What the Cluster decides is not in it.',
-  labels: contractLabels,
+  labels: contractLabels('control-plane'),
   spec: templateOf(
     s.object({
       ...common,

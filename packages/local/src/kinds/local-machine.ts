@@ -31,7 +31,7 @@ export const LocalMachine = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalMachine is one machine of a Cluster, simulated in this process.',
-  labels: contractLabels,
+  labels: contractLabels('infrastructure'),
   spec: spec.optional(),
   status: s.object({
     initialization: s
@@ -106,7 +106,7 @@ export const LocalMachineTemplate = defineKind({
   categories: ['cluster-api'],
   scope: 'Namespaced',
   doc: 'LocalMachineTemplate is what control planes and MachineSets make LocalMachines from.',
-  labels: contractLabels,
+  labels: contractLabels('infrastructure'),
   spec: templateOf(spec),
   columns: [age()],
   validate: immutableTemplate('LocalMachineTemplate'),

@@ -1,4 +1,5 @@
 /** Pieces of schema that several kinds of this provider share: what the contract wants in many places, and what scripts the simulation. */
+import { ProviderNameLabel } from '@capstan/api'
 import type { Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
 
@@ -9,11 +10,11 @@ const labelValue = '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'
 const conditionType =
   '^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$'
 
-/** Labels of every CRD of this provider: contract v1beta2 is implemented by API version v1alpha1. */
-export const contractLabels = {
-  'cluster.x-k8s.io/provider': 'local',
+/** Labels of this provider's CRDs: which provider they come with, and that API version v1alpha1 implements contract v1beta2. */
+export const contractLabels = (provider: 'infrastructure' | 'control-plane' | 'bootstrap') => ({
+  [ProviderNameLabel]: `${provider}-local`,
   'cluster.x-k8s.io/v1beta2': 'v1alpha1',
-} as const
+})
 
 /** How long something takes, as Go writes it: `500ms`, `10s`, `1m30s`. */
 export const duration = () => s.string({ pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$', maxLength: 32 })

@@ -1,0 +1,30 @@
+import type { ReconcileContext } from '@capstan/controller'
+import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
+import { type Client, ConfigMap, orAbsent } from '@capstan/kube'
+import { again, failureAt, instant, progress } from '../simulation.ts'
+import { KubeadmConfigKey } from '../workload/basics.ts'
+import type { ControlPlaneScope } from './scope.ts'
+
+/** Reports the control plane initialized once its API server answers. Never taken back. */
+export async function initialize(scope: ControlPlaneScope, io: ReconcileContext, workload: Client | undefined): Promise<Outcome> {
+  const { controlPlane } = scope
+  const status = (controlPlane.status ??= {})
+  if (status.initialization?.controlPlaneInitialized) return proceed()
+  // Upstream: the ConfigMap that kubeadm writes last tells that the first control plane machine is through.
+  if (!workload || !(await orAbsent(workload.get(ConfigMap, KubeadmConfigKey)))) return wait('API server to be reachable')
+  const now = io.clock.now()
+  status.timeline ??= {}
+  status.timeline.apiServerReached ??= instant(now)
+  const simulated = controlPlane.spec.simulated
+  const step = progress(Date.parse(status.timeline.apiServerReached), now, {
+    delay: simulated?.initializationDelay,
+    failure: failureAt(simulated?.failure, 'initialization'),
+  })
+  if (step.state === 'running') return requeue(step.until - now, 'control plane to be initialized')
+  if (step.state === 'failed') {
+    scope.initializationIssue = step.message
+    return again(step.retryAt, now, 'failed initialization')
+  }
+  status.initialization = { controlPlaneInitialized: true }
+  return proceed()
+}

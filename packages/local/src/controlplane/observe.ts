@@ -1,0 +1,83 @@
+/** What a pass looks at first: the Machines of the control plane, and the template that they are made from. */
+import { Cluster, Machine, MachineControlPlaneLabel } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import {
+  controllerOf,
+  draft,
+  ensureOwnerReference,
+  isControlledBy,
+  isDeleting,
+  isReason,
+  type Kind,
+  keyOf,
+  ownerReference,
+  type UnknownObject,
+} from '@capstan/kube'
+import { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { byCluster } from '../owner.ts'
+import { referencedKind } from './machines.ts'
+import type { ControlPlaneScope } from './scope.ts'
+
+/** Control plane Machines of the cluster, oldest first. @throws when some belong to another control plane */
+export function observeMachines(scope: ControlPlaneScope, io: ReconcileContext): void {
+  const { controlPlane, cluster } = scope
+  const all = io.cache.byIndex(machinesByCluster, `${cluster.metadata.namespace}/${cluster.metadata.name}`)
+  const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  const machines = all.filter(isControlPlane).sort(byAge)
+  scope.workers = all.filter((machine) => !isControlPlane(machine)).map(({ metadata }) => metadata.name)
+  scope.machines = machines.map((machine) => ({ machine, outdated: [] }))
+  if (machines.some((machine) => controllerOf(machine) && !isControlledBy(machine, controlPlane, LocalControlPlane))) {
+    throw new Error(
+      'not all control plane machines are owned by this LocalControlPlane, refusing to operate in mixed management mode',
+    )
+  }
+}
+
+const byAge = ({ metadata: a }: Machine, { metadata: b }: Machine): number =>
+  a.creationTimestamp === b.creationTimestamp ? (a.name < b.name ? -1 : 1) : a.creationTimestamp < b.creationTimestamp ? -1 : 1
+
+/** The machine template; the Cluster owns it too, so that it goes and moves with it. */
+export async function observeTemplate(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {
+  const { controlPlane, cluster } = scope
+  const ref = controlPlane.spec.machineTemplate.spec.infrastructureRef
+  const kind = referencedKind(ref, io)
+  await io.watch(kind, ({ metadata }, cache) =>
+    cache.byIndex(controlPlanesByTemplate, `${metadata.namespace}/${kind.kind}.${kind.group}/${metadata.name}`).map(keyOf),
+  )
+  const found = io.cache.peek(kind, { namespace: controlPlane.metadata.namespace!, name: ref.name })
+  if (!found) {
+    scope.template = { state: 'missing' }
+    return
+  }
+  scope.template = { state: 'found', object: await ownedByCluster(kind, found, cluster, io) }
+}
+
+/** The template with the Cluster among its owners. */
+async function ownedByCluster(
+  kind: Kind<UnknownObject>,
+  found: UnknownObject,
+  cluster: Cluster,
+  io: ReconcileContext,
+): Promise<UnknownObject> {
+  const object = draft(found)
+  if (isDeleting(found) || !ensureOwnerReference(object, ownerReference(cluster, Cluster))) return found
+  const { resourceVersion, ownerReferences } = object.metadata
+  try {
+    return await io.client.patch(kind, keyOf(found), { type: 'merge', body: { metadata: { resourceVersion, ownerReferences } } })
+  } catch (err) {
+    // Control planes that share a template write at the same time; its event brings this one back.
+    if (isReason(err, 'Conflict')) return found
+    throw err
+  }
+}
+
+const machinesByCluster = byCluster(Machine)
+
+const controlPlanesByTemplate = {
+  name: 'localcontrolplanes by machine template',
+  kind: LocalControlPlane,
+  values: ({ metadata, spec }: LocalControlPlane): readonly string[] => {
+    const { apiGroup, kind, name } = spec.machineTemplate.spec.infrastructureRef
+    return [`${metadata.namespace}/${kind}.${apiGroup}/${name}`]
+  },
+}
