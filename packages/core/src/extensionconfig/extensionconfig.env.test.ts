@@ -114,6 +114,17 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['other.sample'])
   })
 
+  it('is found again within half a minute, however long its server was away', async () => {
+    server = broken
+    await create()
+    await world.settle()
+    await world.advance(minutes(60))
+    expect(calls).toBeLessThan(140)
+    server = gate('gate')
+    await world.advance(seconds(30))
+    expect(await world.handlers()).toEqual(['gate.sample'])
+  })
+
   it('is asked again after ten minutes, since a new server tells nobody', async () => {
     await create()
     await world.settle()

@@ -9,7 +9,7 @@ import {
 } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
 import type { ExtensionClient } from '@capstan/extension'
-import { draft, isDeleting, messageOf, minutes, type ObjectKey, setConditions } from '@capstan/kube'
+import { draft, isDeleting, messageOf, minutes, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
 import { reportPaused } from '../report-paused.ts'
 import { injectCABundle } from './ca-bundle.ts'
 import type { FirstRound } from './first-round.ts'
@@ -35,39 +35,55 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     return reportPaused(io, ExtensionConfig, config, undefined)
   }
 
-  let current = config
-  try {
-    current = await injectCABundle(io.client, config, io.signal)
-    const handlers = await io.extensions.discover(current, io.signal)
-    const reported = await report(current, { handlers }, io)
-    register(reported, io)
-  } catch (err) {
-    if (io.signal.aborted) throw err
+  const found = await discover(config, io)
+  const reported = await orAbsent(report(found, io))
+  if (!reported) return proceed()
+  if ('problem' in found) {
     // The registration it has stays, also when the server is gone: its hooks then fail instead of being left out.
-    io.firstRound.tried(current)
-    await report(current, { problem: messageOf(err) }, io)
-    throw err
+    io.firstRound.tried(reported)
+    return tryAgain(reported, found.problem, io)
   }
+  register(reported, io)
   return requeue(LookAgain, 'looks for other handlers now and then')
 }
 
+type Found = { readonly config: ExtensionConfig } & ({ readonly handlers: ExtensionHandler[] } | { readonly problem: string })
+
+/** Asks the server, with the authorities to trust brought up to date first. */
+async function discover(before: ExtensionConfig, { client, extensions, signal }: ExtensionConfigIO): Promise<Found> {
+  let config = before
+  try {
+    config = await injectCABundle(client, before, signal)
+    return { config, handlers: await extensions.discover(config, signal) }
+  } catch (err) {
+    if (signal.aborted) throw err
+    return { config, problem: messageOf(err) }
+  }
+}
+
+/** Soon at first, then every half minute: an extension that is back should not be waited for. */
+function tryAgain({ status }: ExtensionConfig, problem: string, { clock, log }: ExtensionConfigIO): Outcome {
+  const since = status?.conditions?.find(({ type }) => type === 'Discovered')?.lastTransitionTime
+  const elapsed = clock.now() - (since === undefined ? clock.now() : Date.parse(since))
+  if (elapsed < seconds(1)) log.warn('Discovery failed', { reason: problem })
+  else log.debug('Discovery still fails', { reason: problem })
+  return requeue(Math.min(Math.max(elapsed, seconds(1)), seconds(30)), problem)
+}
+
 /** Writes what was discovered, or that nothing was: handlers known from earlier then stay. */
-async function report(
-  before: ExtensionConfig,
-  result: { handlers: ExtensionHandler[] } | { problem: string },
-  { client, clock, signal }: ExtensionConfigIO,
-): Promise<ExtensionConfig> {
+async function report(found: Found, { client, clock, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
   const { Discovered } = ExtensionConfigConditions
+  const before = found.config
   const after = draft(before)
   const status = (after.status ??= {})
-  if ('handlers' in result) {
-    status.handlers = result.handlers
-    if (result.handlers.length === 0) delete status.handlers
+  if ('handlers' in found) {
+    status.handlers = found.handlers
+    if (found.handlers.length === 0) delete status.handlers
   }
   const discovered =
-    'handlers' in result
+    'handlers' in found
       ? Discovered.true('Discovered')
-      : Discovered.false('NotDiscovered', `Error in discovery: ${result.problem}`)
+      : Discovered.false('NotDiscovered', `Error in discovery: ${found.problem}`)
   status.conditions = setConditions(before.status?.conditions, [discovered, pausedCondition(undefined, before)], {
     now: clock.now(),
     generation: before.metadata.generation,
