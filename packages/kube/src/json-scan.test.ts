@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countKeys, scanJSON } from './json-scan.ts'
+import { measureJSON, scanJSON } from './json-scan.ts'
 
 test.each([
   ['{bad json', "invalid character 'b' looking for beginning of object key string"],
@@ -25,6 +25,6 @@ test('keys that appear twice are found with their paths, each once', () => {
   expect(scanJSON(text)).toEqual({ error: undefined, duplicates: ['a.b', 'c[0].d', 'a'] })
 })
 
-test('keys are counted without being misled by strings', () => {
-  expect(countKeys('{"a":"x:y\\":","b":[{"c:":1}]}')).toBe(3)
+test('keys and depth are measured without being misled by strings', () => {
+  expect(measureJSON('{"a":"x:y\\":{","b":[{"c:":1}]}')).toEqual({ keys: 3, depth: 3 })
 })

@@ -124,9 +124,11 @@ export function scanJSON(text: string): JSONScan {
   }
 }
 
-/** How many keys the objects of a JSON text have in all, counted without building them. */
-export function countKeys(text: string): number {
+/** How many keys the objects of a JSON text have in all, and how deep they go; found without building them. */
+export function measureJSON(text: string): { keys: number; depth: number } {
   let keys = 0
+  let depth = 0
+  let open = 0
   let inString = false
   for (let at = 0; at < text.length; at++) {
     const char = text.charCodeAt(at)
@@ -135,8 +137,10 @@ export function countKeys(text: string): number {
       else if (char === 0x22) inString = false
     } else if (char === 0x22) inString = true
     else if (char === 0x3a) keys++
+    else if (char === 0x7b || char === 0x5b) depth = Math.max(depth, ++open)
+    else if (char === 0x7d || char === 0x5d) open--
   }
-  return keys
+  return { keys, depth }
 }
 
 const isDigit = (char: string | undefined): boolean => char !== undefined && char >= '0' && char <= '9'

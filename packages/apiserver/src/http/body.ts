@@ -1,6 +1,6 @@
 /** Request bodies: read, bounded, and parsed with the refusals of upstream's decoders. */
 import type { PatchType, RequestOptions } from '@capstan/kube'
-import { apiVersionOf, badRequest, countKeys, isRecord, scanJSON, StatusError } from '@capstan/kube'
+import { apiVersionOf, badRequest, isRecord, measureJSON, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import type { HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
@@ -61,20 +61,18 @@ export async function readPatch(request: HttpRequest, type: PatchType): Promise<
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
     let value: unknown
-    try {
-      value = isJSON(text) ? JSON.parse(text) : parseYAML(text)
-    } catch (err) {
-      throw badRequest(`error decoding YAML: ${(err as Error).message}`)
+    if (isJSON(text)) value = parseJSON(text, (error) => badRequest(`error decoding YAML: ${error}`)).value
+    else {
+      try {
+        value = withoutPrototypes(parseYAML(text), text)
+      } catch (err) {
+        throw err instanceof StatusError ? err : badRequest(`error decoding YAML: ${(err as Error).message}`)
+      }
     }
     if (!isRecord(value)) throw badRequest(`error decoding YAML: expected an object, got ${goType(value)}`)
     return value
   }
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw badRequest(`error decoding patch: ${scanJSON(text).error}`)
-  }
+  const { value } = parseJSON(text, (error) => badRequest(`error decoding patch: ${error}`))
   if (type === 'application/json-patch+json' && !Array.isArray(value)) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into Go value of type []handlers.jsonPatchOp`)
   }
@@ -98,7 +96,7 @@ export async function readDeleteOptions(request: HttpRequest): Promise<unknown> 
   if (type === protobuf) return readProtobuf(bytes, { apiVersion: 'v1', kind: 'DeleteOptions' })
   const text = bytes.toString('utf8')
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
-  const value = type === 'application/yaml' ? parseYAML(text) : parseObject(text, 'DeleteOptions').value
+  const value = type === 'application/yaml' ? withoutPrototypes(parseYAML(text), text) : parseObject(text, 'DeleteOptions').value
   if (!isRecord(value)) throw unrecognized('DeleteOptions', "Object 'Kind' is missing", text)
   return value
 }
@@ -133,21 +131,39 @@ function readProtobuf(bytes: Buffer, type: { apiVersion: string; kind: string })
 const isJSON = (text: string): boolean => /^\s*\{/.test(text)
 
 function parseObject(text: string, kind: string): { value: Record<string, unknown>; duplicates: readonly string[] } {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw unrecognized(kind, `couldn't get version/kind; json parse error: ${scanJSON(text).error}`, text)
-  }
+  const refuse = (error: string) => unrecognized(kind, `couldn't get version/kind; json parse error: ${error}`, text)
+  const { value, keys } = parseJSON(text, refuse)
   if (!isRecord(value)) {
     const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-    const error = `json: cannot unmarshal ${goType(value)} into Go value of type ${target}`
-    throw unrecognized(kind, `couldn't get version/kind; json parse error: ${error}`, text)
+    throw refuse(`json: cannot unmarshal ${goType(value)} into Go value of type ${target}`)
   }
   // Only when keys were lost in parsing is it worth finding out which.
-  const duplicates = countKeys(text) === keysOf(value) ? [] : scanJSON(text).duplicates
+  const duplicates = keys === keysOf(value) ? [] : scanJSON(text).duplicates
   return { value, duplicates }
 }
+
+/** Deeper than any object of use, and not so deep that walking it could exhaust the stack. */
+const maxDepth = 1000
+
+function parseJSON(text: string, refuse: (error: string) => StatusError): { value: unknown; keys: number } {
+  const { keys, depth } = measureJSON(text)
+  if (depth > maxDepth) throw refuse('exceeded max depth')
+  try {
+    return { value: withoutPrototypes(JSON.parse(text), text), keys }
+  } catch (err) {
+    if (err instanceof StatusError) throw err
+    throw refuse(scanJSON(text).error ?? 'unexpected end of JSON input')
+  }
+}
+
+/** A key that JavaScript takes for something else when objects are copied. No API has such a field. */
+function withoutPrototypes(value: unknown, text: string): unknown {
+  if (text.includes('__proto__') && hasPrototypeKey(value)) throw badRequest('the key "__proto__" is not allowed in any object')
+  return value
+}
+
+const hasPrototypeKey = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasPrototypeKey))
 
 function parseYAMLObject(
   text: string,
@@ -156,8 +172,9 @@ function parseYAMLObject(
 ): { value: Record<string, unknown>; duplicates: readonly string[] } {
   let value: unknown
   try {
-    value = parseYAML(text)
+    value = withoutPrototypes(parseYAML(text), text)
   } catch (err) {
+    if (err instanceof StatusError) throw err
     throw unrecognized(resource.kind, `couldn't get version/kind; json parse error: ${(err as Error).message}`, text)
   }
   if (!isRecord(value)) throw unrecognized(resource.kind, "Object 'Kind' is missing", text)

@@ -211,10 +211,22 @@ test.each([
   ['application/json', `"${'x'.repeat(3 * 1024 * 1024)}"`, 413, /limit is 3145728/],
   ['application/json', '{"a":', 400, /unexpected end of JSON input/],
   ['application/yaml', 'a: [', 400, /yaml: /],
+  ['application/yaml', 'metadata: {__proto__: {a: b}}', 400, /"__proto__" is not allowed/],
+  ['application/json', '{"metadata":{"name":"a","__proto__":{"finalizers":["x"]}}}', 400, /"__proto__" is not allowed/],
+  ['application/json', `{"a":${'['.repeat(2000)}${']'.repeat(2000)}}`, 400, /exceeded max depth/],
 ])('a body of type %s that cannot be taken is answered in words', async (type, body, code, message) => {
   const { ask } = await start()
   const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
+})
+
+test('warnings may hold any text', async () => {
+  const { ask } = await startWithGadgets()
+  const body = JSON.stringify({ ...gadget('a'), 'größe→\x7f': 1 })
+  const answer = await ask(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+  expect(Buffer.from(answer.headers.get('warning') ?? '', 'latin1').toString()).toBe(
+    '299 - "unknown field \\"größe→\\u007f\\""',
+  )
 })
 
 test('YAML goes in and out', async () => {

@@ -20,7 +20,7 @@ export function represented(
 ): HttpAnswer {
   const headers = {
     'cache-control': 'no-cache, private',
-    ...(warnings.length === 0 ? {} : { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`) }),
+    ...(warnings.length === 0 ? {} : { warning: warnings.map(warningOf) }),
   }
   if (isStatus(body)) return send(code, body, representation, headers)
   switch (representation.as) {
@@ -67,6 +67,12 @@ function send(
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
   const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : objectBytes(value)
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
+}
+
+/** A header holds bytes, which Node writes from Latin-1: this is UTF-8 seen as such. */
+const warningOf = (text: string): string => {
+  const quoted = JSON.stringify(text).replaceAll('\x7f', '\\u007f')
+  return `299 - ${Buffer.from(quoted, 'utf8').toString('latin1')}`
 }
 
 export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {

@@ -2,21 +2,7 @@
  * Certificates of our own: an authority, and what it issues to servers and clients. Keys are EC P-256, which cost a tenth of a
  * millisecond where RSA costs a tenth of a second; an authority that was made elsewhere may have an RSA key.
  */
-import 'reflect-metadata'
-import {
-  AuthorityKeyIdentifierExtension,
-  BasicConstraintsExtension,
-  type Extension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  Name,
-  SubjectAlternativeNameExtension,
-  SubjectKeyIdentifierExtension,
-  X509Certificate,
-  X509CertificateGenerator,
-} from '@peculiar/x509'
+import type { Extension, Name, X509Certificate } from '@peculiar/x509'
 import { createPrivateKey, X509Certificate as NodeCertificate } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import { hours, minutes } from '../clock.ts'
@@ -51,18 +37,20 @@ const skew = minutes(5)
 
 /** A new certificate authority that signs for itself. */
 export async function makeAuthority(clock: Clock, { commonName, validity = 10 * year }: AuthorityOptions): Promise<CertifiedKey> {
+  const x509 = await library()
   const keys = await newKeys()
   const { from, until } = period(clock, validity)
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    name: subject(commonName),
+  const { digitalSignature, keyCertSign, cRLSign } = x509.KeyUsageFlags
+  const certificate = await x509.X509CertificateGenerator.createSelfSigned({
+    name: subject(x509, commonName),
     keys,
     notBefore: from,
     notAfter: until,
     signingAlgorithm: signing,
     extensions: [
-      new BasicConstraintsExtension(true, undefined, true),
-      new KeyUsagesExtension(KeyUsageFlags.digitalSignature | KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
-      await SubjectKeyIdentifierExtension.create(keys.publicKey),
+      new x509.BasicConstraintsExtension(true, undefined, true),
+      new x509.KeyUsagesExtension(digitalSignature | keyCertSign | cRLSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   })
   return { certificate: pem(certificate), key: await exportKey(keys.privateKey) }
@@ -70,7 +58,8 @@ export async function makeAuthority(clock: Clock, { commonName, validity = 10 * 
 
 /** A new key with a certificate for it, signed by `authority`. */
 export async function issueCertificate(authority: CertifiedKey, clock: Clock, options: IssueOptions): Promise<CertifiedKey> {
-  const issuer = new X509Certificate(authority.certificate)
+  const x509 = await library()
+  const issuer = new x509.X509Certificate(authority.certificate)
   const signingKey = await importKey(authority.key)
   const keys = await newKeys()
   const { from, until } = period(clock, options.validity ?? year)
@@ -78,17 +67,18 @@ export async function issueCertificate(authority: CertifiedKey, clock: Clock, op
     ...(options.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
     ...(options.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
   ]
-  const usage = { server: ExtendedKeyUsage.serverAuth, client: ExtendedKeyUsage.clientAuth }
+  const usage = { server: x509.ExtendedKeyUsage.serverAuth, client: x509.ExtendedKeyUsage.clientAuth }
+  const { digitalSignature, keyEncipherment } = x509.KeyUsageFlags
   const extensions: Extension[] = [
-    new BasicConstraintsExtension(false, undefined, true),
-    new KeyUsagesExtension(KeyUsageFlags.digitalSignature | KeyUsageFlags.keyEncipherment, true),
-    new ExtendedKeyUsageExtension(options.usages.map((name) => usage[name])),
-    await SubjectKeyIdentifierExtension.create(keys.publicKey),
-    await AuthorityKeyIdentifierExtension.create(issuer.publicKey),
-    ...(names.length === 0 ? [] : [new SubjectAlternativeNameExtension(names)]),
+    new x509.BasicConstraintsExtension(false, undefined, true),
+    new x509.KeyUsagesExtension(digitalSignature | keyEncipherment, true),
+    new x509.ExtendedKeyUsageExtension(options.usages.map((name) => usage[name])),
+    await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+    await x509.AuthorityKeyIdentifierExtension.create(issuer.publicKey),
+    ...(names.length === 0 ? [] : [new x509.SubjectAlternativeNameExtension(names)]),
   ]
-  const certificate = await X509CertificateGenerator.create({
-    subject: subject(options.commonName, options.organizations),
+  const certificate = await x509.X509CertificateGenerator.create({
+    subject: subject(x509, options.commonName, options.organizations),
     issuer: issuer.subjectName,
     publicKey: keys.publicKey,
     signingKey,
@@ -102,6 +92,14 @@ export async function issueCertificate(authority: CertifiedKey, clock: Clock, op
 
 /** When a certificate stops being valid, in milliseconds since the epoch; of a bundle, its first one. */
 export const certificateExpiry = (certificate: string): number => Date.parse(new NodeCertificate(certificate).validTo)
+
+type Library = typeof import('@peculiar/x509')
+
+/** A tenth of a second to load, and most programs never make a certificate. It needs `reflect-metadata` to be there first. */
+async function library(): Promise<Library> {
+  await import('reflect-metadata')
+  return import('@peculiar/x509')
+}
 
 const curve = { name: 'ECDSA', namedCurve: 'P-256' }
 const signing = { name: 'ECDSA', hash: 'SHA-256' }
@@ -128,7 +126,7 @@ async function importKey(text: string): Promise<CryptoKey> {
 }
 
 /** Given as typed strings, since the library reads quotes and `#` in plain ones. */
-const subject = (commonName: string, organizations: readonly string[] = []): Name =>
+const subject = ({ Name }: Library, commonName: string, organizations: readonly string[] = []): Name =>
   new Name([...organizations.map((o) => ({ O: [{ utf8String: o }] })), { CN: [{ utf8String: commonName }] }])
 
 /** Certificates count whole seconds. */
