@@ -79,8 +79,11 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
   if (!clusterClass) {
-    if (request.operation === 'UPDATE')
+    // Upstream refuses every update then; here only those of the topology, so that controllers can still do their work.
+    const { oldObject: old } = request
+    if (old && !equal(old.spec.topology, cluster.spec.topology)) {
       return [internal('spec.topology.class', `ClusterClass ${classKeyOf(cluster).name} not found`)]
+    }
     request.warn(
       `${unchecked} does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster`,
     )

@@ -1,13 +1,17 @@
 /** Managed topologies on the test environment: the test plays the provider, and a runtime client that only keeps a trace. */
 import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment } from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
+import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import {
+  CustomResourceDefinition,
   getCondition,
   type Kind,
   type KubeObject,
   minutes,
   seconds,
+  seededRandom,
+  silent,
   type Transport,
   type UnknownObject,
   VirtualClock,
@@ -28,6 +32,9 @@ import { clusterClassAdmission } from '../clusterclass/admission.ts'
 import { createClusterClassController } from '../clusterclass/controller.ts'
 import { clusterTopologyAdmission } from './admission.ts'
 import { createTopologyController } from './controller.ts'
+import { AppliedObjects } from './differences.ts'
+import { LifecycleHooks } from './lifecycle-hooks.ts'
+import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
 
 type Answer = { readonly retryAfterSeconds?: number; readonly message?: string }
@@ -290,6 +297,10 @@ describe('what cannot be made says why, and is made once it can be', () => {
     expect(await world.reconciled()).toBe(
       'False ReconcileFailed: failed to retrieve ClusterClass default/quick: ClusterClass.cluster.x-k8s.io "quick" not found',
     )
+    await world.patch(Cluster, 'demo', { metadata: { labels: { team: 'a' } } })
+    await expect(world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })).rejects.toThrow(
+      'spec.topology.class: Internal error: ClusterClass quick not found',
+    )
     await createClass(world)
     await comeUp(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
@@ -516,6 +527,78 @@ function stopAfter(writes: number) {
   })
   return { state, between }
 }
+
+describe('an old copy of the Cluster', () => {
+  /** One more pass, by a process whose cache has not moved since `stale`. */
+  async function passWith(world: World, stale: Cluster) {
+    const { client, clock } = world
+    const listed = <T extends KubeObject>(kind: Kind<T>) => client.list(kind, { namespace: stale.metadata.namespace! })
+    const objects = new Map<string, KubeObject>()
+    const crds = (await client.list(CustomResourceDefinition)).items
+    for (const kind of [ClusterClass, ...devKinds, ...devTemplateKinds] as Kind[]) {
+      for (const object of (await listed(kind)).items) objects.set(`${kind.kind}/${object.metadata.name}`, object)
+    }
+    const cache = {
+      peek: (kind: Kind, key: { name: string }) => (kind === (Cluster as Kind) ? stale : objects.get(`${kind.kind}/${key.name}`)),
+      get: async (_: Kind, key: { name: string }) => crds.find(({ metadata }) => metadata.name === key.name),
+      list: async () => ({ items: [] }),
+      byIndex: () => [],
+    }
+    const { signal } = new AbortController()
+    const context = {
+      client,
+      cache,
+      clock,
+      log: silent,
+      signal,
+      events: { event() {} },
+      random: seededRandom(1),
+      watch: async () => {},
+    }
+    const memory = {
+      hooks: new LifecycleHooks(world.runtime.client, clock),
+      applied: new AppliedObjects(),
+      told: new Set<string>(),
+    }
+    await reconcileTopology({ namespace: 'default', name: 'demo' }, context as unknown as ReconcileContext, memory)
+  }
+
+  test('from before it was connected: nothing is made twice', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await world.manager.stop()
+    const { metadata } = await world.create(Cluster, 'demo', { spec: { topology: topology() } })
+    const stale = await world.cluster()
+    expect(metadata.uid).toBe(stale.metadata.uid)
+    await passWith(world, stale)
+    const before = await Promise.all(
+      [DevCluster, DevControlPlane, MachineDeployment as Kind, DevMachineTemplate].map((kind) => world.names(kind)),
+    )
+    await passWith(world, stale)
+    const after = await Promise.all(
+      [DevCluster, DevControlPlane, MachineDeployment as Kind, DevMachineTemplate].map((kind) => world.names(kind)),
+    )
+    expect(before.map((names) => names.length)).toEqual([1, 1, 1, 3])
+    expect(after).toEqual(before)
+  })
+
+  test('from before its mark was removed: AfterControlPlaneInitialized is not called again', async () => {
+    const world = await aWorld()
+    world.runtime.all('AfterControlPlaneInitialized')
+    await createClass(world)
+    await createCluster(world)
+    await world.reportControlPlane('v1.34.0')
+    const { status, ...rest } = await world.cluster()
+    await comeUp(world)
+    const initialized = { ...rest, status: { ...status, conditions: (await world.cluster()).status!.conditions! } }
+    expect(initialized.metadata.annotations).toMatchObject({
+      'runtime.cluster.x-k8s.io/pending-hooks': 'AfterControlPlaneInitialized',
+    })
+    await passWith(world, initialized)
+    expect(world.runtime.trace).toEqual(['AfterControlPlaneInitialized'])
+    expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/pending-hooks']).toBeUndefined()
+  })
+})
 
 describe('a stop between any two writes changes nothing in the end', () => {
   const kinds = [DevCluster, DevControlPlane, DevMachineTemplate, DevConfigTemplate, MachineDeployment] as Kind[]
