@@ -68,7 +68,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
     ],
   },
   'core-types': {
-    'wording of a wrong base64': ['secrets and configmaps / 3'],
     'kinds that are not served': [
       'leases, events, service accounts, services, nodes, pods / 5',
       'leases, events, service accounts, services, nodes, pods / 6',
@@ -77,7 +76,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'leases, events, service accounts, services, nodes, pods / 22',
       'leases, events, service accounts, services, nodes, pods / 23',
       'leases, events, service accounts, services, nodes, pods / 24',
-      'leases, events, service accounts, services, nodes, pods / 25',
       'defaulting of common kinds / 2',
       'defaulting of common kinds / 4',
       'defaulting of common kinds / 5',

@@ -80,12 +80,10 @@ function checkType(definition: Definition, raw: { [field: string]: unknown }, so
  * @throws StatusError BadRequest
  */
 function checkTypes({ kind, version, structural }: Definition, object: UnknownObject): void {
-  const wrong = structural
-    .validate(object)
-    .find(({ type, text }) => type === 'FieldValueTypeInvalid' || / of type byte: /.test(text))
+  const wrong = structural.validate(object).find(({ type }) => type === 'FieldValueTypeInvalid')
   if (!wrong) return
   const where = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`
-  if (wrong.type !== 'FieldValueTypeInvalid') throw badRequest(`${where}: illegal base64 data at input byte 0`)
+  if (wrong.text.includes(' of type byte: ')) throw badRequest(`${where}: illegal base64 data at input byte 0`)
   const [, wanted = '', found = ''] = /must be of type ([\w,-]+): "(\w+)"/.exec(wrong.text) ?? []
   const [value, type] = [goNames[found] ?? found, goNames[wanted] ?? wanted]
   // Go knows the field of the struct, not the key of the map that it is.
