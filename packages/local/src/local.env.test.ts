@@ -20,7 +20,7 @@ import {
   type Transport,
   VirtualClock,
 } from '@capstan/kube'
-import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
+import { httpsTransport, makeAuthority, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
 import { type TestEnv, testEnv, type TestEnvOptions } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 import { localControllers } from './controllers.ts'
@@ -352,6 +352,47 @@ test('a new version whose kubelet fails stops the rollout before more is lost', 
   expect(getCondition(controlPlane, 'ScalingDown')?.message).toBe(
     'Scaling down from 4 to 3 replicas is blocked because:\n* waiting for control plane components to become healthy',
   )
+})
+
+test('a certificate authority that a user brought is used and left alone', async () => {
+  const world = await aWorld()
+  const { certificate, key: privateKey } = await makeAuthority(world.clock, { commonName: 'ours' })
+  const data = { 'tls.crt': btoa(certificate), 'tls.key': btoa(privateKey) }
+  await world.client.create(Secret, { ...named('demo-ca'), type: 'Opaque', data })
+  await createCluster(world)
+  await world.advance(seconds(5))
+  expect(await shown(world)).toEqual(['Running in a v1.35.0'])
+  const secret = await world.client.get(Secret, key('demo-ca'))
+  expect(secret.data).toEqual(data)
+  expect(secret.metadata.ownerReferences).toBeUndefined()
+})
+
+test('an authority that is lost after initialization is not made anew, and nothing grows without it', async () => {
+  const world = await aWorld()
+  await createCluster(world)
+  await world.advance(seconds(5))
+  await world.client.delete(Secret, key('demo-ca'))
+  await scale(world, 3)
+  await world.advance(minutes(1))
+  const controlPlane = await world.client.get(LocalControlPlane, key('demo'))
+  expect(getCondition(controlPlane, 'CertificatesAvailable')).toMatchObject({
+    status: 'False',
+    message: 'Cluster certificate for ca is not available, please check cluster certificate secrets',
+  })
+  expect(getCondition(controlPlane, 'ScalingUp')?.message).toBe(
+    'Scaling up from 1 to 3 replicas is blocked because:\n* cluster certificates are missing or unknown',
+  )
+  expect(await machines(world)).toHaveLength(1)
+})
+
+test('a kubeconfig that is deleted comes back', async () => {
+  const world = await aWorld()
+  await createCluster(world)
+  await world.advance(seconds(5))
+  const { uid } = (await world.client.get(Secret, key('demo-kubeconfig'))).metadata
+  await world.client.delete(Secret, key('demo-kubeconfig'))
+  await world.advance(seconds(5))
+  expect((await world.client.get(Secret, key('demo-kubeconfig'))).metadata.uid).not.toBe(uid)
 })
 
 test('a cluster at rest writes nothing', async () => {

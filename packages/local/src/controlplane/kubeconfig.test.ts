@@ -1,0 +1,38 @@
+import { hours, VirtualClock } from '@capstan/kube'
+import { formatKubeconfig, issueCertificate, kubeconfigFor, makeAuthority } from '@capstan/kube/node'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { needsRenewal } from './kubeconfig.ts'
+
+const days = (n: number) => hours(24 * n)
+const start = Date.UTC(2026, 0, 1)
+let kubeconfig: string
+beforeAll(async () => {
+  const clock = new VirtualClock(start)
+  const authority = await makeAuthority(clock, { commonName: 'kubernetes' })
+  const client = await issueCertificate(authority, clock, {
+    commonName: 'kubernetes-admin',
+    usages: ['client'],
+    validity: days(365),
+  })
+  const access = { server: 'https://127.0.0.1:6443', ca: authority.certificate, certificate: client.certificate, key: client.key }
+  kubeconfig = formatKubeconfig(kubeconfigFor('demo', access))
+})
+
+describe('a kubeconfig', () => {
+  test.each([
+    ['that is new stays', 0, false],
+    ['that has more than half its life left stays', 182, false],
+    ['that has less than half its life left is renewed', 183, true],
+    ['that has expired is renewed', 400, true],
+  ])('%s', (_, age, expected) => {
+    expect(needsRenewal(kubeconfig, new VirtualClock(start + days(age)))).toBe(expected)
+  })
+
+  test.each([
+    ['that is missing its value', undefined],
+    ['that has no client certificate', 'apiVersion: v1\nkind: Config\n'],
+    ['whose client certificate is none', 'client-certificate-data: bm90IGEgY2VydGlmaWNhdGU=\n'],
+  ])('%s is renewed', (_, text) => {
+    expect(needsRenewal(text, new VirtualClock(start))).toBe(true)
+  })
+})
