@@ -1,6 +1,6 @@
 /** Connections to workload clusters, one each, shared by every controller of the process. */
 import { Cluster } from '@capstan/api'
-import { type Cache, type Controller, proceed, type Source, watches } from '@capstan/controller'
+import { type Cache, type Controller, type Predicate, proceed, type Source, watches } from '@capstan/controller'
 import { type Client, isReason, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
 import {
   type AccessorEvent,
@@ -118,6 +118,7 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
     controller: {
       name: 'clustercache',
       for: Cluster,
+      when: provisioningMatters,
       watches: [watches(Secret, clusterOfKubeconfig, ({ object, previous }) => isKubeconfig(object ?? previous))],
       sources: [
         {
@@ -139,9 +140,16 @@ const neverProbed: Health = { lastProbe: undefined, lastProbeSuccess: undefined,
 
 const KubeconfigSuffix = '-kubeconfig'
 
+/** Of a Cluster only whether it exists, and whether its infrastructure stands. */
+const provisioningMatters: Predicate<Cluster> = ({ previous, object }) =>
+  !previous || !object || isProvisioned(previous) !== isProvisioned(object)
+
+const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.infrastructureProvisioned === true
+
 /** The kubeconfig by which to reach a cluster; none before its infrastructure stands. */
-function kubeconfigOf({ metadata, status }: Cluster, cache: Cache): string | undefined {
-  if (!status?.initialization?.infrastructureProvisioned) return undefined
+function kubeconfigOf(cluster: Cluster, cache: Cache): string | undefined {
+  if (!isProvisioned(cluster)) return undefined
+  const { metadata } = cluster
   const secret = cache.peek(Secret, { namespace: metadata.namespace!, name: metadata.name + KubeconfigSuffix })
   const value = secret?.data?.['value']
   return value ? decodeBase64(value) : undefined

@@ -1,25 +1,33 @@
 import { Cluster, ClusterNameLabel, Machine, MachineControlPlaneLabel, MachineDeployment, MachineSet } from '@capstan/api'
-import { type Cache, proceed } from '@capstan/controller'
-import { isOwnedBy, type Kind, type KubeObject } from '@capstan/kube'
+import { type Index, proceed } from '@capstan/controller'
+import { isOwnedBy, type Kind, keyOf, keyText, type KubeObject } from '@capstan/kube'
 import type { ClusterPhase } from './scope.ts'
 
 /** Finds everything that carries the Cluster's name. */
 export const descendants: ClusterPhase = async (scope, { cache }) => {
   const { cluster } = scope
-  const machines = await labelled(cache, Machine, cluster)
+  const name = keyText(keyOf(cluster))
+  const machines = cache.byIndex(machinesByCluster, name)
   scope.descendants = {
-    machineDeployments: await labelled(cache, MachineDeployment, cluster),
-    machineSets: await labelled(cache, MachineSet, cluster),
+    machineDeployments: cache.byIndex(deploymentsByCluster, name),
+    machineSets: cache.byIndex(setsByCluster, name),
     controlPlaneMachines: machines.filter(isControlPlane),
     workerMachines: machines.filter((machine) => !isControlPlane(machine)),
   }
   return proceed()
 }
 
-async function labelled<T extends KubeObject>(cache: Cache, kind: Kind<T>, { metadata }: Cluster): Promise<T[]> {
-  const labelSelector = `${ClusterNameLabel}=${metadata.name}`
-  return (await cache.list(kind, { namespace: metadata.namespace!, labelSelector })).items
-}
+const byCluster = <T extends KubeObject>(kind: Kind<T>): Index<T> => ({
+  name: 'cluster by label',
+  kind,
+  values({ metadata }) {
+    const name = metadata.labels?.[ClusterNameLabel]
+    return name === undefined ? [] : [keyText({ namespace: metadata.namespace!, name })]
+  },
+})
+const machinesByCluster = byCluster(Machine)
+const setsByCluster = byCluster(MachineSet)
+const deploymentsByCluster = byCluster(MachineDeployment)
 
 const isControlPlane = ({ metadata }: Machine): boolean => metadata.labels?.[MachineControlPlaneLabel] !== undefined
 

@@ -2,7 +2,6 @@ import { ClusterNameLabel } from '@capstan/api'
 import {
   type Client,
   controllerOf,
-  draft,
   ensureOwnerReference,
   equal,
   type Kind,
@@ -35,8 +34,8 @@ export async function adopt<T extends KubeObject>(client: Client, kind: Kind<T>,
 /** The metadata to patch in, or `undefined` when the object is as it should be. Pure. */
 export function adopted(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
   const before = object.metadata.ownerReferences ?? []
-  const after = draft(object)
-  after.metadata.ownerReferences = release ? before.filter((other) => !release(other)) : before
+  const kept = release ? before.filter((other) => !release(other)) : before
+  const after = { ...object, metadata: { ...object.metadata, ownerReferences: kept } }
   const other = controllerOf(after)
   if (owner.controller && other && !sameOwner(other, owner)) {
     const { namespace, name } = object.metadata
