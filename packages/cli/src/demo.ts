@@ -1,5 +1,5 @@
 /** The cluster that `capstan up --demo` brings up: its class, its templates, its runtime extension, and what to try on it. */
-import type { Client, Input, KubeObject, UnknownObject } from '@capstan/kube'
+import type { Client, Condition, Input, Kind, KubeObject, ObjectKey, UnknownObject } from '@capstan/kube'
 import { Cluster, ClusterClass } from '@capstan/api'
 import { orAbsent, unknownKind } from '@capstan/kube'
 import { parseAllDocuments } from 'yaml'
@@ -29,13 +29,25 @@ export async function bringUpDemo(client: Client, signal: AbortSignal): Promise<
 }
 
 /** A Cluster may come before its class is reconciled; the story is shorter when it does not. */
-async function accepted(client: Client, signal: AbortSignal): Promise<void> {
+const accepted = (client: Client, signal: AbortSignal): Promise<void> =>
+  untilTrue(client, ClusterClass, DemoClass, 'VariablesReady', signal)
+
+/** Resolves when a condition of the object is True. */
+export async function untilTrue(
+  client: Client,
+  kind: Kind<KubeObject & { status?: { conditions?: Condition[] } }>,
+  key: ObjectKey,
+  condition: string,
+  signal: AbortSignal,
+): Promise<void> {
   const found = new AbortController()
-  const until = AbortSignal.any([signal, found.signal])
-  const events = await client.watch(ClusterClass, { namespace: DemoClass.namespace, signal: until })
+  const selection = {
+    fieldSelector: `metadata.name=${key.name}`,
+    ...(key.namespace === undefined ? {} : { namespace: key.namespace }),
+  }
+  const events = await client.watch(kind, { ...selection, signal: AbortSignal.any([signal, found.signal]) })
   for await (const { object } of events) {
-    const ready = object.status?.conditions?.some(({ type, status }) => type === 'VariablesReady' && status === 'True')
-    if (object.metadata.name === DemoClass.name && ready) break
+    if (object.status?.conditions?.some(({ type, status }) => type === condition && status === 'True')) break
   }
   found.abort()
 }

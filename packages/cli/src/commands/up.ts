@@ -1,13 +1,13 @@
 import { openDurable } from '@capstan/apiserver'
 import type { Machine } from '@capstan/api'
-import { Cluster } from '@capstan/api'
+import { Cluster, ExtensionConfig } from '@capstan/api'
 import type { Clock, Client } from '@capstan/kube'
 import { keyOf, keyText, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
 import type { Line, Plane, Stores } from '@capstan/lab'
 import { followStory, lineOf, memoryStores } from '@capstan/lab'
 import { Command, Option } from 'commander'
 import { dataFolder } from '../data-folder.ts'
-import { bringUpDemo, DemoCluster, suggestions } from '../demo.ts'
+import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
@@ -74,14 +74,15 @@ async function up(options: Options, io: Io): Promise<number> {
     tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
     const ready = watchReady(plane, clock, signal, story, tell)
 
+    let outcome: Outcome = 'ready'
     if (options.demo) {
       const extension = await startSampleExtension(clock, (why) =>
         tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
       )
       closing.unshift(() => extension.stop())
-      await startDemo(plane, extension, signal)
+      const available = startDemo(plane, extension, signal).then(() => ready)
+      outcome = await Promise.race([available, stopped(signal), ...(options.exitWhenReady ? [late(clock, signal)] : [])])
     }
-    const outcome = options.demo ? await Promise.race([ready, options.exitWhenReady ? late(clock, signal) : ready]) : 'ready'
     if (outcome === 'ready' && !signal.aborted) suggest(story, options, kubeconfig, tell)
     if (options.exitWhenReady && options.demo) {
       if (outcome === 'ready') return ExitCodes.done
@@ -100,6 +101,7 @@ async function up(options: Options, io: Io): Promise<number> {
 
 async function startDemo(plane: Plane, extension: SampleExtension, signal: AbortSignal): Promise<void> {
   await registerSampleExtension(plane.client, extension)
+  await untilTrue(plane.client, ExtensionConfig, { name: 'sample' }, 'Discovered', signal)
   await bringUpDemo(plane.client, signal)
 }
 
@@ -121,6 +123,9 @@ function watchReady(plane: Plane, clock: Clock, signal: AbortSignal, story: Stor
     })
   })
 }
+
+const stopped = (signal: AbortSignal): Promise<Outcome> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve('stopped'), { once: true }))
 
 const late = (clock: Clock, signal: AbortSignal): Promise<Outcome> =>
   sleep(clock, ReadyLimit, signal).then(
