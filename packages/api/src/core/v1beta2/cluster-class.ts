@@ -42,7 +42,7 @@ const patchSelector = s
       .doc('Which parts of the class the template belongs to.'),
   })
   .doc('Which templates a patch changes.')
-export type PatchSelector = Infer<typeof patchSelector>
+export interface PatchSelector extends Infer<typeof patchSelector> {}
 
 const jsonPatch = s
   .object({
@@ -58,7 +58,7 @@ const jsonPatch = s
       .doc('A value from a variable, or from a Go template over the variables.'),
   })
   .doc('One operation on a template.')
-export type JSONPatch = Infer<typeof jsonPatch>
+export interface JSONPatch extends Infer<typeof jsonPatch> {}
 
 const patchDefinition = s
   .object({
@@ -66,7 +66,7 @@ const patchDefinition = s
     jsonPatches: s.list(jsonPatch, { minItems: 1, maxItems: 100 }).atomic().doc('What changes.'),
   })
   .doc('Operations on the templates that the selector matches.')
-export type PatchDefinition = Infer<typeof patchDefinition>
+export interface PatchDefinition extends Infer<typeof patchDefinition> {}
 
 const externalPatch = s
   .object({
@@ -76,7 +76,7 @@ const externalPatch = s
     settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
   })
   .doc('A patch computed by a Runtime Extension.')
-export type ExternalPatchDefinition = Infer<typeof externalPatch>
+export interface ExternalPatchDefinition extends Infer<typeof externalPatch> {}
 
 const classPatch = s
   .object({
@@ -90,7 +90,7 @@ const classPatch = s
     external: externalPatch.optional(),
   })
   .doc('One patch: inline or external.')
-export type ClusterClassPatch = Infer<typeof classPatch>
+export interface ClusterClassPatch extends Infer<typeof classPatch> {}
 
 // Variables
 
@@ -102,7 +102,7 @@ const classVariable = s
     deprecatedV1Beta1Metadata: objectMeta.optional().doc('Metadata of the variable, for v1beta1.'),
   })
   .doc('A variable that Clusters of this class set.')
-export type ClusterClassVariable = Infer<typeof classVariable>
+export interface ClusterClassVariable extends Infer<typeof classVariable> {}
 
 const statusVariable = s
   .object({
@@ -121,7 +121,7 @@ const statusVariable = s
       .atomic(),
   })
   .doc('A variable with each of its definitions, inline and from extensions.')
-export type ClusterClassStatusVariable = Infer<typeof statusVariable>
+export interface ClusterClassStatusVariable extends Infer<typeof statusVariable> {}
 
 // Templates
 
@@ -130,7 +130,7 @@ const fromTemplate = s.object({ templateRef: templateReference })
 const infrastructureClass = s
   .object({ templateRef: templateReference, naming: naming.optional() })
   .doc('The infrastructure of Clusters of this class.')
-export type InfrastructureClass = Infer<typeof infrastructureClass>
+export interface InfrastructureClass extends Infer<typeof infrastructureClass> {}
 
 const controlPlaneClass = s
   .object({
@@ -146,7 +146,7 @@ const controlPlaneClass = s
     readinessGates: conditionGates.optional(),
   })
   .doc('The control plane of Clusters of this class.')
-export type ControlPlaneClass = Infer<typeof controlPlaneClass>
+export interface ControlPlaneClass extends Infer<typeof controlPlaneClass> {}
 
 const workersClass = {
   class: s.string(word).doc('Name of the class, unique within the ClusterClass.'),
@@ -168,7 +168,7 @@ const machineDeploymentClass = s
     rollout: machineDeploymentClassRollout,
   })
   .doc('A kind of MachineDeployment that Clusters of this class can have.')
-export type MachineDeploymentClass = Infer<typeof machineDeploymentClass>
+export interface MachineDeploymentClass extends Infer<typeof machineDeploymentClass> {}
 
 const machinePoolClass = s
   .object({
@@ -181,7 +181,7 @@ const machinePoolClass = s
     deletion: machineDeletion.optional(),
   })
   .doc('A kind of MachinePool that Clusters of this class can have.')
-export type MachinePoolClass = Infer<typeof machinePoolClass>
+export interface MachinePoolClass extends Infer<typeof machinePoolClass> {}
 
 const upgrade = s
   .object(
@@ -232,7 +232,7 @@ const clusterClassSpec = s.object({
     .optional()
     .doc('Versions that Clusters of the class may have, ascending. They are also the steps of upgrades.'),
 })
-export type ClusterClassSpec = Infer<typeof clusterClassSpec>
+export interface ClusterClassSpec extends Infer<typeof clusterClassSpec> {}
 
 const clusterClassStatus = s.object(
   {
@@ -247,7 +247,7 @@ const clusterClassStatus = s.object(
   },
   nonEmpty,
 )
-export type ClusterClassStatus = Infer<typeof clusterClassStatus>
+export interface ClusterClassStatus extends Infer<typeof clusterClassStatus> {}
 
 export const ClusterClassConditions = conditionTypes({
   VariablesReady: ['VariablesReady', 'VariableDiscoveryFailed'],
@@ -276,4 +276,7 @@ export const ClusterClass = defineKind({
   labels: coreLabels,
   validate: clusterClassErrors,
 })
-export type ClusterClass = ObjectOf<typeof ClusterClass>
+export interface ClusterClass extends ObjectOf<typeof ClusterClass> {
+  spec: ClusterClassSpec
+  status?: ClusterClassStatus
+}

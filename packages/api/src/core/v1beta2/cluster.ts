@@ -25,7 +25,7 @@ const networkRanges = s.object({
     .atomic()
     .doc('Ranges such as 10.128.0.0/12, at most one per address family in practice.'),
 })
-export type NetworkRanges = Infer<typeof networkRanges>
+export interface NetworkRanges extends Infer<typeof networkRanges> {}
 
 const clusterNetwork = s
   .object(
@@ -51,7 +51,7 @@ const apiEndpoint = s
     nonEmpty,
   )
   .doc('Where the API server of the workload cluster is reached.')
-export type APIEndpoint = Infer<typeof apiEndpoint>
+export interface APIEndpoint extends Infer<typeof apiEndpoint> {}
 
 // Topology
 
@@ -70,7 +70,7 @@ const controlPlaneTopology = s
     nonEmpty,
   )
   .doc('The control plane of a managed topology.')
-export type ControlPlaneTopology = Infer<typeof controlPlaneTopology>
+export interface ControlPlaneTopology extends Infer<typeof controlPlaneTopology> {}
 
 const workersOfClass = {
   class: s.string(word).doc('Name of the class in the ClusterClass it is made from.'),
@@ -97,7 +97,7 @@ const machineDeploymentTopology = s
     rollout: machineDeploymentRollout,
   })
   .doc('One MachineDeployment of a managed topology.')
-export type MachineDeploymentTopology = Infer<typeof machineDeploymentTopology>
+export interface MachineDeploymentTopology extends Infer<typeof machineDeploymentTopology> {}
 
 const machinePoolTopology = s
   .object({
@@ -110,7 +110,7 @@ const machinePoolTopology = s
     deletion: machineDeletion.optional(),
   })
   .doc('One MachinePool of a managed topology.')
-export type MachinePoolTopology = Infer<typeof machinePoolTopology>
+export interface MachinePoolTopology extends Infer<typeof machinePoolTopology> {}
 
 const classRef = s
   .object({
@@ -148,7 +148,7 @@ const topology = s
     variables: variableValues.optional(),
   })
   .doc('A cluster described by a ClusterClass: its objects are made and kept by the topology controller.')
-export type ClusterTopology = Infer<typeof topology>
+export interface ClusterTopology extends Infer<typeof topology> {}
 
 const clusterSpec = s.object(
   {
@@ -162,7 +162,9 @@ const clusterSpec = s.object(
   },
   nonEmpty,
 )
-export type ClusterSpec = Infer<typeof clusterSpec>
+export interface ClusterSpec extends Infer<typeof clusterSpec> {
+  topology?: ClusterTopology
+}
 
 // Status
 
@@ -175,7 +177,7 @@ const initialization = s
     nonEmpty,
   )
   .doc('Milestones of provisioning. They never go back.')
-export type ClusterInitialization = Infer<typeof initialization>
+export interface ClusterInitialization extends Infer<typeof initialization> {}
 
 const clusterReplicas = s.object({
   desiredReplicas: s.int32().optional().doc('How many Machines there should be.'),
@@ -183,7 +185,7 @@ const clusterReplicas = s.object({
   versions: replicasOfVersion.optional(),
   upgradePlan: upgradePlan.optional(),
 })
-export type ClusterReplicas = Infer<typeof clusterReplicas>
+export interface ClusterReplicas extends Infer<typeof clusterReplicas> {}
 
 const failureDomains = s
   .list(
@@ -211,7 +213,7 @@ const clusterStatus = s.object(
   },
   nonEmpty,
 )
-export type ClusterStatus = Infer<typeof clusterStatus>
+export interface ClusterStatus extends Infer<typeof clusterStatus> {}
 
 /** Conditions of a Cluster. Reasons of mirrored conditions may also be the provider's own. */
 export const ClusterConditions = conditionTypes({
@@ -326,4 +328,7 @@ export const Cluster = defineKind({
   default: defaultCluster,
   validate: clusterErrors,
 })
-export type Cluster = ObjectOf<typeof Cluster>
+export interface Cluster extends ObjectOf<typeof Cluster> {
+  spec: ClusterSpec
+  status?: ClusterStatus
+}

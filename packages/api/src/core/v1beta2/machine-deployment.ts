@@ -10,7 +10,7 @@ import { legacyStatus } from './shared/legacy-status.ts'
 import { nonEmpty } from './shared/limits.ts'
 import { machineCounts, machineSelectorText } from './shared/machine-counts.ts'
 import { machineSetDeletion } from './shared/machine-deletion.ts'
-import { machineTemplate } from './shared/machine-template.ts'
+import { type MachineTemplateSpec, machineTemplate } from './shared/machine-template.ts'
 import { machineNaming } from './shared/naming.ts'
 import { machineDeploymentRollout } from './shared/rollout-strategy.ts'
 import { replicasByVersion } from './shared/versions.ts'
@@ -29,7 +29,9 @@ const machineDeploymentSpec = s.object({
   deletion: machineSetDeletion.optional(),
   paused: s.boolean().optional().doc('While true, changes of the template are not rolled out; scaling goes on.'),
 })
-export type MachineDeploymentSpec = Infer<typeof machineDeploymentSpec>
+export interface MachineDeploymentSpec extends Infer<typeof machineDeploymentSpec> {
+  template: MachineTemplateSpec
+}
 
 const machineDeploymentStatus = s.object(
   {
@@ -48,7 +50,7 @@ const machineDeploymentStatus = s.object(
   },
   nonEmpty,
 )
-export type MachineDeploymentStatus = Infer<typeof machineDeploymentStatus>
+export interface MachineDeploymentStatus extends Infer<typeof machineDeploymentStatus> {}
 
 export const MachineDeploymentConditions = conditionTypes({
   Available: ['Available', 'NotAvailable', 'WaitingForReplicasSet', 'WaitingForAvailableReplicasSet', 'InternalError'],
@@ -94,4 +96,7 @@ export const MachineDeployment = defineKind({
   default: defaultMachineDeployment,
   validate: machineDeploymentErrors,
 })
-export type MachineDeployment = ObjectOf<typeof MachineDeployment>
+export interface MachineDeployment extends ObjectOf<typeof MachineDeployment> {
+  spec: MachineDeploymentSpec
+  status?: MachineDeploymentStatus
+}

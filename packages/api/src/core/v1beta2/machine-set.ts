@@ -9,7 +9,7 @@ import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
 import { nonEmpty } from './shared/limits.ts'
 import { machineCounts, machineSelectorText } from './shared/machine-counts.ts'
 import { machineSetDeletion } from './shared/machine-deletion.ts'
-import { machineTemplate } from './shared/machine-template.ts'
+import { type MachineTemplateSpec, machineTemplate } from './shared/machine-template.ts'
 import { machineNaming } from './shared/naming.ts'
 import { replicasByVersion } from './shared/versions.ts'
 
@@ -24,7 +24,9 @@ const machineSetSpec = s.object({
   machineNaming: machineNaming.optional(),
   deletion: machineSetDeletion.optional(),
 })
-export type MachineSetSpec = Infer<typeof machineSetSpec>
+export interface MachineSetSpec extends Infer<typeof machineSetSpec> {
+  template: MachineTemplateSpec
+}
 
 const machineSetStatus = s.object(
   {
@@ -42,7 +44,7 @@ const machineSetStatus = s.object(
   },
   nonEmpty,
 )
-export type MachineSetStatus = Infer<typeof machineSetStatus>
+export interface MachineSetStatus extends Infer<typeof machineSetStatus> {}
 
 export const MachineSetConditions = conditionTypes({
   MachinesReady: ['Ready', 'NoReplicas', 'NotReady', 'ReadyUnknown', 'InternalError'],
@@ -84,4 +86,7 @@ export const MachineSet = defineKind({
   default: defaultMachineSet,
   validate: machineSetErrors,
 })
-export type MachineSet = ObjectOf<typeof MachineSet>
+export interface MachineSet extends ObjectOf<typeof MachineSet> {
+  spec: MachineSetSpec
+  status?: MachineSetStatus
+}

@@ -6,7 +6,7 @@ import { observedGeneration, phase } from './shared/common-fields.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
 import { nonEmpty, objectName, word } from './shared/limits.ts'
-import { machineSpec } from './shared/machine-template.ts'
+import { type MachineSpec, machineSpec } from './shared/machine-template.ts'
 
 const nodeInfo = s
   .object({
@@ -23,7 +23,7 @@ const nodeInfo = s
     swap: s.object({ capacity: s.int64().optional() }).optional(),
   })
   .doc('What the Node says about its machine.')
-export type MachineNodeInfo = Infer<typeof nodeInfo>
+export interface MachineNodeInfo extends Infer<typeof nodeInfo> {}
 
 const machineAddresses = s
   .list(
@@ -76,7 +76,7 @@ const machineStatus = s.object(
   },
   nonEmpty,
 )
-export type MachineStatus = Infer<typeof machineStatus>
+export interface MachineStatus extends Infer<typeof machineStatus> {}
 
 /** Conditions of a Machine. Reasons of mirrored conditions may also be the provider's own. */
 export const MachineConditions = conditionTypes({
@@ -178,4 +178,7 @@ export const Machine = defineKind({
   default: defaultMachine,
   validate: machineErrors,
 })
-export type Machine = ObjectOf<typeof Machine>
+export interface Machine extends ObjectOf<typeof Machine> {
+  spec: MachineSpec
+  status?: MachineStatus
+}

@@ -31,7 +31,7 @@ const clientConfig = s
     nonEmpty,
   )
   .doc('How to reach the extension server: `url` or `service`, never both.')
-export type ClientConfig = Infer<typeof clientConfig>
+export interface ClientConfig extends Infer<typeof clientConfig> {}
 
 const extensionHandlers = s
   .list(
@@ -60,7 +60,7 @@ const extensionConfigSpec = s.object({
     .doc('Only objects in namespaces with these labels are of interest to the server; all when empty.'),
   settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
 })
-export type ExtensionConfigSpec = Infer<typeof extensionConfigSpec>
+export interface ExtensionConfigSpec extends Infer<typeof extensionConfigSpec> {}
 
 const extensionConfigStatus = s.object(
   {
@@ -70,7 +70,7 @@ const extensionConfigStatus = s.object(
   },
   nonEmpty,
 )
-export type ExtensionConfigStatus = Infer<typeof extensionConfigStatus>
+export interface ExtensionConfigStatus extends Infer<typeof extensionConfigStatus> {}
 
 export const ExtensionConfigConditions = conditionTypes({
   Discovered: ['Discovered', 'NotDiscovered'],
@@ -99,4 +99,7 @@ export const ExtensionConfig = defineKind({
   default: defaultExtensionConfig,
   validate: extensionConfigErrors,
 })
-export type ExtensionConfig = ObjectOf<typeof ExtensionConfig>
+export interface ExtensionConfig extends ObjectOf<typeof ExtensionConfig> {
+  spec: ExtensionConfigSpec
+  status?: ExtensionConfigStatus
+}

@@ -42,7 +42,7 @@ const checks = s
     nonEmpty,
   )
   .doc('When a Machine counts as unhealthy.')
-export type HealthChecks = Infer<typeof checks>
+export interface HealthChecks extends Infer<typeof checks> {}
 
 const triggerIf = s
   .object(
@@ -59,7 +59,7 @@ const triggerIf = s
     nonEmpty,
   )
   .doc('Remediates only while few enough Machines are unhealthy.')
-export type RemediationTrigger = Infer<typeof triggerIf>
+export interface RemediationTrigger extends Infer<typeof triggerIf> {}
 
 export const maxInFlight = s
   .intOrString()

@@ -19,4 +19,4 @@ export const labelSelector = s
   })
   .atomic()
   .doc('Which objects are meant, by their labels. All parts must hold; an empty selector matches everything.')
-export type LabelSelector = Infer<typeof labelSelector>
+export interface LabelSelector extends Infer<typeof labelSelector> {}

@@ -28,12 +28,12 @@ const order = {
 export const machineDeletion = s
   .object(timeouts, nonEmpty)
   .doc('How long each step of the deletion of a Machine may take; 0 means for ever.')
-export type MachineDeletion = Infer<typeof machineDeletion>
+export interface MachineDeletion extends Infer<typeof machineDeletion> {}
 
 export const machineSetDeletion = s.object(order, nonEmpty).doc('Which Machines go first when there are too many.')
-export type MachineSetDeletion = Infer<typeof machineSetDeletion>
+export interface MachineSetDeletion extends Infer<typeof machineSetDeletion> {}
 
 export const machineDeploymentDeletion = s
   .object({ ...order, ...timeouts }, nonEmpty)
   .doc('Which Machines go first, and how long each step may take.')
-export type MachineDeploymentTopologyDeletion = Infer<typeof machineDeploymentDeletion>
+export interface MachineDeploymentTopologyDeletion extends Infer<typeof machineDeploymentDeletion> {}

@@ -36,9 +36,11 @@ export const machineSpec = s
     taints: machineTaints.optional(),
   })
   .doc('What a Machine should be.')
-export type MachineSpec = Infer<typeof machineSpec>
+export interface MachineSpec extends Infer<typeof machineSpec> {}
 
 export const machineTemplate = s
   .object({ metadata: objectMeta.optional(), spec: machineSpec.doc('Spec of the Machines.') })
   .doc('What the Machines that are made look like.')
-export type MachineTemplateSpec = Infer<typeof machineTemplate>
+export interface MachineTemplateSpec extends Infer<typeof machineTemplate> {
+  spec: MachineSpec
+}

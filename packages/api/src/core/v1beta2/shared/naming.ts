@@ -14,7 +14,7 @@ export const machineNaming = s
     nonEmpty,
   )
   .doc('How Machines are named.')
-export type MachineNaming = Infer<typeof machineNaming>
+export interface MachineNaming extends Infer<typeof machineNaming> {}
 
 export const naming = s
   .object(
@@ -27,4 +27,4 @@ export const naming = s
     nonEmpty,
   )
   .doc('How the objects of a topology are named.')
-export type Naming = Infer<typeof naming>
+export interface Naming extends Infer<typeof naming> {}

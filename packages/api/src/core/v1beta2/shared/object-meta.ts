@@ -6,4 +6,4 @@ import { nonEmpty } from './limits.ts'
 export const objectMeta = s
   .object({ labels: s.map(s.string()).optional(), annotations: s.map(s.string()).optional() }, nonEmpty)
   .doc('Labels and annotations for the objects that are made.')
-export type TemplateObjectMeta = Infer<typeof objectMeta>
+export interface TemplateObjectMeta extends Infer<typeof objectMeta> {}

@@ -13,7 +13,7 @@ export const contractReference = s
     name,
   })
   .doc('Refers to a provider object in the same namespace; its version follows from the contract labels of its CRD.')
-export type ContractVersionedObjectReference = Infer<typeof contractReference>
+export interface ContractVersionedObjectReference extends Infer<typeof contractReference> {}
 
 export const templateReference = s
   .object({
@@ -22,4 +22,4 @@ export const templateReference = s
     name,
   })
   .doc('Refers to a template in the same namespace, in a version of its API.')
-export type TemplateReference = Infer<typeof templateReference>
+export interface TemplateReference extends Infer<typeof templateReference> {}

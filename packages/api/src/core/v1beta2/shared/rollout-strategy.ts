@@ -28,7 +28,7 @@ export const rolloutStrategy = s
     nonEmpty,
   )
   .doc('How Machines are replaced when their template changes.')
-export type RolloutStrategy = Infer<typeof rolloutStrategy>
+export interface RolloutStrategy extends Infer<typeof rolloutStrategy> {}
 
 const after = s.timestamp().optional().doc('Machines made before this time are replaced once it has come.')
 

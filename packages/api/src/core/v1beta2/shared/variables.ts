@@ -23,7 +23,7 @@ export const variableOverrides = s
     { minProperties: 1 },
   )
   .doc('Values for this part of the topology only.')
-export type VariableOverrides = Infer<typeof variableOverrides>
+export interface VariableOverrides extends Infer<typeof variableOverrides> {}
 
 export const jsonSchemaProps = s
   .object(
@@ -99,4 +99,4 @@ export const variableSchema = s
     openAPIV3Schema: s.of<JSONSchemaProps>(jsonSchemaProps.json),
   })
   .doc('What values a variable may take.')
-export type VariableSchema = Infer<typeof variableSchema>
+export interface VariableSchema extends Infer<typeof variableSchema> {}
