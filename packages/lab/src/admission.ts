@@ -1,5 +1,5 @@
 import { coreKinds } from '@capstan/api'
-import { clusterClassAdmission, clusterTopologyAdmission } from '@capstan/core'
+import { clusterClassAdmission, clusterTopologyAdmission, machineNamingAdmission } from '@capstan/core'
 import type { Admission } from '@capstan/kube'
 import { admission, admissionOf } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
@@ -9,4 +9,5 @@ export const providerAdmission: readonly Admission[] = [
   ...admissionOf([...coreKinds, ...localKinds]),
   admission(clusterClassAdmission),
   admission(clusterTopologyAdmission),
+  ...machineNamingAdmission,
 ]

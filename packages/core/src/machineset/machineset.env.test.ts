@@ -1,11 +1,12 @@
 import { Machine, MachineSet } from '@capstan/api'
 import type { Client, Kind, Transport } from '@capstan/kube'
-import { seconds } from '@capstan/kube'
+import { Event, seconds, StatusError } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   aClusterWithTemplates,
   aMachineSet,
   conditionText,
+  DevConfig,
   DevMachine,
   DevMachineTemplate,
   setsEnv,
@@ -163,6 +164,31 @@ describe('a MachineSet', () => {
     expect(machine.spec.minReadySeconds).toBe(5)
     expect((await env.client.get(DevMachine, machineKey)).metadata.labels).toEqual({ ...labels, 'from-template': 'yes' })
     expect(await names(env.client, Machine)).toEqual([name])
+  })
+
+  test('takes back what it made for a Machine that could not be made, and tries again', async () => {
+    let refuses = true
+    const refusing = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        if (refuses && request.verb === 'create' && request.plural === 'devmachines') throw new StatusError('Forbidden', 'quota')
+        return transport.send(request, signal)
+      },
+    })
+    env = await setsEnv({ between: refusing })
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.settle()
+    expect(await names(env.client, DevConfig)).toEqual([])
+    const { items: events } = await env.client.list(Event, { namespace: 'default' })
+    expect(events.map(({ reason, message }) => `${reason} ${message}`)).toContainEqual(
+      expect.stringMatching(/^FailedCreate Failed to create Machine "set-.....": quota$/),
+    )
+    refuses = false
+    await env.advance(seconds(60))
+    expect(await names(env.client, Machine)).toHaveLength(2)
+    expect(await names(env.client, DevConfig)).toEqual(await names(env.client, Machine))
   })
 
   test('makes no Machine twice while the cache does not see those it made', async () => {
