@@ -114,6 +114,40 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['other.sample'])
   })
 
+  it.each<[string, FetchHandler, string]>([
+    [
+      'garbage',
+      async () => new Response('<html>'),
+      "http call failed: failed to decode response: invalid character '<' looking for beginning of value",
+    ],
+    [
+      'another code',
+      async () => new Response('no such thing', { status: 404 }),
+      'http call failed: got response with status code 404 != 200: response : "no such thing"',
+    ],
+    [
+      'a failure',
+      async () => Response.json({ status: 'Failure', message: 'not today' }),
+      'got failure response with message: not today',
+    ],
+    [
+      'a hook that nobody knows',
+      async () =>
+        Response.json({ status: 'Success', handlers: [{ name: 'x', requestHook: { apiVersion: 'a/v1', hook: 'BeforeLunch' } }] }),
+      'failed to validate discovery response: handler x requestHook a/v1/BeforeLunch is not in the Runtime SDK catalog',
+    ],
+  ])('says so when its server answers %s', async (_, answer, problem) => {
+    server = answer
+    await create()
+    await world.settle()
+    expect(await discovered()).toEqual({
+      status: 'False',
+      reason: 'NotDiscovered',
+      message: `Error in discovery: failed to discover extension "sample": ${problem}`,
+    })
+    expect(await world.handlers()).toEqual([])
+  })
+
   it('is found again within half a minute, however long its server was away', async () => {
     server = broken
     await create()
