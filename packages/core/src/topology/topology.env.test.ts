@@ -421,6 +421,35 @@ describe('an upgrade', () => {
     )
   })
 
+  test('over several minors stops at the versions that the class knows; workers go there at once', async () => {
+    const world = await aWorld()
+    world.runtime.all(...SixHooks)
+    await createClass(world, { ...classSpec, kubernetesVersions: ['v1.34.0', 'v1.35.1', 'v1.36.2'] })
+    await createCluster(world)
+    await comeUp(world)
+    const versions = async () => [
+      ((await world.only(DevControlPlane))['spec'] as { version: string }).version,
+      ((await world.only(MachineDeployment as never)) as unknown as MachineDeployment).spec.template.spec.version,
+    ]
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.2' } } })
+    expect(await versions()).toEqual(['v1.35.1', 'v1.34.0'])
+    expect(await world.reconciled()).toMatch('DevControlPlane upgrading to version v1.35.1 (v1.36.2 pending)')
+    await world.reportControlPlane('v1.35.1')
+    expect(await versions()).toEqual(['v1.36.2', 'v1.34.0'])
+    await world.reportControlPlane('v1.36.2')
+    expect(await versions()).toEqual(['v1.36.2', 'v1.36.2'])
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    expect(world.runtime.trace.slice(2)).toEqual([
+      'BeforeClusterUpgrade v1.34.0 v1.36.2',
+      'AfterControlPlaneUpgrade v1.35.1',
+      'AfterControlPlaneUpgrade v1.36.2',
+      'AfterClusterUpgrade v1.36.2',
+    ])
+    await expect(world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.3' } } })).rejects.toThrow(
+      'version must match one of the versions defined in the ClusterClass',
+    )
+  })
+
   test.each([
     ['down', 'v1.33.0', 'version cannot be decreased from "1.34.0" to "1.33.0"'],
     ['two minors up', 'v1.36.0', 'version cannot be increased from "1.34.0" to "1.36.0"'],
@@ -454,6 +483,32 @@ describe('changes', () => {
     const { revision } = world.store
     await world.advance(minutes(5))
     expect(world.store.revision).toBe(revision)
+  })
+
+  test('a template of the class that changes reaches the Clusters of the class', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    await world.patch(DevMachineTemplate, 'quick', { spec: { template: { spec: { disk: 2 } } } })
+    const { spec } = (await world.only(MachineDeployment as never)) as unknown as MachineDeployment
+    const { name } = spec.template.spec.infrastructureRef
+    const template = (await world.client.get(DevMachineTemplate, { namespace: 'default', name })) as UnknownObject
+    expect(template['spec']).toEqual({ template: { spec: { disk: 2, size: 'm' } } })
+  })
+
+  test('labels of the topology reach templates in place, without a rollout', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const before = await world.names(DevMachineTemplate)
+    await world.patch(DevMachineTemplate, 'quick', { metadata: { labels: { shelf: '2' } } })
+    await world.patch(Cluster, 'demo', { spec: { topology: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } } })
+    expect(await world.names(DevMachineTemplate)).toEqual(before)
+    const labels = (await world.client.list(DevMachineTemplate)).items.map(({ metadata }) => metadata.labels?.['shelf'])
+    expect(labels).toEqual(['2', '2', '2'])
+    expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
   })
 
   test('what the provider writes stays, and what a user takes over comes back', async () => {
