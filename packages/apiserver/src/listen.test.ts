@@ -1,6 +1,6 @@
 import { connect as connectHTTP2, constants } from 'node:http2'
 import { request } from 'node:https'
-import { systemClock } from '@capstan/kube'
+import { StatusError, systemClock } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, expect, test } from 'vitest'
@@ -130,6 +130,17 @@ test('a connection to a plane that is gone is told so', async () => {
   } finally {
     session.destroy()
   }
+})
+
+test('a handler that throws a Status answers with it, and any other error with nothing but its code', async () => {
+  const { listener } = await start(({ url }) =>
+    Promise.reject(url === '/starting' ? new StatusError('ServiceUnavailable', 'starting') : new TypeError('secret')),
+  )
+  expect(await ask(listener, { path: '/starting' })).toMatchObject({
+    status: 503,
+    text: expect.stringContaining('"message":"starting"'),
+  })
+  expect(await ask(listener, { path: '/' })).toEqual({ status: 500, text: '' })
 })
 
 test('a body that is too long is refused after the client could send it', async () => {

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { createSecureContext } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
-import { seconds, silent } from '@capstan/kube'
+import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest } from './http/exchange.ts'
 import { BodyTooLarge } from './http/exchange.ts'
@@ -250,9 +250,10 @@ async function serve(req: Req, res: Res, connections: Connections, stopping: Abo
     const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal), identity)
     await respond(answer, req, res, gone.signal)
   } catch (err) {
-    log.error('Request failed', { method: req.method, err })
-    if (!res.headersSent) res.writeHead(500)
-    res.end()
+    const refusal = err instanceof StatusError ? err : undefined
+    if (!refusal && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
+    if (!res.headersSent) res.writeHead(refusal?.code ?? 500, { 'content-type': 'application/json' })
+    res.end(refusal && JSON.stringify(refusal.status))
   } finally {
     stopping.removeEventListener('abort', stop)
   }

@@ -224,9 +224,7 @@ test('warnings may hold any text', async () => {
   const { ask } = await startWithGadgets()
   const body = JSON.stringify({ ...gadget('a'), 'größe→\x7f': 1 })
   const answer = await ask(gadgetPath, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
-  expect(Buffer.from(answer.headers.get('warning') ?? '', 'latin1').toString()).toBe(
-    '299 - "unknown field \\"größe→\\u007f\\""',
-  )
+  expect(Buffer.from(answer.headers.get('warning') ?? '', 'latin1').toString()).toBe('299 - "unknown field \\"größe→\\u007f\\""')
 })
 
 test('YAML goes in and out', async () => {

@@ -16,7 +16,7 @@ export function openAPIDocument(resources: readonly Resource[]): object {
   }
   return {
     openapi: '3.0.0',
-    info: { title: 'Kubernetes', version: 'v1.36.2' },
+    info: { title: 'Kubernetes', version: 'unversioned' },
     paths,
     components: { schemas },
   }

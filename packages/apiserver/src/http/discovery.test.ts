@@ -1,0 +1,48 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { compareVersions } from './discovery.ts'
+
+test('versions are ordered as kubectl prefers them', () => {
+  const versions = [
+    'foo10',
+    'v1alpha1',
+    'v10',
+    'v1',
+    'v2beta1',
+    'v3beta1',
+    'v11alpha2',
+    'foo1',
+    'v12alpha1',
+    'v11beta2',
+    'v2',
+    'v10beta3',
+  ]
+  expect(versions.toSorted(compareVersions)).toEqual([
+    // Stable, beta, alpha, and names that say nothing.
+    'v10',
+    'v2',
+    'v1',
+    'v11beta2',
+    'v10beta3',
+    'v3beta1',
+    'v2beta1',
+    'v12alpha1',
+    'v11alpha2',
+    'v1alpha1',
+    'foo1',
+    'foo10',
+  ])
+})
+
+test('the order does not depend on where it starts', () => {
+  const version = fc.oneof(
+    fc.constantFrom('v1', 'v2', 'v1beta1', 'v1beta2', 'v2alpha1', 'x'),
+    fc.stringMatching(/^v\d{1,2}(beta\d)?$/),
+  )
+  fc.assert(
+    fc.property(version, version, version, (a, b, c) => {
+      expect(Math.sign(compareVersions(a, b))).toBe(-Math.sign(compareVersions(b, a)) || 0)
+      if (compareVersions(a, b) < 0 && compareVersions(b, c) < 0) expect(compareVersions(a, c)).toBeLessThan(0)
+    }),
+  )
+})
