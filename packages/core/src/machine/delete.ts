@@ -25,8 +25,8 @@ import { drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import { attachedVolumes } from './volumes.ts'
 
-/** Pods and volumes of a workload cluster are not watched. */
-const RetryInterval = seconds(20)
+/** Pods and volumes of a workload cluster are not watched. Upstream looks every 20 s. */
+const RetryInterval = seconds(5)
 
 /** Done, or what to wait for. */
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<Outcome | 'done'>

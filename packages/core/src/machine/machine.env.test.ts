@@ -1,5 +1,5 @@
 import { Cluster, Machine } from '@capstan/api'
-import { isReason, Node, orAbsent, seconds, StatusError, type Transport } from '@capstan/kube'
+import { isReason, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
 import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -194,6 +194,39 @@ test('a Machine goes after its hooks, its host, and only then its Node', async (
   expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
   expect(await orAbsent(env.get(DevConfig, 'm1'))).toBeUndefined()
   expect(await orAbsent(node())).toBeUndefined()
+})
+
+test('Pods leave before the host goes; what belongs to the Node stays', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
+  await env.provisionMachine('m1')
+  const aPod = (name: string, metadata: object = {}) =>
+    env.workload.create(Pod, {
+      metadata: { name, namespace: 'default', ...metadata },
+      spec: { nodeName: 'node-m1', containers: [{ name: 'main', image: 'x' }] },
+    })
+  await aPod('web')
+  await aPod('slow', { finalizers: ['example.com/slow'] })
+  await aPod('static', { annotations: { 'kubernetes.io/config.mirror': 'x' } })
+
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  const startedAt = (await env.get(Machine, 'm1')).status?.deletion?.nodeDrainStartTime
+  expect(conditionText(await env.get(Machine, 'm1'), 'Deleting')).toBe(
+    `True DrainingNode: Drain not completed yet (started at ${startedAt}):\n* Pod default/slow: deletionTimestamp set, but still not removed from the Node`,
+  )
+  expect(await orAbsent(env.workload.get(Pod, { namespace: 'default', name: 'web' }))).toBeUndefined()
+  expect((await env.get(DevMachine, 'm1')).metadata.deletionTimestamp).toBeUndefined()
+
+  await env.workload.patch(
+    Pod,
+    { namespace: 'default', name: 'slow' },
+    { type: 'merge', body: { metadata: { finalizers: null } } },
+  )
+  await env.advance(seconds(6))
+  expect(await orAbsent(env.get(Machine, 'm1'))).toBeUndefined()
+  expect(await env.workload.get(Pod, { namespace: 'default', name: 'static' })).toBeDefined()
 })
 
 test('the Node of the last control plane Machine is left alone', async () => {

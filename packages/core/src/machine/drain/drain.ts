@@ -1,5 +1,5 @@
 import { type Client, DaemonSet, isReason, keyText, Node, orAbsent, Pod, type StatusError } from '@capstan/kube'
-import { drainProgress, type FailedEviction, planDrain } from './plan.ts'
+import { type DrainPlan, drainProgress, type FailedEviction, planDrain } from './plan.ts'
 
 export interface DrainOptions {
   readonly startedAt: string
@@ -21,18 +21,21 @@ export async function drainNode(
     await client.patch(Node, { name }, { type: 'merge', body: { spec: { unschedulable: true } } }, { signal })
   }
   const isNodeUnreachable = isUnreachable(node)
-  const { items: pods } = await client.list(Pod, { fieldSelector: `spec.nodeName=${name}`, signal })
-  const daemonSets = await existingDaemonSets(client, pods, signal)
-  const plan = planDrain({ pods, isNodeUnreachable, now, daemonSetExists: (key) => daemonSets.has(key) })
-
-  const leaving = [...plan.leaving]
+  const plan = await observe()
   const failed: FailedEviction[] = []
   for (const pod of plan.evict) {
     const message = await evict(client, pod, isNodeUnreachable ? 1 : undefined, signal)
-    if (message === undefined) leaving.push(pod)
-    else failed.push({ pod, message })
+    if (message !== undefined) failed.push({ pod, message })
   }
-  return drainProgress({ leaving, completing: plan.completing }, failed, startedAt)
+  // What had no grace period to wait for is gone by now.
+  const { leaving, completing } = plan.evict.length > failed.length ? await observe() : plan
+  return drainProgress({ leaving, completing }, failed, startedAt)
+
+  async function observe(): Promise<DrainPlan> {
+    const { items: pods } = await client.list(Pod, { fieldSelector: `spec.nodeName=${name}`, signal })
+    const daemonSets = await existingDaemonSets(client, pods, signal)
+    return planDrain({ pods, isNodeUnreachable, now, daemonSetExists: (key) => daemonSets.has(key) })
+  }
 }
 
 /** Asks a Pod to leave. Gives back why it does not; `undefined` when it does, or is gone. */
