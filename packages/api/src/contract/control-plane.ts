@@ -1,4 +1,5 @@
 /** Contract of a control plane. Upstream: internal/contract/controlplane.go, v1.14. */
+import { durationText, seconds } from '@capstan/kube'
 import type { ConditionGate } from '../core/v1beta2/shared/condition-gates.ts'
 import type { MachineTaint } from '../core/v1beta2/shared/machine-taints.ts'
 import type { ContractVersionedObjectReference } from '../core/v1beta2/shared/references.ts'
@@ -133,15 +134,7 @@ export function availableReplicasOf(controlPlane: object, contract: ContractVers
   return desired === undefined || unavailable === undefined ? undefined : Math.max(0, desired - unavailable)
 }
 
-/** Writes a time limit in the form of the contract version. */
-export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, seconds: number): void {
-  writeField(draft, field, contract, contract === 'v1beta2' ? seconds : durationText(seconds))
-}
-
-/** As Go prints durations, so that a provider's webhook finds nothing to change: `90` is `1m30s`. */
-function durationText(seconds: number): string {
-  const hours = Math.floor(seconds / 3600)
-  const minutes = Math.floor((seconds % 3600) / 60)
-  const rest = `${seconds % 60}s`
-  return hours > 0 ? `${hours}h${minutes}m${rest}` : minutes > 0 ? `${minutes}m${rest}` : rest
+/** Writes a time limit in the form of the contract version: a duration is spelled as Go does, so that no webhook changes it. */
+export function writeSeconds(draft: object, field: ContractField<Timeout>, contract: ContractVersion, value: number): void {
+  writeField(draft, field, contract, contract === 'v1beta2' ? value : durationText(seconds(value)))
 }
