@@ -422,6 +422,20 @@ test('while it is paused, nothing happens to a control plane', async () => {
   expect(await machines(world)).toHaveLength(3)
 })
 
+test('a paused cluster is served on after a restart', async () => {
+  const [stores, store, clock] = [keptStores(), kept(memoryStore()), new VirtualClock()]
+  const world = await aWorld({ stores, store, clock })
+  await createCluster(world)
+  await world.advance(seconds(5))
+  await world.client.patch(Cluster, key('demo'), { type: 'merge', body: { spec: { paused: true } } })
+  await world.advance(seconds(5))
+  await end(open.pop()!)
+
+  const again = await aWorld({ ...installed, stores, store, clock })
+  await again.settle()
+  expect(await nodes(again)).toHaveLength(1)
+})
+
 test('labels and deletion timeouts of the machine template reach existing Machines without a rollout', async () => {
   const world = await aWorld()
   await createCluster(world)
@@ -467,7 +481,9 @@ const cutOffAfter =
     watch: (request, signal) => transport.watch(request, signal),
   })
 
-test('however early the process stops, after the next start there is one Machine of everything', async () => {
+test('however early the process stops, after the next start there is one Machine of everything', {
+  timeout: 60_000,
+}, async () => {
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]

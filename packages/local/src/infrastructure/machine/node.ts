@@ -1,11 +1,10 @@
-import type { Machine } from '@capstan/api'
-import { type Cluster, MachineControlPlaneLabel } from '@capstan/api'
+import { type Cluster, type Machine, MachineControlPlaneLabel } from '@capstan/api'
 import { proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
 import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
 import { type LocalMachine, LocalMachineConditions } from '../../kinds/local-machine.ts'
 import { secretText } from '../../secrets.ts'
-import { again, failureAt, progress } from '../../simulation.ts'
+import { again, failureAt, type Progress, progress } from '../../simulation.ts'
 import { type Kubelet, newNode, nodeStatus } from '../../workload/node.ts'
 import type { Workloads } from '../../workload/workloads.ts'
 import type { Stage } from './provision.ts'
@@ -23,17 +22,12 @@ export async function joinCluster(
   io: ReconcileContext,
   workloads: Workloads,
 ): Promise<Stage> {
-  const provisioned = object.status?.timeline?.provisioned
-  if (!object.status?.initialization?.provisioned || provisioned === undefined) {
+  const now = io.clock.now()
+  const step = booting(object, now)
+  if (step === undefined) {
     const message = 'Waiting for the machine to be provisioned'
     return { outcome: proceed(), condition: NodeProvisioned.false('WaitingForMachine', message) }
   }
-  const now = io.clock.now()
-  const simulated = object.spec?.simulated
-  const step = progress(Date.parse(provisioned), now, {
-    delay: simulated?.nodeDelay,
-    failure: failureAt(simulated?.failure, 'node'),
-  })
   if (step.state === 'running') {
     const condition = NodeProvisioned.false('Provisioning', 'Node is being provisioned')
     return { outcome: requeue(step.until - now, 'Node to be provisioned'), condition }
@@ -45,7 +39,7 @@ export async function joinCluster(
     }
   }
 
-  const isControlPlane = machine.metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  const isControlPlane = isControlPlaneMachine(machine)
   const workload = isControlPlane
     ? await startApiServer(object, machine, cluster, io, workloads)
     : workloads.clientFor(keyOf(cluster))
@@ -66,6 +60,33 @@ export async function joinCluster(
         : NodeProvisioned.false('KubeletFailed', kubelet.trouble),
   }
 }
+
+/**
+ * A machine that ran when the provider was stopped runs on after its start, also when nothing about it may be reconciled because it
+ * is paused, and until it is really gone when it is being deleted.
+ */
+export async function keepRunning(
+  object: LocalMachine,
+  machine: Machine,
+  cluster: Cluster,
+  io: ReconcileContext,
+  workloads: Workloads,
+): Promise<void> {
+  const deleted = Date.parse(object.metadata.deletionTimestamp ?? '')
+  const now = Math.min(io.clock.now(), Number.isNaN(deleted) ? Number.POSITIVE_INFINITY : deleted)
+  if (!isControlPlaneMachine(machine) || booting(object, now)?.state !== 'done') return
+  await startApiServer(object, machine, cluster, io, workloads)
+}
+
+/** How far the machine has booted; nothing before it is provisioned. */
+function booting({ spec, status }: LocalMachine, now: number): Progress | undefined {
+  const provisioned = status?.timeline?.provisioned
+  if (!status?.initialization?.provisioned || provisioned === undefined) return undefined
+  const { nodeDelay, failure } = spec?.simulated ?? {}
+  return progress(Date.parse(provisioned), now, { delay: nodeDelay, failure: failureAt(failure, 'node') })
+}
+
+const isControlPlaneMachine = ({ metadata }: Machine): boolean => metadata.labels?.[MachineControlPlaneLabel] !== undefined
 
 /** How long to wait before looking again for certificates that somebody else was to bring. */
 const CertificateCheck = 10_000

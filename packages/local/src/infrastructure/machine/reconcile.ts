@@ -17,7 +17,7 @@ import { LocalMachine, LocalMachineConditions as Conditions, LocalMachineFinaliz
 import { clusterOfMachine, owningMachine } from '../../owner.ts'
 import { again, failureAt, progress } from '../../simulation.ts'
 import type { Workloads } from '../../workload/workloads.ts'
-import { joinCluster } from './node.ts'
+import { joinCluster, keepRunning } from './node.ts'
 import { provision } from './provision.ts'
 
 export interface LocalMachineDependencies {
@@ -44,9 +44,12 @@ export async function reconcileLocalMachine(
     if (!cluster) return wait(`Cluster ${machine.spec.clusterName} to exist`)
   }
 
+  const paused = isPaused(cluster, before)
+  if (machine && cluster && (paused || isDeleting(before))) await keepRunning(before, machine, cluster, io, workloads)
+
   const after = draft(before)
   let verdict: Verdict
-  if (isPaused(cluster, before)) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
+  if (paused) verdict = { outcome: wait('reconciliation to be unpaused'), conditions: [] }
   else if (isDeleting(before)) verdict = await remove(after, io, workloads)
   else {
     const provisioned = provision(after, machine!, cluster!, io.clock.now())
