@@ -1,6 +1,15 @@
-import { ConfigMap, type KubeObject, minutes, Node, orAbsent, ownerReference } from '@capstan/kube'
+import {
+  ConfigMap,
+  CustomResourceDefinition,
+  customResourceDefinition,
+  type KubeObject,
+  minutes,
+  Node,
+  orAbsent,
+  ownerReference,
+} from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, namespace, quiet, type TestServer, testServer } from '../test-server.ts'
+import { at, namespace, quiet, type TestServer, testServer, Widget } from '../test-server.ts'
 
 let t: TestServer
 beforeEach(async () => {
@@ -50,10 +59,13 @@ describe('in the background', () => {
     expect(await left()).toBe('owner')
   })
 
-  test('what names an owner of an unknown kind stays', async () => {
-    const reference = { apiVersion: 'nowhere.example.com/v1', kind: 'Thing', name: 'x', uid: 'u' }
+  test('what names an owner of an unknown kind stays until the kind is known', async () => {
+    t = await testServer({ customResources: [] })
+    const reference = { apiVersion: 'shop.example.com/v1', kind: 'Widget', name: 'never', uid: 'u' }
     await make('child', [], { ownerReferences: [reference] })
     expect(await left()).toBe('child')
+    await t.client.create(CustomResourceDefinition, customResourceDefinition(Widget))
+    expect(await left()).toBe('')
   })
 
   test('owners are looked for in the namespace of the dependent, or in none', async () => {

@@ -21,6 +21,8 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   const queue = new WorkQueue({ name: 'garbage collector', clock, log, run: (text) => collect(parse(text)) })
   /** Who names an owner, by its uid. */
   const dependents = new Map<string, Set<string>>()
+  /** Those with an owner of a kind that is not served: looked at again when definitions change. */
+  const undecided = new Set<string>()
 
   const stop = store.subscribe(undefined, note)
   for (const storage of new Set(registry.list().map((definition) => definition.storage))) {
@@ -39,6 +41,10 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     for (const { uid } of owners(previous)) if (!owners(object).some((owner) => owner.uid === uid)) forget(uid, id)
     for (const { uid } of owners(object)) remember(uid, id)
     if (object && needsLook(object)) queue.add(id)
+    if (key.resource === 'customresourcedefinitions.apiextensions.k8s.io') {
+      for (const waiting of undecided) queue.add(waiting)
+      undecided.clear()
+    }
     // What an object held up, and what it kept alive, can be decided now.
     const left = object ? [] : owners(previous)
     for (const owner of left) {
@@ -89,7 +95,10 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     if (references.length === 0) return
     const found = references.map((reference) => ({ reference, ...find(reference, object.metadata.namespace) }))
     // An owner of a kind that is not known here may well exist.
-    if (found.some(({ state }) => state === 'unknown')) return
+    if (found.some(({ state }) => state === 'unknown')) {
+      undecided.add(textOf(key))
+      return
+    }
     const waiting = found.filter((one) => one.state === 'present' && isForeground(one.object))
     const absent = found.filter(({ state }) => state === 'absent')
     const solid = found.length - waiting.length - absent.length

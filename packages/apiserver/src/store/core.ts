@@ -180,8 +180,8 @@ export class CoreStore implements Store {
     this.#publishing = true
     try {
       for (let change = this.#unpublished.shift(); change; change = this.#unpublished.shift()) {
-        for (const listener of this.#listeners.get(change.key.resource) ?? []) listener(change)
-        for (const listener of this.#listeners.get(undefined) ?? []) listener(change)
+        for (const listener of this.#listeners.get(change.key.resource) ?? []) tell(listener, change)
+        for (const listener of this.#listeners.get(undefined) ?? []) tell(listener, change)
       }
     } finally {
       this.#publishing = false
@@ -192,6 +192,17 @@ export class CoreStore implements Store {
     let table = this.#tables.get(resource)
     if (!table) this.#tables.set(resource, (table = { byKey: new Map(), keys: [], objects: [] }))
     return table
+  }
+}
+
+/** A listener that throws is a mistake in the program. It must not keep the change from others, nor the writer from its answer. */
+function tell(listener: (change: Change) => void, change: Change): void {
+  try {
+    listener(change)
+  } catch (err) {
+    queueMicrotask(() => {
+      throw err
+    })
   }
 }
 
