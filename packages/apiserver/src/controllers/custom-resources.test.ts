@@ -74,6 +74,17 @@ describe('a definition', () => {
     expect(await refusal(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
   })
 
+  test('that gains a default shows it on objects that were stored before', async () => {
+    const stored = await t.client.create(Widget, aWidget('w'))
+    const name = 'widgets.shop.example.com'
+    const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color/default'
+    await t.client.patch(CustomResourceDefinition, { name }, { type: 'json', operations: [{ op: 'add', path, value: 'green' }] })
+    const read = await t.client.get(Widget, at('w'))
+    expect(read).toMatchObject({ spec: { color: 'green' }, metadata: { resourceVersion: stored.metadata.resourceVersion } })
+    expect((await t.client.list(Widget)).items[0]).toBe(read)
+    expect(await t.client.update(Widget, read)).toBe(read)
+  })
+
   test('of several versions shows every object in each', async () => {
     await define('foos', 'Foo', [version('v1', { storage: true }), version('v2'), version('v3', { served: false })])
     const made = await t.client.create(Foo('t.example.com/v2'), aFoo('x'))

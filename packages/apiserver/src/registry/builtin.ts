@@ -147,6 +147,7 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
     columns: kind.columns,
     printer: columns,
     statusSubresource: kind.statusSubresource,
+    completesOnRead: false,
     statusOnCreate: extras.statusOnCreate === true,
     scale: kind.scale,
     storageVersion: kind.version,

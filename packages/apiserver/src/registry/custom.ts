@@ -36,6 +36,7 @@ function definitionOf({ metadata, spec, status }: CustomResourceDefinition, vers
     columns: version.additionalPrinterColumns ?? [],
     printer: undefined,
     statusSubresource: version.subresources?.status !== undefined,
+    completesOnRead: version === storage && hasDefaults(schema),
     statusOnCreate: false,
     scale: version.subresources?.scale,
     storageVersion: storage.name,
@@ -71,3 +72,9 @@ function reader(jsonPath: string): (object: UnknownObject) => string {
   const path = jsonPath.split('.').slice(1)
   return (object) => memberText(object, path)
 }
+
+const hasDefaults = ({ default: value, properties, items, additionalProperties }: JSONSchema): boolean =>
+  value !== undefined ||
+  (items !== undefined && hasDefaults(items)) ||
+  (typeof additionalProperties === 'object' && hasDefaults(additionalProperties)) ||
+  Object.values(properties ?? {}).some(hasDefaults)

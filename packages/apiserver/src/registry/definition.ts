@@ -2,7 +2,16 @@
  * One served version of a resource, with all that the verbs need to know to treat its objects: names, schema, what is defaulted,
  * checked and reset. Made from a built-in declaration (`builtin.ts`) or from a CustomResourceDefinition (`custom.ts`).
  */
-import { apiVersionOf, type FieldError, type KubeObject, type Structural, type UnknownObject } from '@capstan/kube'
+import {
+  apiVersionOf,
+  draft,
+  equal,
+  freeze,
+  type FieldError,
+  type KubeObject,
+  type Structural,
+  type UnknownObject,
+} from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 
 export interface Definition extends Resource {
@@ -13,6 +22,8 @@ export interface Definition extends Resource {
   readonly structural: Structural
   /** Whether `metadata.generation` counts changes of the specification. */
   readonly generation: boolean
+  /** Whether objects that were stored earlier may lack defaults. */
+  readonly completesOnRead: boolean
   /** Whether a creation may bring a status along, although there is a status subresource. */
   readonly statusOnCreate: boolean
   /** Values that field selectors may ask for, beside metadata.name and metadata.namespace. */
@@ -30,16 +41,37 @@ export interface Definition extends Resource {
   readonly refusesCreates: string | undefined
 }
 
-/** The object as the version `definition` shows it. The same stored object always gives the same result, so caches can share it. */
+/**
+ * The object as the version `definition` shows it: with its apiVersion and, in the version that is stored, with defaults that the
+ * definition has gained since the object was written. The same stored object always gives the same result, the object itself where
+ * nothing is to be done, so caches can share it.
+ */
 export function inVersion<T extends KubeObject>(definition: Definition, object: T): T {
-  if (object.apiVersion === definition.apiVersion) return object
-  let views = converted.get(object)
-  if (!views) converted.set(object, (views = new Map()))
-  let view = views.get(definition.apiVersion)
-  if (!view) views.set(definition.apiVersion, (view = Object.freeze({ ...object, apiVersion: definition.apiVersion })))
+  if (!definition.completesOnRead && object.apiVersion === definition.apiVersion) return object
+  let views = viewsOf.get(definition)
+  if (!views) viewsOf.set(definition, (views = new WeakMap()))
+  let view = views.get(object)
+  if (!view) views.set(object, (view = viewOf(definition, object)))
   return view as T
 }
-const converted = new WeakMap<KubeObject, Map<string, KubeObject>>()
+const viewsOf = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()
+
+function viewOf({ apiVersion, completesOnRead, structural }: Definition, object: KubeObject): KubeObject {
+  if (completesOnRead) {
+    const completed = draft(object)
+    structural.default(completed)
+    if (!equal(completed, object)) return freeze({ ...completed, apiVersion })
+  }
+  return object.apiVersion === apiVersion ? object : Object.freeze({ ...object, apiVersion })
+}
+
+/** Says that the object, about to be stored, has all its defaults: reading it need not look again. */
+export function isComplete(definition: Definition, object: KubeObject): void {
+  if (!definition.completesOnRead || object.apiVersion !== definition.apiVersion) return
+  let views = viewsOf.get(definition)
+  if (!views) viewsOf.set(definition, (views = new WeakMap()))
+  views.set(object, object)
+}
 
 export const storageApiVersion = (definition: Definition): string =>
   apiVersionOf({ group: definition.group, version: definition.storageVersion })

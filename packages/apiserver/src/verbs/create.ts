@@ -8,7 +8,7 @@ import {
   timestamp,
   type UnknownObject,
 } from '@capstan/kube'
-import { inVersion, storageApiVersion } from '../registry/definition.ts'
+import { inVersion, isComplete, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict } from '../store/store.ts'
 import { mutate, requireNamespace, validate } from './admit.ts'
 import { decode, draftOf } from './decode.ts'
@@ -97,6 +97,7 @@ async function createNamed(
   if (plane.store.get(key)) throw new StoreConflict()
   if (options.dryRun) return freeze(object)
   object.apiVersion = storageApiVersion(definition)
+  isComplete(definition, object)
   const { object: written } = await plane.store.commit({ key, previous: undefined, object })
   return inVersion(definition, written!)
 }

@@ -14,7 +14,7 @@ import {
   StatusError,
   type UnknownObject,
 } from '@capstan/kube'
-import { type Definition, inVersion, storageApiVersion } from '../registry/definition.ts'
+import { type Definition, inVersion, isComplete, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict, type StoreKey } from '../store/store.ts'
 import { mutate, validate } from './admit.ts'
 import { trackFields } from './managed-fields.ts'
@@ -64,6 +64,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   const gone = isDone(object)
   if (options.dryRun) return freeze(object)
   object.apiVersion = storageApiVersion(definition)
+  isComplete(definition, object)
   const { object: written } = await plane.store.commit({ key, previous: current, object: gone ? undefined : object })
   return inVersion(definition, gone ? freeze(object) : written!)
 }
