@@ -1,0 +1,61 @@
+import type { Cluster, Machine } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { BootstrapFormat, formatBootstrapData, parseBootstrapData } from './data.ts'
+import { missingFor } from './reconcile.ts'
+
+const data = {
+  role: 'worker' as const,
+  clusterName: 'demo',
+  controlPlaneEndpoint: '127.0.0.1:6443',
+  nodeLabels: { tier: 'blue' },
+  nodeTaints: [{ key: 'gpu', effect: 'NoSchedule' as const }],
+}
+
+test('what was written for a machine comes back', () => {
+  expect(parseBootstrapData(formatBootstrapData(data), BootstrapFormat)).toMatchObject({
+    nodeLabels: data.nodeLabels,
+    nodeTaints: data.nodeTaints,
+  })
+})
+
+test.each([
+  ['data of another provider', '#cloud-config', 'cloud-config'],
+  ['no data', undefined, undefined],
+])('a machine boots from %s with nothing special', (_, value, format) => {
+  expect(parseBootstrapData(value, format)).toEqual({ nodeLabels: {}, nodeTaints: [] })
+})
+
+test('data that claims our format and is not readable is refused, without quoting it', () => {
+  expect(() => parseBootstrapData('secret: {', BootstrapFormat)).toThrow(
+    'Cannot read bootstrap data: its format is capstan, but it is not JSON',
+  )
+})
+
+describe('bootstrap data waits', () => {
+  const machine = (labels: Record<string, string> = {}) => ({ metadata: { labels } }) as unknown as Machine
+  const controlPlane = { 'cluster.x-k8s.io/control-plane': '' }
+  const cluster = (initialization: object, endpoint?: object) =>
+    ({ spec: { controlPlaneEndpoint: endpoint }, status: { initialization } }) as unknown as Cluster
+  const endpoint = { host: '127.0.0.1', port: 6443 }
+  const provisioned = { infrastructureProvisioned: true }
+  const initialized = { ...provisioned, controlPlaneInitialized: true }
+  test.each([
+    [
+      'for the infrastructure',
+      machine(),
+      cluster({}),
+      'Waiting for Cluster status.initialization.infrastructureProvisioned to be true',
+    ],
+    ['for the endpoint', machine(), cluster(provisioned), 'Waiting for Cluster spec.controlPlaneEndpoint to be set'],
+    [
+      'on workers, for the control plane',
+      machine(),
+      cluster(provisioned, endpoint),
+      'Waiting for Cluster control plane to be initialized',
+    ],
+    ['on control plane machines, for no more', machine(controlPlane), cluster(provisioned, endpoint), undefined],
+    ['no longer, once the control plane is there', machine(), cluster(initialized, endpoint), undefined],
+  ])('%s', (_, of, owner, expected) => {
+    expect(missingFor(of, owner)).toBe(expected)
+  })
+})

@@ -1,0 +1,59 @@
+import type { Cluster } from '@capstan/api'
+import { expect, test } from 'vitest'
+import type { LocalCluster } from '../../kinds/local-cluster.ts'
+import { provision } from './reconcile.ts'
+
+const metadata = { name: 'demo', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' }
+const aCluster = (controlPlaneEndpoint?: object) =>
+  ({ apiVersion: '', kind: 'Cluster', metadata, spec: { controlPlaneEndpoint } }) as unknown as Cluster
+const aLocalCluster = (spec: LocalCluster['spec'] = {}, status: LocalCluster['status'] = {}): LocalCluster => ({
+  apiVersion: '',
+  kind: 'LocalCluster',
+  metadata: { ...metadata },
+  spec: { ...spec },
+  status: { ...status },
+})
+const listener = { host: '127.0.0.1', port: 6443 }
+const now = Date.UTC(2026, 0, 1)
+
+test.each([
+  ['of the listener', aLocalCluster(), aCluster(), listener],
+  ['that the Cluster has', aLocalCluster(), aCluster({ host: 'lb', port: 1 }), { host: 'lb', port: 1 }],
+  [
+    'of its own spec',
+    aLocalCluster({ controlPlaneEndpoint: { host: 'mine', port: 2 } }),
+    aCluster({ host: 'lb', port: 1 }),
+    { host: 'mine', port: 2 },
+  ],
+  [
+    'of the listener when its own is not complete',
+    aLocalCluster({ controlPlaneEndpoint: { host: 'mine' } }),
+    aCluster(),
+    listener,
+  ],
+])('the endpoint is the one %s', (_, object, cluster, expected) => {
+  provision(object, cluster, now, listener)
+  expect(object.spec?.controlPlaneEndpoint).toEqual(expected)
+  expect(object.status?.initialization).toEqual({ provisioned: true })
+})
+
+test('failure domains are those of the spec, and may change later on', () => {
+  const object = aLocalCluster({ failureDomains: [{ name: 'z', controlPlane: false }] })
+  provision(object, aCluster(), now, listener)
+  expect(object.status?.failureDomains).toEqual([{ name: 'z', controlPlane: false }])
+  delete object.spec!.failureDomains
+  provision(object, aCluster(), now, listener)
+  expect(object.status?.failureDomains?.map(({ name }) => name)).toEqual(['a', 'b', 'c'])
+})
+
+test('a delay is waited for, and a failure that comes after it was provisioned changes nothing', () => {
+  const object = aLocalCluster({ simulated: { provisioningDelay: '2s' } })
+  const first = provision(object, aCluster(), now, listener)
+  expect(first.outcome).toMatchObject({ kind: 'requeue', after: 2000 })
+  expect(first.conditions[0]).toMatchObject({ type: 'Ready', status: 'False', reason: 'Provisioning' })
+  expect(object.status?.initialization).toBeUndefined()
+
+  expect(provision(object, aCluster(), now + 2000, listener).conditions[0]).toMatchObject({ type: 'Ready', status: 'True' })
+  object.spec!.simulated = { failure: { at: 'provisioning', message: 'too late' } }
+  expect(provision(object, aCluster(), now + 9000, listener).conditions[0]).toMatchObject({ type: 'Ready', status: 'True' })
+})
