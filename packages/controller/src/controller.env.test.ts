@@ -238,3 +238,52 @@ describe('commitChanges', () => {
     expect(await reasons(env.client)).toBeUndefined()
   })
 })
+
+test('a kind that is watched from within a pass is listed for every pass that asks', async () => {
+  const seen: string[] = []
+  env = await testEnv({
+    kinds: [Parent, Child],
+    controllers: [
+      controller({
+        name: 'late',
+        for: Parent,
+        async reconcile({ name }, { cache, watch }) {
+          await watch(Child, () => [])
+          seen.push(`${name}: ${(await cache.list(Child)).items.length}`)
+          return proceed()
+        },
+      }),
+    ],
+  })
+  await env.client.create(Child, { metadata: { name: 'c', namespace: 'default' }, spec: { of: 'p' } })
+  for (const name of ['p', 'q'])
+    await env.client.create(Parent, { metadata: { name, namespace: 'default' }, spec: { children: 0 } })
+  await env.settle()
+  expect(seen.sort()).toEqual(['p: 1', 'q: 1'])
+})
+
+test('a pass does not wait for ever for a kind that nobody serves', async () => {
+  let failure: unknown
+  env = await testEnv({
+    kinds: [Parent],
+    controllers: [
+      controller({
+        name: 'late',
+        for: Parent,
+        async reconcile(_, { watch }) {
+          await watch(Child, () => []).catch((err: unknown) => {
+            failure = err
+          })
+          return proceed()
+        },
+      }),
+    ],
+  })
+  await env.client.create(Parent, { metadata: { name: 'p', namespace: 'default' }, spec: { children: 0 } })
+  // The pass is busy all the time, so there is nothing to settle: the clock goes on without it.
+  for (let i = 0; i < 500 && !failure; i++) {
+    env.clock.step(env.clock.now() + seconds(1))
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(String(failure)).toContain('Pass took longer')
+})

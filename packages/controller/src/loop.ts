@@ -31,7 +31,7 @@ export class Loop {
   readonly #options: LoopOptions
   readonly #queue: Queue
   readonly #log: Logger
-  readonly #watched = new Set<string>()
+  readonly #watched = new Map<string, Promise<void>>()
   #holding = 0
   #pumping = false
   #started = false
@@ -116,6 +116,7 @@ export class Loop {
     const timer = clock.schedule(PassLimit, () => limit.abort(new Error(`Pass took longer than ${PassLimit / 1000}s`)))
     const writes = noteWrites(client, informers)
     const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(random) })
+    const passSignal = AbortSignal.any([signal, limit.signal])
     const context: ReconcileContext = {
       client: writes.client,
       cache: informers,
@@ -123,8 +124,8 @@ export class Loop {
       random,
       log,
       events,
-      signal: AbortSignal.any([signal, limit.signal]),
-      watch: (kind, map) => this.#watch(kind, map),
+      signal: passSignal,
+      watch: (kind, map) => this.#watch(kind, map, passSignal),
     }
 
     const started = clock.now()
@@ -178,12 +179,24 @@ export class Loop {
     else log.error('Reconciler error', { err: failure })
   }
 
-  async #watch(kind: Kind, map: MapFunction): Promise<void> {
+  /** Every pass that asks waits until the kind is listed, but no longer than it may take: the kind may never be served. */
+  async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
-    if (this.#watched.has(name)) return
-    this.#watched.add(name)
-    await this.#follow(kind, map)
+    const known = this.#watched.get(name)
+    if (known && this.#options.informers.find(kind)?.isSynced) return
+    const listed = known ?? this.#follow(kind, map)
+    this.#watched.set(name, listed)
+    await unlessAborted(listed, signal)
   }
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    if (signal.aborted) return abort()
+    signal.addEventListener('abort', abort, { once: true })
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
 }
 
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>
