@@ -32,10 +32,9 @@ export async function resourceAnswer(
   const resource = engine.resources.find(path.group, path.version, path.plural)
   if (!resource) {
     // Upstream's router does not know groups and versions of custom resources that are not served.
-    if (
-      !documents.group(path.group)?.versions.some(({ version, resources }) => version === path.version || resources[0]?.builtin)
-    )
-      return notFoundText()
+    const versions = documents.group(path.group)?.versions ?? []
+    const isRouted = versions.some(({ version, resources }) => version === path.version || resources[0]?.builtin)
+    if (!isRouted) return notFoundText()
     throw unknownResource()
   }
   const verb = verbAt(request.method, path, resource, query)
