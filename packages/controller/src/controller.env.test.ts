@@ -241,15 +241,24 @@ describe('commitChanges', () => {
 
 test('a kind that is watched from within a pass is listed for every pass that asks', async () => {
   const seen: string[] = []
+  const slowly = (transport: Transport): Transport => ({
+    close: () => transport.close(),
+    watch: (request, signal) => transport.watch(request, signal),
+    async send(request, signal) {
+      if (request.plural === 'children') for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+      return transport.send(request, signal)
+    },
+  })
   env = await testEnv({
     kinds: [Parent, Child],
+    between: slowly,
     controllers: [
       controller({
         name: 'late',
         for: Parent,
-        async reconcile({ name }, { cache, watch }) {
-          await watch(Child, () => [])
-          seen.push(`${name}: ${(await cache.list(Child)).items.length}`)
+        async reconcile({ name }, context) {
+          await context.watch(Child, () => [])
+          seen.push(`${name}: ${(await context.cache.list(Child)).items.length}`)
           return proceed()
         },
       }),
@@ -270,10 +279,12 @@ test('a pass does not wait for ever for a kind that nobody serves', async () => 
       controller({
         name: 'late',
         for: Parent,
-        async reconcile(_, { watch }) {
-          await watch(Child, () => []).catch((err: unknown) => {
-            failure = err
-          })
+        async reconcile(_, context) {
+          await context
+            .watch(Child, () => [])
+            .catch((err: unknown) => {
+              failure = err
+            })
           return proceed()
         },
       }),
