@@ -31,15 +31,8 @@ import {
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
-import {
-  type DesiredMachineDeployment,
-  type DesiredObject,
-  type DesiredState,
-  type NamedInput,
-  refToDesired,
-  templateName,
-  writeMachineInfrastructureRef,
-} from './desired-state.ts'
+import { type DesiredObject, type NamedInput, refToDesired, templateName } from './desired-object.ts'
+import { type DesiredMachineDeployment, type DesiredState, writeMachineInfrastructureRef } from './desired-state.ts'
 import { type AppliedObjects, difference, TopologyManager } from './differences.ts'
 import type { WorkerVersion } from './upgrade.ts'
 

@@ -6,7 +6,8 @@ import { ClassesByTemplate } from '../clusterclass/indexes.ts'
 import { AppliedObjects } from './differences.ts'
 import { ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
 import { LifecycleHooks } from './lifecycle-hooks.ts'
-import { reconcileTopology, type TopologyMemory } from './reconcile.ts'
+import type { TopologyMemory } from './pass.ts'
+import { reconcileTopology } from './reconcile.ts'
 
 export interface TopologyOptions {
   readonly runtime: RuntimeClient

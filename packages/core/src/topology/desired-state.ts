@@ -5,53 +5,34 @@
 import type { MachineDeployment, MachineDeploymentClass, MachineDeploymentTopology } from '@capstan/api'
 import {
   Cluster,
-  ClusterNameLabel,
   ClusterTopologyDeferUpgradeAnnotation,
   ClusterTopologyHoldUpgradeSequenceAnnotation,
   ClusterTopologyMachineDeploymentNameLabel,
-  ClusterTopologyOwnedLabel,
   ControlPlaneContract,
-  clonedKind,
-  fromTemplate,
   InfraClusterContract,
   MachineDeployment as MachineDeploymentKind,
   readField,
   removeField,
-  TemplateClonedFromGroupKindAnnotation,
-  TemplateClonedFromNameAnnotation,
   writeField,
   writeSeconds,
 } from '@capstan/api'
-import type { ContractVersionedObjectReference } from '@capstan/api'
-import {
-  apiVersionOf,
-  controllerReference,
-  draft,
-  type Input,
-  keyOf,
-  type KubeObject,
-  ownerReference,
-  sameOwner,
-  type OwnerReference,
-  typeMeta,
-  type UnknownObject,
-} from '@capstan/kube'
-import type { ExternalKind } from '../external/contract-version.ts'
-import { contractRefOf, type External } from '../external/get.ts'
-import { nameFromTemplate, simpleName } from '../naming/generated-name.ts'
+import { apiVersionOf, draft, type Input, type KubeObject, ownerReference, typeMeta } from '@capstan/kube'
+import { contractRefOf } from '../external/get.ts'
 import type { Blueprint, MachineDeploymentBlueprint } from './blueprint.ts'
 import { blueprintOf } from './blueprint.ts'
 import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
-import { stableRandom } from './stable-random.ts'
+import {
+  clone,
+  clonedFrom,
+  copyTemplate,
+  type DesiredObject,
+  generatedName,
+  ownedLabels,
+  ownerBy,
+  refToDesired,
+  templateName,
+} from './desired-object.ts'
 import type { WorkerVersion } from './upgrade.ts'
-
-/** A provider's object as it should be. Patches still change it in place. */
-export interface DesiredObject extends ExternalKind {
-  readonly object: NamedInput
-}
-
-/** An object to apply: its name is known. */
-export type NamedInput = Input<UnknownObject> & { metadata: { name: string; namespace: string } }
 
 export interface DesiredState {
   readonly infrastructureCluster: DesiredObject
@@ -286,83 +267,6 @@ function machineDeploymentSpec(
     },
   })
 }
-
-/** How the owner of a desired object refers to it. */
-export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): ContractVersionedObjectReference => ({
-  apiGroup: group,
-  kind,
-  name: object.metadata.name,
-})
-
-/** The object that a template is for. */
-function clone(template: External, cluster: Cluster, name: string, existing: KubeObject | undefined): DesiredObject {
-  const object = fromTemplate(template.object, {
-    name,
-    namespace: cluster.metadata.namespace!,
-    clusterName: cluster.metadata.name,
-    labels: ownedLabels(cluster),
-    owner: ownerBy(cluster, existing, controllerReference(cluster, Cluster)),
-  })
-  return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
-}
-
-/** A template of the Cluster's own, as a copy of the class' one. */
-function copyTemplate(
-  { object, kind, contract }: External,
-  cluster: Cluster,
-  name: string,
-  labels: Record<string, string>,
-  existing: KubeObject | undefined,
-): DesiredObject {
-  const { metadata, apiVersion: _v, kind: _k, status: _s, ...rest } = draft(object)
-  const { [LastApplied]: _, ...annotations } = metadata.annotations ?? {}
-  const copy = {
-    ...rest,
-    ...typeMeta(kind),
-    metadata: {
-      name,
-      namespace: cluster.metadata.namespace!,
-      labels: { ...metadata.labels, ...ownedLabels(cluster), ...labels },
-      annotations: { ...annotations, ...clonedFrom({ object, kind, contract }) },
-      ownerReferences: [ownerBy(cluster, existing, ownerReference(cluster, Cluster))],
-    },
-  }
-  return { contract, kind, object: copy as NamedInput }
-}
-
-const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
-
-const ownedLabels = (cluster: Cluster): Record<string, string> => ({
-  [ClusterNameLabel]: cluster.metadata.name,
-  [ClusterTopologyOwnedLabel]: '',
-})
-
-const clonedFrom = ({ object, kind }: External): Record<string, string> => ({
-  [TemplateClonedFromNameAnnotation]: keyOf(object).name,
-  [TemplateClonedFromGroupKindAnnotation]: kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`,
-})
-
-/**
- * The Cluster as owner: as the object already has it, so that this and other controllers do not correct one another, or
- * `fresh`. Owned from its first moment, an object goes with its Cluster even if the Cluster never came to know it.
- */
-const ownerBy = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
-  const own = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
-  return own?.uid === cluster.metadata.uid ? { ...own } : fresh
-}
-
-function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
-  const [part, topologyName] = purpose
-  const data = {
-    cluster: { name: cluster.metadata.name },
-    ...(part === 'machineDeployments' && topologyName ? { machineDeployment: { topologyName } } : {}),
-  }
-  return nameFromTemplate(template, data, stableRandom(cluster.metadata.uid, ...purpose))
-}
-
-/** `<base>-<random 5>`. What else the purpose names, such as the predecessor and content, makes the name of a later one. */
-export const templateName = (cluster: Cluster, base: string, ...purpose: readonly string[]): string =>
-  simpleName(`${base}-`, stableRandom(cluster.metadata.uid, ...purpose))
 
 const nonEmpty = <Name extends string>(name: Name, map: Record<string, string>): { [N in Name]?: Record<string, string> } =>
   (Object.keys(map).length === 0 ? {} : { [name]: map }) as { [N in Name]?: Record<string, string> }

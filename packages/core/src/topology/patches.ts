@@ -22,7 +22,8 @@ import { draft, isRecord, type Json, type JsonObject, type UnknownObject } from 
 import type { External } from '../external/get.ts'
 import { type Blueprint, blueprintOf } from './blueprint.ts'
 import { clusterBuiltins, controlPlaneBuiltins, machineDeploymentBuiltins } from './builtin-variables.ts'
-import type { DesiredObject, DesiredState } from './desired-state.ts'
+import type { DesiredObject } from './desired-object.ts'
+import type { DesiredState } from './desired-state.ts'
 import { applyOperations, patchOperations, type TemplateRole } from './inline-patch.ts'
 
 /** Metadata and spec of what a template is for: at the same place in every template, whatever the provider. */

@@ -688,12 +688,14 @@ describe('a stop between any two writes changes nothing in the end', () => {
     await world.reportControlPlane('v1.35.0')
     await proceed()
     await world.advance(minutes(1))
-    return {
+    const found = {
       inventory: await inventory(world),
       reconciled: await world.reconciled(),
       trace: runtime.trace,
       wasStopped: state.wasStopped,
     }
+    for (const close of closers.splice(0).reverse()) await close()
+    return found
   }
 
   test('no object is made twice, and no hook is left out', async () => {
@@ -710,5 +712,5 @@ describe('a stop between any two writes changes nothing in the end', () => {
       expect([at, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([at, new Set(hooks)])
       expect([at, ...found]).toEqual([at, ...undisturbed.inventory])
     }
-  })
+  }, 60_000)
 })

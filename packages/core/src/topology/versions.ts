@@ -1,0 +1,151 @@
+/** Decides the versions of a pass, and asks the hooks that have a say in it. */
+import {
+  AfterClusterUpgrade,
+  AfterControlPlaneUpgrade,
+  BeforeClusterUpgrade,
+  type Cluster,
+  ClusterTopologyDeferUpgradeAnnotation,
+  ClusterTopologyHoldUpgradeSequenceAnnotation,
+  ClusterTopologyUpgradeConcurrencyAnnotation,
+  ClusterTopologyUpgradeStepAnnotation,
+  ControlPlaneContract,
+  isProvisioning,
+  isUpgrading,
+  readField,
+} from '@capstan/api'
+import type { Blueprint } from './blueprint.ts'
+import type { CurrentState } from './current-state.ts'
+import { decided } from './decided.ts'
+import { heldByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
+import type { Pass } from './pass.ts'
+import { pendingHooks } from './pending-hooks.ts'
+import {
+  controlPlaneVersion,
+  type ControlPlaneVersion,
+  type UpgradeFacts,
+  type UpgradeHook,
+  type WorkerVersion,
+  workerVersions,
+} from './upgrade.ts'
+import { type UpgradePlan, upgradePlan } from './upgrade-plan.ts'
+
+/** Who has which version after this pass. */
+export interface VersionDecision {
+  readonly facts: UpgradeFacts
+  readonly plan: UpgradePlan
+  readonly controlPlane: ControlPlaneVersion
+  readonly workers: readonly WorkerVersion[]
+}
+
+/** Decides who has which version after this pass, and asks the hooks that have a say in it. */
+export async function decideVersions(
+  pass: Pass,
+  cluster: Cluster,
+  blueprint: Blueprint,
+  current: CurrentState,
+): Promise<VersionDecision> {
+  const plan = decided(() => planOf(cluster, blueprint, current))
+  const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
+  for (;;) {
+    const facts = upgradeFacts(pass.cluster, cluster, current, plan, answers)
+    const controlPlane = decided(() => controlPlaneVersion(facts))
+    if (controlPlane.kind === 'version') {
+      const workers = decided(() =>
+        workerVersions(facts, controlPlane, workerTopologies(blueprint, current), upgradeConcurrency(cluster)),
+      )
+      pass.upgrade = {
+        controlPlaneKind: (current.controlPlane?.kind ?? blueprint.controlPlane.template.kind).kind,
+        controlPlane,
+        plan,
+        workers: workers.map((worker) => {
+          const object = current.machineDeployments.get(worker.name)?.object
+          return { ...worker, objectName: object?.metadata.name ?? worker.name }
+        }),
+      }
+      return { facts, plan, controlPlane, workers }
+    }
+    const goes = pass.passes(await askUpgradeHook(pass, cluster, controlPlane.hook, facts))
+    answers.set(controlPlane.hook, goes ? 'go' : 'blocked')
+    if (goes && controlPlane.hook === 'AfterControlPlaneUpgrade') await pass.change({ remove: [controlPlane.hook] })
+  }
+}
+
+export async function askUpgradeHook(
+  pass: Pass,
+  cluster: Cluster,
+  hook: UpgradeHook,
+  { controlPlane, desired, plan }: UpgradeFacts,
+): Promise<HookAnswer> {
+  const { hooks } = pass.memory
+  const { signal } = pass.context
+  const version = controlPlane?.version ?? desired
+  const steps = {
+    ...(plan.controlPlane.length > 0 ? { controlPlaneUpgrades: plan.controlPlane.map((step) => ({ version: step })) } : {}),
+    ...(plan.workers.length > 0 ? { workersUpgrades: plan.workers.map((step) => ({ version: step })) } : {}),
+  }
+  switch (hook) {
+    case 'BeforeClusterUpgrade': {
+      const held = heldByAnnotation(cluster)
+      if (held) return { kind: 'blocked', ...held }
+      const versions = { fromKubernetesVersion: version, toKubernetesVersion: desired }
+      return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, signal)
+    }
+    case 'AfterControlPlaneUpgrade':
+      return hooks.call(AfterControlPlaneUpgrade, cluster, { kubernetesVersion: version, ...steps }, signal)
+    case 'AfterClusterUpgrade':
+      return hooks.call(AfterClusterUpgrade, cluster, { kubernetesVersion: desired }, signal)
+  }
+}
+
+function planOf(
+  cluster: Cluster,
+  { class: clusterClass }: Blueprint,
+  { controlPlane, machineDeployments }: CurrentState,
+): UpgradePlan {
+  return upgradePlan({
+    desired: cluster.spec.topology!.version,
+    controlPlane: controlPlane && readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract),
+    workers: [...machineDeployments.values()].flatMap(({ object }) => object.spec.template.spec.version ?? []),
+    known: clusterClass.spec.kubernetesVersions ?? [],
+  })
+}
+
+function upgradeFacts(
+  marked: Cluster,
+  cluster: Cluster,
+  { controlPlane, machineDeployments }: CurrentState,
+  plan: UpgradePlan,
+  answers: UpgradeFacts['answers'],
+): UpgradeFacts {
+  return {
+    desired: cluster.spec.topology!.version,
+    plan,
+    controlPlane: controlPlane && {
+      version: readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract) ?? '',
+      provisioning: isProvisioning(controlPlane.object, controlPlane.contract),
+      upgrading: isUpgrading(controlPlane.object, controlPlane.contract),
+    },
+    anyWorkerUpgrading: [...machineDeployments.values()].some(({ upgrading }) => upgrading),
+    pending: pendingHooks(marked),
+    step: marked.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
+    answers,
+  }
+}
+
+const workerTopologies = ({ topology }: Blueprint, { machineDeployments }: CurrentState) =>
+  (topology.workers?.machineDeployments ?? []).map(({ name, metadata }) => {
+    const current = machineDeployments.get(name)
+    return {
+      name,
+      current: current?.object.spec.template.spec.version,
+      upgrading: current?.upgrading ?? false,
+      defer: metadata?.annotations?.[ClusterTopologyDeferUpgradeAnnotation] !== undefined,
+      hold: metadata?.annotations?.[ClusterTopologyHoldUpgradeSequenceAnnotation] !== undefined,
+    }
+  })
+
+/** How many MachineDeployments may upgrade at once. Admission has refused what is no number. */
+function upgradeConcurrency({ metadata }: Cluster): number {
+  const given = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
+  return Number.isInteger(given) && given >= 1 ? given : 1
+}
