@@ -48,7 +48,6 @@ export interface Health {
 export interface WorkloadCluster {
   readonly client: Client
   node(name: string): Node | undefined
-  nodes(): readonly Node[]
   nodesByProviderID(providerID: string): readonly Node[]
 }
 
@@ -251,6 +250,5 @@ function bounded({ transport }: Client, clock: Clock, session: AbortSignal): Cli
 const connectionOver = (client: Client, informer: Informer): WorkloadCluster => ({
   client,
   node: (name) => informer.get({ name }) as Node | undefined,
-  nodes: () => informer.list() as Node[],
   nodesByProviderID: (providerID) => informer.byIndex(byProviderID, providerID),
 })

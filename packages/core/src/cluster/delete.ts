@@ -81,4 +81,5 @@ function stage(scope: ClusterScope, reason: DeletionStage['reason'], message: st
   return wait(message)
 }
 
+/** Holds until a step knows better. */
 export const internalError: DeletionStage = { reason: 'InternalError', message: 'Please check controller logs for errors' }

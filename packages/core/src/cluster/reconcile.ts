@@ -7,7 +7,7 @@ import { anticipateGeneration } from '../generation.ts'
 import { phaseErrors } from '../phase-errors.ts'
 import { reportPaused } from '../report-paused.ts'
 import { controlPlane, standAloneControlPlane } from './control-plane.ts'
-import { remove } from './delete.ts'
+import { internalError, remove } from './delete.ts'
 import { descendants } from './descendants.ts'
 import { infrastructure } from './infrastructure.ts'
 import { kubeconfig } from './kubeconfig.ts'
@@ -31,7 +31,7 @@ export async function reconcileCluster(key: ObjectKey, io: ClusterIO): Promise<O
     infrastructure: unread,
     controlPlane: unread,
     descendants: undefined,
-    deletion: { reason: 'InternalError', message: 'Please check controller logs for errors' },
+    deletion: internalError,
   }
   const phases = [...always, ...(isDeleting(cluster) ? whenDeleting : whenLiving)]
   const { outcome, errors } = await runPhases(phases, scope, io)

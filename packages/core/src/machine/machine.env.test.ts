@@ -1,5 +1,5 @@
 import { Cluster, Machine } from '@capstan/api'
-import { isReason, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
+import { isReason, minutes, Node, orAbsent, Pod, seconds, StatusError, type Transport } from '@capstan/kube'
 import { aCondition, aMachine, type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
 
@@ -149,6 +149,22 @@ test('what a control plane says of its Machines while a pass is under way is not
   const machine = await env.get(Machine, 'cp')
   expect(conditionText(machine, 'InfrastructureReady')).toBe('False Rebooting')
   expect(conditionText(machine, 'UpToDate')).toBe('True UpToDate')
+})
+
+test('a workload cluster that falls silent makes what is known of its Nodes old after five minutes, and no sooner', async () => {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  env.reachable = false
+  await env.advance(minutes(4))
+  expect(conditionText(await env.get(Machine, 'm1'), 'NodeHealthy')).toBe('True NodeHealthy')
+  await env.advance(minutes(2))
+  const machine = await env.get(Machine, 'm1')
+  expect(conditionText(machine, 'NodeHealthy')).toMatch(/^Unknown ConnectionDown: Last successful probe at 2026-01-01T00:0/)
+  expect(conditionText(machine, 'Available')).toBe('False NotReady')
+  env.reachable = true
+  await env.advance(seconds(15))
+  expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
 test('at rest nothing is written', async () => {
