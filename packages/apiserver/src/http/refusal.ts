@@ -1,21 +1,7 @@
 /** Refusals of the HTTP edge, in upstream's words. */
-import type { NamedResource } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
 
 export const unauthorized = (): StatusError => new StatusError('Unauthorized', 'Unauthorized')
-
-/** No such resource, or subresource, in a group version that is served. */
-export const unknownResource = (): StatusError =>
-  new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
-
-export const methodNotAllowed = (): StatusError =>
-  new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', { details: {} })
-
-/** Upstream's handler of custom resources knows all methods, and says which of them a resource has not. */
-export const verbNotSupported = (verb: string, { group, plural }: NamedResource): StatusError =>
-  new StatusError('MethodNotAllowed', `${verb} is not supported on resources of kind "${plural}.${group}"`, {
-    details: { group, kind: plural },
-  })
 
 const jsonYAML = ['application/json', 'application/yaml']
 const protobuf = 'application/vnd.kubernetes.protobuf'

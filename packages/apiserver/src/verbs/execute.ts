@@ -11,7 +11,7 @@ import { get } from './get.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
 import type { Call, Plane } from './plane.ts'
-import { methodNotAllowed, noSuchResource } from './refusal.ts'
+import { methodNotAllowed, unknownResource } from './refusal.ts'
 import { scale } from './scale.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
@@ -65,10 +65,10 @@ async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList
 
 function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal | undefined): Call {
   const definition = plane.registry.find(request.group, request.version, request.plural)
-  if (!definition) throw noSuchResource()
+  if (!definition) throw unknownResource()
   const needsNamespace = definition.namespaced && request.namespace === undefined
   if (needsNamespace && request.verb === 'create') throw methodNotAllowed()
-  if (needsNamespace && request.name !== undefined) throw noSuchResource()
+  if (needsNamespace && request.name !== undefined) throw unknownResource()
   if (definition.plural === 'namespaces' && definition.group === '' && request.verb === 'deletecollection')
     throw methodNotAllowed()
   const warnings = definition.deprecation === undefined ? [] : [definition.deprecation]
@@ -94,5 +94,5 @@ function checkSubresource({ definition, request: { subresource, verb } }: Call):
       break
     default:
   }
-  throw noSuchResource()
+  throw unknownResource()
 }

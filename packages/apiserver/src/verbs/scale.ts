@@ -34,7 +34,7 @@ export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
     const change = patcher(call)
     return scaled(plane, call, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
   }
-  throw verbNotSupported(definition, request.verb)
+  throw verbNotSupported(request.verb, definition)
 }
 
 async function scaled(
