@@ -3,6 +3,7 @@ import { type Controller, controller, type Predicate, watches } from '@capstan/c
 import type { RuntimeClient } from '@capstan/extension'
 import type { Clock } from '@capstan/kube'
 import { ClassesByTemplate } from '../clusterclass/indexes.ts'
+import { classProblem } from './blueprint.ts'
 import { AppliedObjects } from './differences.ts'
 import { ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
 import { LifecycleHooks } from './lifecycle-hooks.ts'
@@ -15,6 +16,13 @@ export interface TopologyOptions {
   /** Clusters reconciled at once. Default 10. */
   readonly concurrency?: number
 }
+
+/**
+ * A class that was just edited is not ready until its own controller has looked at it, which is the next change of it: until then
+ * there is nothing to do for its Clusters, and nothing to tell their users.
+ */
+const isNotOnlyEdited: Predicate<ClusterClass> = ({ previous, object }) =>
+  !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 
 const changesVersion: Predicate<Machine> = ({ previous, object }) =>
   previous?.spec.version !== object?.spec.version ||
@@ -32,7 +40,7 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     for: Cluster,
     when: ({ object, previous }) => (object ?? previous)?.spec.topology !== undefined,
     watches: [
-      watches(ClusterClass, (one, cache) => clustersOfClass(cache, one)),
+      watches(ClusterClass, (one, cache) => clustersOfClass(cache, one), isNotOnlyEdited),
       watches(MachineDeployment, clusterOf),
       // An upgrade goes on when a Machine has the version it should have, or is gone.
       watches(Machine, clusterOf, changesVersion),

@@ -497,6 +497,31 @@ describe('changes', () => {
     expect(template['spec']).toEqual({ template: { spec: { disk: 2, size: 'm' } } })
   })
 
+  test('an edit of the class reaches its Clusters without a word of failure', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const since = async () => getCondition((await world.cluster()) as never, 'TopologyReconciled')?.lastTransitionTime
+    const before = await since()
+    await world.advance(minutes(1))
+    await world.patch(ClusterClass, 'quick', { spec: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } })
+    expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
+    expect(await since()).toBe(before)
+  })
+
+  test('a class that an edit has broken is told to its Clusters', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const templateRef = { ...classSpec.infrastructure.templateRef, name: 'gone' }
+    await world.patch(ClusterClass, 'quick', { spec: { infrastructure: { templateRef } } })
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: ClusterClass is not successfully reconciled: ClusterClass.status.observedGeneration must be 2, but is 1',
+    )
+  })
+
   test('labels of the topology reach templates in place, without a rollout', async () => {
     const world = await aWorld()
     await createClass(world)
