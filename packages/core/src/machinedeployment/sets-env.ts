@@ -44,7 +44,7 @@ const template = (group: string, kind: string, plural: string) =>
 export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
 export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
 export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
-export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
+const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
 export type DevMachine = ObjectOf<typeof DevMachine>
 
 const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
@@ -123,8 +123,8 @@ export async function setsEnv(options: Partial<TestEnvOptions> & { machineDelay?
   }
 }
 
-export const infrastructureRef = (name: string) => ({ apiGroup: 'infra.test', kind: 'DevMachineTemplate', name })
-export const configRef = (name: string) => ({ apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name })
+const infrastructureRef = (name: string) => ({ apiGroup: 'infra.test', kind: 'DevMachineTemplate', name })
+const configRef = (name: string) => ({ apiGroup: 'bootstrap.test', kind: 'DevConfigTemplate', name })
 
 export async function aClusterWithTemplates({ client }: TestEnv): Promise<void> {
   await client.create(Cluster, {

@@ -45,7 +45,7 @@ const byCluster: Index<Machine> = {
 }
 
 /** @throws TerminalError when the set selects by more than plain labels */
-export function plainSelector({ metadata, spec }: MachineSet): Selector {
+function plainSelector({ metadata, spec }: MachineSet): Selector {
   const { matchExpressions = [] } = spec.selector
   if (matchExpressions.length > 0) {
     throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: it has matchExpressions`)

@@ -47,7 +47,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
 }
 
 /** Made by this set, given to no Machine, and not going already. Pure. */
-export const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
+const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
   !isDeleting(object) && isOwnedBy(object, machineSet, MachineSet) && !machines.some((machine) => refersTo(machine, object))
 
 const refersTo = ({ spec }: Machine, { apiVersion, kind, metadata }: KubeObject): boolean =>

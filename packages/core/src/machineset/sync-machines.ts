@@ -56,7 +56,7 @@ async function syncReferenced(
 const MetadataManager = 'capi-machineset-metadata'
 
 /** What the set wants, and the removal of what is being removed from the Machine. What a template or others set stays. Pure. */
-export function referencedPatch(
+function referencedPatch(
   object: KubeObject,
   ofMachine: MetadataPatch | undefined,
   machineSet: MachineSetScope['machineSet'],

@@ -1,0 +1,173 @@
+import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { unread } from '../external/observed.ts'
+import type { MachineDeploymentScope } from './scope.ts'
+import { available, deleting, reportStatus, rollingOut, scalingUp } from './status.ts'
+
+const now = Date.UTC(2026, 0, 2)
+const deletionTimestamp = '2026-01-02T00:00:00Z'
+
+interface Given {
+  replicas?: number | undefined
+  maxUnavailable?: number | string
+  type?: string
+  deletionTimestamp?: string
+  sets?: Partial<NonNullable<MachineSet['status']>>[] | undefined
+  outdated?: string[]
+  missing?: boolean
+}
+
+function aScope(given: Given = {}): MachineDeploymentScope {
+  const {
+    replicas,
+    maxUnavailable = 0,
+    type = 'RollingUpdate',
+    sets,
+    outdated = [],
+    missing,
+  } = { replicas: 3, sets: [{}], ...given }
+  const machines = outdated.map((message, index) => ({
+    kind: 'Machine',
+    metadata: { name: `m${index}`, creationTimestamp: '2026-01-01T00:00:00Z' },
+    status: {
+      conditions: [{ type: 'UpToDate', status: message === '' ? 'True' : 'False', reason: 'x', message, lastTransitionTime: '' }],
+    },
+  }))
+  return {
+    machineDeployment: {
+      kind: 'MachineDeployment',
+      metadata: { name: 'd', generation: 1, ...(given.deletionTimestamp ? { deletionTimestamp } : {}) },
+      spec: {
+        ...(replicas === undefined ? {} : { replicas }),
+        selector: {},
+        rollout: { strategy: { type, rollingUpdate: { maxSurge: 1, maxUnavailable } } },
+        template: { spec: { bootstrap: {}, infrastructureRef: { kind: 'DevMachineTemplate' } } },
+      },
+    } as unknown as MachineDeployment,
+    cluster: { spec: {} } as Cluster,
+    bootstrapTemplate: unread,
+    infrastructureTemplate: missing ? { state: 'missing' } : unread,
+    machineSets: sets?.map((status) => ({ status }) as MachineSet),
+    machines: sets && (machines as unknown as Machine[]),
+  }
+}
+const short = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
+  `${status} ${reason}${message && `: ${message}`}`
+
+describe('Available', () => {
+  test.each([
+    ['sets could not be listed', { sets: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['replicas are not set', { replicas: undefined }, 'Unknown WaitingForReplicasSet: Waiting for spec.replicas set'],
+    ['all', { sets: [{ availableReplicas: 1 }, { availableReplicas: 2 }] }, 'True Available'],
+    ['as many as may be missing', { sets: [{ availableReplicas: 2 }], maxUnavailable: 1 }, 'True Available'],
+    [
+      'too few',
+      { sets: [{ availableReplicas: 1 }], maxUnavailable: '50%' },
+      'False NotAvailable: 1 available replicas, at least 2 required (spec.strategy.rollout.maxUnavailable is 50%, spec.replicas is 3)',
+    ],
+    [
+      'too few, OnDelete',
+      { sets: [{ availableReplicas: 1 }], type: 'OnDelete' },
+      'False NotAvailable: 1 available replicas, at least 3 required',
+    ],
+    ['deleting', { sets: [{ availableReplicas: 3 }], deletionTimestamp }, 'False NotAvailable: Deletion in progress'],
+    ['limits that make no sense', { maxUnavailable: 'many' }, 'Unknown InternalError: Please check controller logs for errors'],
+  ] as [string, Given, string][])('%s', (_, given, text) => {
+    const { machineDeployment, machineSets } = aScope(given)
+    expect(short(available(machineDeployment, machineSets))).toBe(text)
+  })
+})
+
+describe('RollingOut', () => {
+  test.each([
+    ['nothing to replace', { outdated: ['', ''] }, 'False NotRollingOut'],
+    [
+      'reasons once each, the version first',
+      {
+        outdated: [
+          '* DevMachine is not up-to-date\n* Version v1, v2 required',
+          '',
+          '* Failure domain a, b required\n* Version v1, v2 required',
+        ],
+      },
+      'True RollingOut: Rolling out 2 not up-to-date replicas\n* Version v1, v2 required\n* DevMachine is not up-to-date\n* Failure domain a, b required',
+    ],
+  ] as [string, Given, string][])('%s', (_, given, text) => {
+    expect(short(rollingOut(aScope(given)))).toBe(text)
+  })
+})
+
+describe('ScalingUp', () => {
+  test.each([
+    ['all there', { sets: [{ replicas: 3 }] }, 'False NotScalingUp'],
+    [
+      'all there, template gone',
+      { sets: [{ replicas: 3 }], missing: true },
+      'False NotScalingUp: Scaling up would be blocked because DevMachineTemplate does not exist',
+    ],
+    ['too few', { sets: [{ replicas: 1 }] }, 'True ScalingUp: Scaling up from 1 to 3 replicas'],
+    [
+      'too few, template gone',
+      { sets: [{ replicas: 1 }], missing: true },
+      'True ScalingUp: Scaling up from 1 to 3 replicas is blocked because DevMachineTemplate does not exist',
+    ],
+  ] as [string, Given, string][])('%s', (_, given, text) => {
+    expect(short(scalingUp(aScope(given)))).toBe(text)
+  })
+})
+
+describe('Deleting', () => {
+  test.each([
+    ['not', {}, 'False NotDeleting'],
+    ['Machines left', { deletionTimestamp, outdated: [''] }, 'True Deleting: Deleting 1 Machine'],
+    ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
+    ['nothing left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
+  ] as [string, Given, string][])('%s', (_, given, text) => {
+    expect(short(deleting(aScope(given), now))).toBe(text)
+  })
+})
+
+test.each([
+  ['Unknown', { sets: undefined }],
+  ['Unknown', { replicas: undefined }],
+  ['ScalingUp', { sets: [{ replicas: 1 }] }],
+  ['Running', { sets: [{ replicas: 1 }, { replicas: 2 }] }],
+  ['ScalingDown', { sets: [{ replicas: 4 }] }],
+  ['ScalingDown', { deletionTimestamp, sets: [] }],
+] as [string, Given][])('phase %s for %j', (phase, given) => {
+  const scope = aScope(given)
+  reportStatus(scope, now)
+  expect(scope.machineDeployment.status?.phase).toBe(phase)
+})
+
+test('counts are the sums of the sets', () => {
+  const scope = aScope({
+    sets: [
+      {
+        replicas: 2,
+        readyReplicas: 2,
+        availableReplicas: 1,
+        upToDateReplicas: 0,
+        versions: [{ version: 'v1.34.0', replicas: 2 }],
+      },
+      {
+        replicas: 1,
+        readyReplicas: 1,
+        availableReplicas: 1,
+        upToDateReplicas: 1,
+        versions: [{ version: 'v1.35.0', replicas: 1 }],
+      },
+    ],
+  })
+  reportStatus(scope, now)
+  expect(scope.machineDeployment.status).toMatchObject({
+    replicas: 3,
+    readyReplicas: 3,
+    availableReplicas: 2,
+    upToDateReplicas: 1,
+    versions: [
+      { version: 'v1.34.0', replicas: 2 },
+      { version: 'v1.35.0', replicas: 1 },
+    ],
+  })
+})

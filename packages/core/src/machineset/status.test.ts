@@ -1,0 +1,84 @@
+import type { Cluster, Machine, MachineSet } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { unread } from '../external/observed.ts'
+import type { MachineSetScope } from './scope.ts'
+import { deleting, reportStatus, scalingUp } from './status.ts'
+
+const now = Date.UTC(2026, 0, 2)
+const aMachine = (name: string): Machine =>
+  ({ kind: 'Machine', metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z' }, spec: {} }) as unknown as Machine
+
+function aScope(more: Partial<MachineSetScope> & { replicas?: number; deletionTimestamp?: string } = {}): MachineSetScope {
+  const { replicas, deletionTimestamp, ...scope } = { replicas: 2, ...more }
+  const spec = {
+    ...(replicas === undefined ? {} : { replicas }),
+    selector: { matchLabels: { app: 'a' } },
+    template: {
+      spec: { bootstrap: { configRef: { kind: 'DevConfigTemplate' } }, infrastructureRef: { kind: 'DevMachineTemplate' } },
+    },
+  }
+  return {
+    machineSet: {
+      kind: 'MachineSet',
+      metadata: { name: 's', generation: 1, ...(deletionTimestamp ? { deletionTimestamp } : {}) },
+      spec,
+    } as unknown as MachineSet,
+    cluster: { spec: {} } as Cluster,
+    machineDeployment: undefined,
+    bootstrapTemplate: unread,
+    infrastructureTemplate: unread,
+    machines: [],
+    preflightProblems: [],
+    ...scope,
+  }
+}
+const short = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
+  `${status} ${reason}${message && `: ${message}`}`
+const missing = { state: 'missing' } as const
+const two = [aMachine('a'), aMachine('b')]
+
+describe('ScalingUp', () => {
+  test.each([
+    ['Machines could not be listed', { machines: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['replicas are not set', { replicas: undefined }, 'Unknown WaitingForReplicasSet: Waiting for spec.replicas set'],
+    ['all are there', { machines: two }, 'False NotScalingUp'],
+    [
+      'all are there, a template is not',
+      { machines: two, infrastructureTemplate: missing },
+      'False NotScalingUp: Scaling up would be blocked because DevMachineTemplate does not exist',
+    ],
+    ['too few', { machines: [two[0]!] }, 'True ScalingUp: Scaling up from 1 to 2 replicas'],
+    [
+      'blocked',
+      { bootstrapTemplate: missing, infrastructureTemplate: missing, preflightProblems: ['not now'] },
+      'True ScalingUp: Scaling up from 0 to 2 replicas is blocked because:\n* not now\n* DevConfigTemplate and DevMachineTemplate do not exist',
+    ],
+    ['deleting', { deletionTimestamp: '2026-01-02T00:00:00Z', infrastructureTemplate: missing }, 'False NotScalingUp'],
+  ])('%s', (_, more, text) => {
+    expect(short(scalingUp(aScope(more as Partial<MachineSetScope>)))).toBe(text)
+  })
+})
+
+describe('Deleting', () => {
+  const deletionTimestamp = '2026-01-02T00:00:00Z'
+  test.each([
+    ['not', {}, 'False NotDeleting'],
+    [
+      'Machines could not be listed',
+      { deletionTimestamp, machines: undefined },
+      'Unknown InternalError: Please check controller logs for errors',
+    ],
+    ['one Machine', { deletionTimestamp, machines: [two[0]!] }, 'True Deleting: Deleting 1 Machine'],
+    ['two Machines', { deletionTimestamp, machines: two }, 'True Deleting: Deleting 2 Machines'],
+    ['nothing left', { deletionTimestamp }, 'True Deleting: Deletion completed'],
+  ])('%s', (_, more, text) => {
+    expect(short(deleting(aScope(more as Partial<MachineSetScope>), now))).toBe(text)
+  })
+})
+
+test('counts stay as they were when Machines could not be listed', () => {
+  const scope = aScope({ machines: undefined })
+  scope.machineSet.status = { replicas: 7 }
+  reportStatus(scope, now)
+  expect(scope.machineSet.status).toMatchObject({ replicas: 7, selector: 'app=a' })
+})
