@@ -41,8 +41,9 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   const random = seededRandom(options.seed ?? 1)
   const traffic = createTraffic()
   const hooks: HookCall[] = []
-  let lines: string[] = []
-  const tell = (text: string) => lines.push(`${((clock.now() - start) / 1000).toFixed(1).padStart(6)}  ${text}`)
+  let lines: { at: string; subject: string; text: string }[] = []
+  const tell = (subject: string, text: string) =>
+    lines.push({ at: ((clock.now() - start) / 1000).toFixed(1).padStart(6), subject, text })
 
   const plane = await createPlane({
     stores,
@@ -54,7 +55,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     onHookCall(call) {
       hooks.push(call)
       const { subject, text } = lineOf(call)
-      tell(`${subject}: ${text}`)
+      tell(subject, text)
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   })
@@ -63,7 +64,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     clock,
     random: seededRandom(2),
     signal: following.signal,
-    tell: ({ subject, text }) => tell(`${subject}: ${text}`),
+    tell: ({ subject, text }) => tell(subject, text),
   })
   const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
   await settle(busy)
@@ -77,15 +78,38 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     settle: () => settle(busy),
     advance: (ms) => advance(clock, ms, busy),
     story() {
-      const told = lines.join('\n')
+      const told = readable(lines)
       lines = []
       return told
     },
-    tell,
+    tell: (text) => tell('', text),
     async close() {
       following.abort()
       await plane.close()
       await followed
     },
   }
+}
+
+/**
+ * The same text for the same story, whatever chance there was: generated names become numbers in order of appearance, and what
+ * different objects did at the same moment stands in order of their names.
+ */
+function readable(lines: readonly { readonly at: string; readonly subject: string; readonly text: string }[]): string {
+  const numbers = new Map<string, string>()
+  const seen = new Map<string, number>()
+  const plain = (text: string): string =>
+    text.replace(/([a-z][a-z-]*?)((?:-[bcdfghjklmnpqrstvwxz2456789]{5})+)\b/g, (name, base: string) => {
+      const known = numbers.get(name)
+      if (known) return known
+      const number = (seen.get(base) ?? 0) + 1
+      seen.set(base, number)
+      numbers.set(name, `${base}-${number}`)
+      return `${base}-${number}`
+    })
+  return lines
+    .map(({ at, subject, text }, order) => ({ at, order, subject: plain(subject), text: plain(text) }))
+    .sort((a, b) => Number(a.at) - Number(b.at) || (a.subject < b.subject ? -1 : a.subject > b.subject ? 1 : a.order - b.order))
+    .map(({ at, subject, text }) => (subject === '' ? `${at}  ${text}` : `${at}  ${subject}: ${text}`))
+    .join('\n')
 }
