@@ -298,3 +298,22 @@ test('a pass does not wait for ever for a kind that nobody serves', async () => 
   }
   expect(String(failure)).toContain('Pass took longer')
 })
+
+test('passes that change something are not slowed down, however many there are', async () => {
+  const counting = controller({
+    name: 'counting',
+    for: Parent,
+    async reconcile(key, { cache, client }) {
+      const parent = cache.peek(Parent, key)
+      const children = parent?.status?.children ?? 0
+      if (!parent || children === 200) return proceed()
+      const body = { status: { children: children + 1 } }
+      await client.patch(Parent, key, { type: 'merge', body }, { subresource: 'status' })
+      return proceed()
+    },
+  })
+  env = await testEnv({ kinds, controllers: [counting] })
+  await env.client.create(Parent, aParent('a', 0))
+  await env.settle()
+  expect(await env.client.get(Parent, { namespace: 'default', name: 'a' })).toMatchObject({ status: { children: 200 } })
+})

@@ -2,7 +2,7 @@
  * Stale reads made harmless: what one pass writes is noted, and its key waits until the cache has seen it. This is what prevents
  * a second Machine when a pass runs again before the first one's creation has come back.
  */
-import type { Client, Clock, Kind, KubeObject, Transport } from '@capstan/kube'
+import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport } from '@capstan/kube'
 import { createClient, keyOf, keyText } from '@capstan/kube'
 import type { Informers } from './cache.ts'
 
@@ -35,20 +35,18 @@ export function noteWrites(client: Client, informers: Informers): OwnWrites {
     watch: (request, signal) => transport.watch(request, signal),
     close: () => transport.close(),
     async send(request, signal) {
-      const answer = await transport.send(request, signal)
-      if (!writing.has(request.verb) || request.options?.dryRun) return answer
-      const object = answer as KubeObject
-      // A deletion that left nothing behind is answered by a Status: no revision to wait for.
-      if (object.kind === 'Status' || !object.metadata?.resourceVersion) {
-        changed = true
-        return answer
-      }
-      const revision = Number(object.metadata.resourceVersion)
+      if (!writing.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
       const informer = informers.find(kindOf(request))
-      const cached = informer?.get(keyOf(object))
-      if (Number(cached?.metadata.resourceVersion) === revision) return answer
+      // As it is known before: in one process the cache may have the answer sooner than we do.
+      const known = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
+      const answer = (await transport.send(request, signal)) as KubeObject
+      const revision = answer.kind === 'Status' ? undefined : answer.metadata?.resourceVersion
+      if (revision !== undefined && revision === known) return answer
       changed = true
-      if (informer) writes.push({ ...kindOf(request), key: keyText(keyOf(object)), revision })
+      // A deletion that left nothing behind is answered by a Status: there is no revision to wait for.
+      if (informer && revision !== undefined) {
+        writes.push({ ...kindOf(request), key: keyText(keyOf(answer)), revision: Number(revision) })
+      }
       return answer
     },
   }
@@ -63,6 +61,8 @@ export function noteWrites(client: Client, informers: Informers): OwnWrites {
     },
   }
 }
+
+const targetOf = ({ namespace, name = '' }: ApiRequest): ObjectKey => (namespace === undefined ? { name } : { namespace, name })
 
 const kindOf = ({ group, version, plural }: { group: string; version: string; plural: string }): Kind => ({
   group,

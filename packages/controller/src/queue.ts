@@ -7,7 +7,7 @@
 import type { Clock, Timer } from '@capstan/kube'
 
 export interface QueueOptions {
-  /** Passes in a row that one key may take at once before it is slowed down to one each `interval`. Default 50. */
+  /** Passes in a row that one key may take at once before it is slowed down to one each `interval`. Default 100. */
   readonly burst?: number
   /** Milliseconds between passes of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
@@ -43,7 +43,7 @@ export class Queue {
   #running = 0
   #closed = false
 
-  constructor(clock: Clock, { burst = 50, interval = 1000, onReady }: QueueOptions) {
+  constructor(clock: Clock, { burst = 100, interval = 1000, onReady }: QueueOptions) {
     this.#clock = clock
     this.#burst = burst
     this.#interval = interval

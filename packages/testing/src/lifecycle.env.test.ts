@@ -59,9 +59,9 @@ test('a cluster lives its whole life', async () => {
        3.5  Machine default/demo-steady-1: Provisioning
        4.0  Machine default/demo-elastic-1: Provisioned
        4.0  Machine default/demo-steady-1: Provisioned
+       4.3  Cluster default/demo: Available after 4.3 s
        4.3  Machine default/demo-elastic-1: Running (Node demo-elastic-1, Kubernetes v1.36.0)
        4.3  Machine default/demo-steady-1: Running (Node demo-steady-1, Kubernetes v1.36.0)
-       5.0  Cluster default/demo: Available after 5.0 s
       30.0  --- scale
       30.0  Machine default/demo-steady-2: Pending
       30.0  Machine default/demo-steady-2: Provisioning
