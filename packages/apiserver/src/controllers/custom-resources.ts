@@ -20,7 +20,7 @@ import type { Registry } from '../registry/registry.ts'
 import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
 import { WorkQueue } from './work-queue.ts'
 
-export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
 
 const keyOfDefinition = (name: string): StoreKey => ({ resource: Definitions, namespace: '', name })
@@ -177,7 +177,7 @@ const isTrue = ({ status }: CustomResourceDefinition, type: string): boolean =>
   status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true
 
 /** What keeps a definition from being served, if anything does. */
-export function nameConflict(
+function nameConflict(
   { spec }: CustomResourceDefinition,
   others: readonly CustomResourceDefinition[],
 ): { reason: string; message: string } | undefined {

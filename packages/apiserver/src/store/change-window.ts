@@ -8,7 +8,7 @@ export interface HistoryLimits {
   readonly size: number
 }
 
-export const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024 }
+const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024 }
 
 /** Old changes leave when there are too many, or when they hold on to too much. */
 export class ChangeWindow {

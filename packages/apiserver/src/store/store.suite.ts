@@ -6,7 +6,7 @@ import { type Change, type Store, StoreConflict, type StoreKey } from './store.t
 
 export const at = (name: string, namespace = 'default', resource = 'configmaps'): StoreKey => ({ resource, namespace, name })
 
-export const object = (name: string, data: Record<string, string> = {}): KubeObject =>
+const object = (name: string, data: Record<string, string> = {}): KubeObject =>
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data }) as unknown as KubeObject
 
 /** Writes over whatever is there. */

@@ -112,7 +112,7 @@ function report(call: Call, unknown: readonly string[], source: Source, patched:
 }
 
 /** What a strict decoder says; duplicate fields, which only the text of a body shows, are reported with it, too. */
-export function strictError(
+function strictError(
   { kind, version }: Pick<Definition, 'kind' | 'version'>,
   texts: readonly string[],
   source: Source,

@@ -118,7 +118,7 @@ export async function reached(
   if (revision > store.revision) throw tooLargeRevision(revision, store.revision)
 }
 
-export const tooLargeRevision = (revision: number, current: number): StatusError =>
+const tooLargeRevision = (revision: number, current: number): StatusError =>
   new StatusError('Timeout', `Timeout: Too large resource version: ${revision}, current: ${current}`, {
     details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
   })

@@ -50,7 +50,7 @@ function objectOf(body: unknown): Record<string, unknown> {
   throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
 }
 
-export function unsupportedPatch(builtin: boolean): StatusError {
+function unsupportedPatch(builtin: boolean): StatusError {
   const types = ['application/json-patch+json', 'application/merge-patch+json', 'application/apply-patch+yaml']
   if (builtin) types.splice(2, 0, 'application/strategic-merge-patch+json')
   return new StatusError(

@@ -84,10 +84,7 @@ function checkType({ apiVersion, kind }: Record<string, unknown>): void {
 }
 
 /** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */
-export function scaleOf(
-  { specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource,
-  object: KubeObject,
-): KubeObject {
+function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource, object: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
   const selector = labelSelectorPath === undefined ? undefined : getPath(object, labelSelectorPath)
   return freeze({
