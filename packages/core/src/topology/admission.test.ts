@@ -1,0 +1,236 @@
+import type { Cluster, ClusterClass } from '@capstan/api'
+import { type AdmissionRequest, type Kind, type KubeObject, notFound, type Reader } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { clusterTopologyAdmission } from './admission.ts'
+
+const infra = (kind: string) => ({ templateRef: { apiVersion: 'infra.example.com/v1beta1', kind, name: 'quick' } })
+
+function aClass(
+  name: string,
+  { spec = {}, ready = true, worker = {} }: { spec?: object; ready?: boolean; worker?: object } = {},
+): ClusterClass {
+  const conditions = ready ? [{ type: 'VariablesReady', status: 'True' }] : []
+  const machineDeployments = [
+    { class: 'default', bootstrap: infra('BootTemplate'), infrastructure: infra('DevMachineTemplate'), ...worker },
+  ]
+  return {
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'ClusterClass',
+    metadata: { name, namespace: 'default', generation: 1 },
+    spec: {
+      infrastructure: infra('DevClusterTemplate'),
+      controlPlane: infra('DevControlPlaneTemplate'),
+      workers: { machineDeployments },
+      ...spec,
+    },
+    status: { observedGeneration: 1, conditions },
+  } as unknown as ClusterClass
+}
+
+const aCluster = (topology: object | undefined = {}, metadata: object = {}): Cluster =>
+  ({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Cluster',
+    metadata: { name: 'demo', namespace: 'default', ...metadata },
+    spec: {
+      controlPlaneRef: { apiGroup: 'cp.example.com', kind: 'DevControlPlane', name: 'cp' },
+      ...(topology && { topology: { classRef: { name: 'quick' }, version: 'v1.34.0', ...topology } }),
+    },
+  }) as unknown as Cluster
+const withoutTopology = (): Cluster => {
+  const { spec, ...rest } = aCluster()
+  const { topology: _, ...others } = spec
+  return { ...rest, spec: others }
+}
+
+const CRD = {
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'devcontrolplanes.cp.example.com', labels: { 'cluster.x-k8s.io/v1beta2': 'v1' } },
+}
+const aControlPlane = (version: string, status: object = { version }) => ({
+  kind: 'DevControlPlane',
+  metadata: { name: 'cp' },
+  spec: { version },
+  status,
+})
+const aMachineDeployment = (name: string, version: string) => ({
+  kind: 'MachineDeployment',
+  metadata: { name, labels: { 'topology.cluster.x-k8s.io/deployment-name': name } },
+  spec: { selector: { matchLabels: { name } }, template: { spec: { version } } },
+})
+const aMachine = (kubeletVersion: string) => ({
+  kind: 'Machine',
+  metadata: { name: 'm' },
+  spec: {},
+  status: { nodeInfo: { kubeletVersion } },
+})
+
+function aReader(objects: readonly object[]): Reader {
+  const all = objects as KubeObject[]
+  return {
+    get: async (kind: Kind, { name }: { name: string }) => {
+      const found = all.find((one) => one.kind === kind.kind && one.metadata.name === name)
+      if (!found) throw notFound(kind, name)
+      return found as never
+    },
+    list: async (kind: Kind) => ({ items: all.filter((one) => one.kind === kind.kind) }) as never,
+  } as Reader
+}
+
+async function admit(cluster: Cluster, objects: readonly object[], oldObject?: Cluster) {
+  const warnings: string[] = []
+  const operation = oldObject ? 'UPDATE' : 'CREATE'
+  const request = { operation, oldObject, dryRun: false, reader: aReader(objects), warn: (text: string) => warnings.push(text) }
+  const errors = await clusterTopologyAdmission.validate!(cluster, request as unknown as AdmissionRequest<KubeObject>)
+  return [...warnings.map((text) => `warning: ${text}`), ...errors.map(({ field, text }) => `${field}: ${text}`)]
+}
+
+describe('a Cluster beside its class', () => {
+  test.each([
+    [
+      'that is not there yet',
+      [],
+      'warning: Cluster refers to ClusterClass default/quick, but this ClusterClass does not exist. Cluster topology has not been fully validated. The ClusterClass must be created to reconcile the Cluster',
+    ],
+    [
+      'that is not ready yet',
+      [aClass('quick', { ready: false })],
+      "warning: Cluster refers to ClusterClass default/quick, but this ClusterClass hasn't been successfully reconciled. Cluster topology has not been fully validated. Please take a look at the ClusterClass status",
+    ],
+    [
+      'that knows other versions',
+      [aClass('quick', { spec: { kubernetesVersions: ['v1.33.0'] } })],
+      'spec.topology.version: Invalid value: "v1.34.0": version must match one of the versions defined in the ClusterClass',
+    ],
+  ])('%s', async (_, objects, expected) => {
+    expect(await admit(aCluster(), objects)).toEqual([expected])
+  })
+
+  test('whose workers are scaled by the autoscaler', async () => {
+    const annotations = { 'cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size': '1' }
+    const workers = { machineDeployments: [{ class: 'default', name: 'md-0', replicas: 2 }] }
+    expect(await admit(aCluster({ workers }), [aClass('quick', { worker: { metadata: { annotations } } })])).toEqual([
+      'spec.topology.workers.machineDeployments[md-0].replicas: Invalid value: 2: cannot be set for cluster "demo" in namespace "default" if the source class "default" of this MachineDeploymentTopology has autoscaler annotations',
+    ])
+  })
+
+  test('that has health checks, unless they are turned off', async () => {
+    const checked = aClass('quick', { worker: { healthCheck: { checks: {} } } })
+    const workers = (more: object) => ({ workers: { machineDeployments: [{ class: 'default', name: 'md-0', ...more }] } })
+    expect(await admit(aCluster(workers({})), [checked])).toEqual([
+      'spec.topology.workers.machineDeployments[md-0].healthCheck: Forbidden: MachineHealthChecks are not supported; set enabled to false',
+    ])
+    expect(await admit(aCluster(workers({ healthCheck: { enabled: false } })), [checked])).toEqual([])
+  })
+})
+
+describe('a change of class', () => {
+  test.each([
+    [
+      'to a class, from none',
+      withoutTopology(),
+      {},
+      ['spec.topology.class: Forbidden: classRef cannot be set on an existing Cluster'],
+    ],
+    [
+      'to a class, from none, unchecked',
+      withoutTopology(),
+      { annotations: { 'unsafe.topology.cluster.x-k8s.io/disable-update-class-name-check': '' } },
+      [],
+    ],
+    ['from one of the same kinds', aCluster({ classRef: { name: 'same' } }), {}, []],
+    [
+      'from one of other kinds',
+      aCluster({ classRef: { name: 'other' } }),
+      {},
+      [
+        'spec.infrastructure.templateRef.kind: Forbidden: kind cannot be changed from "OtherClusterTemplate" to "DevClusterTemplate" to prevent incompatible changes in the Clusters',
+      ],
+    ],
+    [
+      'from one that is gone',
+      aCluster({ classRef: { name: 'gone' } }),
+      {},
+      [
+        'spec.topology.class: Forbidden: valid ClusterClass with name "gone" could not be retrieved, change from class "gone" to class "quick" cannot be validated. Error: clusterclasses.cluster.x-k8s.io "gone" not found',
+      ],
+    ],
+  ])('%s', async (_, old, metadata, expected) => {
+    const other = aClass('other', { spec: { infrastructure: infra('OtherClusterTemplate') } })
+    expect(await admit(aCluster({}, metadata), [aClass('quick'), aClass('same'), other], old)).toEqual(expected)
+  })
+})
+
+describe('a change of version', () => {
+  const settled = [CRD, aControlPlane('v1.34.0'), aMachineDeployment('md-a', 'v1.34.0')]
+  const refused = (why: string) => [`spec.topology.version: Invalid value: "v1.35.0": ${why}`]
+
+  test.each([
+    ['when all is settled', settled, {}, []],
+    [
+      'while the control plane has not got the last one',
+      [CRD, aControlPlane('v1.33.0')],
+      {},
+      refused(
+        'version cannot be changed: Cluster.spec.topology.version 1.34.0 was not propagated to control plane yet (control plane version 1.33.0)',
+      ),
+    ],
+    [
+      'while the control plane is made',
+      [CRD, aControlPlane('v1.34.0', {})],
+      {},
+      refused('version cannot be changed: control plane is currently provisioning'),
+    ],
+    [
+      'while the control plane upgrades',
+      [CRD, aControlPlane('v1.34.0', { version: 'v1.33.0' })],
+      {},
+      refused('version cannot be changed: control plane is still completing a previous upgrade'),
+    ],
+    [
+      'while workers upgrade',
+      [...settled, aMachineDeployment('md-b', 'v1.33.0')],
+      {},
+      refused('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-b]'),
+    ],
+    [
+      'while a Node of theirs runs the old one',
+      [...settled, aMachine('v1.33.0')],
+      {},
+      refused('version cannot be changed: there are still MachineDeployments completing a previous upgrade: [md-a]'),
+    ],
+    [
+      'while both do',
+      [CRD, aControlPlane('v1.34.0', {}), aMachineDeployment('md-a', 'v1.33.0')],
+      {},
+      refused(
+        'version cannot be changed: [control plane is currently provisioning, there are still MachineDeployments completing a previous upgrade: [md-a]]',
+      ),
+    ],
+    [
+      'while AfterClusterUpgrade is pending',
+      settled,
+      { 'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade' },
+      refused('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking'),
+    ],
+    [
+      'unchecked',
+      [CRD, aControlPlane('v1.34.0', {})],
+      { 'unsafe.topology.cluster.x-k8s.io/disable-update-version-check': '' },
+      [
+        'warning: Skipping version validation for Cluster because annotation "unsafe.topology.cluster.x-k8s.io/disable-update-version-check" is set.',
+      ],
+    ],
+  ])('%s', async (_, objects, annotations, expected) => {
+    const [old, next] = [aCluster({}, { annotations }), aCluster({ version: 'v1.35.0' }, { annotations })]
+    expect(await admit(next, [aClass('quick'), ...objects], old)).toEqual(expected)
+  })
+})
+
+test('a Cluster that is being deleted is let go, whatever its class says', async () => {
+  const cluster = aCluster(
+    { workers: { machineDeployments: [{ class: 'none', name: 'md-0' }] } },
+    { deletionTimestamp: '2026-01-01T00:00:00Z' },
+  )
+  expect(await admit(cluster, [], cluster)).toEqual([])
+})
