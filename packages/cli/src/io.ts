@@ -13,6 +13,7 @@ export interface Io {
 
 export interface Terminal {
   readonly columns: number
+  readonly rows: number
   readonly colors: boolean
   write(text: string): void
 }

@@ -23,7 +23,10 @@ const io: Io = {
   terminal: stdout.isTTY
     ? {
         get columns() {
-          return stdout.columns ?? 80
+          return stdout.columns || 80
+        },
+        get rows() {
+          return stdout.rows || 24
         },
         colors: env.NO_COLOR === undefined && env.TERM !== 'dumb',
         write: (text) => void stdout.write(text),

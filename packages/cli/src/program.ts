@@ -1,5 +1,6 @@
 /** The tree of commands: argv in, exit code out. */
 import type { Command as CommandType } from 'commander'
+import { messageOf } from '@capstan/kube'
 import { Command, CommanderError } from 'commander'
 import type { Io } from './io.ts'
 import { ExitCodes, UsageError } from './io.ts'
@@ -52,7 +53,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
 function chain(err: unknown): string {
   const parts: string[] = []
   for (let cause: unknown = err; cause !== undefined; cause = cause instanceof Error ? cause.cause : undefined) {
-    const text = cause instanceof Error ? cause.message : String(cause)
+    const text = messageOf(cause)
     if (!parts.some((part) => part.includes(text))) parts.push(text)
   }
   return parts.join(': ')

@@ -23,7 +23,7 @@ export interface ServePlaneOptions {
   readonly port: number | undefined
   /** File to write the owner's kubeconfig to. */
   readonly kubeconfig: string
-  onHookCall?(call: HookCall): void
+  readonly onHookCall?: (call: HookCall) => void
 }
 
 export interface ServedPlane {

@@ -2,14 +2,26 @@ import { openDurable } from '@capstan/apiserver'
 import type { Machine } from '@capstan/api'
 import { Cluster, ExtensionConfig } from '@capstan/api'
 import type { Clock, Client } from '@capstan/kube'
-import { keyOf, keyText, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
+import {
+  durationText,
+  keyOf,
+  keyText,
+  messageOf,
+  orAbsent,
+  parseDuration,
+  seconds,
+  silent,
+  sleep,
+  systemClock,
+  systemRandom,
+} from '@capstan/kube'
 import type { Line, Plane, Stores } from '@capstan/lab'
 import { followStory, lineOf, memoryStores } from '@capstan/lab'
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { dataFolder } from '../data-folder.ts'
 import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
 import type { Io } from '../io.ts'
-import { ExitCodes, untilInterrupted } from '../io.ts'
+import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
 import type { ClusterState, Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
@@ -24,10 +36,8 @@ interface Options {
   kubeconfig?: string
   output: 'text' | 'json'
   exitWhenReady?: boolean
+  timeout: number
 }
-
-/** With `--exit-when-ready`, how long the demo cluster may take. */
-const ReadyLimit = seconds(120)
 
 /** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
@@ -44,22 +54,30 @@ export const upCommand = (io: Io, finish: (code: number) => void): Command =>
         .default('text'),
     )
     .option('--exit-when-ready', 'with --demo: leave with 0 once the cluster is Available, or 1 with the reason why not')
+    .addOption(
+      new Option('--timeout <duration>', 'with --exit-when-ready: how long the cluster may take')
+        .argParser(duration)
+        .default(seconds(120), '2m'),
+    )
     .action(async (options: Options) => finish(await up(options, io)))
 
 async function up(options: Options, io: Io): Promise<number> {
   const clock = systemClock
   const startedAt = clock.now()
-  const story = createStory(io, options.output, startedAt)
+  const story = createStory(io, options.output, clock, startedAt)
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
+  if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
   const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database)
 
-  const closing: (() => Promise<void>)[] = [() => stores.close()]
+  let extension: SampleExtension | undefined
+  // The plane first: what it still asks of its extension is answered.
+  const closing: (() => Promise<void>)[] = [async () => extension?.stop(), () => stores.close()]
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
   try {
     const kubeconfig = options.kubeconfig ?? folder.kubeconfig
-    const { plane, url, close } = await servePlane({
+    const served = await servePlane({
       clock,
       random: systemRandom,
       log: silent,
@@ -70,33 +88,49 @@ async function up(options: Options, io: Io): Promise<number> {
       kubeconfig,
       onHookCall: (call) => tell(lineOf(call)),
     })
-    closing.unshift(close)
+    const { plane, url } = served
+    closing.unshift(() => served.close())
     tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${url}` })
     const ready = watchReady(plane, clock, signal, story, tell)
 
     let outcome: Outcome = 'ready'
     if (options.demo) {
-      const extension = await startSampleExtension(clock, (why) =>
+      extension = await startSampleExtension(clock, (why) =>
         tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
       )
-      closing.unshift(() => extension.stop())
       const available = startDemo(plane, extension, signal).then(() => ready)
-      outcome = await Promise.race([available, stopped(signal), ...(options.exitWhenReady ? [late(clock, signal)] : [])])
+      outcome = await Promise.race([
+        available,
+        stopped(signal),
+        ...(options.exitWhenReady ? [late(options.timeout, clock, signal)] : []),
+      ])
     }
     if (outcome === 'ready' && !signal.aborted) suggest(story, options, kubeconfig, tell)
-    if (options.exitWhenReady && options.demo) {
+    if (options.exitWhenReady) {
       if (outcome === 'ready') return ExitCodes.done
       if (outcome === 'stopped') return ExitCodes.interrupted
-      io.err(`capstan: Cluster demo is not Available after ${ReadyLimit / 1000} s: ${await reasonWhyNot(plane.client)}`)
+      story.end()
+      io.err(`capstan: Cluster demo is not Available after ${durationText(options.timeout)}: ${await reasonWhyNot(plane.client)}`)
       return ExitCodes.failed
     }
     await untilInterrupted(io)
     return ExitCodes.done
+  } catch (err) {
+    // Whatever was under way when the user had enough failed because of that.
+    if (!io.signal.aborted) throw err
+    return options.exitWhenReady ? ExitCodes.interrupted : ExitCodes.done
   } finally {
     stop.abort()
     story.end()
-    for (const close of closing) await close()
+    await closeAll(closing)
   }
+}
+
+/** One that fails keeps none of the others open. */
+async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const close of closing) await close().catch((err: unknown) => failures.push(err))
+  if (failures.length > 0) throw new Error(`Cannot stop cleanly: ${failures.map(messageOf).join('; ')}`, { cause: failures[0] })
 }
 
 async function startDemo(plane: Plane, extension: SampleExtension, signal: AbortSignal): Promise<void> {
@@ -119,19 +153,29 @@ function watchReady(plane: Plane, clock: Clock, signal: AbortSignal, story: Stor
         tell(line)
         if (line.event === 'ClusterAvailable' && line.cluster === keyText(DemoCluster)) resolve('ready')
       },
-      changed: (clusters, machines) => story.clusters(clusters.map((cluster) => stateOf(cluster, machines))),
+      changed: (clusters, machines) => story.clusters(() => statesOf(clusters, machines)),
     })
   })
 }
 
-const stopped = (signal: AbortSignal): Promise<Outcome> =>
-  new Promise((resolve) => signal.addEventListener('abort', () => resolve('stopped'), { once: true }))
+const stopped = (signal: AbortSignal): Promise<Outcome> => untilInterrupted({ signal }).then(() => 'stopped')
 
-const late = (clock: Clock, signal: AbortSignal): Promise<Outcome> =>
-  sleep(clock, ReadyLimit, signal).then(
+const late = (timeout: number, clock: Clock, signal: AbortSignal): Promise<Outcome> =>
+  sleep(clock, timeout, signal).then(
     () => 'late',
     () => 'stopped',
   )
+
+function duration(text: string): number {
+  let milliseconds: number
+  try {
+    milliseconds = parseDuration(text)
+  } catch {
+    milliseconds = 0
+  }
+  if (milliseconds <= 0) throw new InvalidArgumentError('expected a duration such as 90s or 2m.')
+  return milliseconds
+}
 
 function suggest(story: Story, { output }: Options, kubeconfig: string, tell: (line: Line) => void): void {
   const all = suggestions(kubeconfig)
@@ -145,25 +189,33 @@ function suggest(story: Story, { output }: Options, kubeconfig: string, tell: (l
   story.note('')
 }
 
+function statesOf(clusters: readonly Cluster[], machines: readonly Machine[]): ClusterState[] {
+  const byCluster = Map.groupBy(machines, ({ metadata, spec }) => `${metadata.namespace}/${spec.clusterName}`)
+  return clusters.map((cluster) => stateOf(cluster, byCluster.get(keyText(keyOf(cluster))) ?? []))
+}
+
 function stateOf(cluster: Cluster, machines: readonly Machine[]): ClusterState {
-  const mine = machines.filter(
-    ({ metadata, spec }) => metadata.namespace === cluster.metadata.namespace && spec.clusterName === cluster.metadata.name,
-  )
-  const running = mine.filter(({ status }) => status?.phase === 'Running').length
+  const running = machines.filter(({ status }) => status?.phase === 'Running').length
   const available = cluster.status?.conditions?.find(({ type }) => type === 'Available')
   const topology = cluster.status?.conditions?.find(({ type }) => type === 'TopologyReconciled')
+  const isAvailable = available?.status === 'True' && cluster.metadata.deletionTimestamp === undefined
   return {
     name: keyText(keyOf(cluster)),
-    phase: available?.status === 'True' ? 'Available' : (cluster.status?.phase ?? 'Pending'),
+    phase: isAvailable ? 'Available' : (cluster.status?.phase ?? 'Pending'),
     version: cluster.spec.topology?.version ?? '',
-    machines: `${running}/${mine.length} machines running`,
-    note: topology?.status === 'False' ? (topology.message.split('\n')[0] ?? '') : '',
+    machines: `${running}/${machines.length} machines running`,
+    note: topology?.status === 'False' ? (topology.message ?? '') : '',
   }
 }
 
+/** What the Cluster says of itself: its topology first, since the rest follows from it. */
 async function reasonWhyNot(client: Client): Promise<string> {
-  const cluster = await client.get(Cluster, DemoCluster)
-  const conditions = cluster.status?.conditions ?? []
-  const available = conditions.find(({ type }) => type === 'Available')
-  return available?.message || available?.reason || 'it has no condition yet'
+  const cluster = await orAbsent(client.get(Cluster, DemoCluster))
+  if (!cluster) return 'it does not exist'
+  for (const type of ['TopologyReconciled', 'Available']) {
+    const condition = cluster.status?.conditions?.find((one) => one.type === type)
+    if (condition && condition.status !== 'True')
+      return `${type} is ${condition.status}: ${condition.message || condition.reason}`
+  }
+  return 'it has no condition yet'
 }

@@ -1,4 +1,5 @@
 /** Shows the story of a plane as it happens: plain lines, one JSON object a line, or on a terminal with one live line per cluster. */
+import type { Clock, Timer } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import type { Io, Terminal } from '../io.ts'
 
@@ -19,23 +20,23 @@ export interface ClusterState {
 
 export interface Story {
   tell(line: Told): void
-  /** The state of every cluster, whenever it changes. Only a terminal shows it. */
-  clusters(states: readonly ClusterState[]): void
+  /** How every cluster stands; asked for whenever it has changed, and only by a terminal that shows it. */
+  clusters(read: () => readonly ClusterState[]): void
   /** Text for people only, such as commands to try. */
   note(text: string): void
   end(): void
 }
 
-export function createStory(io: Io, format: 'text' | 'json', startedAt: number): Story {
+export function createStory(io: Io, format: 'text' | 'json', clock: Clock, startedAt: number): Story {
   if (format === 'json') return jsonStory(io, startedAt)
-  return io.terminal ? terminalStory(io.terminal) : plainStory(io)
+  return io.terminal ? terminalStory(io.terminal, clock) : plainStory(io)
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)}s`.padStart(7)
 const nothing = () => {}
 
 const plainStory = (io: Io): Story => ({
-  tell: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${text}`),
+  tell: ({ at, subject, text }) => io.out(`${seconds(at)}  ${subject}: ${oneLine(text)}`),
   clusters: nothing,
   note: (text) => io.out(text),
   end: nothing,
@@ -48,60 +49,118 @@ const jsonStory = (io: Io, startedAt: number): Story => ({
   end: nothing,
 })
 
-/** Lines scroll; below them stays one line per cluster, redrawn in place. */
-function terminalStory(terminal: Terminal): Story {
-  const paint = colorsOf(terminal)
-  let live: string[] = []
+/** Changes come in bursts: what nobody could read in between is not drawn. */
+const RedrawInterval = 50
 
+/** Lines scroll; below them stays one line per cluster, redrawn in place. */
+function terminalStory(terminal: Terminal, clock: Clock): Story {
+  const paint = painter(terminal)
+  let live: readonly Span[][] = []
+  let read: () => readonly ClusterState[] = () => []
+  let pending: Timer | undefined
+
+  // A terminal that was made narrower since has wrapped what was drawn: it takes more rows now.
   const erase = () => {
-    if (live.length > 0) terminal.write(`\u001b[${live.length}A\u001b[J`)
+    const rows = live.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / terminal.columns)), 0)
+    return rows === 0 ? '' : `\u001b[${rows}A\u001b[J`
   }
-  const draw = (lines: string[]) => {
-    live = lines.map((line) => cut(line, terminal.columns - 1))
-    for (const line of live) terminal.write(`${line}\n`)
-  }
-  const above = (text: string) => {
-    const below = live
-    erase()
-    terminal.write(`${text}\n`)
-    live = []
-    draw(below)
+  const drawn = () => live.map((line) => `${line.map(paint).join('')}\n`).join('')
+  // In one piece, so that nothing flickers.
+  const above = (text: string) => terminal.write(`${erase()}${text}\n${drawn()}`)
+  const redraw = () => {
+    pending = undefined
+    const cleared = erase()
+    live = liveLines(read(), terminal)
+    terminal.write(cleared + drawn())
   }
 
   return {
     tell({ at, subject, text, event }) {
-      above(`${paint.dim(seconds(at))}  ${paint.bold(subject)}: ${paint.forEvent(event)(text)}`)
+      const [time, who, what] = [dim(seconds(at)), bold(subject), { text: oneLine(text), ...styleOf(event) }]
+      above(`${paint(time)}  ${paint(who)}: ${paint(what)}`)
     },
-    clusters(states) {
-      erase()
-      draw(
-        states.map(({ name, phase, version, machines, note }) =>
-          [`▸ ${name}`, phase, version, machines, note].filter((part) => part !== '').join('  '),
-        ),
-      )
+    clusters(latest) {
+      read = latest
+      pending ??= clock.schedule(RedrawInterval, redraw)
     },
     note: above,
     end() {
+      pending?.cancel()
+      if (pending) redraw()
       live = []
     },
   }
 }
 
-const cut = (text: string, columns: number): string =>
-  text.length <= columns ? text : `${text.slice(0, Math.max(0, columns - 1))}…`
-
-type Paint = (text: string) => string
-
-function colorsOf({ colors }: Terminal): { dim: Paint; bold: Paint; forEvent(event: string): Paint } {
-  const sgr =
-    (code: number, reset: number): Paint =>
-    (text) =>
-      colors ? `\u001b[${code}m${text}\u001b[${reset}m` : text
-  const [bold, dim, red, green, yellow] = [sgr(1, 22), sgr(2, 22), sgr(31, 39), sgr(32, 39), sgr(33, 39)]
-  const forEvent = (event: string): Paint => {
-    if (/Available$|Completed$|Running$|Accepted$|Discovered$|Ready$/.test(event) && !/Not/.test(event)) return green
-    if (/Not|Refused|Failed/.test(event)) return red
-    return /Hook|Deleting|Upgrade/.test(event) ? yellow : (text) => text
+/** The clusters that fit into half of the terminal, those with something going on first, and how many are not shown. */
+function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal): Span[][] {
+  const room = Math.max(1, Math.floor(rows / 2))
+  const byName = [...states].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const isSettled = ({ phase, note }: ClusterState) => phase === 'Available' && note === ''
+  const ordered =
+    byName.length <= room
+      ? byName
+      : [...byName.filter((state) => !isSettled(state)), ...byName.filter(isSettled)].slice(0, room - 1)
+  const hidden = byName.length - ordered.length
+  const width = (field: keyof ClusterState) => Math.max(0, ...ordered.map((state) => state[field].length))
+  const [name, phase, version, machines] = [width('name'), width('phase'), width('version'), width('machines')]
+  const lines = ordered.map((state) => [
+    { text: '▸ ' },
+    bold(state.name.padEnd(name)),
+    {
+      text: `  ${state.phase.padEnd(phase)}`,
+      ...(state.phase === 'Available' ? { color: 'green' as const } : { color: 'yellow' as const }),
+    },
+    { text: `  ${state.version.padEnd(version)}  ${state.machines.padEnd(machines)}` },
+    ...(state.note === '' ? [] : [dim(`  ${oneLine(state.note)}`)]),
+  ])
+  if (hidden > 0) {
+    const available = states.filter((state) => state.phase === 'Available').length
+    lines.push([dim(`  … and ${hidden} more; ${available} of ${states.length} Available`)])
   }
-  return { dim, bold, forEvent }
+  // The last column stays free: some terminals wrap when it is filled.
+  return lines.map((line) => cut(line, columns - 1))
 }
+
+/** Text with one look. */
+interface Span {
+  readonly text: string
+  readonly color?: keyof typeof colors
+  readonly weight?: keyof typeof weights
+}
+
+const colors = { red: 31, green: 32, yellow: 33 } as const
+const weights = { bold: 1, dim: 2 } as const
+const bold = (text: string): Span => ({ text, weight: 'bold' })
+const dim = (text: string): Span => ({ text, weight: 'dim' })
+
+const painter =
+  (terminal: Terminal) =>
+  ({ text, color, weight }: Span): string => {
+    if (!terminal.colors || (!color && !weight)) return text
+    const on = [weight && weights[weight], color && colors[color]].filter((code) => code !== undefined).join(';')
+    return `\u001b[${on}m${text}\u001b[0m`
+  }
+
+function styleOf(event: string): Pick<Span, 'color'> {
+  if (/Not|Refused|Failed|Stopped/.test(event)) return { color: 'red' }
+  if (/(Available|Completed|Running|Accepted|Discovered|Ready)$/.test(event)) return { color: 'green' }
+  return /Hook|Deleting|Upgrade/.test(event) ? { color: 'yellow' } : {}
+}
+
+const widthOf = (line: readonly Span[]): number => line.reduce((sum, { text }) => sum + text.length, 0)
+
+function cut(line: readonly Span[], columns: number): Span[] {
+  if (widthOf(line) <= columns) return [...line]
+  const kept: Span[] = []
+  let left = Math.max(0, columns - 1)
+  for (const span of line) {
+    kept.push({ ...span, text: span.text.slice(0, left) })
+    left -= span.text.length
+    if (left <= 0) break
+  }
+  return [...kept, { text: '…' }]
+}
+
+/** Messages come from anywhere: whatever would move the cursor or start another line becomes a space. */
+const oneLine = (text: string): string => text.replace(/[\s\p{Cc}]+/gu, ' ').trim()

@@ -1,0 +1,61 @@
+/** A terminal in memory: what a person would see of what was written to it. Knows what a story sends, and refuses everything else. */
+import type { Terminal } from '../io.ts'
+
+export interface FakeTerminal extends Terminal {
+  columns: number
+  rows: number
+  /** Makes the window narrower: what is there wraps. The cursor must be on an empty last line. */
+  narrow(columns: number): void
+  /** Everything on the screen and above it, without colours. */
+  text(): string
+  /** All that was written, as it came. */
+  raw(): string
+}
+
+/** An escape sequence, or one character. */
+const pieces = new RegExp(`${String.fromCharCode(27)}\\[([\\d;]*)([A-Za-z])|[^]`, 'gu')
+
+export function fakeTerminal({ columns = 80, rows = 24, colors = false } = {}): FakeTerminal {
+  const lines: string[] = ['']
+  let row = 0
+  let column = 0
+  let raw = ''
+
+  const put = (character: string, width: number) => {
+    if (column === width) newLine()
+    lines[row] = (lines[row] ?? '').slice(0, column).padEnd(column) + character + (lines[row] ?? '').slice(column + 1)
+    column++
+  }
+  const newLine = () => {
+    row++
+    column = 0
+    lines[row] ??= ''
+  }
+  return {
+    columns,
+    rows,
+    colors,
+    write(text) {
+      raw += text
+      for (const [part, count, command] of text.matchAll(pieces)) {
+        if (command === 'A') row = Math.max(0, row - Number(count))
+        else if (command === 'J') {
+          lines[row] = (lines[row] ?? '').slice(0, column)
+          lines.length = row + 1
+        } else if (command === 'm') continue
+        else if (command !== undefined || part < ' ') {
+          if (part !== '\n') throw new Error(`The terminal does not know ${JSON.stringify(part)}`)
+          newLine()
+        } else put(part, this.columns)
+      }
+    },
+    narrow(columns) {
+      const wrapped = lines.flatMap((line) => line.match(new RegExp(`.{1,${columns}}`, 'g')) ?? [''])
+      lines.splice(0, lines.length, ...wrapped)
+      row = lines.length - 1
+      this.columns = columns
+    },
+    text: () => lines.join('\n').trimEnd(),
+    raw: () => raw,
+  }
+}

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ended } from './test-io.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-cli-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('help', () => {
+  test('names every command', async () => {
+    const { code, out, err } = await ended(['help'])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    for (const command of ['up', 'apiserver', 'manager', 'kubeconfig', 'version'])
+      expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
+  })
+
+  test.each(['up', 'apiserver', 'manager', 'kubeconfig', 'version'])('of %s says what it is for', async (command) => {
+    const { code, out } = await ended([command, '--help'])
+    expect(code).toBe(0)
+    expect(out).toContain(`Usage: capstan ${command}`)
+  })
+
+  test('is the answer to no command at all, as an error', async () => {
+    const { code, out, err } = await ended([])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain('Usage: capstan')
+  })
+})
+
+describe('wrong use ends with 2 and names what is wrong', () => {
+  test.each<{ argv: string[]; says: RegExp }>([
+    { argv: ['dwon'], says: /unknown command 'dwon'/ },
+    { argv: ['upp'], says: /Did you mean up\?/ },
+    { argv: ['up', '--demmo'], says: /unknown option '--demmo'[^]*Did you mean --demo\?/ },
+    { argv: ['up', 'extra'], says: /too many arguments for 'up'/ },
+    { argv: ['up', '--port', 'eighty'], says: /--port <n>' argument 'eighty' is invalid\. expected a port from 0 to 65535/ },
+    { argv: ['up', '--port', '65536'], says: /'65536' is invalid/ },
+    { argv: ['up', '--port', '-1'], says: /'-1' is invalid|unknown option/ },
+    { argv: ['up', '-o', 'yaml'], says: /'yaml' is invalid\. Allowed choices are text, json/ },
+    { argv: ['up', '--demo', '--exit-when-ready', '--timeout', 'soon'], says: /'soon' is invalid\. expected a duration/ },
+    { argv: ['up', '--exit-when-ready'], says: /--exit-when-ready waits for the cluster of --demo/ },
+    { argv: ['up', '--memory', '--data', 'x'], says: /--memory' cannot be used with option '--data/ },
+    { argv: ['apiserver', '--tls-cert-file', 'a.pem'], says: /--tls-cert-file and --tls-private-key-file go together/ },
+    { argv: ['apiserver', '--secure-port', 'x'], says: /--secure-port <n>' argument 'x' is invalid/ },
+    { argv: ['manager'], says: /required option '--kubeconfig <file>' not specified/ },
+    { argv: ['manager', '--kubeconfig', 'k', '--providers', 'core,aws'], says: /there is no provider aws: expected core, local/ },
+    { argv: ['kubeconfig'], says: /missing required argument 'name'/ },
+  ])('$argv', async ({ argv, says }) => {
+    const { code, out, err } = await ended(argv)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toMatch(says)
+  })
+})
+
+describe('version', () => {
+  test('as text', async () => {
+    const { out } = await ended(['version'])
+    expect(out).toMatch(/^capstan: \d+\.\d+\.\d+\nkubernetes: v1\.36\nclusterAPI: v1\.14\ncontract: v1beta2\nnode: v\d+/)
+  })
+
+  test('as JSON', async () => {
+    const { code, out } = await ended(['version', '-o', 'json'])
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({ kubernetes: 'v1.36', clusterAPI: 'v1.14', contract: 'v1beta2' })
+  })
+})
+
+describe('kubeconfig', () => {
+  const missing = join(folder, 'nowhere')
+  const broken = join(folder, 'broken')
+  writeFileSync(broken, 'apiVersion: v1\nkind: Config\n')
+
+  test.each<{ name: string; argv: string[]; env: { KUBECONFIG?: string }; says: RegExp }>([
+    { name: 'a file that is not there', argv: ['--kubeconfig', missing], env: {}, says: /nowhere/ },
+    { name: 'a file of $KUBECONFIG that is not there', argv: [], env: { KUBECONFIG: missing }, says: /nowhere/ },
+    { name: 'a kubeconfig that says nothing', argv: ['--kubeconfig', broken], env: {}, says: /broken.*current-context/ },
+  ])('$name fails and is named', async ({ argv, env, says }) => {
+    const { code, out, err } = await ended(['kubeconfig', 'demo', ...argv], env)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(says)
+    expect(err.split('\n')).toHaveLength(1)
+  })
+})

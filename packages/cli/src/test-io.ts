@@ -1,0 +1,59 @@
+/** The world of a command as tests see it: what was printed, and a Ctrl-C to press. */
+import type { Io } from './io.ts'
+import { run } from './program.ts'
+
+export interface Started {
+  readonly out: string[]
+  readonly err: string[]
+  /** Resolves with the exit code. */
+  readonly done: Promise<number>
+  /** Resolves when a line of standard output matches. @throws when the command ends without one */
+  line(pattern: RegExp): Promise<string>
+  /** Ctrl-C, and the exit code. */
+  interrupt(): Promise<number>
+}
+
+/** Starts a command in this process. */
+export function start(argv: readonly string[], env: Io['env'] = {}): Started {
+  const out: string[] = []
+  const err: string[] = []
+  const interrupted = new AbortController()
+  let printed = Promise.withResolvers<void>()
+  const io: Io = {
+    out(line) {
+      out.push(line)
+      printed.resolve()
+      printed = Promise.withResolvers()
+    },
+    err: (line) => void err.push(line),
+    terminal: undefined,
+    env,
+    signal: interrupted.signal,
+  }
+  const done = run(argv, io)
+  return {
+    out,
+    err,
+    done,
+    async line(pattern) {
+      for (;;) {
+        const found = out.find((line) => pattern.test(line))
+        if (found !== undefined) return found
+        const code = await Promise.race([printed.promise, done])
+        if (code !== undefined && !out.some((line) => pattern.test(line)))
+          throw new Error(`The command ended with ${code} before it printed ${String(pattern)}: ${[...out, ...err].join('\n')}`)
+      }
+    },
+    interrupt() {
+      interrupted.abort()
+      return done
+    },
+  }
+}
+
+/** Runs a command to its end. */
+export async function ended(argv: readonly string[], env: Io['env'] = {}): Promise<{ code: number; out: string; err: string }> {
+  const { done, out, err } = start(argv, env)
+  const code = await done
+  return { code, out: out.join('\n'), err: err.join('\n') }
+}
