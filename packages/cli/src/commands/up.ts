@@ -45,7 +45,7 @@ export const upCommand = (io: Io, finish: (code: number) => void): Command =>
     .description('Bring up a management plane in this process: API server, core provider and local provider')
     .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
     .option('--data <dir>', 'folder for state, certificates and kubeconfig (default: .capstan)')
-    .addOption(new Option('--memory', 'keep state in memory only: it ends with the process'))
+    .addOption(new Option('--memory', 'keep state in memory only: it ends with the process').conflicts('data'))
     .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: the one used before, or 6443)'))
     .option('--kubeconfig <file>', 'where to write the kubeconfig (default: kubeconfig in the data folder)')
     .addOption(

@@ -1,0 +1,179 @@
+import { BeforeClusterCreate, Cluster, ExtensionConfig } from '@capstan/api'
+import { defineExtension, extensionServer, listen, on, proceedNow } from '@capstan/extension'
+import type { Client, DeclaredKind, KubeObject } from '@capstan/kube'
+import { createClient, seededRandom, systemClock } from '@capstan/kube'
+import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ended, start, type Started } from '../test-io.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capstan-up-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+let data: string
+let folders = 0
+beforeEach(() => {
+  data = join(root, String(folders++))
+})
+
+const running: Started[] = []
+const up = (...flags: string[]): Started => {
+  const command = start(['up', '--data', data, ...flags])
+  running.push(command)
+  return command
+}
+afterEach(async () => {
+  for (const command of running.splice(0)) await command.interrupt()
+})
+
+async function withClient<T>(use: (client: Client) => Promise<T>): Promise<T> {
+  const access = await loadKubeconfig(join(data, 'kubeconfig'))
+  const transport = httpsTransport(access, { clock: systemClock, random: seededRandom(1) })
+  try {
+    return await use(createClient(transport))
+  } finally {
+    transport.close()
+  }
+}
+
+/** Watches until a condition has the status. */
+async function untilCondition(client: Client, kind: DeclaredKind, name: string, type: string, status = 'True'): Promise<void> {
+  const done = new AbortController()
+  for await (const { object } of await client.watch(kind, { signal: done.signal })) {
+    const { conditions = [] } =
+      (object as KubeObject & { status?: { conditions?: { type: string; status: string }[] } }).status ?? {}
+    if (object.metadata.name === name && conditions.some((one) => one.type === type && one.status === status)) break
+  }
+  done.abort()
+}
+
+/** Sample extensions that a plane of this process has started and that still run: each leads a session of its own. */
+const children = (): string[] =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      const [, parent, , session] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ')
+      const isOurs = Number(parent) === process.pid && session === pid
+      return isOurs && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('sample-extension')
+    } catch {
+      return false
+    }
+  })
+
+describe('a plane with its demo', () => {
+  test('leaves with 0 once the cluster is Available, and goes on where it stopped', async () => {
+    const first = await ended(['up', '--demo', '--exit-when-ready', '--data', data, '--port', '0'])
+    expect(first.err).toBe('')
+    expect(first.code).toBe(0)
+    expect(first.out).toMatch(/BeforeClusterCreate called on .*: wait 2 s/)
+    expect(first.out).toMatch(/Cluster default\/demo: Available after \d+\.\d s\n/)
+    expect(children()).toEqual([])
+    const kubeconfig = readFileSync(join(data, 'kubeconfig'), 'utf8')
+    for (const file of ['kubeconfig', 'pki/ca.key', 'pki/admin.key'])
+      expect(statSync(join(data, file)).mode & 0o777, file).toBe(0o600)
+
+    const second = up('--demo', '--output', 'json')
+    await second.line(/"Ready"/)
+    const events = second.out.map((line) => JSON.parse(line) as { event: string; text: string; subject: string })
+    expect(events[0]).toMatchObject({
+      event: 'ApiServerReady',
+      text: expect.stringContaining(/server: (.*)/.exec(kubeconfig)![1]!),
+    })
+    expect(events.find(({ event }) => event === 'ClusterCreated')?.text).toMatch(/^found/)
+    expect(events.filter(({ event }) => event.startsWith('Hook'))).toEqual([])
+    expect(readFileSync(join(data, 'kubeconfig'), 'utf8')).toBe(kubeconfig)
+
+    const { code, out } = await ended(['kubeconfig', 'demo', '--kubeconfig', join(data, 'kubeconfig')])
+    expect(code).toBe(0)
+    expect(out).toContain('kind: Config')
+    const none = await ended(['kubeconfig', 'prod', '-n', 'team', '--kubeconfig', join(data, 'kubeconfig')])
+    expect(none).toEqual({
+      code: 1,
+      out: '',
+      err: 'capstan: Cannot read the kubeconfig of Cluster team/prod: Secret team/prod-kubeconfig does not exist. Either there is no such Cluster, or its control plane is not initialized yet',
+    })
+
+    const third = await ended(['up', '--data', data, '--port', '0'])
+    expect(third).toMatchObject({ code: 1, out: '' })
+    expect(third.err).toContain(`capstan: Cannot open data folder ${data}/db: it is in use by another process`)
+
+    expect(children()).toHaveLength(1)
+    expect(await second.interrupt()).toBe(0)
+    expect(second.err).toEqual([])
+    expect(children()).toEqual([])
+  })
+
+  test('leaves with 1 and the reason when an extension that must be asked cannot be reached', async () => {
+    const authority = await makeAuthority(systemClock, { commonName: 'gate' })
+    const served = await issueCertificate(authority, systemClock, {
+      commonName: 'gate',
+      usages: ['server'],
+      ipAddresses: ['127.0.0.1'],
+    })
+    const gate = defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
+    const server = await listen(extensionServer(gate), { host: '127.0.0.1', port: 0, ...served })
+    const plane = up('--port', '0')
+    await plane.line(/ready at/)
+    await withClient(async (client) => {
+      const caBundle = Buffer.from(authority.certificate).toString('base64')
+      await client.create(ExtensionConfig, { metadata: { name: 'gate' }, spec: { clientConfig: { url: server.url, caBundle } } })
+      await untilCondition(client, ExtensionConfig, 'gate', 'Discovered')
+    })
+    await plane.interrupt()
+    await server.close()
+
+    const { code, err } = await ended(['up', '--demo', '--exit-when-ready', '--timeout', '2s', '--data', data])
+    expect(code).toBe(1)
+    expect(err).toMatch(
+      /^capstan: Cluster demo is not Available after 2s: TopologyReconciled is False: .*failed to call extension handler "gate\.gate": http call failed: .*connection refused/,
+    )
+    expect(children()).toEqual([])
+  })
+})
+
+describe('Ctrl-C', () => {
+  test.each([
+    { when: 'before anything is there', flags: ['--demo'], after: undefined, code: 0 },
+    { when: 'while the cluster is made', flags: ['--demo'], after: /BeforeClusterCreate/, code: 0 },
+    { when: 'while somebody waits for it', flags: ['--demo', '--exit-when-ready'], after: /ClusterClass/, code: 130 },
+  ])('$when stops cleanly', async ({ flags, after, code }) => {
+    const command = up(...flags, '--port', '0')
+    if (after) await command.line(after)
+    expect(await command.interrupt()).toBe(code)
+    expect(command.err).toEqual([])
+    expect(children()).toEqual([])
+  })
+})
+
+describe('what is in use already', () => {
+  test('a port is named', async () => {
+    const occupant = createServer()
+    const port = await new Promise<number>((resolve) => {
+      occupant.listen(0, '127.0.0.1', () => resolve((occupant.address() as { port: number }).port))
+    })
+    const { code, err } = await ended(['up', '--data', data, '--port', String(port)])
+    occupant.close()
+    expect(code).toBe(1)
+    expect(err).toContain(`capstan: Cannot listen on 127.0.0.1:${port}: the port is in use by another process`)
+  })
+})
+
+test('a plane without a demo serves, and keeps what was written', async () => {
+  const first = up('--port', '0')
+  await first.line(/ready at/)
+  await withClient((client) =>
+    client.create(Cluster, {
+      metadata: { name: 'mine', namespace: 'default' },
+      spec: { topology: { classRef: { name: 'later' }, version: 'v1.36.0' } },
+    }),
+  )
+  expect(await first.interrupt()).toBe(0)
+  const second = up()
+  await second.line(/ready at/)
+  expect(await withClient((client) => client.get(Cluster, { namespace: 'default', name: 'mine' }))).toMatchObject({
+    spec: { topology: { classRef: { name: 'later' } } },
+  })
+})
