@@ -1,9 +1,21 @@
 import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Controller, type Index, type MapFunction, type Predicate, watches } from '@capstan/controller'
-import { equal, getCondition, isDeleting, keyOf, keyText, type KubeObject, Secret, seconds } from '@capstan/kube'
+import {
+  type ConditionSource,
+  equal,
+  getCondition,
+  isDeleting,
+  keyOf,
+  keyText,
+  type KubeObject,
+  Secret,
+  seconds,
+} from '@capstan/kube'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+import { othersChange } from '../others-change.ts'
 import { reconcileCluster } from './reconcile.ts'
 import type { ClusterSettings } from './scope.ts'
+import { OwnedConditions } from './status.ts'
 
 export interface ClusterControllerOptions extends Partial<ClusterSettings> {
   readonly clusters: ClusterCache
@@ -21,10 +33,11 @@ export function createClusterController({
   return {
     name: 'cluster',
     for: Cluster,
+    when: othersChange(OwnedConditions),
     watches: [
       watches(Machine, clusterOfLabel, machineMatters),
-      watches(MachineSet, clusterOfLabel),
-      watches(MachineDeployment, clusterOfLabel),
+      watches(MachineSet, clusterOfLabel, setMatters),
+      watches(MachineDeployment, clusterOfLabel, setMatters),
       watches(
         ClusterClass,
         (clusterClass, cache) => cache.byIndex(byClass, keyText(keyOf(clusterClass))).map(keyOf),
@@ -58,11 +71,31 @@ const machineFacts = (machine: Machine | undefined) =>
     isDeleting: isDeleting(machine),
     hasNode: machine.status?.nodeRef !== undefined,
     version: machine.status?.nodeInfo?.kubeletVersion ?? machine.spec.version,
-    conditions: ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated'].map((type) => {
-      const condition = getCondition(machine, type)
-      return condition && [condition.status, condition.message]
-    }),
+    conditions: conditionFacts(machine, ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated']),
   }
+
+/** What a Cluster tells of its MachineDeployments and MachineSets. */
+const setMatters: Predicate<MachineDeployment | MachineSet> = ({ previous, object }) =>
+  !equal(setFacts(previous), setFacts(object))
+
+const setFacts = (set: MachineDeployment | MachineSet | undefined) => {
+  if (!set) return undefined
+  const { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions } = set.status ?? {}
+  return {
+    labels: set.metadata.labels,
+    owners: set.metadata.ownerReferences,
+    isDeleting: isDeleting(set),
+    desired: set.spec.replicas,
+    counters: { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions },
+    conditions: conditionFacts(set, ['Available', 'RollingOut', 'ScalingUp', 'ScalingDown']),
+  }
+}
+
+const conditionFacts = (object: ConditionSource, types: readonly string[]) =>
+  types.map((type) => {
+    const condition = getCondition(object, type)
+    return condition && [condition.status, condition.message]
+  })
 
 const gatesMatter: Predicate<ClusterClass> = ({ previous, object }) =>
   !equal(previous?.spec.availabilityGates, object?.spec.availabilityGates)

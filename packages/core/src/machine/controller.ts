@@ -3,8 +3,10 @@ import { type Cache, type Controller, type Index, type Predicate, watches } from
 import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { nodeTexts } from './node.ts'
+import { othersChange } from '../others-change.ts'
 import { reconcileMachine } from './reconcile.ts'
 import type { MachineSettings } from './scope.ts'
+import { OwnedConditions } from './status.ts'
 
 export interface MachineControllerOptions extends Partial<MachineSettings> {
   readonly clusters: ClusterCache
@@ -24,6 +26,7 @@ export function createMachineController({
   return {
     name: 'machine',
     for: Machine,
+    when: othersChange(OwnedConditions),
     watches: [
       watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),

@@ -32,7 +32,7 @@ export interface StatusFacts {
 }
 
 /** Conditions that this controller owns; UpToDate beside them only for Machines of a MachineDeployment. */
-const OwnedConditions = [
+export const OwnedConditions = [
   'Available',
   'Ready',
   'BootstrapConfigReady',
