@@ -15,7 +15,7 @@ export function memoryStores(): Stores & { all(): readonly Store[] } {
   return {
     all: () => [...stores.values()],
     store(name) {
-      const known = stores.get(name) ?? memoryStore()
+      const known = stores.get(name) ?? keptOpen(memoryStore())
       stores.set(name, known)
       return Promise.resolve(known)
     },
@@ -25,4 +25,10 @@ export function memoryStores(): Stores & { all(): readonly Store[] } {
     },
     close: () => Promise.resolve(),
   }
+}
+
+/** A server that stops closes its store; what is in memory must be there when it starts again. */
+function keptOpen(store: Store): Store {
+  store.close = () => Promise.resolve()
+  return store
 }
