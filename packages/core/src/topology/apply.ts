@@ -19,7 +19,6 @@ import {
 import type { ReconcileContext } from '@capstan/controller'
 import {
   equal,
-  type Input,
   isDeleting,
   isReason,
   type Kind,
@@ -27,6 +26,7 @@ import {
   keyText,
   type KubeObject,
   orAbsent,
+  type StatusError,
   type UnknownObject,
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
@@ -189,8 +189,7 @@ async function applyTemplate(
   const spec = JSON.stringify(readField(desired.object, InfraMachineTemplateContract.spec, desired.contract) ?? null)
   const name = templateName(applier.cluster, base, ...purpose, current.object.metadata.name, spec)
   const rotated = { ...desired, object: { ...desired.object, metadata: { ...desired.object.metadata, name } } }
-  await create(applier, rotated)
-  tell(applier, 'TopologyUpdate', `Updated ${quoted(current.object)} by rotation to ${quoted(rotated.object)}`)
+  await create(applier, rotated, ` as a replacement for ${JSON.stringify(current.object.metadata.name)} (template rotation)`)
   return { object: rotated, isNew: true }
 }
 
@@ -223,12 +222,16 @@ async function applyObject(
   if (difference(desired.object, object) === 'none' || applier.applied.isCurrent(desired.object, object)) return
   const answer = await write(applier, desired)
   if (answer.metadata.resourceVersion !== object.metadata.resourceVersion) {
-    tell(applier, 'TopologyUpdate', `Updated ${quoted(object)}${versionChange(versionOf(object), versionOf(desired.object))}`)
+    tell(
+      applier,
+      'TopologyUpdate',
+      `Updated ${described(object, object)}${versionChange(versionOf(object), versionOf(desired.object))}`,
+    )
   }
 }
 
 /** Takes over what an earlier pass made under this name; never what somebody else did. */
-async function create(applier: Applier, desired: DesiredObject): Promise<void> {
+async function create(applier: Applier, desired: DesiredObject, why = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
   const existing = await orAbsent(context.client.get(kind, object.metadata, { signal: context.signal }))
@@ -240,9 +243,9 @@ async function create(applier: Applier, desired: DesiredObject): Promise<void> {
   try {
     await write(applier, desired)
   } catch (err) {
-    throw new Error(`failed to create ${kind.kind}.${kind.group}: ${(err as Error).message}`, { cause: err })
+    throw new Error(creationFailure(kind, err as Error), { cause: err })
   }
-  if (!existing) tell(applier, 'TopologyCreate', `Created ${quoted(object, kind)}`)
+  if (!existing) tell(applier, 'TopologyCreate', `Created ${described(object, kind)}${why}`)
 }
 
 const isOwner = (cluster: Cluster, { metadata }: KubeObject): boolean =>
@@ -259,7 +262,7 @@ async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise
   const { uid } = object.metadata
   await orAbsent(client.delete(kind, keyOf(object), { preconditions: { uid }, signal }))
   applier.applied.forget(uid)
-  tell(applier, 'TopologyDelete', `Deleted ${quoted(object)}`)
+  tell(applier, 'TopologyDelete', `Deleted ${described(object, object)}`)
 }
 
 /** Takes back a template that nothing came to refer to. If that fails too, it goes with the Cluster. */
@@ -284,8 +287,15 @@ function tell({ cluster, context }: Applier, reason: string, message: string): v
   context.events.event(cluster, 'Normal', reason, message)
 }
 
-const quoted = ({ kind, metadata }: Input<UnknownObject> | KubeObject, of?: Kind): string =>
-  JSON.stringify(`${kind ?? of?.kind}/${metadata.namespace}/${metadata.name}`)
+const described = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
+  `${kind} "${metadata.namespace}/${metadata.name}"`
+
+/** The causes that the server gives, without the name of the object; upstream leaves out what has no cause, too. */
+function creationFailure({ kind, group }: Kind, err: Error): string {
+  const { details } = err as Partial<StatusError>
+  const causes = (details?.causes ?? []).map(({ reason, field, message }) => `${reason}: ${field}: ${message}`)
+  return `failed to create ${kind}.${group}: ${causes.length === 0 ? err.message : causes.join(' ')}`
+}
 
 /** ` with version change from v1 to v2`, for what has a version. */
 const versionChange = (before: string | undefined, after: string | undefined): string =>

@@ -5,6 +5,7 @@ import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import {
   CustomResourceDefinition,
+  Event,
   getCondition,
   type Kind,
   type KubeObject,
@@ -474,6 +475,13 @@ describe('changes', () => {
 
     const after = await world.names(DevMachineTemplate)
     expect(after.filter((name) => !before.includes(name))).toHaveLength(2)
+    const { items } = await world.client.list(Event, { namespace: 'default' })
+    const told = items.map(({ reason, message }) => `${reason} ${message}`.replaceAll(/demo[a-z0-9-]*/g, 'demo'))
+    expect(told).toContain(
+      'TopologyCreate Created DevMachineTemplate "default/demo" as a replacement for "demo" (template rotation)',
+    )
+    expect(told).toContain('TopologyUpdate Updated DevControlPlane "default/demo"')
+    expect(told).toContain('TopologyDelete Deleted DevMachineTemplate "default/demo"')
     const controlPlane = await world.only(DevControlPlane)
     const ref = (controlPlane['spec'] as { machineTemplate: { spec: { infrastructureRef: { name: string } } } }).machineTemplate
       .spec.infrastructureRef
