@@ -1,5 +1,5 @@
 import { clonedKind, fromTemplate, Machine, MachineSet } from '@capstan/api'
-import { type Kind, keyOf, messageOf, ownerReference, type UnknownObject } from '@capstan/kube'
+import { type Kind, keyOf, messageOf, ownerReference, type StatusError, type UnknownObject } from '@capstan/kube'
 import { type ContractRef, type External, refTo } from '../external/get.ts'
 import { type Observed } from '../external/observed.ts'
 import { machineName, newMachine, wantedMetadata } from './desired-machine.ts'
@@ -11,8 +11,8 @@ interface Clone {
 }
 
 /**
- * Makes one Machine with what it needs: bootstrap config, infrastructure, then the Machine that refers to them. When one cannot be
- * made, those before it are deleted again; should the process stop in between, the next pass finds and deletes them.
+ * Makes one Machine with what it needs: bootstrap config, infrastructure, then the Machine that refers to them. When one is
+ * refused, those before it are deleted again; should the answer be lost or the process stop, the next pass finds and deletes them.
  */
 export async function createMachine(
   scope: MachineSetScope,
@@ -54,7 +54,8 @@ export async function createMachine(
     return machine
   } catch (err) {
     events.event(machineSet, 'Warning', 'FailedCreate', `Failed to create Machine "${name}": ${messageOf(err)}`)
-    for (const { kind, object } of made.toReversed()) {
+    // Without a plain refusal the Machine may be there, and need them. The next pass knows, and deletes what nothing refers to.
+    for (const { kind, object } of wasRefused(err) ? made.toReversed() : []) {
       await client.delete(kind, keyOf(object), { preconditions: { uid: object.metadata.uid } }).catch((cause: unknown) => {
         log.warn('Cannot delete what was made for a Machine that was not', { [kind.kind]: keyOf(object), err: cause })
       })
@@ -62,3 +63,7 @@ export async function createMachine(
     throw new Error(`failed to create Machine ${name}: ${messageOf(err)}`, { cause: err })
   }
 }
+
+/** The server said no: what was asked for has not happened. */
+const wasRefused = (err: unknown): boolean =>
+  err instanceof Error && err.name === 'StatusError' && (err as StatusError).code < 500
