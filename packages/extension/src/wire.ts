@@ -3,7 +3,7 @@
  * differ in case, null is the zero value. Upstream: encoding/json as internal/runtime/client uses it, v1.14.
  */
 import type { Schema } from '@capstan/kube'
-import { isRecord, type JSONSchema } from '@capstan/kube'
+import { isRecord, type JSONSchema, scanJSON } from '@capstan/kube'
 
 /** The text is not what the schema says. The message is Go's, as far as Go has one. */
 export class WireError extends Error {
@@ -47,15 +47,13 @@ function parse(text: string): { value: unknown; fractions: Fractions } {
     const value = /\d[.eE]/.test(text) ? JSON.parse(text, note as Parameters<typeof JSON.parse>[1]) : JSON.parse(text)
     return { value, fractions }
   } catch (err) {
-    const first = text.trimStart()[0]!
-    if (!/["[{0-9tfn-]/.test(first)) throw new WireError(`invalid character ${goRune(first)} looking for beginning of value`)
-    throw new WireError((err as Error).message)
+    // Go reads from the connection here: text that ends too early is one that might have gone on.
+    const why = scanJSON(text).error ?? (err as Error).message
+    throw new WireError(why === 'unexpected end of JSON input' ? 'unexpected EOF' : why)
   }
 }
 
 type Reviver = (this: object, key: string, value: unknown, context?: { source?: string }) => unknown
-
-const goRune = (char: string): string => (char === "'" ? `'\\''` : `'${char}'`)
 
 class Decoder {
   readonly #struct: string

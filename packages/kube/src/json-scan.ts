@@ -150,6 +150,10 @@ function quoteChar(char: string): string {
   if (char === "'") return `'\\''`
   if (char === '"') return `'"'`
   const code = char.charCodeAt(0)
-  if (code >= 0x7f && code < 0xa0) return code === 0x7f ? `'\\x7f'` : `'\\u00${code.toString(16)}'`
+  if (char === '\u0007') return `'\\a'`
+  if (char === '\v') return `'\\v'`
+  if (/[\b\t\n\f\r]/.test(char)) return `'${JSON.stringify(char).slice(1, -1)}'`
+  if (code < 0x20 || code === 0x7f) return `'\\x${code.toString(16).padStart(2, '0')}'`
+  if (code > 0x7f && code < 0xa0) return `'\\u00${code.toString(16)}'`
   return `'${JSON.stringify(char).slice(1, -1)}'`
 }

@@ -8,7 +8,8 @@ import type { Store } from '@capstan/apiserver'
 import { advance, createTraffic, settle } from './settle.ts'
 
 export interface PlaneEnvOptions {
-  readonly runtime: RuntimeClient
+  /** Who answers runtime hooks; absent: the extensions that ExtensionConfigs name, over real sockets. */
+  readonly runtime?: RuntimeClient
   readonly clock?: VirtualClock
   /** To go on where another plane stopped. */
   readonly stores?: Stores & { all(): readonly Store[] }
@@ -51,7 +52,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     random,
     log: options.log ?? silent,
     endpoint: { host: '127.0.0.1', port: 6443 },
-    runtime: options.runtime,
+    ...(options.runtime ? { runtime: options.runtime } : {}),
     onHookCall(call) {
       hooks.push(call)
       const { subject, text } = lineOf(call)

@@ -22,7 +22,13 @@ export async function mutate(plane: Plane, call: Call, object: UnknownObject, ol
   let ran = false
   for (const one of admissionOf(plane, call, request.operation)) {
     if (!one.default) continue
-    await one.default(object, request)
+    try {
+      await one.default(object, request)
+    } catch (err) {
+      // It relies on what the schema promises. An object that breaks the schema is refused for that, once it is validated.
+      if (err instanceof StatusError || call.definition.structural.validate(object, old).length === 0) throw err
+      return
+    }
     ran = true
   }
   if (ran) call.definition.structural.default(object)

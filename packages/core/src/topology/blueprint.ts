@@ -65,13 +65,13 @@ export async function observeBlueprint(
   context: ReconcileContext,
 ): Promise<Blueprint> {
   const className = keyText({ namespace: clusterClass.metadata.namespace!, name: clusterClass.metadata.name })
-  const read = async (what: string, ref: TemplateRef): Promise<External> => {
+  const read = async (what: string, ref: TemplateRef, of = ''): Promise<External> => {
     try {
       return await observeTemplate(ref, clusterClass.metadata.namespace!, context)
     } catch (err) {
       const Wrapped = err instanceof NotReadyYet ? NotReadyYet : Error
       const reason = err instanceof Error ? err.message : String(err)
-      throw new Wrapped(`error reading the ClusterClass: failed to get ${what} for ClusterClass ${className}: ${reason}`, {
+      throw new Wrapped(`error reading the ClusterClass: failed to get ${what} for ClusterClass ${className}${of}: ${reason}`, {
         cause: err,
       })
     }
@@ -85,13 +85,11 @@ export async function observeBlueprint(
 
   const machineDeployments = new Map<string, MachineDeploymentBlueprint>()
   for (const one of workers?.machineDeployments ?? []) {
+    const of = `, MachineDeployment class ${JSON.stringify(one.class)}`
     machineDeployments.set(one.class, {
       class: one,
-      bootstrap: await read(`bootstrap template for MachineDeployment class ${one.class}`, one.bootstrap.templateRef),
-      infrastructure: await read(
-        `infrastructure template for MachineDeployment class ${one.class}`,
-        one.infrastructure.templateRef,
-      ),
+      infrastructure: await read('infrastructure machine template', one.infrastructure.templateRef, of),
+      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, of),
     })
   }
   return {
