@@ -123,6 +123,17 @@ export async function orAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
   }
 }
 
+/**
+ * True when a server said no, in `err` or in what caused it: what was asked for has not happened. False when no answer came, or
+ * one that leaves it open: it may have happened all the same, and nothing that it would need may be taken back.
+ */
+export function wasRefused(err: unknown): boolean {
+  for (let cause = err; cause instanceof Error; cause = cause.cause) {
+    if (cause.name === 'StatusError') return (cause as StatusError).code < 500
+  }
+  return false
+}
+
 /** Retrying cannot help until the spec changes: the condition tells the user, the loop does not retry. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'

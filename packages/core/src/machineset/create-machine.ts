@@ -1,5 +1,5 @@
 import { clonedKind, fromTemplate, Machine, MachineSet } from '@capstan/api'
-import { type Kind, keyOf, messageOf, ownerReference, type StatusError, type UnknownObject } from '@capstan/kube'
+import { type Kind, keyOf, messageOf, ownerReference, type UnknownObject, wasRefused } from '@capstan/kube'
 import { type ContractRef, type External, refTo } from '../external/get.ts'
 import { type Observed } from '../external/observed.ts'
 import { machineName, newMachine, wantedMetadata } from './desired-machine.ts'
@@ -63,7 +63,3 @@ export async function createMachine(
     throw new Error(`failed to create Machine ${name}: ${messageOf(err)}`, { cause: err })
   }
 }
-
-/** The server said no: what was asked for has not happened. */
-const wasRefused = (err: unknown): boolean =>
-  err instanceof Error && err.name === 'StatusError' && (err as StatusError).code < 500

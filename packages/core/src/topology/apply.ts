@@ -28,6 +28,7 @@ import {
   orAbsent,
   type StatusError,
   type UnknownObject,
+  wasRefused,
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
@@ -61,7 +62,7 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
     const versionOf = (object: object) => readField(object, ControlPlaneContract.version, controlPlane.contract)
     await applyObject(applier, controlPlane, current.controlPlane, versionOf)
   } catch (err) {
-    if (template?.isNew) await discard(applier, template.object)
+    if (template?.isNew && wasRefused(err)) await discard(applier, template.object)
     throw err
   }
   if (template && existing) await removeFormerTemplates(applier, template.object)
@@ -128,7 +129,8 @@ async function applyMachineDeployment(
       (object) => (object as MachineDeployment).spec.template.spec.version,
     )
   } catch (err) {
-    for (const template of made) await discard(applier, template)
+    // Without a plain refusal the MachineDeployment may be there, and need them.
+    for (const template of wasRefused(err) ? made : []) await discard(applier, template)
     throw err
   }
 }
