@@ -32,15 +32,15 @@ export async function callAfterHooks(
 async function tellControlPlaneInitialized(pass: Pass, cluster: Cluster): Promise<void> {
   const { name } = AfterControlPlaneInitialized
   const { context, memory } = pass
-  const { uid } = cluster.metadata
+  const own = memory.of(cluster)
   if (!pendingHooks(cluster).has(name) || !isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)) return
-  if (!memory.told.has(uid)) {
+  if (!own.toldInitialized) {
     // The server has the last word on whether this was told before: a copy of the Cluster may be old.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
     await memory.hooks.call(AfterControlPlaneInitialized, cluster, {}, context.signal)
-    memory.told.add(uid)
+    own.toldInitialized = true
   }
   await pass.change({ remove: [name] })
-  memory.told.delete(uid)
+  own.toldInitialized = false
 }

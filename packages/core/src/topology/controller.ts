@@ -4,10 +4,9 @@ import type { RuntimeClient } from '@capstan/extension'
 import type { Clock } from '@capstan/kube'
 import { ClassesByTemplate } from '../clusterclass/indexes.ts'
 import { classProblem } from './blueprint.ts'
-import { AppliedObjects } from './differences.ts'
 import { ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
 import { LifecycleHooks } from './lifecycle-hooks.ts'
-import type { TopologyMemory } from './pass.ts'
+import { TopologyMemory } from './pass.ts'
 import { reconcileTopology } from './reconcile.ts'
 
 export interface TopologyOptions {
@@ -30,11 +29,7 @@ const changesVersion: Predicate<Machine> = ({ previous, object }) =>
 
 /** The controller of managed topologies: makes a Cluster's objects from its class, keeps and upgrades them. */
 export function createTopologyController({ runtime, clock, concurrency = 10 }: TopologyOptions): Controller {
-  const memory: TopologyMemory = {
-    hooks: new LifecycleHooks(runtime, clock),
-    applied: new AppliedObjects(),
-    told: new Set(),
-  }
+  const memory = new TopologyMemory(new LifecycleHooks(runtime, clock))
   return controller({
     name: 'topology/cluster',
     for: Cluster,

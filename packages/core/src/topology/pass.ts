@@ -1,16 +1,41 @@
 import type { Cluster } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import type { AppliedObjects } from './differences.ts'
+import { keyOf, keyText, type ObjectKey } from '@capstan/kube'
+import { AppliedObjects } from './differences.ts'
 import type { BlockingHook, HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
 import { changeCluster, type ClusterChange } from './pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
 
 /** What lives longer than one pass. */
-export interface TopologyMemory {
+export class TopologyMemory {
   readonly hooks: LifecycleHooks
+  readonly #clusters = new Map<string, ClusterMemory>()
+
+  constructor(hooks: LifecycleHooks) {
+    this.hooks = hooks
+  }
+
+  /** What is remembered of this very Cluster, not of an earlier one of its name. */
+  of(cluster: Cluster): ClusterMemory {
+    const { uid } = cluster.metadata
+    const name = keyText(keyOf(cluster))
+    const known = this.#clusters.get(name)
+    if (known?.uid === uid) return known
+    const fresh = { uid, applied: new AppliedObjects(), toldInitialized: false }
+    this.#clusters.set(name, fresh)
+    return fresh
+  }
+
+  forget(key: ObjectKey): void {
+    this.#clusters.delete(keyText(key))
+  }
+}
+
+interface ClusterMemory {
+  readonly uid: string
   readonly applied: AppliedObjects
-  /** Clusters, by uid, that AfterControlPlaneInitialized was told of while its mark could not be removed yet. */
-  readonly told: Set<string>
+  /** AfterControlPlaneInitialized was called, and its mark could not be removed yet. */
+  toldInitialized: boolean
 }
 
 /** One pass: what it works with, and what it has learned so far. */

@@ -32,6 +32,7 @@ import { decideVersions, type VersionDecision } from './versions.ts'
 /** Safe to run at any moment, any number of times. */
 export async function reconcileTopology(key: ObjectKey, context: ReconcileContext, memory: TopologyMemory): Promise<Outcome> {
   const cluster = context.cache.peek(Cluster, key)
+  if (!cluster) memory.forget(key)
   if (!cluster?.spec.topology) return proceed()
   const paused = isPaused(cluster, cluster)
   if (!paused && !memory.hooks.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
@@ -102,7 +103,7 @@ async function applyState(
   current: CurrentState,
   { controlPlane, workers }: VersionDecision,
 ): Promise<void> {
-  const applier: Applier = { cluster: pass.cluster, context: pass.context, applied: pass.memory.applied }
+  const applier: Applier = { cluster: pass.cluster, context: pass.context, applied: pass.memory.of(pass.cluster).applied }
   await applyInfrastructureCluster(applier, desired, current)
 
   if (controlPlane.state === 'starting') {

@@ -33,8 +33,8 @@ import { clusterClassAdmission } from '../clusterclass/admission.ts'
 import { createClusterClassController } from '../clusterclass/controller.ts'
 import { clusterTopologyAdmission } from './admission.ts'
 import { createTopologyController } from './controller.ts'
-import { AppliedObjects } from './differences.ts'
 import { LifecycleHooks } from './lifecycle-hooks.ts'
+import { TopologyMemory } from './pass.ts'
 import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
 
@@ -260,6 +260,29 @@ describe('creation', () => {
     await world.advance(minutes(10))
     expect(world.runtime.trace).toEqual(['AfterControlPlaneInitialized'])
     expect((await world.cluster()).metadata.annotations?.['runtime.cluster.x-k8s.io/pending-hooks']).toBeUndefined()
+  })
+
+  test('AfterControlPlaneInitialized is called once, even when its mark cannot be removed at once', async () => {
+    const runtime = aRuntime()
+    runtime.all('AfterControlPlaneInitialized')
+    let failures = 0
+    const between = (transport: Transport): Transport => ({
+      watch: (request, signal) => transport.watch(request, signal),
+      close: () => transport.close(),
+      async send(request, signal) {
+        const isMark = request.verb === 'patch' && request.plural === 'clusters' && request.subresource === undefined
+        if (isMark && runtime.trace.length > 0 && failures++ < 2) throw new Error('the server is busy')
+        return transport.send(request, signal)
+      },
+    })
+    const world = await aWorld({ runtime, between })
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    await world.advance(minutes(5))
+    expect(failures).toBe(3)
+    expect(runtime.trace).toEqual(['AfterControlPlaneInitialized'])
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
   test('a failing AfterControlPlaneInitialized is told and tried again, and holds nothing up', async () => {
@@ -643,11 +666,7 @@ describe('an old copy of the Cluster', () => {
       random: seededRandom(1),
       watch: async () => {},
     }
-    const memory = {
-      hooks: new LifecycleHooks(world.runtime.client, clock),
-      applied: new AppliedObjects(),
-      told: new Set<string>(),
-    }
+    const memory = new TopologyMemory(new LifecycleHooks(world.runtime.client, clock))
     await reconcileTopology({ namespace: 'default', name: 'demo' }, context as unknown as ReconcileContext, memory)
   }
 
