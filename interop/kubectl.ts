@@ -24,7 +24,7 @@ interface Step {
 }
 
 /** What each suggested command must answer, by the words that go with it. */
-const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { then?: readonly Step[] }>> = {
+const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'endless'> & { after?: readonly Step[] }>> = {
   'what there is': {
     expect:
       /cluster\.cluster\.x-k8s\.io\/demo[\s\S]*machinedeployment\.cluster\.x-k8s\.io\/demo-steady[\s\S]*machine\.cluster\.x-k8s\.io\/demo-/,
@@ -37,15 +37,15 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
   },
   'scale the workers that the topology leaves free': {
     expect: /machinedeployment\.cluster\.x-k8s\.io\/demo-elastic scaled/,
-    then: [waitFor('{.status.availableReplicas}=3', 'machinedeployment/demo-elastic')],
+    after: [waitFor('{.status.availableReplicas}=3', 'machinedeployment/demo-elastic')],
   },
   'scale the workers that the topology manages': {
     expect: /cluster\.cluster\.x-k8s\.io\/demo patched/,
-    then: [waitFor('{.status.availableReplicas}=2', 'machinedeployment/demo-steady')],
+    after: [waitFor('{.status.availableReplicas}=2', 'machinedeployment/demo-steady')],
   },
   'upgrade: control plane first, then workers, hooks in between': {
     expect: /cluster\.cluster\.x-k8s\.io\/demo patched/,
-    then: [
+    after: [
       waitFor('{.spec.version}=v1.36.1', 'localcontrolplane/demo-control-plane'),
       waitFor('{.status.upToDateReplicas}=3', 'machinedeployment/demo-elastic'),
       waitFor('condition=TopologyReconciled', 'cluster/demo'),
@@ -58,7 +58,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
   },
   'a second cluster of the same class': {
     expect: /cluster\.cluster\.x-k8s\.io\/second (created|serverside-applied)/,
-    then: [
+    after: [
       {
         name: 'it becomes Available',
         command: 'kubectl wait --for=condition=Available cluster/second --timeout=60s',
@@ -69,7 +69,7 @@ const suggested: Readonly<Record<string, Pick<Step, 'expect' | 'timeoutMs' | 'en
   'delete it, hooks, machines and all': {
     expect: /cluster\.cluster\.x-k8s\.io "demo" deleted/,
     timeoutMs: 60_000,
-    then: [
+    after: [
       {
         name: 'nothing is left behind',
         command: 'kubectl get machines,localmachines,secrets -l cluster.x-k8s.io/cluster-name=demo',
@@ -230,7 +230,7 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
         continue
       }
       run({ name: what, command, ...expected })
-      for (const step of expected.then ?? []) run(step)
+      for (const step of expected.after ?? []) run(step)
     }
     for (const step of more) run(step)
   } finally {

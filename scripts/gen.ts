@@ -17,6 +17,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const check = process.argv.includes('--check')
 const stale: string[] = []
 
+const crdText = (kind: DeclaredKind): string =>
+  `# Made by npm run gen from the declaration of ${kind.kind}.\n${stringify(customResourceDefinition(kind), { lineWidth: 0 })}`
+
 for (const [path, text] of generated()) {
   const file = `${root}${path}`
   if (existsSync(file) && readFileSync(file, 'utf8') === text) continue
@@ -37,9 +40,6 @@ function* generated(): Iterable<[path: string, text: string]> {
   yield ['docs/reference/hooks.md', hooksPage()]
   yield ['docs/reference/conditions.md', conditionsPage()]
 }
-
-const crdText = (kind: DeclaredKind): string =>
-  `# Made by npm run gen from the declaration of ${kind.kind}.\n${stringify(customResourceDefinition(kind), { lineWidth: 0 })}`
 
 /** The table of who may import whom, and a drawing of who really does. */
 function withGraph(page: string): string {

@@ -33,7 +33,7 @@ for (const file of files) {
     names: spec.names,
     scope: spec.scope,
     subresources: served.subresources,
-    columns: served.additionalPrinterColumns.map(({ description: _, ...column }: { description?: string }) => column),
+    columns: served.additionalPrinterColumns.map(({ description: _description, ...column }: { description?: string }) => column),
     schema: schemaFacts(served.schema.openAPIV3Schema),
   }
 }

@@ -34,7 +34,7 @@ export async function followStory(client: Client, { clock, random, signal, tell,
     for await (const event of watchObjects(client, kind, { clock, random, signal })) {
       if (event.kind === 'replaced') {
         const there = new Map(event.objects.map((object) => [keyText(keyOf(object)), object]))
-        for (const key of [...objects.keys()]) if (!there.has(key)) see(key, undefined)
+        for (const key of objects.keys()) if (!there.has(key)) see(key, undefined)
         for (const [key, object] of there) see(key, object)
       } else if (event.kind === 'applied') see(keyText(keyOf(event.object)), event.object)
       else if (event.kind === 'deleted') see(keyText(keyOf(event.object)), undefined)

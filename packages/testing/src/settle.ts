@@ -61,7 +61,10 @@ export async function settle(busy: Busy): Promise<void> {
     // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
     await (still < 20 ? turn() : pause())
     quiet = isQuiet(busy) ? quiet + 1 : 0
-    const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy.stores().map((store) => store.revision)}`
+    const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
+      .stores()
+      .map((store) => store.revision)
+      .join()}`
     still = now === before ? still + 1 : 0
     before = now
     if (still > 20 + Patience) return

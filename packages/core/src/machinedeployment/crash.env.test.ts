@@ -2,7 +2,7 @@ import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
 import { type Kind, seconds, StatusError, type Transport, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { aClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsEnv, type SetsEnv } from './sets-env.ts'
+import { aClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsEnv, type SetsEnv } from './sets-env.suite.ts'
 
 const key = { namespace: 'default', name: 'workers' }
 

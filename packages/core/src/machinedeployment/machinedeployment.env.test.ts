@@ -9,7 +9,7 @@ import {
   DevMachineTemplate,
   setsEnv,
   type SetsEnv,
-} from './sets-env.ts'
+} from './sets-env.suite.ts'
 
 let env: SetsEnv
 afterEach(() => env.close())

@@ -11,7 +11,7 @@ import {
   DevMachineTemplate,
   setsEnv,
   type SetsEnv,
-} from '../machinedeployment/sets-env.ts'
+} from '../machinedeployment/sets-env.suite.ts'
 
 let env: SetsEnv
 afterEach(() => env.close())

@@ -1,5 +1,5 @@
 /** Calls of lifecycle hooks for one Cluster: who is asked, with what, and how long an answer holds. */
-import type { Hook, RequestOf } from '@capstan/api'
+import type { Hook } from '@capstan/api'
 import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, clusterOnTheWire } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
 import { type Clock, hours, seconds } from '@capstan/kube'
@@ -16,9 +16,6 @@ export interface BlockingHook {
 export type HookAnswer = { readonly kind: 'go' } | ({ readonly kind: 'blocked' } & BlockingHook)
 
 const go: HookAnswer = { kind: 'go' }
-
-/** What a hook wants to know beside the Cluster. */
-export type HookInput<H extends Hook> = Omit<CallInput<H>, 'cluster'> & Partial<RequestOf<H>>
 
 /**
  * Calls hooks, and keeps a blocking answer until its time is over: passes that come earlier get the same answer and nobody is
