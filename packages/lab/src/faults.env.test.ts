@@ -1,0 +1,115 @@
+/**
+ * The whole plane while one write in five fails, half of them before they are done and half after: a cluster is made, upgraded and
+ * deleted all the same, with no Machine too many and nothing left behind. The seed decides which writes fail, and replays them.
+ */
+import { readFileSync } from 'node:fs'
+import { Cluster, Machine, MachineSet, pluralOf } from '@capstan/api'
+import {
+  getCondition,
+  minutes,
+  type Random,
+  seconds,
+  seededRandom,
+  silent,
+  StatusError,
+  type Transport,
+  type UnknownObject,
+  unknownKind,
+  VirtualClock,
+} from '@capstan/kube'
+import { advance, createTraffic } from '@capstan/testing'
+import { expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { createPlane } from './plane.ts'
+import { memoryStores } from './stores.ts'
+
+const Writes: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
+
+/** Loses what is sent or answered while `isOn` says so. */
+const lossy = (transport: Transport, random: Random, isOn: () => boolean): Transport => ({
+  close: () => transport.close(),
+  watch: (request, signal) => transport.watch(request, signal),
+  async send(request, signal) {
+    if (!isOn() || !Writes.has(request.verb)) return transport.send(request, signal)
+    const chance = random.next()
+    if (chance < 0.1) throw new StatusError('ServiceUnavailable', 'the request was lost')
+    const answer = await transport.send(request, signal)
+    if (chance > 0.9) throw new StatusError('ServiceUnavailable', 'the answer was lost')
+    return answer
+  },
+})
+
+/** The class of the demo, without its delays. */
+const classDocuments = parseAllDocuments(
+  readFileSync(new URL('../../cli/demo/class.yaml', import.meta.url), 'utf8').replaceAll(/\d+ms/g, '0s'),
+).map((document) => document.toJS() as UnknownObject)
+
+async function aLossyPlane(seed: number) {
+  const clock = new VirtualClock()
+  const stores = memoryStores()
+  const traffic = createTraffic()
+  const random = seededRandom(seed)
+  let isLossy = true
+  const plane = await createPlane({
+    stores,
+    clock,
+    random: seededRandom(1),
+    log: silent,
+    endpoint: { host: '127.0.0.1', port: 6443 },
+    reach: (_, inProcess) => lossy(traffic.count(inProcess), random, () => isLossy),
+  })
+  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
+  const list = async (kind: typeof Cluster | typeof Machine | typeof MachineSet) =>
+    (await plane.client.list(kind as typeof Cluster)).items
+  let most = 0
+  return {
+    ...plane,
+    list,
+    most: () => most,
+    /** A while with losses, then one without. Notes how many Machines there were at most. */
+    async rideOut() {
+      most = 0
+      isLossy = true
+      for (let i = 0; i < 20; i++) {
+        await advance(clock, seconds(1), busy)
+        most = Math.max(most, (await list(Machine)).length)
+      }
+      isLossy = false
+      await advance(clock, minutes(5), busy)
+    },
+  }
+}
+
+test.each([3, 6, 7, 11, 42])('a cluster lives its life although writes are lost (seed %i)', async (seed) => {
+  const plane = await aLossyPlane(seed)
+  const key = { namespace: 'default', name: 'demo' }
+  for (const object of classDocuments) {
+    await plane.client.create(unknownKind({ ...object, plural: pluralOf(object.kind) }), object)
+  }
+  const workers = { machineDeployments: [{ class: 'worker', name: 'a', replicas: 2 }] }
+  const topology = { classRef: { name: 'demo' }, version: 'v1.36.0', controlPlane: { replicas: 1 }, workers }
+  await plane.client.create(Cluster, { metadata: key, spec: { topology } })
+  await plane.rideOut()
+  let cluster = await plane.client.get(Cluster, key)
+  expect(getCondition(cluster, 'Available')?.status).toBe('True')
+  expect([plane.most(), (await plane.list(Machine)).length]).toEqual([3, 3])
+
+  await plane.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.37.0' } } } })
+  await plane.rideOut()
+  cluster = await plane.client.get(Cluster, key)
+  expect(cluster.status?.controlPlane?.versions).toEqual([{ version: 'v1.37.0', replicas: 1 }])
+  expect(cluster.status?.workers?.versions).toEqual([{ version: 'v1.37.0', replicas: 2 }])
+  expect(plane.most()).toBeLessThanOrEqual(4)
+  expect((await plane.list(Machine)).length).toBe(3)
+
+  await plane.client.delete(Cluster, key)
+  await plane.rideOut()
+  expect([...(await plane.list(Cluster)), ...(await plane.list(Machine)), ...(await plane.list(MachineSet))]).toEqual([])
+  for (const kind of ['LocalMachine', 'LocalCluster'] as const) {
+    const { items } = await plane.client.list(
+      unknownKind({ apiVersion: 'infrastructure.capstan.dev/v1alpha1', kind, plural: pluralOf(kind) }),
+    )
+    expect(items).toEqual([])
+  }
+  await plane.close()
+})
