@@ -27,8 +27,15 @@ async function live(env: PlaneEnv): Promise<void> {
   await createFrom(env.client, new URL('cluster.yaml', demo))
   await env.advance(seconds(30))
   env.tell('--- scale')
-  const steady = { op: 'replace' as const, path: '/spec/topology/workers/machineDeployments/0/replicas', value: 2 }
-  await env.client.patch(Cluster, key, { type: 'json', operations: [steady] })
+  const steady = '/spec/topology/workers/machineDeployments/0'
+  await env.client.patch(Cluster, key, {
+    type: 'json',
+    operations: [
+      { op: 'replace', path: `${steady}/replicas`, value: 2 },
+      // Which of two goes first is chance otherwise.
+      { op: 'add', path: `${steady}/deletion`, value: { order: 'Oldest' } },
+    ],
+  })
   await env.advance(seconds(30))
   env.tell('--- upgrade')
   await env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
@@ -83,16 +90,16 @@ test('a cluster lives its whole life', async () => {
       65.8  Machine default/demo-steady-3: Pending
       65.8  Machine default/demo-steady-3: Provisioning
       66.3  Machine default/demo-steady-3: Provisioned
-      66.6  Machine default/demo-steady-2: Deleting
-      66.6  Machine default/demo-steady-2: deleted
+      66.6  Machine default/demo-steady-1: Deleting
+      66.6  Machine default/demo-steady-1: deleted
       66.6  Machine default/demo-steady-3: Running (Node demo-steady-3, Kubernetes v1.36.1)
       66.6  Machine default/demo-steady-4: Pending
       66.6  Machine default/demo-steady-4: Provisioning
       67.1  Machine default/demo-steady-4: Provisioned
       67.4  Machine default/demo-elastic-2: Pending
       67.4  Machine default/demo-elastic-2: Provisioning
-      67.4  Machine default/demo-steady-1: Deleting
-      67.4  Machine default/demo-steady-1: deleted
+      67.4  Machine default/demo-steady-2: Deleting
+      67.4  Machine default/demo-steady-2: deleted
       67.4  Machine default/demo-steady-4: Running (Node demo-steady-4, Kubernetes v1.36.1)
       67.9  Machine default/demo-elastic-2: Provisioned
       68.2  Cluster default/demo: AfterClusterUpgrade called on scripted.test: go
