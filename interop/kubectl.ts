@@ -186,7 +186,7 @@ export async function kubectlSuite(): Promise<{ passed: number; failed: number }
   const kubectl = toolPath('kubectl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
   const kubeconfig = join(folder, 'kubeconfig')
-  const plane = await startPlane(folder, kubeconfig)
+  const plane = await startPlane(kubeconfig)
   let passed = 0
   let failed = 0
   const env = {
@@ -247,7 +247,7 @@ interface Plane {
 }
 
 /** Resolves once the demo cluster is Available and every suggestion has been printed. */
-function startPlane(folder: string, kubeconfig: string): Promise<Plane> {
+function startPlane(kubeconfig: string): Promise<Plane> {
   const args = [
     'packages/cli/bin/capstan.js',
     'up',
@@ -255,8 +255,6 @@ function startPlane(folder: string, kubeconfig: string): Promise<Plane> {
     '--memory',
     '--port',
     '0',
-    '--data',
-    folder,
     '--kubeconfig',
     kubeconfig,
     '--output',

@@ -1,7 +1,13 @@
-/** Suites against binaries that are not ours. `npm run interop [-- SUITE…]`; says plainly which suite could not run, and why. */
+/** Suites of whole processes, and against binaries that are not ours. `npm run interop [-- SUITE…]`; says plainly which suite could not run, and why. */
+import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
+import { managerSuite } from '../interop/manager.ts'
 
-const suites: Readonly<Record<string, () => Promise<{ passed: number; failed: number }>>> = { kubectl: kubectlSuite }
+const suites: Readonly<Record<string, () => Promise<{ passed: number; failed: number }>>> = {
+  kubectl: kubectlSuite,
+  kill: killSuite,
+  manager: managerSuite,
+}
 
 const asked = process.argv.slice(2)
 const unknown = asked.filter((name) => !suites[name])

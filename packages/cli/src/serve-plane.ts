@@ -1,14 +1,13 @@
 /** A plane with its API, and those of its simulated workload clusters, served over HTTPS on one port. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import type { Endpoint, HttpHandler, Listener } from '@capstan/apiserver'
-import { authenticator, createHandler, listen } from '@capstan/apiserver'
+import type { Endpoint, HttpHandler } from '@capstan/apiserver'
+import { authenticator, createHandler } from '@capstan/apiserver'
 import type { Clock, Logger, Random } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
 import type { HookCall, Plane, Stores } from '@capstan/lab'
 import { createPlane } from '@capstan/lab'
 import { InvalidArgumentError, Option } from 'commander'
 import { openAccess, writeKubeconfig } from './access.ts'
+import { listenOnSamePort } from './same-port.ts'
 
 export interface ServePlaneOptions {
   readonly clock: Clock
@@ -34,7 +33,7 @@ export interface ServedPlane {
 
 /** Loopback only: who may do what is not decided here yet. */
 export const host = '127.0.0.1'
-const DefaultPort = 6443
+const UsualPort = 6443
 
 /** @throws Error naming the port when it is taken */
 export async function servePlane(options: ServePlaneOptions): Promise<ServedPlane> {
@@ -52,9 +51,10 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
     clientCA: access.authority.certificate,
   }
   let plane: Plane | undefined
-  const listener = await bind(options, (servername) =>
-    servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management),
-  )
+  const planes = (servername: string | undefined) =>
+    servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management)
+  const samePort = { asked: options.port, file: options.portFile, usual: UsualPort }
+  const listener = await listenOnSamePort({ host, planes, clock, log }, samePort)
   try {
     plane = await createPlane({
       stores,
@@ -79,27 +79,6 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
       await running.close()
     },
   }
-}
-
-/** Takes the port that was asked for or used before; only a first start without a wish may move to another one. */
-async function bind(
-  { port, portFile, clock, log }: ServePlaneOptions,
-  planes: Parameters<typeof listen>[0]['planes'],
-): Promise<Listener> {
-  const remembered = portFile === undefined ? undefined : await readPort(portFile)
-  const wanted = port ?? remembered
-  const on = (candidate: number) => listen({ host, port: candidate, planes, clock, log })
-  const listener = wanted === undefined ? await on(DefaultPort).catch(() => on(0)) : await on(wanted)
-  if (portFile !== undefined) {
-    await mkdir(dirname(portFile), { recursive: true })
-    await writeFile(portFile, `${listener.port}\n`)
-  }
-  return listener
-}
-
-async function readPort(path: string): Promise<number | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : Number(text.trim()) || undefined
 }
 
 /** A port number, checked. */

@@ -1,6 +1,6 @@
 /** One commit per pass: what a pass decided on its draft, sent as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
-import { diffMerge, equal, isReason, keyOf } from '@capstan/kube'
+import { diffMerge, equal, isDeleting, isReason, keyOf } from '@capstan/kube'
 
 export interface CommitOptions {
   /** Condition types that this controller owns: its word wins over what another writer may have put there meanwhile. */
@@ -44,12 +44,17 @@ export async function commitChanges<T extends KubeObject>(
   }
 
   const releases = (before.metadata.finalizers?.length ?? 0) > (after.metadata.finalizers?.length ?? 0)
-  if (releases) {
-    await commitStatus()
-    await commitMain()
-  } else {
-    await commitMain()
-    await commitStatus()
+  try {
+    if (releases) {
+      await commitStatus()
+      await commitMain()
+    } else {
+      await commitMain()
+      await commitStatus()
+    }
+  } catch (err) {
+    // The cache did not know yet that the last finalizer has gone. What is left to say nobody would read.
+    if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
   }
   return latest
 }

@@ -1,15 +1,16 @@
 import { resolve } from 'node:path'
-import { listen, openDurable } from '@capstan/apiserver'
+import { type ListenOptions, openDurable } from '@capstan/apiserver'
 import { createManager, installKinds, serveDiagnostics } from '@capstan/controller'
 import { createClient, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import type { ProviderName, Stores } from '@capstan/lab'
-import { createProviders, memoryStores, ProviderNames } from '@capstan/lab'
+import { createProviders, lateDefaults, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { createLogger } from '../logger.ts'
 import type { LogLevel } from '../logger.ts'
+import { listenOnSamePort } from '../same-port.ts'
 import { host, portOption } from '../serve-plane.ts'
 
 interface Options {
@@ -17,7 +18,7 @@ interface Options {
   providers: ProviderName[]
   installCrds: boolean
   data?: string
-  workloadPort: number
+  workloadPort?: number
   diagnosticsPort: number
   logLevel: LogLevel
 }
@@ -34,7 +35,12 @@ export const managerCommand = (io: Io, finish: (code: number) => void): Command 
     )
     .option('--no-install-crds', 'expect the CustomResourceDefinitions to be there')
     .option('--data <dir>', 'folder for simulated workload clusters of the local provider (default: memory only)')
-    .addOption(portOption('--workload-port <n>', 'port that serves the simulated workload clusters; 0 takes any').default(0))
+    .addOption(
+      portOption(
+        '--workload-port <n>',
+        'port that serves the simulated workload clusters; 0 takes any (default: the one used before)',
+      ),
+    )
     .addOption(portOption('--diagnostics-port <n>', 'port of health and metrics, on loopback; 0 takes any').default(8080))
     .addOption(
       new Option('--log-level <level>', 'least important lines to log')
@@ -55,9 +61,12 @@ async function manage(options: Options, io: Io): Promise<void> {
   const stores: Stores = options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'))
   const closing: (() => Promise<void>)[] = [() => stores.close()]
   try {
-    let endpointFor: Parameters<typeof listen>[0]['planes'] = () => undefined
+    let endpointFor: ListenOptions['planes'] = () => undefined
     const listener = options.providers.includes('local')
-      ? await listen({ host, port: options.workloadPort, planes: (servername) => endpointFor(servername), clock, log })
+      ? await listenOnSamePort(
+          { host, planes: (servername) => endpointFor(servername), clock, log },
+          { asked: options.workloadPort, file: options.data === undefined ? undefined : resolve(options.data, 'port') },
+        )
       : undefined
     if (listener) closing.unshift(() => listener.close())
     const endpoint = { host, port: listener?.port ?? 0 }
@@ -65,7 +74,9 @@ async function manage(options: Options, io: Io): Promise<void> {
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
     if (options.installCrds) await installKinds(client, providers.kinds, { clock, random, signal: io.signal })
 
-    const manager = createManager({ client, clock, random, log, controllers: providers.controllers })
+    // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
+    const controllers = [...providers.controllers, ...lateDefaults(providerAdmission, providers.kinds)]
+    const manager = createManager({ client, clock, random, log, controllers })
     const diagnostics = await serveDiagnostics(manager, options.diagnosticsPort)
     closing.unshift(
       () => diagnostics.close(),

@@ -1,0 +1,75 @@
+/** `capstan` as a process of its own, and what a suite asks of it. */
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+export interface CapstanProcess {
+  /** What it printed when it was ready. */
+  readonly ready: string
+  /** Ctrl-C; resolves with the exit code and what it complained about. */
+  stop(): Promise<{ code: number | null; complaints: string }>
+  /** SIGKILL. */
+  kill(): Promise<void>
+}
+
+/** Resolves once a line of its output matches. @throws when it ends before */
+export function startCapstan(argv: readonly string[], ready: RegExp): Promise<CapstanProcess> {
+  const child = spawn(process.execPath, ['packages/cli/bin/capstan.js', ...argv], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text
+  })
+  return new Promise((resolve, reject) => {
+    void exited.then((code) => reject(new Error(`capstan ${argv[0]} ended with ${code} before it was ready: ${complaints}`)))
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      if (!ready.test(line)) return
+      resolve({
+        ready: line,
+        async stop() {
+          child.kill('SIGINT')
+          return { code: await exited, complaints }
+        },
+        async kill() {
+          child.kill('SIGKILL')
+          await exited
+        },
+      })
+    })
+  })
+}
+
+/** Runs `use` with a client that is closed afterwards. */
+export async function withClient<T>(kubeconfig: string, use: (client: Client) => Promise<T>): Promise<T> {
+  const transport = httpsTransport(await loadKubeconfig(kubeconfig), {
+    clock: systemClock,
+    random: systemRandom,
+    userAgent: 'interop',
+  })
+  try {
+    return await use(createClient(transport))
+  } finally {
+    transport.close()
+  }
+}
+
+/** Counts what held, and prints what did not. */
+export class Checks {
+  passed = 0
+  failed = 0
+
+  check(what: string, holds: boolean, seen?: unknown): void {
+    if (holds) this.passed++
+    else {
+      this.failed++
+      console.log(`FAIL ${what}${seen === undefined ? '' : `: ${JSON.stringify(seen)}`}`)
+    }
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * `capstan apiserver` killed with SIGKILL while 16 clients create and patch over HTTPS, again and again on one data folder. After
+ * each restart: every acknowledged write is there, resourceVersion has not gone back, and a watch goes on from what it saw last.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Client, ConfigMap, isReason, type Random, seededRandom } from '@capstan/kube'
+import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+
+const InFlight = 16
+const namespace = 'default'
+
+/** What clients know: nobody may ever see less than this again. */
+interface Known {
+  /** By name of the ConfigMap: its last acknowledged state. */
+  readonly acknowledged: Map<string, { revision: number; count: number }>
+  /** By name: what the watch saw last. */
+  readonly watched: Map<string, number>
+  /** The newest resourceVersion that anybody was told of. */
+  newest: number
+  /** Up to where the watch has seen everything. */
+  seen: number
+}
+
+export async function killSuite({ rounds = 12, seed = 1 } = {}): Promise<{ passed: number; failed: number }> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-kill-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const random = seededRandom(seed)
+  const checks = new Checks()
+  const known: Known = { acknowledged: new Map(), watched: new Map(), newest: 0, seen: 0 }
+  let port = '0'
+  const start = async (): Promise<CapstanProcess> => {
+    const flags = ['--data', folder, '--secure-port', port, '--kubeconfig', kubeconfig]
+    const server = await startCapstan(['apiserver', ...flags], /API server ready/)
+    port = /:(\d+),/.exec(server.ready)![1]!
+    return server
+  }
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const server = await start()
+      await withClient(kubeconfig, async (client) => {
+        await verify(client, known, checks)
+        await writeUntilKilled(client, server, known, random)
+      })
+    }
+    const server = await start()
+    await withClient(kubeconfig, (client) => verify(client, known, checks))
+    const { code, complaints } = await server.stop()
+    checks.check('the server stops cleanly after all that', code === 0 && complaints === '', { code, complaints })
+    console.log(`${known.acknowledged.size} objects, resourceVersion ${known.newest}, ${rounds} kills`)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return checks
+}
+
+/** Writes with 16 clients, and kills the server after a random number of acknowledgements. */
+async function writeUntilKilled(client: Client, server: CapstanProcess, known: Known, random: Random): Promise<void> {
+  let left = 50 + Math.floor(random.next() * 400)
+  const killed = Promise.withResolvers<void>()
+  const ended = new AbortController()
+  const options = { namespace, resourceVersion: String(known.seen), signal: ended.signal }
+  const watching = follow(await client.watch(ConfigMap, options), known).catch(() => {})
+
+  const acknowledge = ({ metadata, data }: ConfigMap) => {
+    const revision = Number(metadata.resourceVersion)
+    known.acknowledged.set(metadata.name, { revision, count: Number(data!.count) })
+    known.newest = Math.max(known.newest, revision)
+    if (--left === 0) killed.resolve(server.kill())
+  }
+  const writer = async (id: number) => {
+    const mine = [...known.acknowledged.keys()].filter((name) => name.startsWith(`w${id}-`))
+    for (;;) {
+      const name = mine[Math.floor(random.next() * mine.length)]
+      if (name === undefined || random.next() < 0.3) {
+        const made = await client.create(ConfigMap, { metadata: { generateName: `w${id}-`, namespace }, data: { count: '0' } })
+        mine.push(made.metadata.name)
+        acknowledge(made)
+      } else {
+        const count = known.acknowledged.get(name)!.count + 1
+        acknowledge(
+          await client.patch(ConfigMap, { namespace, name }, { type: 'merge', body: { data: { count: String(count) } } }),
+        )
+      }
+    }
+  }
+  // Each writer ends with the failure of the request that was under way: nobody knows what became of that one.
+  await Promise.all([killed.promise, ...Array.from({ length: InFlight }, (_, id) => writer(id).catch(() => {}))])
+  ended.abort()
+  await watching
+}
+
+async function verify(client: Client, known: Known, checks: Checks): Promise<void> {
+  const { items, metadata } = await client.list(ConfigMap, { namespace })
+  const revision = Number(metadata.resourceVersion)
+  checks.check('the resourceVersion of a list has not gone back', revision >= known.newest, { revision, newest: known.newest })
+  const there = new Map(items.map((item) => [item.metadata.name, item]))
+  for (const [name, acknowledged] of known.acknowledged) {
+    const found = there.get(name)
+    const isThere =
+      Number(found?.metadata.resourceVersion) >= acknowledged.revision && Number(found?.data?.count) >= acknowledged.count
+    checks.check(`${name} is as it was acknowledged, or later`, isThere, { acknowledged, found: found?.metadata.resourceVersion })
+  }
+
+  // What was under way may have been written: from here on it is known.
+  for (const { metadata, data } of items) {
+    if (data?.count === undefined) continue
+    known.acknowledged.set(metadata.name, { revision: Number(metadata.resourceVersion), count: Number(data.count) })
+  }
+  known.newest = revision
+  await resume(client, known, items, revision, checks)
+}
+
+/** A watch from what was seen last tells everything that is in the list, or that it cannot. */
+async function resume(
+  client: Client,
+  known: Known,
+  items: readonly ConfigMap[],
+  revision: number,
+  checks: Checks,
+): Promise<void> {
+  const isNew = known.seen === 0
+  const before = known.seen
+  const ended = new AbortController()
+  try {
+    if (!isNew && items.some((item) => Number(item.metadata.resourceVersion) > before)) {
+      const options = { namespace, resourceVersion: String(before), signal: ended.signal }
+      const last = Math.max(...items.map((item) => Number(item.metadata.resourceVersion)))
+      await follow(await client.watch(ConfigMap, options), known, last)
+    }
+    const missed = items.filter(({ metadata }) => !isNew && known.watched.get(metadata.name) !== Number(metadata.resourceVersion))
+    checks.check(
+      'a watch goes on from what it saw last',
+      missed.length === 0,
+      missed.map(({ metadata }) => metadata.name),
+    )
+  } catch (err) {
+    checks.check('a watch that cannot go on says 410', isReason(err, 'Expired', 'Gone'), String(err))
+  }
+  ended.abort()
+  for (const { metadata } of items) known.watched.set(metadata.name, Number(metadata.resourceVersion))
+  known.seen = revision
+}
+
+/** Takes note of what a watch tells, until it ends or has come to `last`. */
+async function follow(events: AsyncIterable<{ type: string; object: ConfigMap }>, known: Known, last = Infinity): Promise<void> {
+  for await (const { object } of events) {
+    const revision = Number(object.metadata.resourceVersion)
+    known.watched.set(object.metadata.name, revision)
+    known.seen = revision
+    known.newest = Math.max(known.newest, revision)
+    if (revision >= last) return
+  }
+}

@@ -1,0 +1,179 @@
+/**
+ * `capstan manager` against `capstan apiserver`, two processes with HTTPS in between: a cluster's life, the API server killed in the
+ * middle of it, the manager stopped and started again.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Cluster, coreKinds, Machine } from '@capstan/api'
+import {
+  type Client,
+  type DeclaredKind,
+  type Input,
+  type Kind,
+  keyOf,
+  keyText,
+  type KubeObject,
+  Secret,
+  systemClock,
+  systemRandom,
+  watchObjects,
+} from '@capstan/kube'
+import { LocalMachine, localKinds } from '@capstan/local'
+import { parseAllDocuments } from 'yaml'
+import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+
+export async function managerSuite(): Promise<{ passed: number; failed: number }> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-manager-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const checks = new Checks()
+  let port = '0'
+  const running = new Set<CapstanProcess>()
+  const start = async (argv: string[], ready: RegExp) => {
+    const process = await startCapstan(argv, ready)
+    running.add(process)
+    return process
+  }
+  const startServer = async () => {
+    const flags = ['--data', join(folder, 'server'), '--secure-port', port, '--kubeconfig', kubeconfig]
+    const server = await start(['apiserver', ...flags], /API server ready/)
+    port = /:(\d+),/.exec(server.ready)![1]!
+    return server
+  }
+  const startManager = () => {
+    const flags = [
+      '--kubeconfig',
+      kubeconfig,
+      '--data',
+      join(folder, 'manager'),
+      '--diagnostics-port',
+      '0',
+      '--log-level',
+      'error',
+    ]
+    return start(['manager', ...flags], /Manager ready/)
+  }
+
+  try {
+    let server = await startServer()
+    let manager = await startManager()
+    await withClient(kubeconfig, async (client) => {
+      await checkDiagnostics(manager, checks)
+      await create(client, 'class.yaml')
+      await create(client, 'cluster.yaml')
+      await until(client, Cluster, 'demo Available', isAvailable('demo'))
+      checks.check('a cluster becomes Available', true)
+
+      await create(client, 'second-cluster.yaml')
+      await until(client, Machine, 'a machine of second', (machines) => machines.some(isOf('second')))
+      await server.kill()
+      running.delete(server)
+      server = await startServer()
+      await until(client, Cluster, 'second Available', isAvailable('second'))
+      const { items } = await client.list(Machine, { namespace: 'default' })
+      const counts = [items.filter(isOf('demo')).length, items.filter(isOf('second')).length]
+      checks.check(
+        'an API server that is killed in between loses nothing and makes nothing twice',
+        counts.join() === '3,3',
+        counts,
+      )
+
+      await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
+      await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
+      const first = await manager.stop()
+      running.delete(manager)
+      checks.check('a manager stops cleanly in the middle of an upgrade', first.code === 0, first)
+      manager = await startManager()
+      await until(client, Machine, 'demo upgraded', (machines) => {
+        const mine = machines.filter(isOf('demo'))
+        return mine.length === 3 && mine.every((machine) => isNew(machine) && machine.status?.phase === 'Running')
+      })
+      await until(client, Cluster, 'demo settled', (clusters) =>
+        clusters.some(
+          (cluster) => cluster.metadata.name === 'demo' && isTrue(cluster, 'TopologyReconciled') && isTrue(cluster, 'Available'),
+        ),
+      )
+      checks.check('and started again ends it', true)
+
+      for (const name of ['demo', 'second']) await client.delete(Cluster, { ...demo, name })
+      await until(client, Cluster, 'no cluster', (clusters) => clusters.length === 0)
+      const left: string[] = []
+      for (const kind of [Machine, LocalMachine, Secret] as Kind[]) {
+        for (const object of (await client.list(kind, { namespace: 'default' })).items)
+          left.push(`${kind.kind} ${keyText(keyOf(object))}`)
+      }
+      checks.check('deleted clusters leave nothing behind', left.length === 0, left)
+    })
+    const stopped = [await manager.stop(), await server.stop()]
+    running.clear()
+    for (const [i, name] of ['manager', 'API server'].entries())
+      checks.check(`the ${name} stops cleanly`, stopped[i]!.code === 0 && stopped[i]!.complaints === '', stopped[i])
+  } finally {
+    for (const process of running) await process.kill()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return checks
+}
+
+const demo = { namespace: 'default', name: 'demo' }
+
+async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Promise<void> {
+  const base = /diagnostics at (\S+)/.exec(ready)![1]!
+  for (const [path, says] of [
+    ['/healthz', /^ok$/],
+    ['/readyz', /^ok$/],
+    ['/metrics', /^# TYPE controller_runtime_reconcile_total counter$/m],
+  ] as const) {
+    const answer = await fetch(base + path)
+    const text = await answer.text()
+    checks.check(`${path} answers`, answer.status === 200 && says.test(text), text.slice(0, 200))
+  }
+  checks.check('other paths are not there', (await fetch(`${base}/other`)).status === 404)
+}
+
+const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
+
+async function create(client: Client, file: string): Promise<void> {
+  const text = readFileSync(new URL(`../packages/cli/demo/${file}`, import.meta.url), 'utf8')
+  for (const document of parseAllDocuments(text)) {
+    const object = document.toJS() as Input<KubeObject> & { kind: string }
+    await client.create(kinds.get(object.kind)!, object)
+  }
+}
+
+/** Watches until what there is of a kind is as it should be. @throws when it is not within a minute */
+async function until<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  what: string,
+  holds: (objects: T[]) => boolean,
+): Promise<void> {
+  const objects = new Map<string, T>()
+  const done = new AbortController()
+  const signal = AbortSignal.any([done.signal, AbortSignal.timeout(60_000)])
+  try {
+    for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
+      if (event.kind === 'replaced') {
+        objects.clear()
+        for (const object of event.objects) objects.set(keyText(keyOf(object)), object)
+      } else if (event.kind === 'applied') objects.set(keyText(keyOf(event.object)), event.object)
+      else if (event.kind === 'deleted') objects.delete(keyText(keyOf(event.object)))
+      if (event.kind !== 'progress' && holds([...objects.values()])) return
+    }
+  } finally {
+    done.abort()
+  }
+  throw new Error(
+    `Waited a minute for: ${what}. There is: ${JSON.stringify([...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest })))}`,
+  )
+}
+
+const isTrue = ({ status }: Cluster, type: string): boolean =>
+  status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false
+const isAvailable = (name: string) => (clusters: Cluster[]) =>
+  clusters.some((cluster) => cluster.metadata.name === name && isTrue(cluster, 'Available'))
+const isOf =
+  (cluster: string) =>
+  ({ spec }: Machine): boolean =>
+    spec.clusterName === cluster
+const isNew = ({ spec }: Machine): boolean => spec.version === 'v1.36.1'

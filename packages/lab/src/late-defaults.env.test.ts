@@ -1,0 +1,54 @@
+import { coreKinds, ExtensionConfig, MachineDeployment } from '@capstan/api'
+import { testEnv } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+import { providerAdmission } from './admission.ts'
+import { lateDefaults } from './late-defaults.ts'
+
+/** The kinds as a server without our admission has them. */
+const plain = coreKinds.map(({ default: _, validate: _v, ...kind }) => kind)
+const open = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission, coreKinds) })
+
+let env: Awaited<ReturnType<typeof open>>
+afterEach(() => env.close())
+
+/** Creates two objects; resolves with the number of writes of others that followed. */
+const createSome = async () => {
+  const { revision } = env.store
+  await env.client.create(MachineDeployment, {
+    metadata: { name: 'md', namespace: 'default', labels: { team: 'a' } },
+    spec: {
+      clusterName: 'demo',
+      selector: {},
+      template: {
+        spec: {
+          clusterName: 'demo',
+          version: '1.36.0',
+          bootstrap: { dataSecretName: 'data' },
+          infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachineTemplate', name: 'm' },
+        },
+      },
+    },
+  } as never)
+  await env.client.create(ExtensionConfig, { metadata: { name: 'ext' }, spec: { clientConfig: { url: 'https://127.0.0.1:1' } } })
+  await env.settle()
+  return env.store.revision - revision - 2
+}
+
+test('a server without our admission has its objects filled in, each with one write', async () => {
+  env = await open()
+  expect(await createSome()).toBe(2)
+  expect(await env.client.get(MachineDeployment, { namespace: 'default', name: 'md' })).toMatchObject({
+    metadata: { labels: { team: 'a', 'cluster.x-k8s.io/cluster-name': 'demo' } },
+    spec: {
+      replicas: 1,
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } },
+      template: { spec: { version: 'v1.36.0' } },
+    },
+  })
+  expect(await env.client.get(ExtensionConfig, { name: 'ext' })).toMatchObject({ spec: { namespaceSelector: {} } })
+})
+
+test('where admission has done it already nothing is written', async () => {
+  env = await open([...coreKinds])
+  expect(await createSome()).toBe(0)
+})
