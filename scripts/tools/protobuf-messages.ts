@@ -12,6 +12,7 @@ const version = 'v0.36.2'
 const roots = [
   ...['Namespace', 'ConfigMap', 'Secret', 'ServiceAccount', 'Event', 'Node', 'Pod', 'Service'].map((kind) => `core/v1.${kind}`),
   ...['Deployment', 'DaemonSet'].map((kind) => `apps/v1.${kind}`),
+  ...['Mutating', 'Validating'].map((type) => `admissionregistration/v1.${type}WebhookConfiguration`),
   'coordination/v1.Lease',
   'autoscaling/v1.Scale',
   'meta/v1.DeleteOptions',
@@ -19,6 +20,7 @@ const roots = [
 
 const packages: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
   'core/v1': { module: 'k8s.io/api', path: 'core/v1' },
+  'admissionregistration/v1': { module: 'k8s.io/api', path: 'admissionregistration/v1' },
   'apps/v1': { module: 'k8s.io/api', path: 'apps/v1' },
   'coordination/v1': { module: 'k8s.io/api', path: 'coordination/v1' },
   'autoscaling/v1': { module: 'k8s.io/api', path: 'autoscaling/v1' },

@@ -76,8 +76,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'leases, events, service accounts, services, nodes, pods / 22',
       'leases, events, service accounts, services, nodes, pods / 23',
       'leases, events, service accounts, services, nodes, pods / 24',
-      'defaulting of common kinds / 2',
-      'defaulting of common kinds / 4',
       'defaulting of common kinds / 5',
     ],
     'defaults and validation of workloads, nodes and services': [

@@ -3,6 +3,20 @@
  * wire, its name in JSON ('.' for one whose fields belong to the message around it), its type, and ! where JSON shows its zero.
  */
 export const messages: { readonly [message: string]: string } = {
+  'admissionregistration/v1.MatchCondition': '1 name string !, 2 expression string !',
+  'admissionregistration/v1.MutatingWebhook':
+    '1 name string !, 2 clientConfig admissionregistration/v1.WebhookClientConfig !, 3 rules []admissionregistration/v1.RuleWithOperations, 4 failurePolicy string !, 5 namespaceSelector meta/v1.LabelSelector !, 6 sideEffects string !, 7 timeoutSeconds int !, 8 admissionReviewVersions []string !, 9 matchPolicy string !, 10 reinvocationPolicy string !, 11 objectSelector meta/v1.LabelSelector !, 12 matchConditions []admissionregistration/v1.MatchCondition',
+  'admissionregistration/v1.MutatingWebhookConfiguration':
+    '1 metadata meta/v1.ObjectMeta, 2 webhooks []admissionregistration/v1.MutatingWebhook',
+  'admissionregistration/v1.Rule': '1 apiGroups []string, 2 apiVersions []string, 3 resources []string, 4 scope string !',
+  'admissionregistration/v1.RuleWithOperations': '1 operations []string, 2 . admissionregistration/v1.Rule',
+  'admissionregistration/v1.ServiceReference': '1 namespace string !, 2 name string !, 3 path string !, 4 port int !',
+  'admissionregistration/v1.ValidatingWebhook':
+    '1 name string !, 2 clientConfig admissionregistration/v1.WebhookClientConfig !, 3 rules []admissionregistration/v1.RuleWithOperations, 4 failurePolicy string !, 5 namespaceSelector meta/v1.LabelSelector !, 6 sideEffects string !, 7 timeoutSeconds int !, 8 admissionReviewVersions []string !, 9 matchPolicy string !, 10 objectSelector meta/v1.LabelSelector !, 11 matchConditions []admissionregistration/v1.MatchCondition',
+  'admissionregistration/v1.ValidatingWebhookConfiguration':
+    '1 metadata meta/v1.ObjectMeta, 2 webhooks []admissionregistration/v1.ValidatingWebhook',
+  'admissionregistration/v1.WebhookClientConfig':
+    '1 service admissionregistration/v1.ServiceReference !, 2 caBundle bytes, 3 url string !',
   'apps/v1.DaemonSet': '1 metadata meta/v1.ObjectMeta, 2 spec apps/v1.DaemonSetSpec, 3 status apps/v1.DaemonSetStatus',
   'apps/v1.DaemonSetCondition':
     '1 type string !, 2 status string !, 3 lastTransitionTime Time, 4 reason string, 5 message string',

@@ -43,6 +43,7 @@ function messageOf(apiVersion: string, kind: string): string | undefined {
 
 const packages: { readonly [group: string]: string } = {
   '': 'core/',
+  'admissionregistration.k8s.io': 'admissionregistration/',
   apps: 'apps/',
   autoscaling: 'autoscaling/',
   'coordination.k8s.io': 'coordination/',

@@ -34,6 +34,16 @@ export const printers: { readonly [resource: string]: readonly PrinterColumn[] }
   secrets: [name, column('Type', (o) => text(o, 'type')), column('Data', (o) => count(o, 'data')), age],
   serviceaccounts: [name, column('Secrets', (o) => list(o, 'secrets').length), age],
   'leases.coordination.k8s.io': [name, column('Holder', (o) => text(o, 'spec', 'holderIdentity')), age],
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': [
+    name,
+    column('Webhooks', (o) => list(o, 'webhooks').length),
+    age,
+  ],
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': [
+    name,
+    column('Webhooks', (o) => list(o, 'webhooks').length),
+    age,
+  ],
   events: [
     column('Last Seen', (o) => lastSeen(o), { type: 'date' }),
     column('Type', (o) => text(o, 'type')),

@@ -11,6 +11,7 @@ import {
   Event,
   type KubeObject,
   Lease,
+  MutatingWebhookConfiguration,
   Namespace,
   Node,
   Pod,
@@ -21,6 +22,7 @@ import {
   structural,
   subdomainProblems,
   type UnknownObject,
+  ValidatingWebhookConfiguration,
 } from '@capstan/kube'
 import type { PrinterColumn } from '../engine.ts'
 import { printers } from '../kinds/printers.ts'
@@ -121,6 +123,8 @@ const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
   [Deployment, { generation: true }],
   [DaemonSet, { generation: true }],
   [Lease, {}],
+  [MutatingWebhookConfiguration, { generation: true }],
+  [ValidatingWebhookConfiguration, { generation: true }],
   [CustomResourceDefinition, { generation: true, ...definitionHooks }],
 ]
 

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest'
+import { MutatingWebhookConfiguration, ValidatingWebhookConfiguration, type Webhook } from './webhook-configuration.ts'
+
+const context = { operation: 'CREATE', oldObject: undefined, dryRun: false } as const
+const valid: Webhook = {
+  name: 'a.example.com',
+  clientConfig: { url: 'https://127.0.0.1:9443/mutate' },
+  rules: [{ operations: ['CREATE'], apiGroups: ['*'], apiVersions: ['*'], resources: ['widgets', 'widgets/status'] }],
+  sideEffects: 'None',
+  admissionReviewVersions: ['v1'],
+}
+const configuration = (...webhooks: Webhook[]) =>
+  ({ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'X', metadata: { name: 'x' }, webhooks }) as never
+
+test('what a webhook leaves open gets the defaults of Kubernetes', () => {
+  const object = configuration({
+    ...valid,
+    clientConfig: { service: { namespace: 'n', name: 's' } },
+  }) as MutatingWebhookConfiguration
+  MutatingWebhookConfiguration.default?.(object, context)
+  expect(object.webhooks?.[0]).toMatchObject({
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    timeoutSeconds: 10,
+    reinvocationPolicy: 'Never',
+    clientConfig: { service: { port: 443 } },
+    rules: [{ scope: '*' }],
+  })
+})
+
+test('a complete webhook is accepted', () => {
+  expect(ValidatingWebhookConfiguration.validate?.(configuration(valid), context)).toEqual([])
+})
+
+describe('refused is', () => {
+  const rule = valid.rules![0]!
+  test.each<[what: string, change: object, field: string, text: string]>([
+    [
+      'a short name',
+      { name: 'a.b' },
+      'name',
+      'Invalid value: "a.b": should be a domain with at least three segments separated by dots',
+    ],
+    ['no side effects', { sideEffects: undefined }, 'sideEffects', 'Required value: must specify one of None, NoneOnDryRun'],
+    [
+      'side effects of old',
+      { sideEffects: 'Some' },
+      'sideEffects',
+      'Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',
+    ],
+    [
+      'no review version',
+      { admissionReviewVersions: [] },
+      'admissionReviewVersions',
+      'Required value: must specify one of v1, v1beta1',
+    ],
+    [
+      'an unknown review version',
+      { admissionReviewVersions: ['v9'] },
+      'admissionReviewVersions',
+      'Invalid value: ["v9"]: must include at least one of v1, v1beta1',
+    ],
+    [
+      'a long timeout',
+      { timeoutSeconds: 31 },
+      'timeoutSeconds',
+      'Invalid value: 31: the timeout value must be between 1 and 30 seconds',
+    ],
+    ['no place', { clientConfig: {} }, 'clientConfig', 'Required value: exactly one of url or service is required'],
+    [
+      'plain http',
+      { clientConfig: { url: 'http://h/' } },
+      'clientConfig.url',
+      `Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[:port]/path`,
+    ],
+    [
+      'a service without name',
+      { clientConfig: { service: { namespace: 'n', name: '' } } },
+      'clientConfig.service.name',
+      'Required value: service name is required',
+    ],
+    [
+      'a policy that is not there',
+      { failurePolicy: 'Maybe' },
+      'failurePolicy',
+      'Unsupported value: "Maybe": supported values: "Fail", "Ignore"',
+    ],
+    [
+      'an unknown operation',
+      { rules: [{ ...rule, operations: ['PATCH'] }] },
+      'rules[0].operations[0]',
+      'Unsupported value: "PATCH": supported values: "*", "CONNECT", "CREATE", "DELETE", "UPDATE"',
+    ],
+    [
+      'any operation and another',
+      { rules: [{ ...rule, operations: ['*', 'CREATE'] }] },
+      'rules[0].operations',
+      `Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations`,
+    ],
+    ['no resources', { rules: [{ ...rule, resources: [] }] }, 'rules[0].resources', 'Required value'],
+  ])('%s', (_, change, field, text) => {
+    expect(MutatingWebhookConfiguration.validate?.(configuration({ ...valid, ...change }), context)).toContainEqual(
+      expect.objectContaining({ field: `webhooks[0].${field}`, text }),
+    )
+  })
+
+  test('a name that is there twice', () => {
+    expect(ValidatingWebhookConfiguration.validate?.(configuration(valid, valid), context)).toContainEqual(
+      expect.objectContaining({ field: 'webhooks[1].name', text: 'Duplicate value: "a.example.com"' }),
+    )
+  })
+})

@@ -1,0 +1,309 @@
+/**
+ * Which webhooks an API server asks about which writes.
+ * Upstream: k8s.io/api/admissionregistration/v1 with its defaults, and pkg/apis/admissionregistration/validation, v1.36.
+ */
+import { duplicate, type FieldError, forbidden, invalid, notSupported, required } from '../errors.ts'
+import { type DeclaredKind, defineKind } from '../kind.ts'
+import { subdomainProblems } from '../names.ts'
+import type { KubeObject } from '../object.ts'
+import { s } from '../schema.ts'
+import { labelSelector, type LabelSelector } from '../selector.ts'
+
+/** Where a webhook is: at a URL, or behind a Service. */
+export interface WebhookClientConfig {
+  url?: string
+  service?: { namespace: string; name: string; path?: string; port?: number }
+  /** PEM, base64. */
+  caBundle?: string
+}
+
+export interface WebhookRule {
+  operations: string[]
+  apiGroups: string[]
+  apiVersions: string[]
+  resources: string[]
+  scope?: string
+}
+
+/** One webhook, as the server keeps it: defaults are filled in. */
+export interface Webhook {
+  name: string
+  clientConfig: WebhookClientConfig
+  rules?: WebhookRule[]
+  failurePolicy?: string
+  matchPolicy?: string
+  namespaceSelector?: LabelSelector
+  objectSelector?: LabelSelector
+  sideEffects: string
+  timeoutSeconds?: number
+  admissionReviewVersions: string[]
+  matchConditions?: { name: string; expression: string }[]
+  /** Only of mutating webhooks. */
+  reinvocationPolicy?: string
+}
+
+const selector = () =>
+  s
+    .object({
+      matchLabels: s.map(s.string()).optional(),
+      matchExpressions: s
+        .list(s.object({ key: s.string(), operator: s.string(), values: s.list(s.string()).atomic().optional() }))
+        .atomic()
+        .optional(),
+    })
+    .with({ 'x-kubernetes-map-type': 'atomic' })
+    .optional()
+
+const texts = () => s.list(s.string()).atomic().optional()
+
+const webhook = {
+  name: s.string().doc('Fully qualified, such as default.widget.example.com.'),
+  clientConfig: s.object({
+    url: s.string().optional(),
+    service: s
+      .object({
+        namespace: s.string().optional(),
+        name: s.string().optional(),
+        path: s.string().optional(),
+        port: s.int32().optional(),
+      })
+      .optional(),
+    caBundle: s.string({ format: 'byte' }).optional().doc('Certificates that vouch for the webhook, PEM.'),
+  }),
+  rules: s
+    .list(
+      s.object({
+        operations: texts(),
+        apiGroups: texts(),
+        apiVersions: texts(),
+        resources: texts(),
+        scope: s.string().optional(),
+      }),
+    )
+    .atomic()
+    .optional()
+    .doc('Writes that the webhook is asked about.'),
+  failurePolicy: s.string().optional().doc('What a webhook that cannot be asked means: Fail or Ignore.'),
+  matchPolicy: s.string().optional().doc('Whether rules mean other versions of a resource, too: Equivalent or Exact.'),
+  namespaceSelector: selector(),
+  objectSelector: selector(),
+  sideEffects: s.string().optional(),
+  timeoutSeconds: s.int32().optional(),
+  admissionReviewVersions: texts(),
+  matchConditions: s
+    .list(s.object({ name: s.string(), expression: s.string() }))
+    .listMap('name')
+    .optional(),
+}
+
+export interface MutatingWebhookConfiguration extends KubeObject {
+  webhooks?: Webhook[]
+}
+export interface ValidatingWebhookConfiguration extends KubeObject {
+  webhooks?: Omit<Webhook, 'reinvocationPolicy'>[]
+}
+
+const declaredMutating = defineKind({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'MutatingWebhookConfiguration',
+  plural: 'mutatingwebhookconfigurations',
+  categories: ['api-extensions'],
+  scope: 'Cluster',
+  doc: 'Webhooks that may change what is written.',
+  fields: {
+    webhooks: s
+      .list(
+        s.object({ ...webhook, reinvocationPolicy: s.string().optional().doc('Never, or IfNeeded: when others changed it.') }),
+      )
+      .listMap('name')
+      .optional(),
+  },
+  default({ webhooks = [] }) {
+    for (const one of webhooks as Webhook[]) {
+      fillIn(one)
+      one.reinvocationPolicy ??= 'Never'
+    }
+  },
+  validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], true),
+})
+export const MutatingWebhookConfiguration = declaredMutating as unknown as DeclaredKind<MutatingWebhookConfiguration>
+
+const declaredValidating = defineKind({
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingWebhookConfiguration',
+  plural: 'validatingwebhookconfigurations',
+  categories: ['api-extensions'],
+  scope: 'Cluster',
+  doc: 'Webhooks that may refuse what is written.',
+  fields: { webhooks: s.list(s.object(webhook)).listMap('name').optional() },
+  default({ webhooks = [] }) {
+    for (const one of webhooks as Webhook[]) fillIn(one)
+  },
+  validate: ({ webhooks = [] }) => webhookErrors(webhooks as Webhook[], false),
+})
+export const ValidatingWebhookConfiguration = declaredValidating as unknown as DeclaredKind<ValidatingWebhookConfiguration>
+
+function fillIn(one: Webhook): void {
+  one.failurePolicy ??= 'Fail'
+  one.matchPolicy ??= 'Equivalent'
+  one.namespaceSelector ??= {}
+  one.objectSelector ??= {}
+  one.timeoutSeconds ??= 10
+  for (const rule of one.rules ?? []) rule.scope ??= '*'
+  if (one.clientConfig?.service) one.clientConfig.service.port ??= 443
+}
+
+function webhookErrors(webhooks: readonly Webhook[], mutating: boolean): FieldError[] {
+  const seen = new Set<string>()
+  return webhooks.flatMap((one, index) => {
+    const at = `webhooks[${index}]`
+    const errors = errorsOf(one, at, mutating)
+    if (seen.has(one.name)) errors.push(duplicate(`${at}.name`, one.name))
+    seen.add(one.name)
+    return errors
+  })
+}
+
+function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
+  const errors: FieldError[] = [...qualifiedNameErrors(one.name, `${at}.name`)]
+  const choice = (field: keyof Webhook, values: readonly string[]) => {
+    const value = one[field]
+    if (value !== undefined && !values.includes(value as string)) errors.push(notSupported(`${at}.${field}`, value, values))
+  }
+  errors.push(...reviewVersionErrors(one.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`))
+  one.rules?.forEach((rule, index) => errors.push(...ruleErrors(rule, `${at}.rules[${index}]`)))
+  choice('failurePolicy', ['Fail', 'Ignore'])
+  choice('matchPolicy', ['Equivalent', 'Exact'])
+  if (!one.sideEffects) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
+  else choice('sideEffects', ['None', 'NoneOnDryRun'])
+  if (one.timeoutSeconds !== undefined && (one.timeoutSeconds > 30 || one.timeoutSeconds < 1)) {
+    errors.push(invalid(`${at}.timeoutSeconds`, one.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds'))
+  }
+  for (const field of ['namespaceSelector', 'objectSelector'] as const) {
+    try {
+      labelSelector(one[field])
+    } catch (err) {
+      errors.push(invalid(`${at}.${field}`, one[field], (err as Error).message))
+    }
+  }
+  if (mutating) choice('reinvocationPolicy', ['IfNeeded', 'Never'])
+  errors.push(...clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
+  if ((one.matchConditions?.length ?? 0) > 0) {
+    errors.push(forbidden(`${at}.matchConditions`, 'this server does not evaluate match conditions yet'))
+  }
+  return errors
+}
+
+function qualifiedNameErrors(name: string, field: string): FieldError[] {
+  if (!name) return [required(field)]
+  const problems = subdomainProblems(name)
+  if (problems.length > 0) return problems.map((problem) => invalid(field, name, problem))
+  if (name.split('.').length >= 3) return []
+  return [invalid(field, name, 'should be a domain with at least three segments separated by dots')]
+}
+
+/** Versions of AdmissionReview that a server can send. */
+export const AdmissionReviewVersions: readonly string[] = ['v1', 'v1beta1']
+
+function reviewVersionErrors(versions: readonly string[], field: string): FieldError[] {
+  const known = AdmissionReviewVersions.join(', ')
+  if (versions.length === 0) return [required(field, `must specify one of ${known}`)]
+  const errors: FieldError[] = []
+  versions.forEach((version, index) => {
+    if (versions.indexOf(version) < index) errors.push(invalid(`${field}[${index}]`, version, 'duplicate version'))
+  })
+  if (!versions.some((version) => AdmissionReviewVersions.includes(version))) {
+    errors.push(invalid(field, versions, `must include at least one of ${known}`))
+  }
+  return errors
+}
+
+const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
+
+function ruleErrors(rule: WebhookRule, at: string): FieldError[] {
+  const errors: FieldError[] = []
+  const wildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', what: string) => {
+    const values = rule[field] ?? []
+    if (values.length === 0) errors.push(required(`${at}.${field}`))
+    else if (values.length > 1 && values.includes('*')) {
+      errors.push(invalid(`${at}.${field}`, values, `if '*' is present, must not specify other ${what}`))
+    }
+  }
+  wildcard('apiGroups', 'API groups')
+  wildcard('apiVersions', 'API versions')
+  rule.apiVersions?.forEach((version, index) => {
+    if (version === '') errors.push(required(`${at}.apiVersions[${index}]`))
+  })
+  errors.push(...resourceErrors(rule.resources ?? [], `${at}.resources`))
+  if (rule.scope !== undefined && !['*', 'Cluster', 'Namespaced'].includes(rule.scope)) {
+    errors.push(notSupported(`${at}.scope`, rule.scope, ['*', 'Cluster', 'Namespaced']))
+  }
+  wildcard('operations', 'operations')
+  rule.operations?.forEach((operation, index) => {
+    if (!operations.includes(operation)) errors.push(notSupported(`${at}.operations[${index}]`, operation, operations))
+  })
+  return errors
+}
+
+function resourceErrors(resources: readonly string[], field: string): FieldError[] {
+  if (resources.length === 0) return [required(field)]
+  const errors: FieldError[] = []
+  const allSubresourcesOf = new Set<string>()
+  const everywhere = new Set<string>()
+  resources.forEach((text, index) => {
+    const [resource = '', subresource] = text.split('/', 2)
+    if (text === '') errors.push(required(`${field}[${index}]`))
+    else if (resource === '') errors.push(invalid(`${field}[${index}]`, text, 'resource name cannot be empty'))
+    if (allSubresourcesOf.has(resource)) {
+      errors.push(invalid(`${field}[${index}]`, text, `if '${resource}/*' is present, must not specify ${text}`))
+    }
+    if (subresource !== undefined && everywhere.has(subresource)) {
+      errors.push(invalid(`${field}[${index}]`, text, `if '*/${subresource}' is present, must not specify ${text}`))
+    }
+    if (subresource === '*') allSubresourcesOf.add(resource)
+    if (resource === '*' && subresource !== undefined) everywhere.add(subresource)
+  })
+  if (resources.length > 1 && resources.includes('*/*')) {
+    errors.push(invalid(field, resources, "if '*/*' is present, must not specify other resources"))
+  }
+  if (resources.includes('*') && resources.some((text) => text !== '*' && !text.includes('/'))) {
+    errors.push(invalid(field, resources, "if '*' is present, must not specify other resources without subresources"))
+  }
+  return errors
+}
+
+/** What is wrong with the place of a webhook, of admission or of conversion. */
+export function clientConfigErrors(config: WebhookClientConfig | undefined, at: string): FieldError[] {
+  const { url, service } = config ?? {}
+  if ((url === undefined) === (service === undefined)) return [required(at, 'exactly one of url or service is required')]
+  if (url !== undefined) return urlErrors(url, `${at}.url`)
+  const errors: FieldError[] = []
+  if (!service?.name) errors.push(required(`${at}.service.name`, 'service name is required'))
+  if (!service?.namespace) errors.push(required(`${at}.service.namespace`, 'service namespace is required'))
+  const { port, path } = service ?? {}
+  if (port !== undefined && (port < 1 || port > 65535)) {
+    errors.push(invalid(`${at}.service.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'))
+  }
+  if (path !== undefined && path !== '' && !path.startsWith('/')) {
+    errors.push(invalid(`${at}.service.path`, path, "must start with a '/'"))
+  }
+  return errors
+}
+
+function urlErrors(text: string, field: string): FieldError[] {
+  const form = '; desired format: https://host[:port]/path'
+  const url = URL.parse(text)
+  if (!url) return [required(field, `url must be a valid URL: ${JSON.stringify(text)} cannot be parsed${form}`)]
+  const errors: FieldError[] = []
+  const scheme = url.protocol.slice(0, -1)
+  if (scheme !== 'https') errors.push(invalid(field, scheme, `'https' is the only allowed URL scheme${form}`))
+  if (url.host === '') errors.push(invalid(field, url.host, `host must be specified${form}`))
+  if (url.username !== '' || url.password !== '') {
+    errors.push(invalid(field, url.username, 'user information is not permitted in the URL'))
+  }
+  if (url.hash !== '') errors.push(invalid(field, url.hash.slice(1), 'fragments are not permitted in the URL'))
+  if (url.search !== '') errors.push(invalid(field, url.search.slice(1), 'query parameters are not permitted in the URL'))
+  return errors
+}
