@@ -1,5 +1,6 @@
 import { Cluster } from '@capstan/api'
-import { seconds } from '@capstan/kube'
+import { seconds, VirtualClock } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
 import { expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { overHttps } from './over-https.ts'
@@ -136,6 +137,25 @@ test('the same story over HTTPS', async () => {
   const overSocket = await tell(await planeEnv({ runtime: runtime(), reach: (server) => https.reach(server) }))
   await https.close()
   expect(overSocket).toEqual(inProcess)
+})
+
+test('a plane that starts again finds its cluster Available, and writes nothing', async () => {
+  const demo = new URL('../../cli/demo/', import.meta.url)
+  const stores = memoryStores()
+  const first = await planeEnv({ stores, runtime: runtime() })
+  await createFrom(first.client, new URL('class.yaml', demo))
+  await createFrom(first.client, new URL('cluster.yaml', demo))
+  await first.advance(seconds(30))
+  await first.close()
+
+  const management = await stores.store('management')
+  const { revision } = management
+  const second = await planeEnv({ stores, runtime: runtime(), clock: new VirtualClock(first.clock.now()) })
+  await second.advance(seconds(30))
+  const changes = management.since(revision, 'clusters.cluster.x-k8s.io')
+  expect(changes).toEqual({ kind: 'changes', changes: [] })
+  expect(second.story()).toContain('Cluster default/demo: Available')
+  await second.close()
 })
 
 /** Lines without times: how often a key is woken differs, and with it when it is slowed down. */

@@ -48,7 +48,12 @@ export async function joinCluster(
       ? `Waiting for Secret ${cluster.metadata.name}-ca`
       : 'Waiting for the API server to be reachable'
     const outcome = isControlPlane ? requeue(CertificateCheck, message) : wait(message)
-    return { outcome, condition: NodeProvisioned.false('WaitingForControlPlane', message) }
+    // A Node that has been seen does not go away while the API server does, such as when this process starts again.
+    const isThere = !isControlPlane && machine.status?.nodeRef !== undefined
+    return {
+      outcome,
+      condition: isThere ? NodeProvisioned.true('Provisioned') : NodeProvisioned.false('WaitingForControlPlane', message),
+    }
   }
   const kubelet = kubeletOf(object, machine, isControlPlane)
   await reportNode(workload, kubelet, machine, io)
