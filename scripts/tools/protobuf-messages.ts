@@ -16,6 +16,11 @@ const roots = [
   'coordination/v1.Lease',
   'autoscaling/v1.Scale',
   'meta/v1.DeleteOptions',
+  ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => `rbac/v1.${kind}`),
+  ...['SelfSubjectAccessReview', 'SubjectAccessReview', 'LocalSubjectAccessReview', 'SelfSubjectRulesReview'].map(
+    (kind) => `authorization/v1.${kind}`,
+  ),
+  ...['SelfSubjectReview', 'TokenReview', 'TokenRequest'].map((kind) => `authentication/v1.${kind}`),
 ]
 
 const packages: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
@@ -24,6 +29,9 @@ const packages: { readonly [name: string]: { readonly module: string; readonly p
   'apps/v1': { module: 'k8s.io/api', path: 'apps/v1' },
   'coordination/v1': { module: 'k8s.io/api', path: 'coordination/v1' },
   'autoscaling/v1': { module: 'k8s.io/api', path: 'autoscaling/v1' },
+  'rbac/v1': { module: 'k8s.io/api', path: 'rbac/v1' },
+  'authorization/v1': { module: 'k8s.io/api', path: 'authorization/v1' },
+  'authentication/v1': { module: 'k8s.io/api', path: 'authentication/v1' },
   'meta/v1': { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1' },
 }
 /** What Go files call other packages. */

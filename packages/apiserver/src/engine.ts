@@ -11,13 +11,22 @@ import type {
   ScaleSubresource,
   Status,
   UnknownObject,
+  Verb,
   WatchEvent,
 } from '@capstan/kube'
+import type { Authorizer } from './auth/authorizer.ts'
 
-/** Who asks. Decided by authentication at the HTTP edge; in-process callers say who they are. */
-export interface Caller {
+/** Somebody as the server knows them. Upstream: k8s.io/apiserver/pkg/authentication/user, Info. */
+export interface User {
   readonly name: string
   readonly groups: readonly string[]
+  readonly uid?: string
+  /** What else authentication found out, such as `authentication.kubernetes.io/credential-id`. */
+  readonly extra?: { readonly [key: string]: readonly string[] }
+}
+
+/** Who asks. Decided by authentication at the HTTP edge; in-process callers say who they are. */
+export interface Caller extends User {
   /** User-Agent up to the first '/': the field manager of writes that name none. */
   readonly agent: string
 }
@@ -43,6 +52,8 @@ export interface Engine {
    */
   watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
   readonly resources: Resources
+  /** Who may do what. The engine does not ask: whoever lets callers in does, before it passes their requests on. */
+  readonly authorizer: Authorizer
 }
 
 /** One resource in one served version: what discovery, OpenAPI, tables and the verbs need to know of it. */
@@ -65,6 +76,8 @@ export interface Resource {
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
   readonly storageVersion: string
+  /** What can be done with it; everything when absent. Questions to the server can only be asked: `create`. */
+  readonly verbs?: readonly Verb[]
   /** Warning sent with every answer when the version is deprecated. */
   readonly deprecation: string | undefined
 }

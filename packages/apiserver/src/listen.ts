@@ -213,10 +213,15 @@ async function secureContext(endpoint: Endpoint): Promise<SecureContext> {
 
 function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {
   if (clientCA === undefined || !socket.authorized) return undefined
+  const peer = socket.getPeerCertificate()
   // Members that occur more than once come as lists.
-  const subject = socket.getPeerCertificate().subject as { CN?: string | string[]; O?: string | string[] } | undefined
+  const subject = peer.subject as { CN?: string | string[]; O?: string | string[] } | undefined
   if (!subject) return undefined
-  return { commonName: [subject.CN ?? []].flat()[0] ?? '', organizations: [subject.O ?? []].flat() }
+  return {
+    commonName: [subject.CN ?? []].flat()[0] ?? '',
+    organizations: [subject.O ?? []].flat(),
+    fingerprint: peer.fingerprint256.replaceAll(':', '').toLowerCase(),
+  }
 }
 
 /** One reason for all, since each new one costs a stack trace. */

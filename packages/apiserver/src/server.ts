@@ -15,9 +15,16 @@ import {
   type Transport,
   unknownKind,
 } from '@capstan/kube'
+import { bootstrapRBAC } from './auth/bootstrap.ts'
+import { runClusterRoles } from './controllers/cluster-roles.ts'
 import { runCustomResources } from './controllers/custom-resources.ts'
 import { runGarbageCollector } from './controllers/garbage-collector.ts'
 import { runNamespaces } from './controllers/namespaces.ts'
+import { attributesOf } from './auth/request-attributes.ts'
+import { type AuthorizationMode, authorize, authorizerOf } from './auth/authorizer.ts'
+import { type Authenticate, authenticator } from './auth/authenticate.ts'
+import { rbacAuthorizer } from './auth/rbac.ts'
+import { staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
@@ -43,6 +50,10 @@ export interface ApiServerOptions {
   }
   /** Whether objects need a namespace that exists. Upstream: admission plugin NamespaceLifecycle. */
   readonly namespaceLifecycle?: boolean
+  /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
+  readonly authorization?: readonly AuthorizationMode[]
+  /** Owners of static bearer tokens. */
+  readonly tokens?: ReadonlyMap<string, TokenUser>
   readonly log?: Logger
 }
 
@@ -51,8 +62,13 @@ export interface ApiServer {
   readonly store: Store
   /** Resolves when default namespaces and `customResources` are there. */
   readonly ready: Promise<void>
-  /** Requests in-process: answers are the stored objects themselves, frozen. */
-  transport(caller?: Partial<Caller>): Transport
+  /** Who shows which credentials, for `listen`. */
+  readonly authenticate: Authenticate
+  /**
+   * Requests in-process: answers are the stored objects themselves, frozen. `authorized` asks first whether the caller may do
+   * what it asks for, as is done with requests from outside.
+   */
+  transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
   close(): Promise<void>
 }
 
@@ -65,12 +81,17 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const stops: (() => void)[] = []
   const closing = new AbortController()
 
+  const authorizer = authorizerOf(options.authorization ?? ['AlwaysAllow'], rbacAuthorizer(store))
+  const authenticateToken = staticTokens(options.tokens)
+  const apiAudiences = [defaultIssuer]
   const engine: Engine = {
     execute: (request, caller, signal) => execute(plane, request, caller, signal),
     watch: async (request, caller, signal) => openWatch(plane, request, caller, AbortSignal.any([signal, closing.signal])),
     resources: registry,
+    authorizer,
   }
-  const transport = (caller: Partial<Caller> = {}): Transport => inProcess(engine, { ...Administrator, ...caller })
+  const transport: ApiServer['transport'] = (caller = {}, { authorized = false } = {}) =>
+    (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller })
   const plane: Plane = {
     store,
     registry,
@@ -79,6 +100,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     admission: options.admission ?? [],
     reader: createClient(transport()),
     namespaceLifecycle: options.namespaceLifecycle ?? true,
+    authorizer,
+    authenticateToken,
+    apiAudiences,
   }
 
   const collector = createClient(
@@ -101,6 +125,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   if (controllers.namespaces ?? true) stops.push(runNamespaces({ store, registry, clock, log, client: collector }))
   if (controllers.garbageCollector ?? true) stops.push(runGarbageCollector({ store, registry, clock, log, client: collector }))
 
+  if (authorizer.modes.includes('RBAC')) {
+    const name = 'system:serviceaccount:kube-system:clusterrole-aggregation-controller'
+    const client = createClient(transport({ name, agent: 'kube-controller-manager' }))
+    stops.push(runClusterRoles({ store, clock, log, client }))
+  }
+
   const ready = prepare(createClient(transport({ agent: 'kube-apiserver' })), options)
   // Whoever does not await it is told nothing: the failure is that of `ready`.
   ready.catch(() => {})
@@ -108,6 +138,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     engine,
     store,
     ready,
+    authenticate: authenticator(authenticateToken, apiAudiences),
     transport,
     async close() {
       closing.abort()
@@ -118,6 +149,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
 }
 
+const defaultIssuer = 'https://kubernetes.default.svc.cluster.local'
+
 const DefaultNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
 async function prepare(client: ReturnType<typeof createClient>, options: ApiServerOptions): Promise<void> {
@@ -127,6 +160,7 @@ async function prepare(client: ReturnType<typeof createClient>, options: ApiServ
   }
   for (const definition of options.customResources ?? []) work.push(install(client, definition))
   await Promise.all(work)
+  if (options.authorization?.includes('RBAC')) await bootstrapRBAC(client)
 }
 
 async function install(client: ReturnType<typeof createClient>, definition: Input<CustomResourceDefinition>): Promise<void> {
@@ -157,3 +191,20 @@ const inProcess = (engine: Engine, caller: Caller): Transport => ({
   watch: (request, signal) => engine.watch(request, caller, signal),
   close() {},
 })
+
+/** The same for somebody who may not do everything. */
+function authorizedInProcess(engine: Engine, caller: Caller): Transport {
+  const { send, watch, close } = inProcess(engine, caller)
+  const check = (request: ApiRequest) => authorize(engine.authorizer, attributesOf(caller, request))
+  return {
+    async send(request, signal) {
+      check(request)
+      return send(request, signal)
+    },
+    async watch(request, signal) {
+      check(request)
+      return watch(request, signal)
+    },
+    close,
+  }
+}

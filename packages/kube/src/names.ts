@@ -35,6 +35,12 @@ export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 
   ...(matches(Subdomain, value) ? [] : [notOfForm(Subdomain, 'example.com')]),
 ]
 
+/** What may be a part of a path, and no more is asked for. Upstream: path.ValidatePathSegmentName. */
+export function pathSegmentProblems(name: string): string[] {
+  if (name === '.' || name === '..') return [`may not be '${name}'`]
+  return ['/', '%'].filter((character) => name.includes(character)).map((character) => `may not contain '${character}'`)
+}
+
 /** The form of the names of namespaces. */
 export const dnsLabelProblems = (value: string): string[] => [
   ...(value.length > 63 ? [tooLongText(63, 'characters')] : []),

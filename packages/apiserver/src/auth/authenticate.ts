@@ -2,43 +2,42 @@
  * Who sends a request: the subject of a verified client certificate, or the owner of a bearer token.
  * Upstream: k8s.io/apiserver/pkg/authentication, in the order that kube-apiserver asks its authenticators.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Identity } from '../http/exchange.ts'
+import { type AuthenticateToken, staticTokens, type TokenUser, withAuthenticated } from './token.ts'
 
 export interface Credentials {
   /** Subject of the client's certificate, present only when it chains to the client CA. */
-  readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] }
+  readonly certificate?: {
+    readonly commonName: string
+    readonly organizations: readonly string[]
+    /** SHA-256 of the certificate, hex. */
+    readonly fingerprint?: string
+  }
   /** The Authorization header. */
   readonly authorization?: string
 }
 
-export interface TokenUser {
-  readonly name: string
-  readonly groups: readonly string[]
-}
-
 export type Authenticate = (credentials: Credentials) => Identity
 
-/** `tokens` maps each bearer token to its owner. */
-export function authenticator(tokens: ReadonlyMap<string, TokenUser> = new Map()): Authenticate {
-  const users = [...tokens].map(([token, user]) => ({ digest: digest(token), user }))
+/** `tokens` maps each bearer token to its owner, or is asked about each. */
+export function authenticator(
+  tokens: ReadonlyMap<string, TokenUser> | AuthenticateToken = new Map(),
+  apiAudiences: readonly string[] = [],
+): Authenticate {
+  const authenticateToken = typeof tokens === 'function' ? tokens : staticTokens(tokens)
   return ({ certificate, authorization }) => {
-    if (certificate && certificate.commonName !== '') return userOf(certificate.commonName, certificate.organizations)
+    if (certificate && certificate.commonName !== '') {
+      const { commonName: name, organizations: groups, fingerprint } = certificate
+      const extra = fingerprint === undefined ? {} : { extra: { [credentialID]: [`X509SHA256=${fingerprint}`] } }
+      return { kind: 'user', ...withAuthenticated({ name, groups, ...extra }) }
+    }
     if (authorization === undefined || authorization === '') return { kind: 'anonymous' }
     const [, token] = /^Bearer +(\S+)\s*$/i.exec(authorization) ?? []
     if (token === undefined) return { kind: 'refused' }
-    // Digests have one length, and all are compared: how long it takes tells nothing about any token.
-    const asked = digest(token)
-    let found: TokenUser | undefined
-    for (const known of users) if (timingSafeEqual(known.digest, asked)) found = known.user
-    return found ? userOf(found.name, found.groups) : { kind: 'refused' }
+    const verdict = authenticateToken(token, apiAudiences)
+    return verdict.kind === 'known' ? { kind: 'user', ...verdict.user } : { kind: 'refused' }
   }
 }
 
-const userOf = (name: string, groups: readonly string[]): Identity => ({
-  kind: 'user',
-  name,
-  groups: groups.includes('system:authenticated') ? groups : [...groups, 'system:authenticated'],
-})
-
-const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
+/** Says in audits and reviews which credential somebody showed. */
+export const credentialID = 'authentication.kubernetes.io/credential-id'

@@ -1,4 +1,4 @@
-import type { TokenUser } from './authenticate.ts'
+import type { TokenUser } from './token.ts'
 
 /**
  * Reads a token file: lines of `token,user,uid` with an optional fourth column `"group1,group2"`.
@@ -15,7 +15,7 @@ export function parseTokenFile(text: string): Map<string, TokenUser> {
     if (uid === undefined) throw refuse('must have at least 3 columns (token, user name, user uid)')
     if (token === '') throw refuse('has an empty token')
     if (users.has(token)) throw refuse('has a token that appeared before')
-    users.set(token, { name, groups: groups.split(',').filter(Boolean) })
+    users.set(token, { name, groups: groups.split(',').filter(Boolean), ...(uid === '' ? {} : { uid }) })
   })
   return users
 }

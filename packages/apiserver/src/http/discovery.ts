@@ -141,7 +141,7 @@ const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create'
 export const hasDeleteCollection = ({ group, plural }: Resource): boolean => !(group === '' && plural === 'namespaces')
 
 const verbsOf = (resource: Resource): readonly string[] =>
-  allVerbs.filter((verb) => verb !== 'deletecollection' || hasDeleteCollection(resource))
+  resource.verbs ?? allVerbs.filter((verb) => verb !== 'deletecollection' || hasDeleteCollection(resource))
 
 interface Subresource {
   readonly name: string

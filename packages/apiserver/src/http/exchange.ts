@@ -2,6 +2,8 @@
  * A request and its answer, without sockets and without web streams: the hot path moves Buffers. `listen.ts` makes requests from
  * the network, `web.ts` from the platform's `Request`.
  */
+import type { User } from '../engine.ts'
+
 export interface HttpRequest {
   readonly method: string
   /** Path and query, as sent. */
@@ -29,7 +31,7 @@ export class BodyTooLarge extends Error {
 
 /** What authentication found out about whoever sent a request. */
 export type Identity =
-  | { readonly kind: 'user'; readonly name: string; readonly groups: readonly string[] }
+  | ({ readonly kind: 'user' } & User)
   /** Nothing was presented. */
   | { readonly kind: 'anonymous' }
   /** Something was presented, and it is not valid. */

@@ -277,10 +277,11 @@ test('a watch of tables says its columns once, and shows ages', async () => {
 })
 
 test('a watch from a version that is no longer known is accepted, and then told so', async () => {
+  const { engine: real } = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   const engine: Engine = {
+    ...real,
     execute: () => Promise.reject(new Error('not asked')),
     watch: () => Promise.reject(new StatusError('Expired', 'too old resource version: 1 (500)')),
-    resources: createApiServer({ clock: new VirtualClock(), random: seededRandom(1) }).engine.resources,
   }
   const { ask } = await start({ engine })
   const answer = await ask('/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1')
@@ -298,7 +299,10 @@ test('a watch of metadata has nothing else', async () => {
 })
 
 test('what the program gets wrong is an internal error, logged and without a stack', async () => {
-  const engine = { resources: { find: () => undefined, list: () => [], generation: 0 } } as unknown as Engine
+  const engine = {
+    resources: { find: () => undefined, list: () => [], generation: 0 },
+    authorizer: { modes: ['AlwaysAllow'], decide: () => ({ allowed: true, reason: '' }) },
+  } as unknown as Engine
   Object.defineProperty(engine.resources, 'find', {
     value: () => {
       throw new TypeError('oops')

@@ -4,6 +4,9 @@
  */
 import type { Clock, Logger } from '@capstan/kube'
 import { StatusError, silent } from '@capstan/kube'
+import { authorize } from '../auth/authorizer.ts'
+import { anonymous, impersonated } from '../auth/impersonate.ts'
+import { attributesOfPath } from '../auth/request-attributes.ts'
 import type { Caller, Engine } from '../engine.ts'
 import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions } from './discovery.ts'
 import { Documents } from './documents.ts'
@@ -64,11 +67,23 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1))
   const route = routeOf(path)
   // Whoever shows credentials that are wrong is told so everywhere.
-  if (identity.kind === 'refused' || (identity.kind === 'anonymous' && !isPublic(route))) throw unauthorized()
+  if (identity.kind === 'refused') throw unauthorized()
+  const { documents, engine } = server
+  const { authorizer } = engine
+  // Where everybody may do everything, upstream lets nobody in without a name.
+  if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
+  const caller = impersonated(authorizer, callerOf(identity, request), request.headers)
+  if (!isAlwaysAllowed(path)) {
+    authorize(
+      authorizer,
+      route.kind === 'resource'
+        ? attributesOfPath(caller, request.method, route.path, query)
+        : { kind: 'path', user: caller, verb: request.method.toLowerCase(), path },
+    )
+  }
 
-  const { documents } = server
   if (route.kind === 'health') return healthAnswer(route.check, server.checks, query)
-  if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, callerOf(identity, request))
+  if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()
   if (request.method !== 'GET') throw methodNotAllowed()
   switch (route.kind) {
@@ -134,20 +149,12 @@ function tagged(
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!
 
-/**
- * Who the engine sees. Whoever is known may act as somebody else, since everybody who is known may do everything.
- *
- * @throws StatusError when groups are impersonated without a user
- */
-function callerOf(identity: Identity, { headers }: HttpRequest): Caller {
+/** Upstream: --authorization-always-allow-paths. */
+const isAlwaysAllowed = (path: string): boolean => path === '/healthz' || path === '/readyz' || path === '/livez'
+
+function callerOf(identity: Identity & { kind: 'user' | 'anonymous' }, { headers }: HttpRequest): Caller {
   const agent = (headers['user-agent'] ?? 'unknown').split('/', 1)[0]!
-  const name = headers['impersonate-user']
-  const groups = headers['impersonate-group']
-  if (name !== undefined) return { name, groups: [...(groups?.split(/,\s*/) ?? []), 'system:authenticated'], agent }
-  if (groups !== undefined) {
-    throw new StatusError('BadRequest', 'requested groups without impersonating a user name')
-  }
-  return identity.kind === 'user'
-    ? { name: identity.name, groups: identity.groups, agent }
-    : { name: 'system:anonymous', groups: ['system:unauthenticated'], agent }
+  if (identity.kind === 'anonymous') return { name: anonymous, groups: ['system:unauthenticated'], agent }
+  const { kind: _, ...user } = identity
+  return { ...user, agent }
 }

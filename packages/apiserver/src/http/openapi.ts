@@ -119,12 +119,10 @@ function resourcePaths(resource: Resource): { [path: string]: object } {
   const put: Operation = { method: 'put', action: 'put', parameters: write, body: documents }
   const get: Operation = { method: 'get', action: 'get', parameters: [] }
   const list: Operation = { method: 'get', action: 'list', parameters: [...selection, ...watching] }
+  const post: Operation = { method: 'post', action: 'post', parameters: write, body: documents }
+  if (resource.verbs) return { [collection]: pathItem(collection, [post], resource) }
   const paths: { [path: string]: readonly Operation[] } = {
-    [collection]: [
-      list,
-      { method: 'post', action: 'post', parameters: write, body: documents },
-      { method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] },
-    ],
+    [collection]: [list, post, { method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] }],
     [`${collection}/{name}`]: [get, put, patch, { method: 'delete', action: 'delete', parameters: removal }],
   }
   if (namespaced) paths[`${root}/${plural}`] = [list]

@@ -35,6 +35,43 @@ export const messages: { readonly [message: string]: string } = {
   'apps/v1.DeploymentStrategy': '1 type string, 2 rollingUpdate apps/v1.RollingUpdateDeployment !',
   'apps/v1.RollingUpdateDaemonSet': '1 maxUnavailable IntOrString !, 2 maxSurge IntOrString !',
   'apps/v1.RollingUpdateDeployment': '1 maxUnavailable IntOrString !, 2 maxSurge IntOrString !',
+  'authentication/v1.BoundObjectReference': '1 kind string, 2 apiVersion string, 3 name string, 4 uid string',
+  'authentication/v1.SelfSubjectReview': '1 metadata meta/v1.ObjectMeta, 2 status authentication/v1.SelfSubjectReviewStatus',
+  'authentication/v1.SelfSubjectReviewStatus': '1 userInfo authentication/v1.UserInfo',
+  'authentication/v1.TokenRequest':
+    '1 metadata meta/v1.ObjectMeta, 2 spec authentication/v1.TokenRequestSpec !, 3 status authentication/v1.TokenRequestStatus',
+  'authentication/v1.TokenRequestSpec':
+    '1 audiences []string !, 3 boundObjectRef authentication/v1.BoundObjectReference !, 4 expirationSeconds int !',
+  'authentication/v1.TokenRequestStatus': '1 token string !, 2 expirationTimestamp Time !',
+  'authentication/v1.TokenReview':
+    '1 metadata meta/v1.ObjectMeta, 2 spec authentication/v1.TokenReviewSpec !, 3 status authentication/v1.TokenReviewStatus',
+  'authentication/v1.TokenReviewSpec': '1 token string, 2 audiences []string',
+  'authentication/v1.TokenReviewStatus':
+    '1 authenticated bool, 2 user authentication/v1.UserInfo, 3 error string, 4 audiences []string',
+  'authentication/v1.UserInfo': '1 username string, 2 uid string, 3 groups []string, 4 extra {}[]string',
+  'authorization/v1.FieldSelectorAttributes': '1 rawSelector string, 2 requirements []meta/v1.FieldSelectorRequirement',
+  'authorization/v1.LabelSelectorAttributes': '1 rawSelector string, 2 requirements []meta/v1.LabelSelectorRequirement',
+  'authorization/v1.LocalSubjectAccessReview':
+    '1 metadata meta/v1.ObjectMeta, 2 spec authorization/v1.SubjectAccessReviewSpec !, 3 status authorization/v1.SubjectAccessReviewStatus',
+  'authorization/v1.NonResourceAttributes': '1 path string, 2 verb string',
+  'authorization/v1.NonResourceRule': '1 verbs []string !, 2 nonResourceURLs []string',
+  'authorization/v1.ResourceAttributes':
+    '1 namespace string, 2 verb string, 3 group string, 4 version string, 5 resource string, 6 subresource string, 7 name string, 8 fieldSelector authorization/v1.FieldSelectorAttributes !, 9 labelSelector authorization/v1.LabelSelectorAttributes !',
+  'authorization/v1.ResourceRule': '1 verbs []string !, 2 apiGroups []string, 3 resources []string, 4 resourceNames []string',
+  'authorization/v1.SelfSubjectAccessReview':
+    '1 metadata meta/v1.ObjectMeta, 2 spec authorization/v1.SelfSubjectAccessReviewSpec !, 3 status authorization/v1.SubjectAccessReviewStatus',
+  'authorization/v1.SelfSubjectAccessReviewSpec':
+    '1 resourceAttributes authorization/v1.ResourceAttributes !, 2 nonResourceAttributes authorization/v1.NonResourceAttributes !',
+  'authorization/v1.SelfSubjectRulesReview':
+    '1 metadata meta/v1.ObjectMeta, 2 spec authorization/v1.SelfSubjectRulesReviewSpec !, 3 status authorization/v1.SubjectRulesReviewStatus',
+  'authorization/v1.SelfSubjectRulesReviewSpec': '1 namespace string',
+  'authorization/v1.SubjectAccessReview':
+    '1 metadata meta/v1.ObjectMeta, 2 spec authorization/v1.SubjectAccessReviewSpec !, 3 status authorization/v1.SubjectAccessReviewStatus',
+  'authorization/v1.SubjectAccessReviewSpec':
+    '1 resourceAttributes authorization/v1.ResourceAttributes !, 2 nonResourceAttributes authorization/v1.NonResourceAttributes !, 3 user string, 4 groups []string, 5 extra {}[]string, 6 uid string',
+  'authorization/v1.SubjectAccessReviewStatus': '1 allowed bool !, 2 reason string, 3 evaluationError string, 4 denied bool',
+  'authorization/v1.SubjectRulesReviewStatus':
+    '1 resourceRules []authorization/v1.ResourceRule !, 2 nonResourceRules []authorization/v1.NonResourceRule !, 3 incomplete bool !, 4 evaluationError string',
   'autoscaling/v1.Scale': '1 metadata meta/v1.ObjectMeta, 2 spec autoscaling/v1.ScaleSpec, 3 status autoscaling/v1.ScaleStatus',
   'autoscaling/v1.ScaleSpec': '1 replicas int',
   'autoscaling/v1.ScaleStatus': '1 replicas int !, 2 selector string',
@@ -268,6 +305,7 @@ export const messages: { readonly [message: string]: string } = {
     '1 type string !, 2 status string !, 3 observedGeneration int, 4 lastTransitionTime Time !, 5 reason string !, 6 message string !',
   'meta/v1.DeleteOptions':
     '1 gracePeriodSeconds int !, 2 preconditions meta/v1.Preconditions !, 3 orphanDependents bool !, 4 propagationPolicy string !, 5 dryRun []string, 6 ignoreStoreReadErrorWithClusterBreakingPotential bool !',
+  'meta/v1.FieldSelectorRequirement': '1 key string !, 2 operator string !, 3 values []string',
   'meta/v1.LabelSelector': '1 matchLabels {}string, 2 matchExpressions []meta/v1.LabelSelectorRequirement',
   'meta/v1.LabelSelectorRequirement': '1 key string !, 2 operator string !, 3 values []string',
   'meta/v1.ManagedFieldsEntry':
@@ -277,4 +315,14 @@ export const messages: { readonly [message: string]: string } = {
   'meta/v1.OwnerReference':
     '1 kind string !, 3 name string !, 4 uid string !, 5 apiVersion string !, 6 controller bool !, 7 blockOwnerDeletion bool !',
   'meta/v1.Preconditions': '1 uid string !, 2 resourceVersion string !',
+  'rbac/v1.AggregationRule': '1 clusterRoleSelectors []meta/v1.LabelSelector',
+  'rbac/v1.ClusterRole':
+    '1 metadata meta/v1.ObjectMeta, 2 rules []rbac/v1.PolicyRule !, 3 aggregationRule rbac/v1.AggregationRule !',
+  'rbac/v1.ClusterRoleBinding': '1 metadata meta/v1.ObjectMeta, 2 subjects []rbac/v1.Subject, 3 roleRef rbac/v1.RoleRef !',
+  'rbac/v1.PolicyRule':
+    '1 verbs []string !, 2 apiGroups []string, 3 resources []string, 4 resourceNames []string, 5 nonResourceURLs []string',
+  'rbac/v1.Role': '1 metadata meta/v1.ObjectMeta, 2 rules []rbac/v1.PolicyRule !',
+  'rbac/v1.RoleBinding': '1 metadata meta/v1.ObjectMeta, 2 subjects []rbac/v1.Subject, 3 roleRef rbac/v1.RoleRef !',
+  'rbac/v1.RoleRef': '1 apiGroup string !, 2 kind string !, 3 name string !',
+  'rbac/v1.Subject': '1 kind string !, 2 apiGroup string, 3 name string !, 4 namespace string',
 }

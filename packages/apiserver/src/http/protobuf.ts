@@ -45,8 +45,11 @@ const packages: { readonly [group: string]: string } = {
   '': 'core/',
   'admissionregistration.k8s.io': 'admissionregistration/',
   apps: 'apps/',
+  'authentication.k8s.io': 'authentication/',
+  'authorization.k8s.io': 'authorization/',
   autoscaling: 'autoscaling/',
   'coordination.k8s.io': 'coordination/',
+  'rbac.authorization.k8s.io': 'rbac/',
 }
 
 interface Field {

@@ -101,6 +101,8 @@ export const printers: { readonly [resource: string]: readonly PrinterColumn[] }
     age,
     wide('Selector', (o) => pairs(at(o, 'spec', 'selector'))),
   ],
+  'rolebindings.rbac.authorization.k8s.io': bindingColumns(),
+  'clusterrolebindings.rbac.authorization.k8s.io': bindingColumns(),
   'deployments.apps': [
     name,
     column('Ready', (o) => `${number(o, 'status', 'readyReplicas')}/${number(o, 'spec', 'replicas')}`),
@@ -176,4 +178,20 @@ function containers(): PrinterColumn[] {
       .map((container) => container[member] ?? '')
       .join(',')
   return [wide('Containers', (o) => of(o, 'name')), wide('Images', (o) => of(o, 'image'))]
+}
+
+function bindingColumns(): PrinterColumn[] {
+  const subjects = (o: UnknownObject, kind: string) =>
+    list<{ kind: string; name: string; namespace?: string }>(o, 'subjects')
+      .filter((subject) => subject.kind === kind)
+      .map(({ name: subject, namespace }) => (kind === 'ServiceAccount' ? `${namespace ?? ''}/${subject}` : subject))
+      .join(', ')
+  return [
+    name,
+    column('Role', (o) => `${text(o, 'roleRef', 'kind')}/${text(o, 'roleRef', 'name')}`),
+    age,
+    wide('Users', (o) => subjects(o, 'User')),
+    wide('Groups', (o) => subjects(o, 'Group')),
+    wide('ServiceAccounts', (o) => subjects(o, 'ServiceAccount')),
+  ]
 }

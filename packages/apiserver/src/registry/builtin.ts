@@ -1,6 +1,8 @@
 /** The kinds that the server has of its own. Declared in `@capstan/kube`; what only a server knows of them is said here. */
 import {
   apiVersionOf,
+  ClusterRole,
+  ClusterRoleBinding,
   ConfigMap,
   CustomResourceDefinition,
   DaemonSet,
@@ -12,15 +14,24 @@ import {
   type KubeObject,
   Lease,
   MutatingWebhookConfiguration,
+  LocalSubjectAccessReview,
   Namespace,
   Node,
+  pathSegmentProblems,
   Pod,
   resourceName,
+  Role,
+  RoleBinding,
   Secret,
+  SelfSubjectAccessReview,
+  SelfSubjectReview,
+  SelfSubjectRulesReview,
   Service,
   ServiceAccount,
   structural,
+  SubjectAccessReview,
   subdomainProblems,
+  TokenReview,
   type UnknownObject,
   ValidatingWebhookConfiguration,
 } from '@capstan/kube'
@@ -39,6 +50,7 @@ interface Extras {
   validate?: Definition['validate']
   markDeleted?: Definition['markDeleted']
   statusOnCreate?: boolean
+  verbs?: Definition['verbs']
 }
 
 interface Builtins {
@@ -125,6 +137,16 @@ const kinds: readonly (readonly [DeclaredKind, Extras])[] = [
   [Lease, {}],
   [MutatingWebhookConfiguration, { generation: true }],
   [ValidatingWebhookConfiguration, { generation: true }],
+  [Role, { names: pathSegmentProblems }],
+  [ClusterRole, { names: pathSegmentProblems }],
+  [RoleBinding, { names: pathSegmentProblems }],
+  [ClusterRoleBinding, { names: pathSegmentProblems }],
+  [SelfSubjectAccessReview, { verbs: ['create'] }],
+  [SubjectAccessReview, { verbs: ['create'] }],
+  [LocalSubjectAccessReview, { verbs: ['create'] }],
+  [SelfSubjectRulesReview, { verbs: ['create'] }],
+  [SelfSubjectReview, { verbs: ['create'] }],
+  [TokenReview, { verbs: ['create'] }],
   [CustomResourceDefinition, { generation: true, ...definitionHooks }],
 ]
 
@@ -168,6 +190,7 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
       kind.default?.(object, context(old))
       extras.default?.(object, old)
     },
+    ...(extras.verbs ? { verbs: extras.verbs } : {}),
     ...(extras.prepare ? { prepare: extras.prepare } : {}),
     ...(extras.markDeleted ? { markDeleted: extras.markDeleted } : {}),
     validate: (object: UnknownObject, old: UnknownObject | undefined) => [
@@ -176,12 +199,6 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
     ],
     refusesCreates: undefined,
   })
-}
-
-/** Events are named after what they are about, which need not be a subdomain. Upstream: path.ValidatePathSegmentName. */
-function pathSegmentProblems(name: string): string[] {
-  if (name === '.' || name === '..') return [`may not be '${name}'`]
-  return ['/', '%'].filter((character) => name.includes(character)).map((character) => `may not contain '${character}'`)
 }
 
 /** A prefix ends where the random suffix will begin, so it may end in a dash. */

@@ -12,6 +12,7 @@ import { inVersion, isComplete, storageApiVersion } from '../registry/definition
 import { StoreConflict } from '../store/store.ts'
 import { mutate, requireNamespace, validate } from './admit.ts'
 import { decode, draftOf } from './decode.ts'
+import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
 import { type Call, keyFor, type Plane } from './plane.ts'
@@ -90,6 +91,7 @@ async function createNamed(
   const object = track(decoded)
   requireNamespace(plane, definition, object)
   await mutate(plane, call, object, undefined)
+  requireRights(plane, call, object, undefined)
   definition.prepare?.(object, undefined)
   await validate(plane, call, object, undefined)
 

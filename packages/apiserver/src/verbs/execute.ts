@@ -12,6 +12,7 @@ import { list } from './list.ts'
 import { patch } from './patch.ts'
 import type { Call, Plane } from './plane.ts'
 import { methodNotAllowed, unknownResource } from './refusal.ts'
+import { isReview, review } from './review.ts'
 import { scale } from './scale.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
@@ -39,6 +40,7 @@ export function openWatch(plane: Plane, request: ApiRequest, caller: Caller, sig
 async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList | Status> {
   const { request } = call
   checkSubresource(call)
+  if (isReview(call.definition) && request.subresource === undefined) return review(plane, call)
   if (request.subresource === 'scale') return scale(plane, call)
   if (request.subresource === 'finalize') return finalize(plane, call)
   if (request.subresource === 'eviction') return evict(plane, call)
@@ -66,6 +68,7 @@ async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList
 function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal | undefined): Call {
   const definition = plane.registry.find(request.group, request.version, request.plural)
   if (!definition) throw unknownResource()
+  if (definition.verbs?.includes(request.verb) === false) throw methodNotAllowed()
   const needsNamespace = definition.namespaced && request.namespace === undefined
   if (needsNamespace && request.verb === 'create') throw methodNotAllowed()
   if (needsNamespace && request.name !== undefined) throw unknownResource()

@@ -17,6 +17,7 @@ import {
 import { type Definition, inVersion, isComplete, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict, type StoreKey } from '../store/store.ts'
 import { mutate, validate } from './admit.ts'
+import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
@@ -56,6 +57,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
 
   const object = change.track ? change.track(sent, old) : trackFields(plane, call, sent, old)
   await mutate(plane, call, object, old)
+  requireRights(plane, call, object, old)
   definition.prepare?.(object, old)
   countGeneration(definition, object, old)
   await validate(plane, call, object, old)

@@ -9,6 +9,8 @@ import {
   type Reader,
   type RequestOptions,
 } from '@capstan/kube'
+import type { Authorizer } from '../auth/authorizer.ts'
+import type { AuthenticateToken } from '../auth/token.ts'
 import type { Caller } from '../engine.ts'
 import type { Definition } from '../registry/definition.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -24,6 +26,10 @@ export interface Plane {
   readonly reader: Reader
   /** Whether objects need a namespace that exists and is not going away. */
   readonly namespaceLifecycle: boolean
+  readonly authorizer: Authorizer
+  readonly authenticateToken: AuthenticateToken
+  /** Whom tokens for this server are meant for. */
+  readonly apiAudiences: readonly string[]
 }
 
 /** One request, its resource found. */

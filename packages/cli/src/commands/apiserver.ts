@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Endpoint, Store } from '@capstan/apiserver'
+import type { AuthorizationMode, Endpoint, Store } from '@capstan/apiserver'
 import {
-  authenticator,
+  AuthorizationModes,
   createApiServer,
   createHandler,
   listen,
@@ -13,7 +13,7 @@ import {
 import type { Clock } from '@capstan/kube'
 import { systemClock, systemRandom } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
-import { Command } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, writeKubeconfig } from '../access.ts'
 import type { Io } from '../io.ts'
@@ -30,6 +30,7 @@ interface Options {
   tokenAuthFile?: string
   data?: string
   kubeconfig?: string
+  authorizationMode: readonly AuthorizationMode[]
 }
 
 /** `capstan apiserver`: the embedded API server alone. Flags are kube-apiserver's where they mean the same. */
@@ -45,6 +46,11 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
       'authorities that client certificates must chain to, PEM (default: the authority of its own)',
     )
     .option('--token-auth-file <file>', 'static tokens, CSV as kube-apiserver reads it: token,user,uid,"group1,group2"')
+    .addOption(
+      new Option('--authorization-mode <modes>', `who may do what: a list, in order, of ${AuthorizationModes.join(', ')}`)
+        .argParser(authorizationModes)
+        .default(['AlwaysAllow'], 'AlwaysAllow'),
+    )
     .option('--data <dir>', 'folder for state and certificates (default: memory only)')
     .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
     .action(async (options: Options) => {
@@ -59,20 +65,25 @@ async function serve(options: Options, io: Io): Promise<void> {
   if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   }
-  if (!isLoopback(host))
-    io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, there is no RBAC yet`)
+  if (!isLoopback(host) && options.authorizationMode.includes('AlwaysAllow'))
+    io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, see --authorization-mode`)
 
   const stores = data === undefined ? undefined : await openDurable(resolve(data, 'db'))
   const store: Store = stores ? await stores.store('management') : memoryStore()
-  const server = createApiServer({ store, clock, random: systemRandom, log })
+  const server = createApiServer({
+    store,
+    clock,
+    random: systemRandom,
+    log,
+    authorization: options.authorizationMode,
+    ...(options.tokenAuthFile ? { tokens: parseTokenFile(await readFile(options.tokenAuthFile, 'utf8')) } : {}),
+  })
   try {
     await server.ready
     const access = await accessOf(clock, options)
     const endpoint: Endpoint = {
       handler: createHandler({ engine: server.engine, clock, log }),
-      authenticate: authenticator(
-        options.tokenAuthFile ? parseTokenFile(await readFile(options.tokenAuthFile, 'utf8')) : undefined,
-      ),
+      authenticate: server.authenticate,
       serving: access.server,
       clientCA: options.clientCaFile ? await readFile(options.clientCaFile, 'utf8') : access.authority.certificate,
     }
@@ -97,6 +108,22 @@ async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPriva
   if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return access
   const given: CertifiedKey = { certificate: await readFile(tlsCertFile, 'utf8'), key: await readFile(tlsPrivateKeyFile, 'utf8') }
   return { ...access, server: given }
+}
+
+/** Upstream: --authorization-mode. Each mode at most once; those that there are upstream and not here are refused by name. */
+function authorizationModes(text: string): AuthorizationMode[] {
+  const modes = text.split(',')
+  return modes.map((mode, index) => {
+    const known = AuthorizationModes.find((one) => one === mode)
+    if (modes.indexOf(mode) !== index)
+      throw new InvalidArgumentError(`authorization-mode ${JSON.stringify(mode)} has mode specified more than once.`)
+    if (known) return known
+    throw new InvalidArgumentError(
+      ['ABAC', 'Webhook', 'Node'].includes(mode)
+        ? `${mode} is not supported; use ${AuthorizationModes.join(', ')}.`
+        : `authorization-mode ${JSON.stringify(mode)} is not a valid mode.`,
+    )
+  })
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')

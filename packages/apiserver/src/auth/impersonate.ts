@@ -1,0 +1,83 @@
+/**
+ * Acting as somebody else, for whoever may. Each part of the other's identity is asked about: user, groups, uid, extras.
+ * Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation.
+ */
+import { StatusError } from '@capstan/kube'
+import type { Caller } from '../engine.ts'
+import { authorize, type Authorizer, type ResourceAttributes } from './authorizer.ts'
+
+export const anonymous = 'system:anonymous'
+const authenticated = 'system:authenticated'
+const unauthenticated = 'system:unauthenticated'
+
+type Headers = { readonly [name: string]: string | undefined }
+
+interface Wish {
+  readonly name: string
+  readonly groups: readonly string[]
+  readonly uid: string | undefined
+  readonly extra: { readonly [key: string]: readonly string[] }
+}
+
+/**
+ * Who the caller is from now on.
+ *
+ * @throws StatusError Forbidden, or InternalError when the headers name no user
+ */
+export function impersonated(authorizer: Authorizer, caller: Caller, headers: Headers): Caller {
+  const wish = wishOf(headers)
+  if (!wish) return caller
+  const check = (resource: string, more: Partial<ResourceAttributes>) =>
+    authorize(authorizer, { kind: 'resource', user: caller, verb: 'impersonate', group: '', resource, ...more })
+  const account = serviceAccountOf(wish.name)
+  if (account) check('serviceaccounts', account)
+  else check('users', { name: wish.name })
+  for (const name of wish.groups) check('groups', { name })
+  for (const [key, values] of Object.entries(wish.extra)) {
+    for (const name of values) check('userextras', { group: 'authentication.k8s.io', subresource: key, name })
+  }
+  if (wish.uid !== undefined) check('uids', { group: 'authentication.k8s.io', name: wish.uid })
+  return {
+    name: wish.name,
+    groups: groupsOf(wish, account?.namespace),
+    agent: caller.agent,
+    ...(wish.uid === undefined ? {} : { uid: wish.uid }),
+    ...(Object.keys(wish.extra).length === 0 ? {} : { extra: wish.extra }),
+  }
+}
+
+function wishOf(headers: Headers): Wish | undefined {
+  const name = headers['impersonate-user'] ?? ''
+  const uid = headers['impersonate-uid']
+  const extra: { [key: string]: readonly string[] } = {}
+  for (const [header, value] of Object.entries(headers)) {
+    if (!header.startsWith('impersonate-extra-') || value === undefined) continue
+    extra[decoded(header.slice('impersonate-extra-'.length))] = value.split(/,\s*/)
+  }
+  const groups = headers['impersonate-group']?.split(/,\s*/).filter(Boolean) ?? []
+  if (name !== '') return { name, groups, uid, extra }
+  if (groups.length === 0 && uid === undefined && Object.keys(extra).length === 0) return undefined
+  throw new StatusError('BadRequest', 'requested groups without impersonating a user name')
+}
+
+/** Keys of extras may hold what a header's name cannot. */
+function decoded(key: string): string {
+  try {
+    return decodeURIComponent(key)
+  } catch {
+    return key
+  }
+}
+
+function serviceAccountOf(user: string): { namespace: string; name: string } | undefined {
+  const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(user) ?? []
+  return namespace === undefined || name === undefined ? undefined : { namespace, name }
+}
+
+/** Whoever is named is known; a service account without groups has those that its token would give it. */
+function groupsOf({ name, groups }: Wish, namespace: string | undefined): readonly string[] {
+  const own =
+    groups.length === 0 && namespace !== undefined ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`] : groups
+  if (name === anonymous) return own.includes(unauthenticated) ? own : [...own, unauthenticated]
+  return own.includes(authenticated) || own.includes(unauthenticated) ? own : [...own, authenticated]
+}

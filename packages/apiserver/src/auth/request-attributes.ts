@@ -1,0 +1,51 @@
+/** What a request is about to do, read from its first line or from what in-process callers hand over. */
+import { type ApiRequest, parseFieldSelector, type ResourcePath, verbOf } from '@capstan/kube'
+import type { User } from '../engine.ts'
+import type { ResourceAttributes } from './authorizer.ts'
+
+/** Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfo. */
+export function attributesOfPath(user: User, method: string, path: ResourcePath, query: URLSearchParams): ResourceAttributes {
+  // The method that is not allowed at a path is still somebody's wish: whoever may not have it is told that first.
+  const verb = verbOf(method, path, query) ?? (method === 'POST' ? 'create' : method === 'PUT' ? 'update' : method.toLowerCase())
+  return attributes(user, { ...path, verb }, query.get('fieldSelector') ?? undefined)
+}
+
+export const attributesOf = (user: User, request: ApiRequest): ResourceAttributes =>
+  attributes(user, request, request.options?.fieldSelector)
+
+function attributes(
+  user: User,
+  {
+    verb,
+    group,
+    plural,
+    subresource,
+    namespace,
+    name,
+  }: Pick<ApiRequest, 'group' | 'plural' | 'subresource' | 'namespace' | 'name'> & { verb: string },
+  fieldSelector: string | undefined,
+): ResourceAttributes {
+  const wanted = name ?? nameSelected(fieldSelector)
+  return {
+    kind: 'resource',
+    user,
+    verb,
+    group,
+    resource: plural,
+    subresource,
+    // A Namespace is inside of itself.
+    namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace,
+    name: wanted,
+  }
+}
+
+/** A list or a watch of one object is a request for that object. */
+function nameSelected(fieldSelector: string | undefined): string | undefined {
+  if (fieldSelector === undefined || fieldSelector === '') return undefined
+  try {
+    return parseFieldSelector(fieldSelector).find(({ field, equals }) => field === 'metadata.name' && equals)?.value
+  } catch {
+    // Refused later, by whoever reads it.
+    return undefined
+  }
+}

@@ -1,0 +1,106 @@
+import type { PolicyRule } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { allows, appliesTo, missingRights, rightsText } from './rules.ts'
+
+const rule = (apiGroups: string, resources: string, verbs: string, resourceNames?: string): PolicyRule => ({
+  apiGroups: apiGroups.split(' '),
+  resources: resources.split(' '),
+  verbs: verbs.split(' '),
+  ...(resourceNames === undefined ? {} : { resourceNames: resourceNames.split(' ') }),
+})
+const urls = (verbs: string, ...nonResourceURLs: string[]): PolicyRule => ({ verbs: verbs.split(' '), nonResourceURLs })
+
+/** `verb resource[/subresource][.group][ name]` or `verb /path`. */
+function action(text: string): Parameters<typeof allows>[1] {
+  const [verb = '', target = '', name] = text.split(' ')
+  if (target.startsWith('/')) return { kind: 'path', verb, path: target }
+  const [, resource = '', subresource, group = ''] = /^([a-z]+)(?:\/([a-z]+))?(?:\.(.*))?$/.exec(target) ?? []
+  return { kind: 'resource', verb, group, resource, subresource, name }
+}
+
+test.each<[PolicyRule, string, boolean]>([
+  [rule('', 'pods', 'get'), 'get pods', true],
+  [rule('', 'pods', 'get'), 'list pods', false],
+  [rule('', 'pods', '*'), 'bind pods', true],
+  [rule('', 'pods', 'get'), 'get pods.apps', false],
+  [rule('apps', 'deployments', 'get'), 'get deployments.apps', true],
+  [rule('*', 'deployments', 'get'), 'get deployments.apps', true],
+  [rule('', 'pods', 'get'), 'get pods/log', false],
+  [rule('', 'pods/log', 'get'), 'get pods/log', true],
+  [rule('', 'pods/log', 'get'), 'get pods', false],
+  [rule('', '*/scale', 'get'), 'get deployments/scale', true],
+  [rule('', '*/scale', 'get'), 'get deployments/status', false],
+  [rule('', '*/scale', 'get'), 'get deployments', false],
+  [rule('', 'pods/*', 'get'), 'get pods/log', false],
+  [rule('', '*', 'get'), 'get pods/log', true],
+  [rule('', 'secrets', 'get', 'a b'), 'get secrets b', true],
+  [rule('', 'secrets', 'get', 'a b'), 'get secrets c', false],
+  [rule('', 'secrets', 'get', 'a b'), 'get secrets', false],
+  [rule('*', '*', '*'), 'get /metrics', false],
+  [urls('get', '/metrics'), 'get /metrics', true],
+  [urls('get', '/metrics'), 'post /metrics', false],
+  [urls('get', '/metrics'), 'get /metrics/slis', false],
+  [urls('get', '/apis/*'), 'get /apis/apps', true],
+  [urls('get', '/apis/*'), 'get /apis', false],
+  [urls('*', '*'), 'delete /anything', true],
+  [urls('*', '*'), 'get pods', false],
+])('%j and %s: %s', (given, asked, allowed) => {
+  expect(allows(given, action(asked))).toBe(allowed)
+})
+
+const bob = { name: 'bob', groups: ['devs'] }
+const robot = { name: 'system:serviceaccount:build:robot', groups: [] }
+
+test.each([
+  ['a user by name', { kind: 'User', name: 'bob' }, bob, '', true],
+  ['another user', { kind: 'User', name: 'eve' }, bob, '', false],
+  ['a group', { kind: 'Group', name: 'devs' }, bob, '', true],
+  ['a group of the name of the user', { kind: 'Group', name: 'bob' }, bob, '', false],
+  ['a service account', { kind: 'ServiceAccount', name: 'robot', namespace: 'build' }, robot, '', true],
+  ['a service account of the namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, 'build', true],
+  ['a service account of another namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, 'other', false],
+  ['a service account of no namespace', { kind: 'ServiceAccount', name: 'robot' }, robot, '', false],
+  ['a kind that there is not', { kind: 'Robot', name: 'bob' }, bob, '', false],
+])('a binding to %s', (_, subject, user, namespace, applies) => {
+  expect(appliesTo(subject, user, namespace)).toBe(applies)
+})
+
+test.each<[string, PolicyRule[], PolicyRule[], string]>([
+  ['nothing is held', [], [rule('', 'pods', 'get list')], '{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}'],
+  ['all is held', [rule('*', '*', '*')], [rule('apps', 'deployments deployments/scale', '*')], ''],
+  ['it takes two rules', [rule('', 'pods', 'get'), rule('', 'pods', 'list')], [rule('', 'pods', 'get list')], ''],
+  [
+    'a verb is missing',
+    [rule('', 'pods', 'get')],
+    [rule('', 'pods', 'get *')],
+    '{APIGroups:[""], Resources:["pods"], Verbs:["*"]}',
+  ],
+  [
+    'only one name is held',
+    [rule('', 'secrets', 'get', 'a')],
+    [rule('', 'secrets', 'get', 'a b')],
+    '{APIGroups:[""], Resources:["secrets"], ResourceNames:["b"], Verbs:["get"]}',
+  ],
+  [
+    'only names are held',
+    [rule('', 'secrets', 'get', 'a')],
+    [rule('', 'secrets', 'get')],
+    '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}',
+  ],
+  ['all subresources are held', [rule('', '*/scale', 'get')], [rule('', 'deployments/scale', 'get')], ''],
+  ['paths below are held', [urls('get', '/apis/*')], [urls('get', '/apis/apps', '/apis/*')], ''],
+  ['paths are missing', [urls('get', '/apis')], [urls('get', '/api', '/apis')], '{NonResourceURLs:["/api"], Verbs:["get"]}'],
+  [
+    'of several things one after the other',
+    [],
+    [rule(' apps', 'b a', 'get')],
+    [
+      '{APIGroups:[""], Resources:["a"], Verbs:["get"]}',
+      '{APIGroups:[""], Resources:["b"], Verbs:["get"]}',
+      '{APIGroups:["apps"], Resources:["a"], Verbs:["get"]}',
+      '{APIGroups:["apps"], Resources:["b"], Verbs:["get"]}',
+    ].join('\n'),
+  ],
+])('rights that are missing when %s', (_, held, wanted, text) => {
+  expect(rightsText(missingRights(held, wanted))).toBe(text)
+})

@@ -1,0 +1,124 @@
+/**
+ * Rules of RBAC, without a server around them: what a rule allows, to whom a binding applies, and which rights are missing.
+ * Upstream: pkg/registry/rbac/validation and plugin/pkg/auth/authorizer/rbac, v1.36.
+ */
+import type { PolicyRule, Subject } from '@capstan/kube'
+import type { User } from '../engine.ts'
+import type { Attributes } from './authorizer.ts'
+
+export interface Rules {
+  readonly rules: readonly PolicyRule[]
+  /** Roles that a binding names and that are not there. */
+  readonly errors: readonly string[]
+}
+
+type Action = Attributes extends infer A ? (A extends unknown ? Omit<A, 'user'> : never) : never
+
+export function allows(rule: PolicyRule, action: Action): boolean {
+  if (!hasOrAll(rule.verbs, action.verb)) return false
+  if (action.kind === 'path') return (rule.nonResourceURLs ?? []).some((pattern) => pathMatches(pattern, action.path))
+  const { group, resource, subresource, name } = action
+  return (
+    hasOrAll(rule.apiGroups, group) &&
+    resourceMatches(rule.resources ?? [], resource, subresource) &&
+    (isEmpty(rule.resourceNames) || rule.resourceNames!.includes(name ?? ''))
+  )
+}
+
+const isEmpty = (list: readonly string[] | undefined): boolean => (list ?? []).length === 0
+const hasOrAll = (list: readonly string[] | undefined, wanted: string): boolean =>
+  list !== undefined && (list.includes('*') || list.includes(wanted))
+
+function resourceMatches(allowed: readonly string[], resource: string, subresource: string | undefined): boolean {
+  if (allowed.includes('*')) return true
+  if (!subresource) return allowed.includes(resource)
+  return allowed.includes(`${resource}/${subresource}`) || allowed.includes(`*/${subresource}`)
+}
+
+const pathMatches = (pattern: string, path: string): boolean =>
+  pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
+
+/** @param namespace of the binding: that of a service account which names none */
+export function appliesTo({ kind, name, namespace: own }: Subject, { name: user, groups }: User, namespace: string): boolean {
+  switch (kind) {
+    case 'User':
+      return name === user
+    case 'Group':
+      return groups.includes(name)
+    case 'ServiceAccount': {
+      const at = own || namespace
+      return at !== '' && user === serviceAccountUser(at, name)
+    }
+    default:
+      return false
+  }
+}
+
+export const serviceAccountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`
+
+/** The rights of `wanted` that `held` does not give, each the smallest there is. */
+export const missingRights = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
+  wanted.flatMap(singleRights).filter((right) => !held.some((rule) => covers(rule, right)))
+
+/** One verb on one resource of one group and name, or on one path. */
+function singleRights({
+  verbs,
+  apiGroups = [],
+  resources = [],
+  resourceNames = [],
+  nonResourceURLs = [],
+}: PolicyRule): PolicyRule[] {
+  const rights: PolicyRule[] = []
+  for (const apiGroup of apiGroups) {
+    for (const resource of resources) {
+      for (const verb of verbs) {
+        const right = { apiGroups: [apiGroup], resources: [resource], verbs: [verb] }
+        if (resourceNames.length === 0) rights.push(right)
+        else for (const name of resourceNames) rights.push({ ...right, resourceNames: [name] })
+      }
+    }
+  }
+  for (const url of nonResourceURLs) for (const verb of verbs) rights.push({ nonResourceURLs: [url], verbs: [verb] })
+  return rights
+}
+
+function covers(rule: PolicyRule, right: PolicyRule): boolean {
+  if (!hasOrAll(rule.verbs, right.verbs[0]!)) return false
+  const url = right.nonResourceURLs?.[0]
+  if (url !== undefined) return (rule.nonResourceURLs ?? []).some((pattern) => pathMatches(pattern, url))
+  const [resource = '', subresource] = right.resources![0]!.split('/')
+  return (
+    hasOrAll(rule.apiGroups, right.apiGroups![0]!) &&
+    resourceMatches(rule.resources ?? [], resource, subresource) &&
+    (isEmpty(rule.resourceNames) || (!isEmpty(right.resourceNames) && rule.resourceNames!.includes(right.resourceNames![0]!)))
+  )
+}
+
+/** Rights as a message lists them, the verbs of each thing together. Upstream: CompactRules and CompactString. */
+export function rightsText(rights: readonly PolicyRule[]): string {
+  const byTarget = new Map<string, PolicyRule>()
+  for (const right of rights) {
+    const { verbs, ...target } = right
+    const key = right.nonResourceURLs ? JSON.stringify(right) : JSON.stringify(target)
+    const known = byTarget.get(key)
+    byTarget.set(key, known ? { ...known, verbs: [...known.verbs, ...verbs] } : right)
+  }
+  return [...byTarget.values()].map(ruleText).sort().join('\n')
+}
+
+const ruleParts = [
+  ['APIGroups', 'apiGroups'],
+  ['Resources', 'resources'],
+  ['NonResourceURLs', 'nonResourceURLs'],
+  ['ResourceNames', 'resourceNames'],
+  ['Verbs', 'verbs'],
+] as const
+
+const ruleText = (rule: PolicyRule): string =>
+  `{${ruleParts
+    .filter(([, member]) => !isEmpty(rule[member]))
+    .map(([name, member]) => `${name}:${quotedList(rule[member]!)}`)
+    .join(', ')}}`
+
+/** As Go prints a list of strings with `%q`. */
+export const quotedList = (texts: readonly string[]): string => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`

@@ -1,0 +1,44 @@
+/**
+ * Gathers the rules of ClusterRoles into those that ask for it by label.
+ * Upstream: pkg/controller/clusterroleaggregation.
+ */
+import { ClusterRole, equal, isReason, labelSelector, type PolicyRule } from '@capstan/kube'
+import type { ControllerOptions } from './namespaces.ts'
+import { WorkQueue } from './work-queue.ts'
+
+const resource = 'clusterroles.rbac.authorization.k8s.io'
+
+export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
+  const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: gather })
+  const roles = () => store.list(resource) as readonly ClusterRole[]
+  // What one role has may have to be in any that gathers, even when it is gone or has lost its label.
+  const gatherAll = () => {
+    for (const { metadata, aggregationRule } of roles()) if (aggregationRule) queue.add(metadata.name)
+  }
+  const stop = store.subscribe(resource, gatherAll)
+  gatherAll()
+  return () => {
+    stop()
+    queue.close()
+  }
+
+  async function gather(name: string): Promise<void> {
+    const role = store.get({ resource, namespace: '', name }) as ClusterRole | undefined
+    if (!role?.aggregationRule) return
+    const rules: PolicyRule[] = []
+    for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
+      const { matches } = labelSelector(selector)
+      for (const other of roles()) {
+        if (other.metadata.name === name || !matches(other.metadata.labels)) continue
+        for (const rule of other.rules ?? []) if (!rules.some((known) => equal(known, rule))) rules.push(rule)
+      }
+    }
+    if (equal(rules, role.rules ?? [])) return
+    try {
+      await client.update(ClusterRole, { ...role, rules })
+    } catch (err) {
+      // Whoever wrote in between has put the role in the queue again.
+      if (!isReason(err, 'Conflict', 'NotFound')) throw err
+    }
+  }
+}

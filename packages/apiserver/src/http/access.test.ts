@@ -1,0 +1,353 @@
+/** Who may do what, seen from outside: RBAC decides, and what it says is what a real server says. */
+import {
+  type Client,
+  ClusterRole,
+  ClusterRoleBinding,
+  createClient,
+  Role,
+  RoleBinding,
+  seededRandom,
+  VirtualClock,
+} from '@capstan/kube'
+import { afterEach, expect, test } from 'vitest'
+import { type ApiServerOptions, createApiServer } from '../server.ts'
+import { quiet } from '../test-server.ts'
+import type { Identity } from './exchange.ts'
+import { createHandler } from './handler.ts'
+import { webHandler } from './web.ts'
+
+const stops: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()))
+})
+
+const user = (name: string, ...groups: string[]): Identity => ({
+  kind: 'user',
+  name,
+  groups: [...groups, 'system:authenticated'],
+})
+const people: { readonly [name: string]: Identity } = {
+  root: user('root', 'system:masters'),
+  bob: user('bob', 'devs'),
+  anonymous: { kind: 'anonymous' },
+  wrong: { kind: 'refused' },
+}
+
+async function start(options: Partial<ApiServerOptions> = {}) {
+  const clock = new VirtualClock()
+  const server = createApiServer({ clock, random: seededRandom(1), authorization: ['RBAC'], ...options })
+  stops.push(() => server.close())
+  await server.ready
+  await quiet()
+  const handle = webHandler(createHandler({ engine: server.engine, clock }))
+  /** What somebody is told: the message of a refusal, `ok` otherwise. */
+  const told = async (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+    const answer = await send(who, method, path, body, headers)
+    if (answer.ok) return 'ok'
+    const text = await answer.text()
+    return `${answer.status} ${text.startsWith('{') ? (JSON.parse(text) as { message: string }).message : text.trim()}`
+  }
+  const send = (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) =>
+    handle(
+      new Request(`https://plane${path}`, {
+        method,
+        headers: { 'content-type': 'application/json', 'user-agent': 'test/1', ...headers },
+        ...(body ? { body: JSON.stringify(body) } : {}),
+      }),
+      people[who]!,
+    )
+  return { server, client: createClient(server.transport()), told, send }
+}
+
+const rbac = '/apis/rbac.authorization.k8s.io/v1'
+const group = 'rbac.authorization.k8s.io'
+const bobIs = { apiGroup: group, kind: 'User', name: 'bob' }
+
+async function give(client: Client, namespace: string, rules: ClusterRole['rules']): Promise<void> {
+  if (namespace === '') {
+    await client.create(ClusterRole, { metadata: { name: 'given' }, rules: rules! })
+    await client.create(ClusterRoleBinding, {
+      metadata: { name: 'given' },
+      roleRef: { kind: 'ClusterRole', name: 'given' },
+      subjects: [bobIs],
+    })
+    return
+  }
+  await client.create(Role, { metadata: { name: 'given', namespace }, rules: rules! })
+  await client.create(RoleBinding, {
+    metadata: { name: 'given', namespace },
+    roleRef: { kind: 'Role', name: 'given' },
+    subjects: [bobIs],
+  })
+}
+
+const cannot = (what: string, where: string) => `User "bob" cannot ${what} ${where}`
+const cluster = 'at the cluster scope'
+
+test('what nobody allowed is forbidden, whether it is there or not', async () => {
+  const { told } = await start()
+  const configMap = 'resource "configmaps" in API group ""'
+  const inDefault = 'in the namespace "default"'
+  for (const [who, method, path, answer] of [
+    ['wrong', 'GET', '/version', '401 Unauthorized'],
+    ['root', 'GET', '/api/v1/namespaces/default', 'ok'],
+    [
+      'bob',
+      'GET',
+      '/api/v1/namespaces/default/configmaps/x',
+      `403 configmaps "x" is forbidden: ${cannot(`get ${configMap}`, inDefault)}`,
+    ],
+    [
+      'bob',
+      'GET',
+      '/api/v1/namespaces/default/configmaps',
+      `403 configmaps is forbidden: ${cannot(`list ${configMap}`, inDefault)}`,
+    ],
+    ['bob', 'GET', '/api/v1/configmaps?watch=1', `403 configmaps is forbidden: ${cannot(`watch ${configMap}`, cluster)}`],
+    [
+      'bob',
+      'GET',
+      '/api/v1/configmaps?fieldSelector=metadata.name%3Da',
+      `403 configmaps "a" is forbidden: ${cannot(`list ${configMap}`, cluster)}`,
+    ],
+    [
+      'bob',
+      'POST',
+      '/api/v1/namespaces/default/configmaps',
+      `403 configmaps is forbidden: ${cannot(`create ${configMap}`, inDefault)}`,
+    ],
+    [
+      'bob',
+      'DELETE',
+      '/api/v1/namespaces/default/configmaps',
+      `403 configmaps is forbidden: ${cannot(`deletecollection ${configMap}`, inDefault)}`,
+    ],
+    [
+      'bob',
+      'GET',
+      '/api/v1/namespaces/default/pods/p/log',
+      `403 pods "p" is forbidden: ${cannot('get resource "pods/log" in API group ""', inDefault)}`,
+    ],
+    [
+      'bob',
+      'GET',
+      '/api/v1/namespaces/x',
+      `403 namespaces "x" is forbidden: ${cannot('get resource "namespaces" in API group ""', 'in the namespace "x"')}`,
+    ],
+    [
+      'bob',
+      'GET',
+      '/apis/foo.io/v1/bars',
+      `403 bars.foo.io is forbidden: ${cannot('list resource "bars" in API group "foo.io"', cluster)}`,
+    ],
+    ['bob', 'GET', '/metrics', '403 forbidden: User "bob" cannot get path "/metrics"'],
+    ['bob', 'POST', '/metrics', '403 forbidden: User "bob" cannot post path "/metrics"'],
+    ['bob', 'GET', '/version', 'ok'],
+    ['bob', 'GET', '/apis/apps/v1', 'ok'],
+    ['bob', 'GET', '/openapi/v3', 'ok'],
+    ['anonymous', 'GET', '/healthz', 'ok'],
+    ['anonymous', 'GET', '/version', 'ok'],
+    ['anonymous', 'GET', '/apis', '403 forbidden: User "system:anonymous" cannot get path "/apis"'],
+    [
+      'anonymous',
+      'GET',
+      '/api/v1/nodes',
+      '403 nodes is forbidden: User "system:anonymous" cannot list resource "nodes" in API group "" at the cluster scope',
+    ],
+  ] as const) {
+    expect(await told(who, method, path), `${who} ${method} ${path}`).toBe(answer)
+  }
+})
+
+test('a refusal has the details of a real one', async () => {
+  const { send } = await start()
+  expect(await (await send('bob', 'GET', '/apis/apps/v1/namespaces/default/deployments/x')).json()).toEqual({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message:
+      'deployments.apps "x" is forbidden: User "bob" cannot get resource "deployments" in API group "apps" in the namespace "default"',
+    reason: 'Forbidden',
+    details: { name: 'x', group: 'apps', kind: 'deployments' },
+    code: 403,
+  })
+})
+
+test('without RBAC everybody who is known may do everything, and nobody else anything', async () => {
+  const { told } = await start({ authorization: ['AlwaysAllow'] })
+  expect(await told('bob', 'GET', '/api/v1/nodes')).toBe('ok')
+  expect(await told('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
+  expect(await told('anonymous', 'GET', '/healthz')).toBe('ok')
+})
+
+test('a role binding counts in its namespace, a cluster role binding everywhere', async () => {
+  const read = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }]
+  const { client, told } = await start()
+  await give(client, 'default', read)
+  expect(await told('bob', 'GET', '/api/v1/namespaces/default/configmaps')).toBe('ok')
+  expect(await told('bob', 'GET', '/api/v1/namespaces/kube-system/configmaps')).toMatch(/^403/)
+  expect(await told('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
+  await give(client, '', read)
+  expect(await told('bob', 'GET', '/api/v1/configmaps')).toBe('ok')
+  await client.delete(ClusterRoleBinding, { name: 'given' })
+  expect(await told('bob', 'GET', '/api/v1/configmaps')).toMatch(/^403/)
+})
+
+test('a binding to a role that is not there says so', async () => {
+  const { client, told } = await start()
+  const roleRef = { kind: 'ClusterRole', name: 'gone' }
+  await client.create(ClusterRoleBinding, { metadata: { name: 'b' }, roleRef, subjects: [bobIs] })
+  expect(await told('bob', 'GET', '/api/v1/nodes')).toBe(
+    '403 nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the cluster scope: RBAC: clusterrole.rbac.authorization.k8s.io "gone" not found',
+  )
+})
+
+test('the rules of admin, edit and view are gathered, and follow what is labelled', async () => {
+  const { client } = await start()
+  const rulesOf = async (name: string) => JSON.stringify((await client.get(ClusterRole, { name })).rules ?? [])
+  expect(await rulesOf('view')).toContain('"endpointslices"')
+  expect(await rulesOf('admin')).toContain('"endpointslices"')
+  expect(await rulesOf('view')).not.toContain('"secrets"')
+  const rules = [{ apiGroups: ['shop.example.com'], resources: ['widgets'], verbs: ['get'] }]
+  const labels = { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' }
+  await client.create(ClusterRole, { metadata: { name: 'widgets', labels }, rules })
+  await quiet()
+  for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(name)).toContain('shop.example.com')
+  await client.delete(ClusterRole, { name: 'widgets' })
+  await quiet()
+  for (const name of ['view', 'edit', 'admin']) expect(await rulesOf(name)).not.toContain('shop.example.com')
+})
+
+const allVerbs = ['create', 'update', 'get']
+const writeRBAC = {
+  apiGroups: [group],
+  resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
+  verbs: allVerbs,
+}
+const role = (rules: object[]) => ({ apiVersion: `${group}/v1`, kind: 'Role', metadata: { name: 'r' }, rules })
+const getPods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
+
+test('nobody puts into a role what they do not have, unless they may escalate', async () => {
+  const { client, told } = await start()
+  await give(client, '', [writeRBAC])
+  const roles = `${rbac}/namespaces/default/roles`
+  expect(await told('bob', 'POST', roles, role([getPods]))).toBe(
+    `403 roles.rbac.authorization.k8s.io "r" is forbidden: user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`,
+  )
+  expect(await told('bob', 'POST', roles, role([{ ...writeRBAC, verbs: ['get'] }]))).toBe('ok')
+  expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toMatch(/^403 .* not currently held/)
+  const aggregated = { kind: 'ClusterRole', metadata: { name: 'c' }, aggregationRule: { clusterRoleSelectors: [{}] } }
+  expect(await told('bob', 'POST', `${rbac}/clusterroles`, aggregated)).toBe(
+    '403 clusterroles.rbac.authorization.k8s.io "c" is forbidden: must have cluster-admin privileges to use an aggregationRule',
+  )
+  await give(client, 'default', [{ apiGroups: [group], resources: ['roles'], verbs: ['escalate'] }])
+  expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
+})
+
+test('nobody binds a role whose rights they do not have, unless they may bind it', async () => {
+  const { client, told } = await start()
+  await give(client, '', [writeRBAC])
+  const bindings = `${rbac}/namespaces/default/rolebindings`
+  const to = (name: string) => ({
+    metadata: { name: `to-${name}` },
+    roleRef: { apiGroup: group, kind: 'ClusterRole', name },
+    subjects: [bobIs],
+  })
+  expect(await told('bob', 'POST', bindings, to('system:basic-user'))).toBe('ok')
+  expect(await told('bob', 'POST', bindings, to('cluster-admin'))).toBe(
+    `403 rolebindings.rbac.authorization.k8s.io "to-cluster-admin" is forbidden: user "bob" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+{APIGroups:["*"], Resources:["*"], Verbs:["*"]}
+{NonResourceURLs:["*"], Verbs:["*"]}`,
+  )
+  expect(await told('bob', 'POST', bindings, to('gone'))).toBe('404 clusterroles.rbac.authorization.k8s.io "gone" not found')
+  await give(client, 'default', [
+    { apiGroups: [group], resources: ['clusterroles'], resourceNames: ['cluster-admin'], verbs: ['bind'] },
+  ])
+  expect(await told('bob', 'POST', bindings, to('cluster-admin'))).toBe('ok')
+})
+
+test('a binding keeps its role', async () => {
+  const { told } = await start()
+  const binding = (name: string) => ({ metadata: { name: 'b' }, roleRef: { apiGroup: group, kind: 'ClusterRole', name } })
+  expect(await told('root', 'POST', `${rbac}/clusterrolebindings`, binding('view'))).toBe('ok')
+  expect(await told('root', 'PUT', `${rbac}/clusterrolebindings/b`, binding('edit'))).toMatch(
+    /^422 .*roleRef: Invalid value: .*: cannot change roleRef$/,
+  )
+})
+
+test('who acts as somebody else must be allowed to, in every part', async () => {
+  const { client, told, send } = await start()
+  const as = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
+  const nodes = '/api/v1/nodes'
+  expect(await told('bob', 'GET', nodes, undefined, as)).toBe(
+    '403 users "jane" is forbidden: User "bob" cannot impersonate resource "users" in API group "" at the cluster scope',
+  )
+  await give(client, '', [{ apiGroups: [''], resources: ['users'], resourceNames: ['jane'], verbs: ['impersonate'] }])
+  expect(await told('bob', 'GET', nodes, undefined, as)).toBe(
+    '403 groups "ops" is forbidden: User "bob" cannot impersonate resource "groups" in API group "" at the cluster scope',
+  )
+  expect(await told('bob', 'GET', nodes, undefined, { 'impersonate-user': 'jane' })).toBe(
+    '403 nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" at the cluster scope',
+  )
+  expect(await told('bob', 'GET', nodes, undefined, { 'impersonate-user': 'system:serviceaccount:default:robot' })).toBe(
+    '403 serviceaccounts "robot" is forbidden: User "bob" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "default"',
+  )
+  const answer = await send(
+    'root',
+    'POST',
+    '/apis/authentication.k8s.io/v1/selfsubjectreviews',
+    {},
+    { ...as, 'impersonate-uid': '7', 'impersonate-extra-scopes': 'view, edit' },
+  )
+  expect(((await answer.json()) as { status: object }).status).toEqual({
+    userInfo: { username: 'jane', uid: '7', groups: ['ops', 'system:authenticated'], extra: { scopes: ['view', 'edit'] } },
+  })
+})
+
+test('reviews answer what would be decided, and store nothing', async () => {
+  const { client, send, told } = await start()
+  await give(client, 'default', [getPods])
+  const ask = async (who: string, path: string, spec: object) => {
+    const answer = await send(who, 'POST', `/apis/authorization.k8s.io/v1/${path}`, { spec })
+    return (await answer.json()) as { status?: unknown; message?: string }
+  }
+  const pods = { verb: 'get', resource: 'pods', namespace: 'default' }
+  const why = 'RBAC: allowed by RoleBinding "given/default" of Role "given" to User "bob"'
+  expect(await ask('bob', 'selfsubjectaccessreviews', { resourceAttributes: pods })).toMatchObject({
+    kind: 'SelfSubjectAccessReview',
+    status: { allowed: true, reason: why },
+  })
+  const other = { ...pods, namespace: 'other' }
+  expect((await ask('bob', 'selfsubjectaccessreviews', { resourceAttributes: other })).status).toEqual({ allowed: false })
+  const path = { nonResourceAttributes: { verb: 'get', path: '/metrics' } }
+  expect((await ask('bob', 'selfsubjectaccessreviews', path)).status).toEqual({ allowed: false })
+  expect((await ask('bob', 'subjectaccessreviews', { user: 'x', ...path })).message).toMatch(
+    /^subjectaccessreviews.* forbidden: /,
+  )
+  expect((await ask('root', 'subjectaccessreviews', { user: 'bob', resourceAttributes: pods })).status).toEqual({
+    allowed: true,
+    reason: why,
+  })
+  expect((await ask('root', 'subjectaccessreviews', { resourceAttributes: pods })).message).toBe(
+    'SubjectAccessReview.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified',
+  )
+  const local = 'namespaces/default/localsubjectaccessreviews'
+  expect((await ask('root', local, { user: 'bob', resourceAttributes: pods })).status).toMatchObject({ allowed: true })
+  expect((await ask('root', local, { user: 'bob', resourceAttributes: other })).message).toContain(
+    'must match metadata.namespace',
+  )
+  expect((await ask('bob', 'selfsubjectrulesreviews', { namespace: 'default' })).status).toMatchObject({
+    incomplete: false,
+    resourceRules: expect.arrayContaining([getPods]),
+  })
+  expect(await told('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
+})
+
+test('an in-process caller is asked for its rights when it wishes to', async () => {
+  const { server } = await start()
+  const bob = createClient(server.transport({ name: 'bob', groups: [] }, { authorized: true }))
+  await expect(bob.list(ClusterRole)).rejects.toThrow('User "bob" cannot list resource "clusterroles"')
+  await expect(createClient(server.transport({ name: 'bob', groups: [] })).list(ClusterRole)).resolves.toBeDefined()
+})

@@ -1,0 +1,128 @@
+/** Questions to the server about who may do what. Nothing is stored: the answer is the object that comes back. */
+import { type FieldError, invalid } from '../errors.ts'
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { type Infer, s } from '../schema.ts'
+
+const group = 'authorization.k8s.io'
+
+const resourceAttributes = s.object({
+  namespace: s.string().optional(),
+  verb: s.string().optional(),
+  group: s.string().optional(),
+  version: s.string().optional(),
+  resource: s.string().optional(),
+  subresource: s.string().optional(),
+  name: s.string().optional(),
+  fieldSelector: s.unknownObject().optional(),
+  labelSelector: s.unknownObject().optional(),
+})
+export type ResourceAttributes = Infer<typeof resourceAttributes>
+
+const nonResourceAttributes = s.object({ path: s.string().optional(), verb: s.string().optional() })
+
+const action = {
+  resourceAttributes: resourceAttributes.optional(),
+  nonResourceAttributes: nonResourceAttributes.optional(),
+}
+
+const subjectSpec = s.object({
+  ...action,
+  user: s.string().optional(),
+  groups: s.list(s.string()).atomic().optional(),
+  extra: s.map(s.list(s.string())).optional(),
+  uid: s.string().optional(),
+})
+
+const decision = s.object({
+  allowed: s.boolean(),
+  denied: s.boolean().optional(),
+  reason: s.string().optional(),
+  evaluationError: s.string().optional(),
+})
+export type AccessDecision = Infer<typeof decision>
+
+const review = { group, version: 'v1', statusSubresource: false } as const
+
+export const SelfSubjectAccessReview = defineKind({
+  ...review,
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  scope: 'Cluster',
+  doc: 'Asks whether the caller may do something.',
+  spec: s.object(action),
+  status: decision,
+  validate: ({ spec }) => actionErrors(spec),
+})
+export type SelfSubjectAccessReview = ObjectOf<typeof SelfSubjectAccessReview>
+
+export const SubjectAccessReview = defineKind({
+  ...review,
+  kind: 'SubjectAccessReview',
+  plural: 'subjectaccessreviews',
+  scope: 'Cluster',
+  doc: 'Asks whether somebody may do something.',
+  spec: subjectSpec,
+  status: decision,
+  validate: ({ spec }) => subjectReviewErrors(spec),
+})
+export type SubjectAccessReview = ObjectOf<typeof SubjectAccessReview>
+
+export const LocalSubjectAccessReview = defineKind({
+  ...review,
+  kind: 'LocalSubjectAccessReview',
+  plural: 'localsubjectaccessreviews',
+  scope: 'Namespaced',
+  doc: 'Asks whether somebody may do something in the namespace of the question.',
+  spec: subjectSpec,
+  status: decision,
+  validate({ metadata, spec }) {
+    const errors = subjectReviewErrors(spec)
+    if (spec.nonResourceAttributes)
+      errors.push(invalid('spec.nonResourceAttributes', spec.nonResourceAttributes, 'disallowed on this kind of request'))
+    if (spec.resourceAttributes && spec.resourceAttributes.namespace !== metadata.namespace) {
+      const asked = spec.resourceAttributes.namespace ?? ''
+      errors.push(invalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'))
+    }
+    return errors
+  },
+})
+export type LocalSubjectAccessReview = ObjectOf<typeof LocalSubjectAccessReview>
+
+export const SelfSubjectRulesReview = defineKind({
+  ...review,
+  kind: 'SelfSubjectRulesReview',
+  plural: 'selfsubjectrulesreviews',
+  scope: 'Cluster',
+  doc: 'Asks for everything that the caller may do in a namespace.',
+  spec: s.object({ namespace: s.string().optional() }),
+  status: s.object({
+    resourceRules: s.list(
+      s.object({
+        verbs: s.list(s.string()),
+        apiGroups: s.list(s.string()).optional(),
+        resources: s.list(s.string()).optional(),
+        resourceNames: s.list(s.string()).optional(),
+      }),
+    ),
+    nonResourceRules: s.list(s.object({ verbs: s.list(s.string()), nonResourceURLs: s.list(s.string()).optional() })),
+    incomplete: s.boolean(),
+    evaluationError: s.string().optional(),
+  }),
+})
+export type SelfSubjectRulesReview = ObjectOf<typeof SelfSubjectRulesReview>
+
+/** Upstream: pkg/apis/authorization/validation. */
+function actionErrors({ resourceAttributes: resource, nonResourceAttributes: path }: Infer<typeof subjectSpec>): FieldError[] {
+  if (resource && path)
+    return [invalid('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes')]
+  if (resource || path) return []
+  const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
+  return [invalid('spec.resourceAttributes', null, why)]
+}
+
+function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {
+  const errors = actionErrors(spec)
+  if (!spec.user && (spec.groups ?? []).length === 0)
+    errors.push(invalid('spec.user', '', 'at least one of user or group must be specified'))
+  return errors
+}

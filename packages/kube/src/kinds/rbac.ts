@@ -1,0 +1,177 @@
+/** Who may do what: rules gathered in roles, roles given to users, groups and service accounts. */
+import { type FieldError, invalid, notSupported, required } from '../errors.ts'
+import { equal } from '../json.ts'
+import { defineKind, type ObjectOf } from '../kind.ts'
+import { pathSegmentProblems, subdomainProblems } from '../names.ts'
+import { type Infer, s } from '../schema.ts'
+
+export const rbacGroup = 'rbac.authorization.k8s.io'
+
+const strings = () => s.list(s.string()).atomic()
+
+const policyRule = s.object({
+  verbs: strings().doc('What may be done; `*` is everything.'),
+  apiGroups: strings().optional().doc('Groups of the resources; the empty one is the core group, `*` is all.'),
+  resources: strings().optional().doc('Plural names, subresources as `pods/log`; `*` is all.'),
+  resourceNames: strings().optional().doc('Only objects of these names.'),
+  nonResourceURLs: strings().optional().doc('Paths that are no resources; a last `*` stands for any rest. Only in ClusterRoles.'),
+})
+export type PolicyRule = Infer<typeof policyRule>
+
+const subject = s.object({
+  kind: s.string().doc('`User`, `Group` or `ServiceAccount`.'),
+  apiGroup: s.string().optional(),
+  name: s.string(),
+  namespace: s.string().optional().doc('Of a service account.'),
+})
+export type Subject = Infer<typeof subject>
+
+const roleRef = s.object({
+  // The server fills it in, as upstream does.
+  apiGroup: s.string().optional(),
+  kind: s.string(),
+  name: s.string(),
+})
+export type RoleRef = Infer<typeof roleRef>
+
+const rules = () => s.list(policyRule).atomic().optional()
+const subjects = () => s.list(subject).atomic().optional()
+
+const labelSelector = s.object({
+  matchLabels: s.map(s.string()).optional(),
+  matchExpressions: s
+    .list(s.object({ key: s.string(), operator: s.string(), values: strings().optional() }))
+    .atomic()
+    .optional(),
+})
+
+export const Role = defineKind({
+  group: rbacGroup,
+  version: 'v1',
+  kind: 'Role',
+  plural: 'roles',
+  scope: 'Namespaced',
+  doc: 'What may be done within a namespace.',
+  fields: { rules: rules() },
+  validate: (role) => (role.rules ?? []).flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: true })),
+})
+export type Role = ObjectOf<typeof Role>
+
+export const ClusterRole = defineKind({
+  group: rbacGroup,
+  version: 'v1',
+  kind: 'ClusterRole',
+  plural: 'clusterroles',
+  scope: 'Cluster',
+  doc: 'What may be done, in one namespace or in all of them.',
+  fields: {
+    rules: rules(),
+    aggregationRule: s
+      .object({ clusterRoleSelectors: s.list(labelSelector).atomic().optional() })
+      .optional()
+      .doc('The rules are those of all ClusterRoles with these labels, gathered by the server.'),
+  },
+  validate({ rules = [], aggregationRule }) {
+    const errors = rules.flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: false }))
+    if (aggregationRule && (aggregationRule.clusterRoleSelectors ?? []).length === 0) {
+      errors.push(
+        required(
+          'aggregationRule.clusterRoleSelectors',
+          'at least one clusterRoleSelector required if aggregationRule is non-nil',
+        ),
+      )
+    }
+    return errors
+  },
+})
+export type ClusterRole = ObjectOf<typeof ClusterRole>
+
+export const RoleBinding = defineKind({
+  group: rbacGroup,
+  version: 'v1',
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  scope: 'Namespaced',
+  doc: 'Gives a role to subjects within a namespace.',
+  fields: { subjects: subjects(), roleRef },
+  default: (binding) => defaultGroups(binding),
+  validate: (binding, { oldObject }) => bindingErrors(binding, oldObject, ['Role', 'ClusterRole']),
+})
+export type RoleBinding = ObjectOf<typeof RoleBinding>
+
+export const ClusterRoleBinding = defineKind({
+  group: rbacGroup,
+  version: 'v1',
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  scope: 'Cluster',
+  doc: 'Gives a ClusterRole to subjects, everywhere.',
+  fields: { subjects: subjects(), roleRef },
+  default: (binding) => defaultGroups(binding),
+  validate: (binding, { oldObject }) => bindingErrors(binding, oldObject, ['ClusterRole']),
+})
+export type ClusterRoleBinding = ObjectOf<typeof ClusterRoleBinding>
+
+interface Binding {
+  readonly subjects?: Subject[]
+  readonly roleRef: RoleRef
+}
+
+/** Upstream: pkg/apis/rbac/v1, SetDefaults. */
+function defaultGroups({ roleRef: ref, subjects: given = [] }: Binding): void {
+  ref.apiGroup ||= rbacGroup
+  for (const one of given) if (one.kind === 'User' || one.kind === 'Group') one.apiGroup ||= rbacGroup
+}
+
+/** Upstream: pkg/apis/rbac/validation, ValidatePolicyRule. */
+function ruleErrors(rule: PolicyRule, field: string, { namespaced }: { namespaced: boolean }): FieldError[] {
+  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule
+  const errors: FieldError[] = []
+  if (verbs.length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'))
+  if (nonResourceURLs.length > 0) {
+    const refuse = (why: string) => errors.push(invalid(`${field}.nonResourceURLs`, nonResourceURLs, why))
+    if (namespaced) refuse('namespaced rules cannot apply to non-resource URLs')
+    if (apiGroups.length > 0 || resources.length > 0 || resourceNames.length > 0)
+      refuse('rules cannot apply to both regular resources and non-resource URLs')
+    return errors
+  }
+  if (apiGroups.length === 0) errors.push(required(`${field}.apiGroups`, 'resource rules must supply at least one api group'))
+  if (resources.length === 0) errors.push(required(`${field}.resources`, 'resource rules must supply at least one resource'))
+  return errors
+}
+
+/** Upstream: pkg/apis/rbac/validation, ValidateRoleBinding and its update. */
+function bindingErrors(
+  { roleRef: ref, subjects: given = [] }: Binding,
+  old: Binding | undefined,
+  kinds: readonly string[],
+): FieldError[] {
+  const errors: FieldError[] = []
+  if (ref.apiGroup !== rbacGroup) errors.push(notSupported('roleRef.apiGroup', ref.apiGroup, [rbacGroup]))
+  if (!kinds.includes(ref.kind)) errors.push(notSupported('roleRef.kind', ref.kind, kinds))
+  if (ref.name === '') errors.push(required('roleRef.name'))
+  else errors.push(...pathSegmentProblems(ref.name).map((problem) => invalid('roleRef.name', ref.name, problem)))
+  const isNamespaced = kinds.includes('Role')
+  given.forEach((one, index) => errors.push(...subjectErrors(one, `subjects[${index}]`, isNamespaced)))
+  if (old && !equal(old.roleRef, ref)) errors.push(invalid('roleRef', ref, 'cannot change roleRef'))
+  return errors
+}
+
+function subjectErrors({ kind, name, namespace, apiGroup = '' }: Subject, field: string, isNamespaced: boolean): FieldError[] {
+  const errors: FieldError[] = []
+  if (name === '') errors.push(required(`${field}.name`))
+  switch (kind) {
+    case 'ServiceAccount':
+      if (name !== '') errors.push(...subdomainProblems(name).map((problem) => invalid(`${field}.name`, name, problem)))
+      if (apiGroup !== '') errors.push(notSupported(`${field}.apiGroup`, apiGroup, ['']))
+      if (!isNamespaced && !namespace) errors.push(required(`${field}.namespace`))
+      break
+    case 'User':
+    case 'Group':
+      if (apiGroup !== rbacGroup) errors.push(notSupported(`${field}.apiGroup`, apiGroup, [rbacGroup]))
+      break
+    default:
+      errors.push(notSupported(`${field}.kind`, kind, ['ServiceAccount', 'User', 'Group']))
+  }
+  return errors
+}
