@@ -5,6 +5,7 @@ import {
   type Clock,
   createClient,
   CustomResourceDefinition,
+  draft,
   type Input,
   isReason,
   type KubeObject,
@@ -14,7 +15,10 @@ import {
   silent,
   type Transport,
   unknownKind,
+  type UnknownObject,
 } from '@capstan/kube'
+import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
+import { Webhooks } from './admission/webhooks.ts'
 import { bootstrapRBAC } from './auth/bootstrap.ts'
 import { runClusterRoles } from './controllers/cluster-roles.ts'
 import { runCustomResources } from './controllers/custom-resources.ts'
@@ -26,6 +30,7 @@ import { type Authenticate, authenticator } from './auth/authenticate.ts'
 import { rbacAuthorizer } from './auth/rbac.ts'
 import { staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
+import { inVersion } from './registry/definition.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
@@ -54,6 +59,13 @@ export interface ApiServerOptions {
   readonly authorization?: readonly AuthorizationMode[]
   /** Owners of static bearer tokens. */
   readonly tokens?: ReadonlyMap<string, TokenUser>
+  /** How webhooks that are configured through the API are reached. */
+  readonly webhooks?: {
+    /** Where Services of this plane listen; without it, only webhooks with a URL can be called. */
+    readonly resolveService?: ResolveService
+    /** Absent: HTTPS. */
+    readonly transport?: WebhookTransport
+  }
   readonly log?: Logger
 }
 
@@ -92,12 +104,24 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   }
   const transport: ApiServer['transport'] = (caller = {}, { authorized = false } = {}) =>
     (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller })
+  const caller = new WebhookCaller({ clock, ...options.webhooks })
+  const webhooks = new Webhooks({
+    store,
+    random,
+    caller,
+    log,
+    versions: ({ storage }) => registry.list().filter((one) => one.storage === storage),
+    convert: async (to, object) => draft(inVersion(to, object)) as UnknownObject,
+  })
+  stops.push(() => caller.close())
+  stops.push(() => webhooks.close())
   const plane: Plane = {
     store,
     registry,
     clock,
     random,
     admission: options.admission ?? [],
+    webhooks,
     reader: createClient(transport()),
     namespaceLifecycle: options.namespaceLifecycle ?? true,
     authorizer,

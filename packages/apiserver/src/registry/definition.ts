@@ -48,6 +48,8 @@ export interface Definition extends Resource {
  */
 export function inVersion<T extends KubeObject>(definition: Definition, object: T): T {
   if (!definition.completesOnRead && object.apiVersion === definition.apiVersion) return object
+  // A draft may still change.
+  if (!Object.isFrozen(object)) return viewOf(definition, object) as T
   let views = viewsOf.get(definition)
   if (!views) viewsOf.set(definition, (views = new WeakMap()))
   let view = views.get(object)

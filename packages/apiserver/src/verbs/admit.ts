@@ -11,13 +11,24 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import type { Definition } from '../registry/definition.ts'
+import { type AdmissionView, mutateWebhooks, validateWebhooks } from './ask-webhooks.ts'
 import { metadataErrors, metadataUpdateErrors } from './metadata.ts'
 import type { Call, Plane } from './plane.ts'
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
-/** Lets admission fill in. What it sets belongs to no field manager. */
-export async function mutate(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): Promise<void> {
+/**
+ * Lets admission fill in, webhooks last. What it sets belongs to no field manager.
+ *
+ * @returns the draft as it is now: another one when a webhook patched it
+ */
+export async function mutate(
+  plane: Plane,
+  call: Call,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Promise<UnknownObject> {
   const request = admissionRequest(plane, call, old ? 'UPDATE' : 'CREATE', old)
   let ran = false
   for (const one of admissionOf(plane, call, request.operation)) {
@@ -27,15 +38,22 @@ export async function mutate(plane: Plane, call: Call, object: UnknownObject, ol
     } catch (err) {
       // It relies on what the schema promises. An object that breaks the schema is refused for that, once it is validated.
       if (err instanceof StatusError || call.definition.structural.validate(object, old).length === 0) throw err
-      return
+      return object
     }
     ran = true
   }
   if (ran) call.definition.structural.default(object)
+  return mutateWebhooks(plane, call, request.operation, object, old, view)
 }
 
 /** @throws StatusError Invalid with everything that is wrong, or whatever admission throws */
-export async function validate(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): Promise<void> {
+export async function validate(
+  plane: Plane,
+  call: Call,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Promise<void> {
   const { definition } = call
   const ofMetadata = metadataErrors(definition, object)
   // Upstream looks at the metadata of an update twice, and lists what is wrong with it twice.
@@ -48,7 +66,9 @@ export async function validate(plane: Plane, call: Call, object: UnknownObject, 
   ]
   if (leavesRulesUnread(errors) && hasRules(definition.schema)) errors.push(rulesUnread)
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
-  await validateAdmission(plane, call, object, old, old ? 'UPDATE' : 'CREATE')
+  const operation = old ? 'UPDATE' : 'CREATE'
+  await validateAdmission(plane, call, object, old, operation)
+  await validateWebhooks(plane, call, operation, object, old, view)
 }
 
 /** Rules in CEL are not evaluated, and upstream says so too when the object is wrong in one of these ways. */

@@ -1,5 +1,6 @@
 import {
   alreadyExists,
+  draft,
   freeze,
   type KubeObject,
   randomSuffix,
@@ -47,12 +48,22 @@ export async function createDecoded(
       },
     )
   }
-  const prefix = object.metadata.name ? undefined : object.metadata.generateName
+  const { metadata } = object
+  delete metadata.deletionTimestamp
+  delete metadata.deletionGracePeriodSeconds
+  delete metadata.selfLink
+  call.warnings.push(...dropDuplicateOwners(object))
+  const tracked = track(object)
+  requireNamespace(plane, definition, tracked)
+  // Identity comes after: a webhook sees an object that is still to get its name, if it is to be generated.
+  const admitted = await mutate(plane, call, tracked, undefined)
+
+  const prefix = admitted.metadata.name ? undefined : admitted.metadata.generateName
   for (let attempt = 1; ; attempt++) {
-    const named =
-      prefix === undefined ? object : { ...object, metadata: { ...object.metadata, name: generatedName(plane, prefix) } }
+    const named = prefix === undefined ? admitted : draft(admitted)
+    if (prefix !== undefined) named.metadata.name = generatedName(plane, prefix)
     try {
-      return await createNamed(plane, call, named, track)
+      return await createNamed(plane, call, named)
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
       const exists = alreadyExists(definition, named.metadata.name)
@@ -67,30 +78,17 @@ export async function createDecoded(
   }
 }
 
-async function createNamed(
-  plane: Plane,
-  call: Call,
-  decoded: UnknownObject,
-  track: (object: UnknownObject) => UnknownObject,
-): Promise<KubeObject> {
-  const { definition, options, warnings } = call
-  const { metadata } = decoded
+async function createNamed(plane: Plane, call: Call, object: UnknownObject): Promise<KubeObject> {
+  const { definition, options } = call
+  const { metadata } = object
   if (definition.statusSubresource && !definition.statusOnCreate) {
-    delete decoded.status
-    definition.structural.default(decoded)
+    delete object.status
+    definition.structural.default(object)
   }
   metadata.uid = randomUUID(plane.random)
   metadata.creationTimestamp = timestamp(plane.clock.now())
-  delete metadata.deletionTimestamp
-  delete metadata.deletionGracePeriodSeconds
-  delete metadata.selfLink
   if (definition.generation) metadata.generation = 1
   else delete metadata.generation
-  warnings.push(...dropDuplicateOwners(decoded))
-
-  const object = track(decoded)
-  requireNamespace(plane, definition, object)
-  await mutate(plane, call, object, undefined)
   requireRights(plane, call, object, undefined)
   definition.prepare?.(object, undefined)
   await validate(plane, call, object, undefined)

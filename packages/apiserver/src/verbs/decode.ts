@@ -125,7 +125,7 @@ function strictError(
 }
 
 /** Name and namespace of the object must be those of the request. */
-function checkPlace({ definition, request }: Call, { metadata }: UnknownObject): void {
+export function checkPlace({ definition, request }: Call, { metadata }: UnknownObject): void {
   if (definition.namespaced) {
     if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace
     if (metadata.namespace !== request.namespace) {

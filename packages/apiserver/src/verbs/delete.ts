@@ -15,6 +15,7 @@ import {
 import { type Definition, inVersion } from '../registry/definition.ts'
 import { StoreConflict } from '../store/store.ts'
 import { validateAdmission } from './admit.ts'
+import { announceDeletion } from './ask-webhooks.ts'
 import { isDone } from './modify.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
 
@@ -84,6 +85,8 @@ export async function removeNamed(
     const old = inVersion(definition, current) as UnknownObject
     checkPreconditions(definition, old, deletion)
     await validateAdmission(plane, call, old, old, 'DELETE')
+    // An eviction has been announced as such.
+    if (call.request.subresource === undefined) await announceDeletion(plane, call, old)
 
     const marked = markedForDeletion(plane, definition, old, deletion)
     if (equal(marked, old)) return { state: 'pending', object: old }

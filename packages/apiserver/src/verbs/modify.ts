@@ -17,6 +17,7 @@ import {
 import { type Definition, inVersion, isComplete, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict, type StoreKey } from '../store/store.ts'
 import { mutate, validate } from './admit.ts'
+import type { AdmissionView } from './ask-webhooks.ts'
 import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
@@ -29,6 +30,8 @@ export interface Change {
   readonly replaces: boolean
   /** Records ownership; the default is that of an update. */
   track?(object: UnknownObject, current: UnknownObject): UnknownObject
+  /** What webhooks see of the write, where that is not the object itself. */
+  readonly view?: AdmissionView
 }
 
 export async function modify(plane: Plane, call: Call, change: Change): Promise<KubeObject> {
@@ -55,12 +58,17 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   keepOtherParts(definition, request.subresource, sent, old)
   warnings.push(...dropDuplicateOwners(sent))
 
-  const object = change.track ? change.track(sent, old) : trackFields(plane, call, sent, old)
-  await mutate(plane, call, object, old)
+  const tracked = change.track ? change.track(sent, old) : trackFields(plane, call, sent, old)
+  const object = await mutate(plane, call, tracked, old, change.view)
+  if (object !== tracked) {
+    // Webhooks have no more say in these than clients.
+    keepSystemFields(object, old)
+    keepOtherParts(definition, request.subresource, object, old)
+  }
   requireRights(plane, call, object, old)
   definition.prepare?.(object, old)
   countGeneration(definition, object, old)
-  await validate(plane, call, object, old)
+  await validate(plane, call, object, old, change.view)
 
   if (keepTimes(old, object)) return old
   const gone = isDone(object)

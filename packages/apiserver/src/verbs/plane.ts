@@ -9,6 +9,7 @@ import {
   type Reader,
   type RequestOptions,
 } from '@capstan/kube'
+import type { Webhooks } from '../admission/webhooks.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { AuthenticateToken } from '../auth/token.ts'
 import type { Caller } from '../engine.ts'
@@ -22,6 +23,8 @@ export interface Plane {
   readonly clock: Clock
   readonly random: Random
   readonly admission: readonly Admission[]
+  /** Those that are configured through the API. */
+  readonly webhooks: Webhooks
   /** Reads for admission. */
   readonly reader: Reader
   /** Whether objects need a namespace that exists and is not going away. */

@@ -46,10 +46,15 @@ async function scaled(
 ): Promise<KubeObject> {
   const written = await modify(plane, call, {
     replaces: false,
+    view: {
+      kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+      of: (object) => scaleOf(paths, object) as UnknownObject,
+      into: (object, view) => setPath(object, paths.specReplicasPath, replicasOf(view)),
+    },
     apply(current) {
       const sent = wanted(current)
       checkType(sent)
-      const replicas = isRecord(sent.spec) && sent.spec.replicas !== undefined ? Number(sent.spec.replicas) : 0
+      const replicas = replicasOf(sent)
       const object = draft(current)
       setPath(object, paths.specReplicasPath, replicas)
       const { resourceVersion, uid } = isRecord(sent.metadata) ? (sent.metadata as Partial<KubeObject['metadata']>) : {}
@@ -62,6 +67,9 @@ async function scaled(
   })
   return scaleOf(paths, written)
 }
+
+const replicasOf = ({ spec }: Record<string, unknown>): number =>
+  isRecord(spec) && spec.replicas !== undefined ? Number(spec.replicas) : 0
 
 /** What the schema says is said first: both are told at once. */
 function replicasErrors(

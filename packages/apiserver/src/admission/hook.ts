@@ -1,0 +1,131 @@
+/**
+ * Which webhooks are asked about a write. Decisions only.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook, rules, predicates and generic.ShouldCallHook, v0.36.
+ */
+import {
+  AdmissionReviewVersions,
+  labelSelector,
+  type KubeObject,
+  type Labels,
+  type Selector,
+  type Webhook,
+  type WebhookRule,
+} from '@capstan/kube'
+
+export type HookType = 'mutating' | 'validating'
+
+/** One webhook of a configuration, ready for use. */
+export interface Hook {
+  readonly type: HookType
+  readonly configuration: string
+  readonly webhook: Webhook
+  readonly namespaceSelector: Selector
+  readonly objectSelector: Selector
+  /** Version of the AdmissionReview that it is sent. */
+  readonly reviewVersion: string
+  readonly timeoutSeconds: number
+}
+
+export interface GroupVersionResource {
+  readonly group: string
+  readonly version: string
+  readonly plural: string
+}
+
+/** What rules look at. */
+export interface Target extends GroupVersionResource {
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
+  readonly subresource: string | undefined
+  /** For a Namespace, its name. */
+  readonly namespace: string | undefined
+}
+
+/** The webhooks of configurations, which come sorted by name: the order in which they are asked. */
+export function hooksOf(
+  type: HookType,
+  configurations: readonly { metadata: { name: string }; webhooks?: readonly Webhook[] }[],
+): Hook[] {
+  return configurations.flatMap(({ metadata, webhooks = [] }) =>
+    webhooks.map((webhook) => ({
+      type,
+      configuration: metadata.name,
+      webhook,
+      namespaceSelector: labelSelector(webhook.namespaceSelector ?? {}),
+      objectSelector: labelSelector(webhook.objectSelector ?? {}),
+      reviewVersion: webhook.admissionReviewVersions.find((version) => AdmissionReviewVersions.includes(version)) ?? 'v1',
+      timeoutSeconds: webhook.timeoutSeconds ?? 10,
+    })),
+  )
+}
+
+/** Whether any rule could be about the resource, whichever version, operation and subresource. */
+export const mayConcern = ({ webhook }: Hook, { group, plural }: { group: string; plural: string }): boolean =>
+  (webhook.rules ?? []).some(
+    ({ apiGroups, resources }) =>
+      includes(apiGroups, group) &&
+      resources.some((text) => {
+        const [resource] = text.split('/', 1)
+        return resource === '*' || resource === plural
+      }),
+  )
+
+/**
+ * The version of the resource in which the webhook wants to be asked; `undefined` when no rule is about the write. `others` are
+ * further versions of the same resource, which mean the same to a webhook that does not say otherwise.
+ */
+export function matchedVersion<T extends GroupVersionResource>(
+  { webhook }: Hook,
+  target: Target,
+  asked: T,
+  others: () => readonly T[],
+): T | undefined {
+  const { rules = [], matchPolicy = 'Equivalent' } = webhook
+  if (rules.some((rule) => matchesRule(rule, target))) return asked
+  if (matchPolicy !== 'Equivalent') return undefined
+  return others().find((other) => {
+    const { group, version, plural } = other
+    return rules.some((rule) => matchesRule(rule, { ...target, group, version, plural }))
+  })
+}
+
+export const matchesRule = (rule: WebhookRule, target: Target): boolean =>
+  includes(rule.operations, target.operation) &&
+  includes(rule.apiGroups, target.group) &&
+  includes(rule.apiVersions, target.version) &&
+  rule.resources.some((text) => matchesResource(text, target)) &&
+  matchesScope(rule.scope ?? '*', target)
+
+const includes = (values: readonly string[], value: string): boolean => values.includes('*') || values.includes(value)
+
+// `pods`, `pods/status`, `pods/*`, `*` for all without their subresources, `*/scale`, `*/*`.
+function matchesResource(text: string, { plural, subresource = '' }: Target): boolean {
+  const [wanted = '', part = ''] = text.split('/', 2)
+  return (wanted === '*' || wanted === plural) && (part === '*' || part === subresource)
+}
+
+/** A Namespace is not in one, although requests for it carry its name as such. */
+function matchesScope(scope: string, { plural, namespace }: Target): boolean {
+  if (scope === '*') return true
+  const isCluster = plural === 'namespaces' || namespace === undefined || namespace === ''
+  return (scope === 'Cluster') === isCluster
+}
+
+/** Of two objects, one having the labels is enough: an update cannot escape by taking a label away. */
+export const selectsObject = (
+  { objectSelector }: Hook,
+  object: KubeObject | undefined,
+  oldObject: KubeObject | undefined,
+): boolean =>
+  objectSelector.requirements.length === 0 ||
+  [object, oldObject].some((one) => one !== undefined && objectSelector.matches(one.metadata.labels))
+
+/** What is in no namespace is never left out by a selector of namespaces. */
+export const selectsNamespace = (
+  { namespaceSelector }: Hook,
+  { namespace, plural }: Target,
+  labels: () => Labels | undefined,
+): boolean => {
+  if (namespaceSelector.requirements.length === 0) return true
+  if (!namespace && plural !== 'namespaces') return true
+  return namespaceSelector.matches(labels())
+}

@@ -1,0 +1,106 @@
+/** Webhooks over sockets: certificates, Services, and what is said when nobody answers. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import { type AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { MutatingWebhookConfiguration, systemClock, type WebhookClientConfig } from '@capstan/kube'
+import { issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aWidget, refusal, testServer, Widget } from '../test-server.ts'
+
+let authority: { certificate: string; key: string }
+let server: Server
+let port: number
+let connections = 0
+let agent: string | undefined
+
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'hooks' })
+  const { certificate, key } = await issueCertificate(authority, systemClock, {
+    commonName: 'hook',
+    usages: ['server'],
+    dnsNames: ['hook.system.svc'],
+    ipAddresses: ['127.0.0.1'],
+  })
+  server = createServer({ cert: certificate, key }, (request, response) => void answer(request, response))
+  server.on('secureConnection', () => connections++)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  port = (server.address() as AddressInfo).port
+})
+afterAll(() => server.close())
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  agent = request.headers['user-agent']
+  const { request: asked } = JSON.parse(await text(request)) as { request: { uid: string } }
+  const patch = Buffer.from(JSON.stringify([{ op: 'add', path: '/spec/color', value: request.url }])).toString('base64')
+  response.setHeader('content-type', 'application/json')
+  response.end(
+    JSON.stringify({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: { uid: asked.uid, allowed: true, patchType: 'JSONPatch', patch },
+    }),
+  )
+}
+
+const bundle = (certificate: string) => Buffer.from(certificate).toString('base64')
+
+async function served(clientConfig: WebhookClientConfig) {
+  const resolveService = (namespace: string, name: string) =>
+    namespace === 'system' && name === 'hook' ? new URL(`https://127.0.0.1:${port}`) : undefined
+  const made = await testServer({ webhooks: { resolveService } })
+  await made.client.create(MutatingWebhookConfiguration, {
+    metadata: { name: 'hook' },
+    webhooks: [
+      {
+        name: 'hook.example.com',
+        clientConfig,
+        rules: [{ operations: ['CREATE'], apiGroups: ['*'], apiVersions: ['*'], resources: ['widgets'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+        timeoutSeconds: 5,
+      },
+    ],
+  })
+  return { ...made, [Symbol.asyncDispose]: () => made.server.close() }
+}
+
+test('a webhook at a URL is asked over one connection that is kept', async () => {
+  await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(authority.certificate) })
+  const before = connections
+  for (const name of ['a', 'b', 'c']) {
+    expect((await made.client.create(Widget, aWidget(name))).spec.color).toBe('/mutate?timeout=5s')
+  }
+  expect(connections - before).toBe(1)
+  expect(agent).toBe('kube-apiserver-admission')
+})
+
+test('a webhook behind a Service is found by the resolver, and must have a certificate for the Service', async () => {
+  const service = { namespace: 'system', name: 'hook', path: '/svc' }
+  await using made = await served({ service, caBundle: bundle(authority.certificate) })
+  expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/svc?timeout=5s')
+})
+
+test('what keeps a webhook from being asked is told as a real server would', async () => {
+  const other = await makeAuthority(systemClock, { commonName: 'other' })
+  const cases: [WebhookClientConfig, string][] = [
+    [
+      { url: 'https://127.0.0.1:1/x' },
+      'Post "https://127.0.0.1:1/x?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused',
+    ],
+    [
+      { url: `https://127.0.0.1:${port}/x`, caBundle: bundle(other.certificate) },
+      `Post "https://127.0.0.1:${port}/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+    ],
+    [
+      { service: { namespace: 'system', name: 'nobody' } },
+      'Post "https://nobody.system.svc:443/?timeout=5s": service "nobody" not found',
+    ],
+  ]
+  for (const [clientConfig, why] of cases) {
+    await using made = await served(clientConfig)
+    expect(await refusal(made.client.create(Widget, aWidget('a')))).toBe(
+      `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${why}`,
+    )
+  }
+})

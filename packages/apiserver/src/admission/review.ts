@@ -1,0 +1,210 @@
+/**
+ * AdmissionReview: what a webhook is told, and what its answer means.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36, with their texts.
+ */
+import {
+  applyJsonPatch,
+  isRecord,
+  type JsonPatchOperation,
+  type KubeObject,
+  parseJsonPatch,
+  type Status,
+  StatusError,
+  type StatusReason,
+  StatusReasons,
+} from '@capstan/kube'
+import type { Caller } from '../engine.ts'
+import type { GroupVersionResource, Hook, HookType, Target } from './hook.ts'
+
+export interface GroupVersionKind {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+}
+
+/** A write as a webhook is told of it: in the version that it asked for. */
+export interface Question {
+  readonly resource: GroupVersionResource
+  readonly kind: GroupVersionKind
+  readonly object: KubeObject | undefined
+  readonly oldObject: KubeObject | undefined
+}
+
+/** What all webhooks are told alike. */
+export interface Circumstances {
+  readonly target: Target
+  /** As the client sent it. */
+  readonly kind: GroupVersionKind
+  readonly name: string
+  readonly dryRun: boolean
+  readonly options: object
+  readonly caller: Caller
+}
+
+export function reviewOf({ reviewVersion }: Hook, uid: string, question: Question, about: Circumstances): object {
+  const { target, name, caller } = about
+  const { subresource, namespace } = target
+  const resourceOf = ({ group, version, plural }: GroupVersionResource) => ({ group, version, resource: plural })
+  const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version, kind })
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: `admission.k8s.io/${reviewVersion}`,
+    request: {
+      uid,
+      kind: kindOf(question.kind),
+      resource: resourceOf(question.resource),
+      ...(subresource === undefined ? {} : { subResource: subresource }),
+      requestKind: kindOf(about.kind),
+      requestResource: resourceOf(target),
+      ...(subresource === undefined ? {} : { requestSubResource: subresource }),
+      ...(name === '' ? {} : { name }),
+      ...(namespace === undefined ? {} : { namespace }),
+      operation: target.operation,
+      userInfo: {
+        username: caller.name,
+        ...(caller.uid === undefined ? {} : { uid: caller.uid }),
+        groups: caller.groups,
+        ...(caller.extra === undefined ? {} : { extra: caller.extra }),
+      },
+      object: question.object ?? null,
+      oldObject: question.oldObject ?? null,
+      dryRun: about.dryRun,
+      options: about.options,
+    },
+  }
+}
+
+/** What an answer says. */
+export interface Verdict {
+  readonly warnings: readonly string[]
+  /** Why the write is refused, if it is. */
+  readonly denial: StatusError | undefined
+  /** Text of a JSON patch. */
+  readonly patch: string | undefined
+}
+
+/** @throws Error with the text of what is wrong with an answer that is none */
+export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, answer: unknown): Verdict {
+  const review = isRecord(answer) ? answer : {}
+  const { response } = review
+  if (!isRecord(response)) throw new Error('webhook response was absent')
+  checkType(review, reviewVersion)
+  if (reviewVersion === 'v1' && response.uid !== uid) {
+    const found = typeof response.uid === 'string' ? response.uid : ''
+    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(found)}`)
+  }
+  const patch = patchOf(type, response, reviewVersion)
+  const warnings = Array.isArray(response.warnings) ? response.warnings.filter((text) => typeof text === 'string') : []
+  const denial = response.allowed === true ? undefined : denialOf(webhook.name, response.status)
+  return { warnings, denial, patch: denial ? undefined : patch }
+}
+
+function checkType({ apiVersion = '', kind = '' }: { apiVersion?: unknown; kind?: unknown }, version: string): void {
+  if (apiVersion === `admission.k8s.io/${version}` && kind === 'AdmissionReview') return
+  // Upstream: webhooks of old need not say what they answer.
+  if (version === 'v1beta1' && apiVersion === '' && kind === '') return
+  const [group, found] = String(apiVersion).includes('/') ? String(apiVersion).split('/', 2) : ['', String(apiVersion)]
+  throw new Error(
+    `expected webhook response of admission.k8s.io/${version}, Kind=AdmissionReview, got ${group}/${found}, Kind=${String(kind)}`,
+  )
+}
+
+function patchOf(type: HookType, { patch, patchType }: Record<string, unknown>, version: string): string | undefined {
+  const has = typeof patch === 'string' && patch !== ''
+  const hasType = patchType !== undefined && patchType !== null
+  if (type === 'validating') {
+    if (has && version === 'v1') throw new Error('validating webhook may not return response.patch')
+    if (hasType && version === 'v1') throw new Error('validating webhook may not return response.patchType')
+    return undefined
+  }
+  if (version === 'v1') {
+    if (has && !hasType) throw new Error('webhook returned response.patch but not response.patchType')
+    if (!has && hasType) throw new Error('webhook returned response.patchType but not response.patch')
+    if (patchType === '') throw new Error('webhook returned invalid response.patchType of ""')
+  }
+  if (!has) return undefined
+  if (hasType && patchType !== 'JSONPatch') throw new Error(`unsupported patch type ${JSON.stringify(patchType)}`)
+  return Buffer.from(patch, 'base64').toString('utf8')
+}
+
+/** A refusal in the words of the webhook, and with its code and details. */
+class Denial extends StatusError {
+  readonly #status: Status
+
+  constructor(status: Status & { code: number; message: string }) {
+    const known = status.reason !== undefined && status.reason in StatusReasons
+    super(known ? (status.reason as StatusReason) : '', status.message, {
+      code: status.code,
+      ...(status.details === undefined ? {} : { details: status.details }),
+    })
+    this.#status = status
+  }
+
+  /** With a reason of the webhook's own making, too. */
+  override get status(): Status {
+    return this.#status
+  }
+}
+
+function denialOf(name: string, given: unknown): StatusError {
+  const status = isRecord(given) ? given : {}
+  const by = `admission webhook ${JSON.stringify(name)} denied the request`
+  const said = [status.message, status.reason].find((text): text is string => typeof text === 'string' && text !== '')
+  const code = typeof status.code === 'number' && status.code >= 400 ? status.code : 400
+  return new Denial({
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: said === undefined ? `${by} without explanation` : `${by}: ${said}`,
+    ...(typeof status.reason === 'string' && status.reason !== '' ? { reason: status.reason } : {}),
+    ...(isRecord(status.details) ? { details: status.details } : {}),
+    code,
+  })
+}
+
+/** @throws StatusError InternalError when the text is no patch, or it does not apply */
+export function patched(object: object, text: string): Record<string, unknown> {
+  let operations: readonly JsonPatchOperation[]
+  try {
+    operations = parseJsonPatch(JSON.parse(text))
+  } catch (err) {
+    throw internalError((err as Error).message)
+  }
+  try {
+    const result = applyJsonPatch<unknown>(object, operations)
+    if (isRecord(result) && isRecord(result.metadata)) return result
+  } catch (err) {
+    throw internalError(whyNot(operations, err))
+  }
+  throw internalError('the patched document is no object')
+}
+
+/** Which operation does not apply, as upstream's library says it. */
+function whyNot(operations: readonly JsonPatchOperation[], err: unknown): string {
+  const cause = String(((err as Error).cause as Error | undefined)?.message ?? (err as Error).message)
+  const operation = operations[Number(/^operation (\d+) /.exec(cause)?.[1])]
+  if (!operation || typeof operation.path !== 'string') return cause
+  const { op, path } = operation
+  const last = path.split('/').at(-1)
+  const isLast = cause.endsWith(`there is nothing at ${JSON.stringify(last)}`)
+  switch (op) {
+    case 'add':
+      return `add operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`
+    case 'replace':
+      return `replace operation does not apply: doc is missing path: ${path}: missing value`
+    case 'remove':
+      return isLast
+        ? `error in remove for path: '${path}': Unable to remove nonexistent key: ${last}: missing value`
+        : `remove operation does not apply: doc is missing path: ${JSON.stringify(path)}: missing value`
+    case 'test':
+      return `testing value ${path} failed: test failed`
+    case 'copy':
+    case 'move':
+    default:
+      return cause
+  }
+}
+
+export const internalError = (text: string): StatusError =>
+  new StatusError('InternalError', `Internal error occurred: ${text}`, { details: { causes: [{ message: text }] } })

@@ -1,0 +1,286 @@
+/**
+ * Asks webhooks: a JSON document over HTTPS to a URL or to a Service, one document back. What fails is said in the words of Go's
+ * HTTP client, since those are what users look for.
+ */
+import { Agent, request as httpsRequest } from 'node:https'
+import { type Clock, isRecord, seconds, type WebhookClientConfig } from '@capstan/kube'
+
+/** Where the API server behind this one's Services is: `undefined` for a service that is not there. */
+export type ResolveService = (namespace: string, name: string, port: number) => URL | undefined
+
+export interface WebhookTarget {
+  readonly url: URL
+  /** PEM; absent: what the machine trusts. */
+  readonly ca: string | undefined
+  /** Whom the certificate must name, where that is not the host of the URL. */
+  readonly servername: string | undefined
+}
+
+export interface WebhookAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+/** Carries one request to a webhook. Whatever goes wrong is thrown as an Error that says why. */
+export interface WebhookTransport {
+  post(target: WebhookTarget, body: string, signal: AbortSignal): Promise<WebhookAnswer>
+  close(): void
+}
+
+export interface WebhookCallerOptions {
+  readonly clock: Clock
+  readonly transport?: WebhookTransport
+  readonly resolveService?: ResolveService
+}
+
+/** A webhook that could not be asked, or gave no answer. */
+export class WebhookUnreachable extends Error {
+  override readonly name = 'WebhookUnreachable'
+}
+
+export class WebhookCaller {
+  readonly #clock: Clock
+  readonly #transport: WebhookTransport
+  readonly #resolve: ResolveService | undefined
+  readonly #closing = new AbortController()
+
+  constructor({ clock, transport = httpsWebhooks(), resolveService }: WebhookCallerOptions) {
+    this.#clock = clock
+    this.#transport = transport
+    this.#resolve = resolveService
+  }
+
+  /** @throws WebhookUnreachable */
+  async call(config: WebhookClientConfig, timeoutSeconds: number, review: object, signal?: AbortSignal): Promise<unknown> {
+    const printed = printedUrl(config, timeoutSeconds)
+    const fail = (why: string) => new WebhookUnreachable(`Post ${JSON.stringify(printed)}: ${why}`)
+    const target = this.#target(config, timeoutSeconds)
+    if (typeof target === 'string') throw fail(target)
+
+    const end = new AbortController()
+    const cancel = () => end.abort(new Error('context canceled'))
+    const timer = this.#clock.schedule(seconds(timeoutSeconds), () => end.abort(new Error('context deadline exceeded')))
+    const sources = [this.#closing.signal, ...(signal ? [signal] : [])]
+    for (const source of sources) {
+      if (source.aborted) cancel()
+      source.addEventListener('abort', cancel, { once: true })
+    }
+    let answer: WebhookAnswer
+    try {
+      answer = await unlessAborted(this.#transport.post(target, JSON.stringify(review), end.signal), end.signal)
+    } catch (err) {
+      throw fail(end.signal.aborted ? (end.signal.reason as Error).message : (err as Error).message)
+    } finally {
+      timer.cancel()
+      for (const source of sources) source.removeEventListener('abort', cancel)
+    }
+    return read(answer)
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#transport.close()
+  }
+
+  #target({ url, service, caBundle }: WebhookClientConfig, timeoutSeconds: number): WebhookTarget | string {
+    const ca = caBundle ? Buffer.from(caBundle, 'base64').toString('utf8') : undefined
+    let to: URL
+    let servername: string | undefined
+    if (service) {
+      const { namespace, name, port = 443, path = '' } = service
+      if (!this.#resolve) {
+        return `service ${JSON.stringify(name)} cannot be reached: this server has no network of Services, use clientConfig.url`
+      }
+      const found = this.#resolve(namespace, name, port)
+      if (!found) return `service ${JSON.stringify(name)} not found`
+      to = new URL(found)
+      to.pathname = path
+      servername = `${name}.${namespace}.svc`
+    } else to = new URL(url!)
+    to.searchParams.set('timeout', `${timeoutSeconds}s`)
+    return { url: to, ca, servername }
+  }
+}
+
+function printedUrl({ url, service }: WebhookClientConfig, timeoutSeconds: number): string {
+  const { namespace = '', name = '', port = 443, path = '' } = service ?? {}
+  const place = service
+    ? `https://${name}.${namespace}.svc:${port}${path || '/'}`
+    : (url ?? '').replace(/^(https:..[^/]+)$/, '$1/')
+  return `${place}?timeout=${timeoutSeconds}s`
+}
+
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason)
+    signal.addEventListener('abort', abort, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+/** @throws WebhookUnreachable when the answer is no document */
+function read({ status, contentType, body }: WebhookAnswer): unknown {
+  if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
+  let document: unknown
+  try {
+    document = JSON.parse(body.toString('utf8'))
+  } catch (err) {
+    throw new WebhookUnreachable(`couldn't get version/kind; json parse error: ${(err as Error).message}`)
+  }
+  if (!isRecord(document)) throw new WebhookUnreachable(`couldn't get version/kind; json parse error: the answer is no object`)
+  return document
+}
+
+/** Upstream: what client-go makes of an answer without a Status, NewGenericServerResponse. */
+function statusText(status: number, contentType: string, body: Buffer): string {
+  const isText = contentType === '' || contentType.startsWith('text/')
+  const said = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'
+  const known = byStatus[status]
+  if (known !== undefined) return known
+  if (status === 403) return said
+  if (status >= 500) return `an error on the server (${JSON.stringify(said)}) has prevented the request from succeeding`
+  return `the server responded with the status code ${status} but did not return more information`
+}
+
+const byStatus: { readonly [status: number]: string } = {
+  400: 'the server rejected our request for an unknown reason',
+  401: 'the server has asked for the client to provide credentials',
+  404: 'the server could not find the requested resource',
+  405: 'the server does not allow this method on the requested resource',
+  406: 'the server was unable to respond with a content type that the client supports',
+  409: 'the server reported a conflict',
+  415: 'the server was unable to respond with a content type that the client supports',
+  422: 'the server rejected our request due to an error in our request',
+  429: 'the server has received too many requests and has asked us to try again later',
+  503: 'the server is currently unable to handle the request',
+  504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
+}
+
+/** Connections that one webhook may have at a time; more requests to it wait, and only those. */
+const MaxSockets = 64
+/** Targets whose connections are kept. */
+const MaxAgents = 64
+/** Lists that are converted come back in one piece. */
+const MaxAnswer = 256 << 20
+
+/** HTTPS/1.1 with connections that are kept, apart for each target. */
+export function httpsWebhooks(): WebhookTransport {
+  const agents = new Map<string, Agent>()
+
+  function agentFor({ url, ca, servername }: WebhookTarget): Agent {
+    const key = `${url.origin} ${servername ?? ''} ${ca ?? ''}`
+    let agent = agents.get(key)
+    if (agent) agents.delete(key)
+    else {
+      agent = new Agent({
+        keepAlive: true,
+        keepAliveMsecs: seconds(30),
+        maxSockets: MaxSockets,
+        ...(ca === undefined ? {} : { ca }),
+        ...(servername === undefined ? {} : { servername }),
+      })
+    }
+    // The one used last is the last: the first is the one that nobody needs.
+    agents.set(key, agent)
+    const oldest = agents.size > MaxAgents ? agents.entries().next().value : undefined
+    if (oldest) {
+      agents.delete(oldest[0])
+      oldest[1].destroy()
+    }
+    return agent
+  }
+
+  return {
+    async post(target, body, signal) {
+      try {
+        return await post(target, agentFor(target), Buffer.from(body), signal)
+      } catch (err) {
+        throw new Error(goText(err as NodeJS.ErrnoException, target), { cause: err })
+      }
+    },
+    close() {
+      for (const agent of agents.values()) agent.destroy()
+      agents.clear()
+    },
+  }
+}
+
+function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortSignal): Promise<WebhookAnswer> {
+  return new Promise((resolve, reject) => {
+    const outgoing = httpsRequest(url, {
+      agent,
+      method: 'POST',
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'content-length': body.length,
+        'user-agent': 'kube-apiserver-admission',
+      },
+    })
+    const abort = () => outgoing.destroy(new Error('aborted'))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort, { once: true })
+    const settled = () => signal.removeEventListener('abort', abort)
+    outgoing.on('error', (err: NodeJS.ErrnoException) => {
+      settled()
+      // The webhook may close a connection it thinks is idle just as it is taken up; reviews may be asked twice.
+      if (outgoing.reusedSocket && (err.code === 'ECONNRESET' || err.code === 'EPIPE') && !signal.aborted) {
+        resolve(post({ url } as WebhookTarget, agent, body, signal))
+      } else reject(err)
+    })
+    outgoing.on('response', (response) => {
+      const chunks: Buffer[] = []
+      let size = 0
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length
+        if (size > MaxAnswer) outgoing.destroy(new Error(`the answer is longer than ${MaxAnswer} bytes`))
+        else chunks.push(chunk)
+      })
+      response.on('end', () => {
+        settled()
+        resolve({
+          status: response.statusCode ?? 500,
+          contentType: response.headers['content-type'] ?? '',
+          body: Buffer.concat(chunks),
+        })
+      })
+      response.on('error', (err) => {
+        settled()
+        reject(err)
+      })
+    })
+    outgoing.end(body)
+  })
+}
+
+const unknownAuthority = 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
+
+function goText(err: NodeJS.ErrnoException & { address?: string; port?: number; reason?: string }, { url, ca }: WebhookTarget) {
+  switch (err.code) {
+    case 'ECONNREFUSED':
+      return `dial tcp ${err.address ?? url.hostname}:${err.port ?? (url.port || 443)}: connect: connection refused`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `dial tcp: lookup ${url.hostname}: no such host`
+    case 'ECONNRESET':
+      return 'EOF'
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'CERT_SIGNATURE_FAILURE':
+      return unknownAuthority
+    case 'CERT_HAS_EXPIRED':
+    case 'CERT_NOT_YET_VALID':
+      return 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid'
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `tls: failed to verify certificate: x509: ${err.reason ?? err.message}`
+    case undefined:
+    default:
+      return ca !== undefined && err.code?.startsWith('ERR_OSSL_')
+        ? 'unable to load root certificates: unable to parse bytes as PEM block'
+        : err.message || err.code || 'failed'
+  }
+}

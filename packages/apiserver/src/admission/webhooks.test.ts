@@ -1,0 +1,338 @@
+import {
+  ConfigMap,
+  isRecord,
+  MutatingWebhookConfiguration,
+  Namespace,
+  ValidatingWebhookConfiguration,
+  type Webhook,
+} from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { aWidget, at, namespace, quiet, refusal, testServer, type TestServer, Widget } from '../test-server.ts'
+import type { WebhookTransport } from './webhook-caller.ts'
+
+interface Asked {
+  readonly path: string
+  readonly timeout: string | null
+  readonly request: { readonly [field: string]: any } // oxlint-disable-line typescript/no-explicit-any
+}
+type Reply = object | number | 'never' | { readonly raw: unknown }
+
+/** A server whose webhooks are functions, by path; what they were asked is kept. */
+class Hooked implements WebhookTransport {
+  readonly asked: Asked[] = []
+  readonly replies = new Map<string, (asked: Asked) => Reply>()
+  made!: TestServer
+
+  static async make(): Promise<Hooked> {
+    const hooked = new Hooked()
+    hooked.made = await testServer({ webhooks: { transport: hooked } })
+    return hooked
+  }
+
+  async post(target: { url: URL }, body: string) {
+    const { request } = JSON.parse(body) as { request: Asked['request'] }
+    const asked = { path: target.url.pathname, timeout: target.url.searchParams.get('timeout'), request }
+    this.asked.push(asked)
+    const reply = this.replies.get(asked.path)?.(asked) ?? { allowed: true }
+    if (reply === 'never') return new Promise<never>(() => {})
+    if (typeof reply === 'number') return { status: reply, contentType: 'application/json', body: Buffer.from('{}') }
+    const review =
+      isRecord(reply) && 'raw' in reply
+        ? reply.raw
+        : { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid: request.uid, ...reply } }
+    return { status: 200, contentType: 'application/json', body: Buffer.from(JSON.stringify(review)) }
+  }
+  close() {}
+
+  async add(type: 'mutating' | 'validating', name: string, reply: (asked: Asked) => Reply, more: Partial<Webhook> = {}) {
+    this.replies.set(`/${name}`, reply)
+    const kind = type === 'mutating' ? MutatingWebhookConfiguration : ValidatingWebhookConfiguration
+    const webhook: Webhook = {
+      name: `${name}.example.com`,
+      clientConfig: { url: `https://127.0.0.1:9443/${name}` },
+      rules: [{ operations: ['*'], apiGroups: ['shop.example.com'], apiVersions: ['*'], resources: ['widgets', 'widgets/*'] }],
+      sideEffects: 'None',
+      admissionReviewVersions: ['v1'],
+      ...more,
+    }
+    await this.made.client.create(kind, { metadata: { name }, webhooks: [webhook] })
+  }
+}
+
+const patch = (...operations: object[]): Reply => ({
+  allowed: true,
+  patchType: 'JSONPatch',
+  patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
+})
+
+let hooks: Hooked
+beforeEach(async () => {
+  hooks = await Hooked.make()
+})
+
+const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.made.client.create(Widget, aWidget(name, spec))
+
+describe('a mutating webhook', () => {
+  test('changes what is written, and its fields belong to nobody', async () => {
+    await hooks.add('mutating', 'paint', () => patch({ op: 'add', path: '/spec/color', value: 'red' }))
+    const made = await create()
+    expect(made.spec.color).toBe('red')
+    expect(JSON.stringify(made.metadata.managedFields)).not.toContain('f:color')
+    expect(await hooks.made.client.get(Widget, at('a'))).toEqual(made)
+  })
+
+  test('is told of a creation as a real server would', async () => {
+    await hooks.add('mutating', 'look', () => ({ allowed: true }))
+    await hooks.made.client.create(Widget, aWidget('a'), { fieldManager: 'fm' })
+    const { request, timeout } = hooks.asked[0]!
+    const resource = { group: 'shop.example.com', version: 'v1', resource: 'widgets' }
+    const kind = { group: 'shop.example.com', version: 'v1', kind: 'Widget' }
+    expect(timeout).toBe('10s')
+    expect(request).toMatchObject({
+      kind,
+      resource,
+      requestKind: kind,
+      requestResource: resource,
+      name: 'a',
+      namespace,
+      operation: 'CREATE',
+      userInfo: { username: 'system:admin', groups: ['system:masters', 'system:authenticated'] },
+      object: { metadata: { name: 'a', managedFields: [{ manager: 'fm' }] }, spec: { replicas: 1 } },
+      oldObject: null,
+      dryRun: false,
+      options: { kind: 'CreateOptions', apiVersion: 'meta.k8s.io/v1', fieldManager: 'fm' },
+    })
+    expect(request.object.metadata).not.toHaveProperty('uid')
+    expect(request).not.toHaveProperty('subResource')
+  })
+
+  test('sees an object whose name is still to be generated without one', async () => {
+    await hooks.add('mutating', 'look', () => ({ allowed: true }))
+    await hooks.made.client.create(Widget, { metadata: { generateName: 'w-', namespace }, spec: { replicas: 1 } })
+    expect(hooks.asked[0]!.request).not.toHaveProperty('name')
+    expect(hooks.asked[0]!.request.object.metadata).toMatchObject({ generateName: 'w-' })
+  })
+
+  test('cannot bring in what the schema does not know, nor a status, and leaves defaults to the server', async () => {
+    await hooks.add('mutating', 'odd', () =>
+      patch(
+        { op: 'add', path: '/spec/unheardOf', value: 1 },
+        { op: 'remove', path: '/spec/replicas' },
+        { op: 'add', path: '/status', value: { phase: 'Done' } },
+      ),
+    )
+    const made = await create('a', { replicas: 5 })
+    expect(made.spec).toEqual({ replicas: 1 })
+    expect(made.status).toBeUndefined()
+  })
+
+  test('that breaks the schema is found out', async () => {
+    await hooks.add('mutating', 'break', () => patch({ op: 'replace', path: '/spec/replicas', value: 1000 }))
+    expect(await refusal(create())).toBe(
+      '422 Invalid: Widget.shop.example.com "a" is invalid: spec.replicas: Invalid value: 1000: spec.replicas in body should be less than or equal to 100',
+    )
+  })
+
+  test('cannot rename what is written', async () => {
+    await create('a')
+    await hooks.add('mutating', 'rename', () => patch({ op: 'replace', path: '/metadata/name', value: 'b' }))
+    const change = hooks.made.client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } })
+    expect(await refusal(change)).toBe('400 BadRequest: the name of the object (b) does not match the name on the URL (a)')
+  })
+
+  test('is asked in the order of the names of configurations, each seeing what the one before did', async () => {
+    const append = (letter: string) => (asked: Asked) =>
+      patch({ op: 'add', path: '/spec/color', value: `${asked.request.object.spec.color ?? ''}${letter}` })
+    await hooks.add('mutating', 'b', append('b'))
+    await hooks.add('mutating', 'a', append('a'))
+    expect((await create()).spec.color).toBe('ab')
+  })
+
+  test('that wants to see later changes is asked once more, and only then', async () => {
+    const first = (asked: Asked) => patch({ op: 'add', path: '/spec/color', value: `${asked.request.object.spec.color ?? ''}1` })
+    await hooks.add('mutating', 'a', first, { reinvocationPolicy: 'IfNeeded' })
+    await hooks.add('mutating', 'b', () => patch({ op: 'replace', path: '/spec/replicas', value: 7 }))
+    expect((await create()).spec).toEqual({ color: '11', replicas: 7 })
+    expect(hooks.asked.map(({ path }) => path)).toEqual(['/a', '/b', '/a'])
+  })
+
+  test('of a scale sees a Scale, and may change it', async () => {
+    await create()
+    await hooks.add('mutating', 'scale', () => patch({ op: 'replace', path: '/spec/replicas', value: 3 }), {
+      rules: [{ operations: ['UPDATE'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/scale'] }],
+    })
+    const body = { spec: { replicas: 9 } }
+    await hooks.made.client.patch(Widget, at('a'), { type: 'merge', body }, { subresource: 'scale' })
+    expect((await hooks.made.client.get(Widget, at('a'))).spec.replicas).toBe(3)
+    expect(hooks.asked[0]!.request).toMatchObject({
+      kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+      subResource: 'scale',
+      object: { kind: 'Scale', spec: { replicas: 9 } },
+      oldObject: { kind: 'Scale', spec: { replicas: 1 } },
+    })
+  })
+})
+
+describe('a validating webhook', () => {
+  test('hears of creations, updates, status and deletions', async () => {
+    await hooks.add('validating', 'look', () => ({ allowed: true }))
+    const { client } = hooks.made
+    await create()
+    await client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } }, { fieldManager: 'fm' })
+    await client.patch(Widget, at('a'), { type: 'merge', body: { status: { phase: 'x' } } }, { subresource: 'status' })
+    await client.delete(Widget, at('a'), { propagationPolicy: 'Background' })
+    expect(hooks.asked.map(({ request }) => [request.operation, request.subResource, request.options.kind])).toEqual([
+      ['CREATE', undefined, 'CreateOptions'],
+      ['UPDATE', undefined, 'UpdateOptions'],
+      ['UPDATE', 'status', 'UpdateOptions'],
+      ['DELETE', undefined, 'DeleteOptions'],
+    ])
+    const [created, , , deleted] = hooks.asked
+    expect(created!.request.object.metadata.uid).toBeTruthy()
+    expect(deleted!.request).toMatchObject({ object: null, oldObject: { metadata: { name: 'a' } } })
+    expect(deleted!.request.options).toMatchObject({ propagationPolicy: 'Background' })
+  })
+
+  const denial = 'admission webhook "val.example.com" denied the request'
+  const failing = 'Internal error occurred: failed calling webhook "val.example.com": '
+  const review = (more: object) => ({ raw: { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', ...more } })
+  test.each<[what: string, reply: (asked: Asked) => Reply, answer: string]>([
+    ['denies without a word', () => ({ allowed: false }), `400 : ${denial} without explanation`],
+    ['says why', () => ({ allowed: false, status: { message: 'nope because' } }), `400 : ${denial}: nope because`],
+    [
+      'gives code and reason',
+      () => ({ allowed: false, status: { message: 'm', code: 409, reason: 'Conflict' } }),
+      `409 Conflict: ${denial}: m`,
+    ],
+    [
+      'gives only a reason',
+      () => ({ allowed: false, status: { reason: 'Forbidden', code: 403 } }),
+      `403 Forbidden: ${denial}: Forbidden`,
+    ],
+    ['denies with code 200', () => ({ allowed: false, status: { code: 200 } }), `400 : ${denial} without explanation`],
+    [
+      'breaks down',
+      () => 500,
+      `500 InternalError: ${failing}failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding`,
+    ],
+    [
+      'is somewhere else',
+      () => 404,
+      `500 InternalError: ${failing}failed to call webhook: the server could not find the requested resource`,
+    ],
+    [
+      'answers another request',
+      () => review({ response: { uid: 'B', allowed: true } }),
+      `500 InternalError: ${failing}received invalid webhook response: expected response.uid="UID", got "B"`,
+    ],
+    [
+      'answers nothing',
+      () => review({}),
+      `500 InternalError: ${failing}received invalid webhook response: webhook response was absent`,
+    ],
+    [
+      'answers something else',
+      ({ request }) => ({ raw: { apiVersion: 'v1', kind: 'Pod', response: { uid: request.uid, allowed: true } } }),
+      `500 InternalError: ${failing}received invalid webhook response: expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /v1, Kind=Pod`,
+    ],
+    [
+      'patches',
+      () => patch({ op: 'remove', path: '/spec' }),
+      `500 InternalError: ${failing}received invalid webhook response: validating webhook may not return response.patch`,
+    ],
+  ])('that %s', async (_, reply, answer) => {
+    await hooks.add('validating', 'val', reply)
+    const said = await refusal(create())
+    expect(said.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(answer)
+    expect(await refusal(hooks.made.client.get(Widget, at('a')))).toContain('NotFound')
+  })
+
+  test.each<[what: string, reply: () => Reply, answer: string]>([
+    [
+      'a patch without its type',
+      () => ({ allowed: true, patch: 'W10=' }),
+      'failed calling webhook "mut.example.com": received invalid webhook response: webhook returned response.patch but not response.patchType',
+    ],
+    [
+      'a patch that does not apply',
+      () => patch({ op: 'replace', path: '/spec/none/x', value: 1 }),
+      'replace operation does not apply: doc is missing path: /spec/none/x: missing value',
+    ],
+    [
+      'a patch of another type',
+      () => ({ allowed: true, patch: 'W10=', patchType: 'Merge' }),
+      'failed calling webhook "mut.example.com": received invalid webhook response: unsupported patch type "Merge"',
+    ],
+  ])('%s is an internal error', async (_, reply, text) => {
+    await hooks.add('mutating', 'mut', reply)
+    expect(await refusal(create())).toBe(`500 InternalError: Internal error occurred: ${text}`)
+  })
+
+  test('that does not answer is waited for as long as it may take, and holds up nobody else', async () => {
+    await hooks.add('validating', 'slow', () => 'never', { timeoutSeconds: 2 })
+    const waiting = refusal(create())
+    await quiet()
+    await hooks.made.client.create(ConfigMap, { metadata: { name: 'other', namespace } })
+    hooks.made.clock.step(hooks.made.clock.now() + 2000)
+    expect(await waiting).toBe(
+      '500 InternalError: Internal error occurred: failed calling webhook "slow.example.com": failed to call webhook: Post "https://127.0.0.1:9443/slow?timeout=2s": context deadline exceeded',
+    )
+  })
+
+  test('whose failure is to be ignored is, but not its refusal', async () => {
+    let reply: Reply = 500
+    await hooks.add('validating', 'lax', () => reply, { failurePolicy: 'Ignore' })
+    await create()
+    reply = { allowed: false }
+    expect(await refusal(create('b'))).toContain('denied the request')
+  })
+
+  test('behind a Service cannot be reached where there are none', async () => {
+    const clientConfig = { service: { namespace: 'n', name: 's', path: '/v' } }
+    await hooks.add('validating', 'svc', () => ({ allowed: true }), { clientConfig })
+    expect(await refusal(create())).toContain('Post "https://s.n.svc:443/v?timeout=10s": service "s" cannot be reached')
+  })
+
+  test('may warn, whether it allows or refuses', async () => {
+    await hooks.add('validating', 'warn', () => ({ allowed: true, warnings: ['mind the gap'] }))
+    const { version, group, plural } = Widget
+    const answer = await hooks.made.server.engine.execute(
+      {
+        verb: 'create',
+        group,
+        version,
+        plural,
+        namespace,
+        body: { apiVersion: `${group}/${version}`, kind: 'Widget', ...aWidget('a') },
+      },
+      { name: 'u', groups: [], agent: 'test' },
+    )
+    expect(answer.warnings).toEqual(['mind the gap'])
+  })
+
+  test('with side effects is not asked about what is only tried', async () => {
+    await hooks.add('validating', 'dry', () => ({ allowed: true }))
+    await hooks.made.client.create(Widget, aWidget('a'), { dryRun: true })
+    expect(hooks.asked[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })
+  })
+
+  test('is not asked about configurations of webhooks, so that they can be repaired', async () => {
+    const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'] }]
+    await hooks.add('validating', 'all', () => ({ allowed: false }), { rules })
+    await hooks.made.client.delete(ValidatingWebhookConfiguration, { name: 'all' })
+    await create()
+    expect(hooks.asked).toEqual([])
+  })
+
+  test('is asked only in namespaces that it selects', async () => {
+    const namespaceSelector = { matchLabels: { team: 'a' } }
+    await hooks.add('validating', 'ns', () => ({ allowed: false }), { namespaceSelector })
+    await create()
+    await hooks.made.client.patch(
+      Namespace,
+      { name: namespace },
+      { type: 'merge', body: { metadata: { labels: { team: 'a' } } } },
+    )
+    expect(await refusal(create('b'))).toContain('denied the request')
+  })
+})

@@ -1,0 +1,229 @@
+/**
+ * Asks webhooks about writes: those that may change them one after the other, those that may only refuse them all at once.
+ * A resource that no configuration mentions costs one look into a map.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go, v0.36.
+ */
+import {
+  badRequest,
+  equal,
+  type KubeObject,
+  type Labels,
+  type Logger,
+  notFound,
+  type Random,
+  randomUUID,
+  type UnknownObject,
+  type Webhook,
+} from '@capstan/kube'
+import type { Definition } from '../registry/definition.ts'
+import type { Store } from '../store/store.ts'
+import { type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
+import { type Circumstances, type Question, internalError, patched, reviewOf, type Verdict, verdictOf } from './review.ts'
+import type { WebhookCaller } from './webhook-caller.ts'
+
+const configurations: { readonly [type in HookType]: string } = {
+  mutating: 'mutatingwebhookconfigurations.admissionregistration.k8s.io',
+  validating: 'validatingwebhookconfigurations.admissionregistration.k8s.io',
+}
+
+export interface WebhooksOptions {
+  readonly store: Store
+  readonly random: Random
+  readonly caller: WebhookCaller
+  readonly log: Logger
+  /** All served versions of a resource. */
+  readonly versions: (definition: Definition) => readonly Definition[]
+  /** An object in another version, a draft. */
+  readonly convert: (to: Definition, object: KubeObject) => Promise<UnknownObject>
+}
+
+/** One write, as it is now. */
+export interface Write extends Circumstances {
+  readonly definition: Definition
+  /** Whether webhooks see another kind than the resource's own, which has no other versions: a Scale. */
+  readonly isView: boolean
+  readonly object: UnknownObject | undefined
+  readonly oldObject: UnknownObject | undefined
+  readonly warn: (text: string) => void
+  readonly signal: AbortSignal | undefined
+}
+
+type Concerned = { readonly [type in HookType]: readonly Hook[] }
+
+const nobody: Concerned = { mutating: [], validating: [] }
+
+export class Webhooks {
+  readonly #options: WebhooksOptions
+  #hooks: Concerned | undefined
+  #concerned = new WeakMap<Definition, Concerned>()
+  readonly #stops: readonly (() => void)[]
+
+  constructor(options: WebhooksOptions) {
+    this.#options = options
+    const forget = () => {
+      this.#hooks = undefined
+      this.#concerned = new WeakMap()
+    }
+    this.#stops = Object.values(configurations).map((resource) => options.store.subscribe(resource, forget))
+  }
+
+  /** Whether anybody could have to be asked about writes of the resource. */
+  concern(definition: Definition, type: HookType): boolean {
+    return this.#of(definition)[type].length > 0
+  }
+
+  /**
+   * Lets webhooks change the object. `settle` makes of a patched document an object of the resource, pruned and defaulted.
+   *
+   * @returns the object as they leave it: the very same when nobody changed it
+   * @throws StatusError what a webhook refuses, or why it could not be asked
+   */
+  async mutate(write: Write, settle: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
+    let { object } = write
+    const hooks = this.#of(write.definition).mutating
+    const asked: Hook[] = []
+    const again = new Set<Hook>()
+    for (const hook of hooks) {
+      const outcome = await this.#ask(hook, { ...write, object })
+      if (!outcome) continue
+      const next = await this.#changed(hook, outcome, object, write, settle)
+      if (next !== object) {
+        object = next
+        for (const earlier of asked) again.add(earlier)
+      }
+      if (hook.webhook.reinvocationPolicy === 'IfNeeded') asked.push(hook)
+    }
+    // Once more, and no third time: whoever wants to see what came after its own turn.
+    for (const hook of hooks) {
+      if (!again.has(hook)) continue
+      const outcome = await this.#ask(hook, { ...write, object })
+      if (outcome) object = await this.#changed(hook, outcome, object, write, settle)
+    }
+    return object
+  }
+
+  /** @throws StatusError the refusal of the first webhook, in their order, that refuses or cannot be asked */
+  async validate(write: Write): Promise<void> {
+    const hooks = this.#of(write.definition).validating
+    const outcomes = await Promise.allSettled(hooks.map((hook) => this.#ask(hook, write)))
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop()
+  }
+
+  #of(definition: Definition): Concerned {
+    const hooks = (this.#hooks ??= this.#read())
+    if (hooks === nobody || isExempt(definition)) return nobody
+    let found = this.#concerned.get(definition)
+    if (!found) {
+      const concerned = (hook: Hook) => mayConcern(hook, definition)
+      found = { mutating: hooks.mutating.filter(concerned), validating: hooks.validating.filter(concerned) }
+      this.#concerned.set(definition, found)
+    }
+    return found
+  }
+
+  #read(): Concerned {
+    const { store } = this.#options
+    const of = (type: HookType) =>
+      hooksOf(type, store.list(configurations[type]) as readonly (KubeObject & { webhooks?: readonly Webhook[] })[])
+    const hooks = { mutating: of('mutating'), validating: of('validating') }
+    return hooks.mutating.length + hooks.validating.length === 0 ? nobody : hooks
+  }
+
+  /** The verdict of one webhook; `undefined` when it is not asked, or its failure does not matter. */
+  async #ask(hook: Hook, write: Write): Promise<{ question: Question; verdict: Verdict } | undefined> {
+    const question = await this.#question(hook, write)
+    if (!question) return undefined
+    const { webhook } = hook
+    if (write.dryRun && !['None', 'NoneOnDryRun'].includes(webhook.sideEffects)) {
+      throw badRequest(`admission webhook ${JSON.stringify(webhook.name)} does not support dry run`)
+    }
+    let verdict: Verdict
+    try {
+      verdict = await this.#call(hook, question, write)
+    } catch (err) {
+      const text = `failed calling webhook ${JSON.stringify(webhook.name)}: ${(err as Error).message}`
+      if (webhook.failurePolicy !== 'Ignore' || write.signal?.aborted) throw internalError(text)
+      this.#options.log.warn('Webhook could not be asked, and its failure policy is to ignore that', {
+        webhook: webhook.name,
+        configuration: hook.configuration,
+        why: (err as Error).message,
+      })
+      return undefined
+    }
+    verdict.warnings.forEach(write.warn)
+    if (verdict.denial) throw verdict.denial
+    return { question, verdict }
+  }
+
+  /** What the webhook is to be asked; `undefined` when the write is none of its business. */
+  async #question(hook: Hook, write: Write): Promise<Question | undefined> {
+    const { definition, target, isView, object, oldObject } = write
+    const version = matchedVersion(hook, target, definition, () =>
+      this.#options.versions(definition).filter((other) => other !== definition),
+    )
+    if (!version || !selectsObject(hook, object, oldObject)) return undefined
+    if (!selectsNamespace(hook, target, () => this.#namespaceLabels(write))) return undefined
+    if (version === definition || isView) return { resource: version, kind: write.kind, object, oldObject }
+    const { convert } = this.#options
+    return {
+      resource: version,
+      kind: version,
+      object: object && (await convert(version, object)),
+      oldObject: oldObject && (await convert(version, oldObject)),
+    }
+  }
+
+  /** @throws StatusError NotFound when there is no such namespace */
+  #namespaceLabels({ target, object }: Write): Labels | undefined {
+    const isNamespace = target.plural === 'namespaces' && target.group === ''
+    if (isNamespace && object && target.subresource === undefined) return object.metadata.labels
+    const name = target.namespace ?? ''
+    const namespace = this.#options.store.get({ resource: 'namespaces', namespace: '', name })
+    if (!namespace) throw notFound({ group: '', plural: 'namespaces' }, name)
+    return namespace.metadata.labels
+  }
+
+  /** @throws Error with the text of what went wrong */
+  async #call(hook: Hook, question: Question, write: Write): Promise<Verdict> {
+    const { random, caller } = this.#options
+    const uid = randomUUID(random)
+    const { clientConfig } = hook.webhook
+    let answer: unknown
+    try {
+      answer = await caller.call(clientConfig, hook.timeoutSeconds, reviewOf(hook, uid, question, write), write.signal)
+    } catch (err) {
+      throw new Error(`failed to call webhook: ${(err as Error).message}`, { cause: err })
+    }
+    try {
+      return verdictOf(hook, uid, answer)
+    } catch (err) {
+      throw new Error(`received invalid webhook response: ${(err as Error).message}`, { cause: err })
+    }
+  }
+
+  async #changed(
+    hook: Hook,
+    { question, verdict }: { question: Question; verdict: Verdict },
+    object: UnknownObject | undefined,
+    { definition, isView }: Write,
+    settle: (document: Record<string, unknown>) => UnknownObject,
+  ): Promise<UnknownObject | undefined> {
+    if (verdict.patch === undefined) return object
+    if (!object || !question.object) {
+      const name = JSON.stringify(hook.webhook.name)
+      throw internalError(`admission webhook ${name} attempted to modify the object, which is not supported for this operation`)
+    }
+    const document = patched(question.object, verdict.patch)
+    if (equal(document, question.object)) return object
+    const isOther = !isView && question.resource.version !== definition.version
+    return settle(isOther ? await this.#options.convert(definition, document as UnknownObject) : document)
+  }
+}
+
+/** Whoever configures webhooks must be able to repair what is broken. Upstream: rules.IsExemptAdmissionConfigurationResource. */
+const isExempt = ({ group, plural }: Definition): boolean =>
+  group === 'admissionregistration.k8s.io' && /^(mutating|validating)/.test(plural)
