@@ -1,10 +1,12 @@
 /** One commit per pass: what a pass decided on its draft, sent as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
-import { diffMerge, equal, isDeleting, isReason, keyOf } from '@capstan/kube'
+import { diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
 
 export interface CommitOptions {
   /** Condition types that this controller owns: its word wins over what another writer may have put there meanwhile. */
   readonly conditions: readonly string[]
+  /** The same for conditions in the form of v1beta1, under `status.deprecated`. */
+  readonly legacyConditions?: readonly string[]
   readonly signal?: AbortSignal
 }
 
@@ -12,6 +14,13 @@ export interface CommitOptions {
 const Attempts = 5
 
 type WithStatus = KubeObject & { status?: { conditions?: Condition[]; [field: string]: unknown } }
+
+/** Lists in status that several controllers write: a merge patch replaces them whole, so they are merged here, by type. */
+interface Lists {
+  readonly conditions: readonly Typed[]
+  readonly legacy: readonly Typed[]
+}
+type Typed = { readonly type: string }
 
 /**
  * Writes what one pass decided. `before` is the object as the pass first read it, `after` the private draft it worked on. At most
@@ -36,7 +45,7 @@ export async function commitChanges<T extends KubeObject>(
   }
   const commitStatus = async () => {
     const status = diffMerge(statusPart(before), statusPart(after))
-    if (!equal(conditionsOf(before), conditionsOf(after))) {
+    if (!equal(listsOf(before), listsOf(after))) {
       latest = await commitConditions(client, kind, latest, before, after, status, options)
     } else if (status) {
       latest = await client.patch(kind, keyOf(before), { type: 'merge', body: { status } }, { subresource: 'status', ...signal })
@@ -66,16 +75,21 @@ async function commitConditions<T extends KubeObject>(
   before: T,
   after: T,
   status: JsonObject | undefined,
-  { conditions: owned, signal }: CommitOptions,
+  { conditions: owned, legacyConditions: ownedLegacy = [], signal }: CommitOptions,
 ): Promise<T> {
   const more = signal ? { signal } : {}
+  const [was, wanted] = [listsOf(before), listsOf(after)]
   let latest = start
   for (let attempt = 1; ; attempt++) {
-    const conditions = mergeConditions(conditionsOf(latest), conditionsOf(before), conditionsOf(after), owned)
-    const changed = !equal(conditions, conditionsOf(latest))
+    const there = listsOf(latest)
+    const merged: Lists = {
+      conditions: mergeConditions(there.conditions, was.conditions, wanted.conditions, owned),
+      legacy: mergeConditions(there.legacy, was.legacy, wanted.legacy, ownedLegacy),
+    }
+    const changed = !equal(merged, there)
     if (!changed && !status) return latest
     const metadata = { resourceVersion: latest.metadata.resourceVersion }
-    const body = changed ? { metadata, status: { ...status, conditions } } : { status }
+    const body = changed ? { metadata, status: withLists(status, merged, there) } : { status }
     try {
       return await client.patch(kind, keyOf(before), { type: 'merge', body }, { subresource: 'status', ...more })
     } catch (err) {
@@ -87,15 +101,24 @@ async function commitConditions<T extends KubeObject>(
   }
 }
 
+/** The patch of status with those lists in it that differ from what is there. */
+function withLists(status: JsonObject = {}, merged: Lists, there: Lists): object {
+  const conditions = equal(merged.conditions, there.conditions) ? {} : { conditions: merged.conditions }
+  if (equal(merged.legacy, there.legacy)) return { ...status, ...conditions }
+  const deprecated = isRecord(status.deprecated) ? status.deprecated : {}
+  const v1beta1 = isRecord(deprecated.v1beta1) ? deprecated.v1beta1 : {}
+  return { ...status, ...conditions, deprecated: { ...deprecated, v1beta1: { ...v1beta1, conditions: merged.legacy } } }
+}
+
 /** Takes over every owned type from `wanted`, and others only where this pass changed them. Keeps `wanted`'s order. */
 function mergeConditions(
-  latest: readonly Condition[],
-  was: readonly Condition[],
-  wanted: readonly Condition[],
+  latest: readonly Typed[],
+  was: readonly Typed[],
+  wanted: readonly Typed[],
   owned: readonly string[],
-): Condition[] {
-  const find = (list: readonly Condition[], type: string) => list.find((condition) => condition.type === type)
-  const merged: Condition[] = []
+): Typed[] {
+  const find = (list: readonly Typed[], type: string) => list.find((condition) => condition.type === type)
+  const merged: Typed[] = []
   for (const condition of wanted) {
     const theirs = find(latest, condition.type)
     const mine = owned.includes(condition.type) || !equal(find(was, condition.type), condition)
@@ -109,7 +132,10 @@ function mergeConditions(
   return merged
 }
 
-const conditionsOf = (object: KubeObject): readonly Condition[] => (object as WithStatus).status?.conditions ?? []
+const listsOf = (object: KubeObject): Lists => ({
+  conditions: (object as WithStatus).status?.conditions ?? [],
+  legacy: legacyConditionsOf(object as WithStatus),
+})
 
 /** What the main path of an object takes: everything but status and what the server alone writes. */
 function mainPart(object: KubeObject): Record<string, unknown> {
@@ -118,7 +144,10 @@ function mainPart(object: KubeObject): Record<string, unknown> {
   return { ...rest, metadata: { labels, annotations, ownerReferences, finalizers } }
 }
 
+/** Status without the lists that are merged. */
 function statusPart(object: KubeObject): Record<string, unknown> {
-  const { conditions: _, ...rest } = (object as WithStatus).status ?? {}
-  return rest
+  const { conditions: _, deprecated, ...rest } = (object as WithStatus).status ?? {}
+  const v1beta1 = isRecord(deprecated) && isRecord(deprecated.v1beta1) ? deprecated.v1beta1 : {}
+  const { conditions: _legacy, ...fields } = v1beta1
+  return Object.keys(fields).length === 0 ? rest : { ...rest, deprecated: { v1beta1: fields } }
 }

@@ -11,6 +11,7 @@ import { internalError, remove } from './delete.ts'
 import { descendants } from './descendants.ts'
 import { infrastructure } from './infrastructure.ts'
 import { kubeconfig } from './kubeconfig.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
 
@@ -49,7 +50,11 @@ export async function reconcileCluster(key: ObjectKey, io: ClusterIO): Promise<O
     io.events.event(before, 'Normal', status.phase, `Cluster ${key.name} is ${status.phase}`)
   }
   if (errors.length === 0 && cluster.metadata.generation) status.observedGeneration = cluster.metadata.generation
-  await commitChanges(io.client, Cluster, before, cluster, { conditions: OwnedConditions, signal: io.signal })
+  await commitChanges(io.client, Cluster, before, cluster, {
+    conditions: OwnedConditions,
+    legacyConditions: OwnedLegacyConditions,
+    signal: io.signal,
+  })
   if (errors.length > 0) throw phaseErrors(Cluster, key, errors)
   return mergeOutcomes([outcome, later])
 }

@@ -23,6 +23,7 @@ import {
 } from './conditions.ts'
 import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
 import { infrastructureReady } from './infrastructure.ts'
+import { reportLegacyStatus } from './legacy-status.ts'
 import { reportReplicas } from './replicas.ts'
 import type { ClusterScope } from './scope.ts'
 
@@ -55,7 +56,7 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof ClusterConditions)[]
 
-/** Writes conditions, counters and phase on the scope's draft. The outcome says when to look again though nothing happens. */
+/** Writes conditions, those of v1beta1 too, counters and phase on the scope's draft. The outcome says when to look again though nothing happens. */
 export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   const { cluster } = scope
   const { now } = facts
@@ -84,6 +85,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   )
   set(available(cluster, facts.classGates))
   status.phase = phaseOf(cluster)
+  reportLegacyStatus(scope, now)
   return nextLook(scope, now)
 }
 

@@ -25,7 +25,9 @@ import {
 } from '@capstan/kube'
 import { externalKind, externalKindOf } from '../external/contract-version.ts'
 import { contractRefOf, type TemplateRef } from '../external/get.ts'
+import { reportLegacyConditions } from '../legacy-status.ts'
 import { concernedClasses } from './indexes.ts'
+import { legacyConditions, OwnedLegacyConditions } from './legacy-status.ts'
 import { templateRefsOf } from './template-refs.ts'
 
 const InternalError = 'Please check controller logs for errors'
@@ -53,8 +55,10 @@ export async function reconcileClusterClass(key: ObjectKey, context: ReconcileCo
     generation: clusterClass.metadata.generation,
     order: ConditionOrder,
   })
+  reportLegacyConditions(after, legacyConditions(computed), { now: clock.now() })
   const conditions = Object.values(ClusterClassConditions).map(({ type }) => type)
-  await orAbsent(commitChanges(client, ClusterClass, clusterClass, after, { conditions, signal }))
+  const options = { conditions, legacyConditions: OwnedLegacyConditions, signal }
+  await orAbsent(commitChanges(client, ClusterClass, clusterClass, after, options))
   if (!refs || refs.errors.length === 0) return proceed()
   const text = refs.errors.map((err) => err.message).join(', ')
   if (refs.errors.every((err) => err instanceof MissingTemplate)) return wait(text)

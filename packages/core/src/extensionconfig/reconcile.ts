@@ -11,8 +11,10 @@ import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } 
 import type { ExtensionClient } from '@capstan/extension'
 import { draft, isDeleting, messageOf, minutes, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
 import { reportPaused } from '../report-paused.ts'
+import { reportLegacyConditions } from '../legacy-status.ts'
 import { injectCABundle } from './ca-bundle.ts'
 import type { FirstRound } from './first-round.ts'
+import { legacyDiscovered } from './legacy-status.ts'
 
 export interface ExtensionConfigIO extends ReconcileContext {
   readonly extensions: ExtensionClient
@@ -89,7 +91,9 @@ async function report(found: Found, { client, clock, signal }: ExtensionConfigIO
     generation: before.metadata.generation,
     order: ConditionOrder,
   })
-  return commitChanges(client, ExtensionConfig, before, after, { conditions: ['Discovered', 'Paused'], signal })
+  reportLegacyConditions(after, [legacyDiscovered(discovered)], { now: clock.now() })
+  const options = { conditions: ['Discovered', 'Paused'], legacyConditions: ['Discovered'], signal }
+  return commitChanges(client, ExtensionConfig, before, after, options)
 }
 
 function register(config: ExtensionConfig, { extensions, firstRound }: ExtensionConfigIO): void {

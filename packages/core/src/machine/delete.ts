@@ -17,37 +17,50 @@ import {
   PreTerminateDeleteHookAnnotationPrefix,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { isDeleting, keyOf, Node, orAbsent, removeFinalizer, seconds, timestamp } from '@capstan/kube'
+import { isDeleting, keyOf, messageOf, Node, orAbsent, removeFinalizer, seconds, timestamp } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { getExternal } from '../external/get.ts'
 import { found, read } from '../external/observed.ts'
 import { drainNode, isUnreachable } from './drain/drain.ts'
-import type { DeletionStage, MachineIO, MachinePhase, MachineScope } from './scope.ts'
+import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepEnd } from './scope.ts'
 import { attachedVolumes } from './volumes.ts'
 
 /** Pods and volumes of a workload cluster are not watched. Upstream looks every 20 s. */
 const RetryInterval = seconds(5)
 
-/** Done, or what to wait for. */
-type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<Outcome | 'done'>
+type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepEnd>
 
 export const remove: MachinePhase = async (scope, io) => {
   const node = await nodeToDelete(scope, io)
-  const steps: Step[] = [
-    ...(node === undefined ? [] : [preDrainHooks, drain, detachVolumes]),
-    preTerminateHooks,
-    deleteInfrastructure,
-    deleteBootstrap,
-    ...(node === undefined ? [] : [deleteNode]),
+  const steps: [name: DeletionStep, Step][] = [
+    ...(node === undefined
+      ? []
+      : ([
+          ['preDrainHooks', preDrainHooks],
+          ['drain', drain],
+          ['volumes', detachVolumes],
+        ] satisfies [DeletionStep, Step][])),
+    ['preTerminateHooks', preTerminateHooks],
+    ['infrastructure', deleteInfrastructure],
+    ['bootstrap', deleteBootstrap],
+    ...(node === undefined ? [] : ([['node', deleteNode]] satisfies [DeletionStep, Step][])),
   ]
-  for (const step of steps) {
-    const outcome = await step(scope, io, node)
-    if (outcome !== 'done') return outcome
+  for (const [name, step] of steps) {
+    const end = await step(scope, io, node).catch((err: unknown) => {
+      scope.steps[name] = { state: 'failed', message: messageOf(err), outcome: proceed() }
+      throw err
+    })
+    scope.steps[name] = end
+    if (end.state === 'waiting' || end.state === 'failed') return end.outcome
   }
   scope.deletion = { reason: 'DeletionCompleted', message: 'Deletion completed' }
   removeFinalizer(scope.machine, MachineFinalizer)
   return proceed()
 }
+
+const done: StepEnd = { state: 'done' }
+const skipped: StepEnd = { state: 'skipped' }
+const waiting = (outcome: Outcome): StepEnd => ({ state: 'waiting', outcome })
 
 /**
  * The name of the Node that goes with the Machine. `undefined` when it is left alone: there is none, the whole cluster goes, or
@@ -87,14 +100,14 @@ function lateNode({ machine, cluster, infrastructure }: MachineScope, io: Machin
 
 const preDrainHooks: Step = async (scope, io) => {
   const hooks = hooksOf(scope.machine, PreDrainDeleteHookAnnotationPrefix)
-  if (hooks.length === 0) return 'done'
+  if (hooks.length === 0) return done
   startTime(scope, io, 'waitForPreDrainHookStartTime')
   return stage(scope, 'WaitingForPreDrainHook', `Waiting for pre-drain hooks to succeed (hooks: ${hooks.join(',')})`)
 }
 
 const preTerminateHooks: Step = async (scope, io) => {
   const hooks = hooksOf(scope.machine, PreTerminateDeleteHookAnnotationPrefix)
-  if (hooks.length === 0) return 'done'
+  if (hooks.length === 0) return done
   startTime(scope, io, 'waitForPreTerminateHookStartTime')
   return stage(scope, 'WaitingForPreTerminateHook', `Waiting for pre-terminate hooks to succeed (hooks: ${hooks.join(',')})`)
 }
@@ -106,13 +119,13 @@ const hooksOf = ({ metadata }: Machine, prefix: string): string[] =>
 
 const drain: Step = async (scope, io, name) => {
   const { machine } = scope
-  if (machine.metadata.annotations?.[ExcludeNodeDrainingAnnotation] !== undefined) return 'done'
+  if (machine.metadata.annotations?.[ExcludeNodeDrainingAnnotation] !== undefined) return skipped
   if (!isStillRunning(scope) || isOverdue(scope, io, 'nodeDrainStartTime', machine.spec.deletion?.nodeDrainTimeoutSeconds))
-    return 'done'
+    return skipped
   const startedAt = startTime(scope, io, 'nodeDrainStartTime')
   const reached = workloadNode(scope, io, name!)
-  if (reached === 'disconnected') return disconnected(scope, drainFailure)
-  if (reached === undefined) return 'done'
+  if (reached === 'disconnected') return disconnected(scope, drainFailure, `failed to drain Node ${name}`)
+  if (reached === undefined) return done
   const { client, node } = reached
   let left: string | undefined
   try {
@@ -124,22 +137,22 @@ const drain: Step = async (scope, io, name) => {
   }
   if (left === undefined) {
     io.events.event(machine, 'Normal', 'SuccessfulDrainNode', `success draining Machine's node "${name}"`)
-    return 'done'
+    return done
   }
   scope.deletion = { reason: 'DrainingNode', message: left }
-  return requeue(RetryInterval, `Node ${name} to be drained`)
+  return waiting(requeue(RetryInterval, `Node ${name} to be drained`))
 }
 
 const detachVolumes: Step = async (scope, io, name) => {
   const { machine } = scope
-  if (machine.metadata.annotations?.[ExcludeWaitForNodeVolumeDetachAnnotation] !== undefined) return 'done'
+  if (machine.metadata.annotations?.[ExcludeWaitForNodeVolumeDetachAnnotation] !== undefined) return skipped
   const limit = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds
-  if (!isStillRunning(scope) || isOverdue(scope, io, 'waitForNodeVolumeDetachStartTime', limit)) return 'done'
+  if (!isStillRunning(scope) || isOverdue(scope, io, 'waitForNodeVolumeDetachStartTime', limit)) return skipped
   const startedAt = startTime(scope, io, 'waitForNodeVolumeDetachStartTime')
   const reached = workloadNode(scope, io, name!)
-  if (reached === 'disconnected') return disconnected(scope, volumesFailure)
+  if (reached === 'disconnected') return disconnected(scope, volumesFailure, `failed to wait for volumes of Node ${name}`)
   // Who would detach volumes of a Node that does not report?
-  if (reached === undefined || isUnreachable(reached.node)) return 'done'
+  if (reached === undefined || isUnreachable(reached.node)) return done
   let lines: string[]
   try {
     lines = await attachedVolumes(reached.client, reached.node, io.signal)
@@ -160,29 +173,29 @@ const detachVolumes: Step = async (scope, io, name) => {
       'NodeVolumesDetached',
       `success waiting for node volumes detaching Machine's node "${name}"`,
     )
-    return 'done'
+    return done
   }
   scope.deletion = {
     reason: 'WaitingForVolumeDetach',
     message: [`Waiting for Node volumes to be detached (started at ${startedAt})`, ...lines].join('\n'),
   }
-  return requeue(RetryInterval, `volumes of Node ${name} to be detached`)
+  return waiting(requeue(RetryInterval, `volumes of Node ${name} to be detached`))
 }
 
 const deleteInfrastructure: Step = async (scope, io) => {
   const { kind } = scope.machine.spec.infrastructureRef
   scope.deletion = failureToDelete(kind)
   scope.infrastructure = await deleteExternal(scope.infrastructure, io)
-  if (isGone(scope.infrastructure)) return 'done'
+  if (isGone(scope.infrastructure)) return done
   return stage(scope, 'WaitingForInfrastructureDeletion', `Waiting for ${kind} to be deleted`)
 }
 
 const deleteBootstrap: Step = async (scope, io) => {
   const kind = scope.machine.spec.bootstrap.configRef?.kind
-  if (kind === undefined) return 'done'
+  if (kind === undefined) return skipped
   scope.deletion = failureToDelete(kind)
   scope.bootstrap = await deleteExternal(scope.bootstrap, io)
-  if (isGone(scope.bootstrap)) return 'done'
+  if (isGone(scope.bootstrap)) return done
   return stage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
@@ -196,22 +209,24 @@ const deleteNode: Step = async (scope, io, name) => {
   const { machine, cluster } = scope
   const connection = io.clusters.connection(keyOf(cluster))
   try {
-    if (!connection) throw new Error('connection to the workload cluster is down')
+    if (!connection) throw new Error(ConnectionDown)
     await orAbsent(connection.client.delete(Node, { name: name! }, { signal: io.signal }))
-    return 'done'
+    return done
   } catch (err) {
     io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's node: ${(err as Error).message}`)
     const limit = machine.spec.deletion?.nodeDeletionTimeoutSeconds
     const left = limit ? Date.parse(machine.metadata.deletionTimestamp!) + seconds(limit) - io.clock.now() : undefined
     if (left !== undefined && left <= 0) {
       io.log.info('Node deletion timeout expired, continuing without Node deletion', { Node: name, err })
-      return 'done'
+      return done
     }
     scope.deletion = { reason: 'DeletingNode', message: 'Error deleting Node, please check controller logs for errors' }
     io.log.info('Cannot delete Node', { Node: name, err })
-    return left === undefined && !connection
-      ? wait('connection to the workload cluster is down')
-      : requeue(Math.min(RetryInterval, left ?? RetryInterval), `Node ${name} to be deleted`)
+    const outcome =
+      left === undefined && !connection
+        ? wait(ConnectionDown)
+        : requeue(Math.min(RetryInterval, left ?? RetryInterval), `Node ${name} to be deleted`)
+    return { state: 'failed', message: messageOf(err), outcome }
   }
 }
 
@@ -230,14 +245,16 @@ function workloadNode({ cluster }: MachineScope, io: MachineIO, name: string) {
   return node && { client: connection.client, node }
 }
 
-function disconnected(scope: MachineScope, failure: DeletionStage): Outcome {
+const ConnectionDown = 'connection to the workload cluster is down'
+
+function disconnected(scope: MachineScope, failure: DeletionStage, what: string): StepEnd {
   scope.deletion = failure
-  return requeue(RetryInterval, 'connection to the workload cluster is down')
+  return { state: 'failed', message: `${what}: ${ConnectionDown}`, outcome: requeue(RetryInterval, ConnectionDown) }
 }
 
-function stage(scope: MachineScope, reason: DeletionStage['reason'], message: string): Outcome {
+function stage(scope: MachineScope, reason: DeletionStage['reason'], message: string): StepEnd {
   scope.deletion = { reason, message }
-  return wait(message)
+  return waiting(wait(message))
 }
 
 const drainFailure: DeletionStage = {

@@ -10,6 +10,7 @@ import { bootstrap } from './bootstrap.ts'
 import { certificateExpiry } from './certificate-expiry.ts'
 import { remove } from './delete.ts'
 import { infrastructure } from './infrastructure.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { node } from './node.ts'
 import { owner } from './owner.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
@@ -35,6 +36,7 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
     infrastructure: unread,
     node: { state: 'unread' },
     deletion: { reason: 'Deleting', message: 'Deletion started' },
+    steps: {},
   }
   const phases = isDeleting(machine) ? [...always, ...whenDeleting] : always
   const { outcome, errors } = await runPhases(phases, scope, io)
@@ -44,7 +46,11 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
   const health = io.clusters.health(keyOf(cluster))
   const later = reportStatus(scope, { now: io.clock.now(), health, gracePeriod: io.settings.remoteConditionsGracePeriod })
   if (errors.length === 0 && machine.metadata.generation) machine.status!.observedGeneration = machine.metadata.generation
-  await commitChanges(io.client, Machine, before, machine, { conditions: ownedConditions(scope), signal: io.signal })
+  await commitChanges(io.client, Machine, before, machine, {
+    conditions: ownedConditions(scope),
+    legacyConditions: OwnedLegacyConditions,
+    signal: io.signal,
+  })
   if (errors.length > 0) throw phaseErrors(Machine, key, errors)
   return mergeOutcomes([outcome, later])
 }

@@ -17,6 +17,8 @@ export interface MachineScope {
   node: ObservedNode
   /** How far deletion has come. */
   deletion: DeletionStage
+  /** What became of the steps of the deletion that the pass came to. */
+  readonly steps: { [Name in DeletionStep]?: StepEnd }
 }
 
 export type ObservedNode =
@@ -33,6 +35,16 @@ export interface DeletionStage {
   readonly reason: (typeof MachineConditions.Deleting.reasons)[number]
   readonly message: string
 }
+
+/** In their order. */
+export type DeletionStep = 'preDrainHooks' | 'drain' | 'volumes' | 'preTerminateHooks' | 'infrastructure' | 'bootstrap' | 'node'
+
+export type StepEnd =
+  | { readonly state: 'done' }
+  /** There was nothing to do, or it was not allowed. */
+  | { readonly state: 'skipped' }
+  | { readonly state: 'waiting'; readonly outcome: Outcome }
+  | { readonly state: 'failed'; readonly message: string; readonly outcome: Outcome }
 
 export interface MachineSettings {
   /** How long a workload cluster may be silent before conditions about its Nodes become Unknown, in milliseconds. */

@@ -51,6 +51,7 @@ const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
   infrastructure: infra({ status: { initialization: { provisioned: true } } }),
   node: { state: 'found', node: aNode() },
   deletion: { reason: 'Deleting', message: 'Deletion started' },
+  steps: {},
   ...more,
 })
 

@@ -20,6 +20,7 @@ import {
 import type { Health } from '../cluster-cache/accessor.ts'
 import { bootstrapConfigReady } from './bootstrap.ts'
 import { infrastructureReady } from './infrastructure.ts'
+import { reportLegacyStatus } from './legacy-status.ts'
 import { nodeConditions } from './node.ts'
 import type { MachineScope } from './scope.ts'
 import { templateDifferences } from './template-differences.ts'
@@ -48,7 +49,7 @@ export const OwnedConditions = [
 export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope): string[] =>
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
-/** Writes conditions and phase on the scope's draft. The outcome says when to look again though nothing happens. */
+/** Writes conditions, those of v1beta1 too, and phase on the scope's draft. The outcome says when to look again though nothing happens. */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope
   const status = (machine.status ??= {})
@@ -74,6 +75,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
     status.phase = phase
     status.lastUpdated = timestamp(facts.now)
   }
+  reportLegacyStatus(scope, facts.now)
   return availability.outcome
 }
 

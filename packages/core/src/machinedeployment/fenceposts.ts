@@ -23,6 +23,15 @@ export function fenceposts({ spec }: MachineDeployment): Fenceposts {
   return { maxSurge: surge, maxUnavailable: Math.min(surge === 0 && unavailable === 0 ? 1 : unavailable, replicas) }
 }
 
+/** How many replicas must be available. `undefined` when the limits of the rollout make no sense; the pass has failed for the same reason. */
+export function leastAvailable(deployment: MachineDeployment): number | undefined {
+  try {
+    return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable
+  } catch {
+    return undefined
+  }
+}
+
 function scaled(value: number | string, of: number, round: (share: number) => number, field: string): number {
   if (typeof value === 'number') return value
   const percent = /^(\d+)%$/.exec(value)?.[1]

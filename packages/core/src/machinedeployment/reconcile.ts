@@ -8,6 +8,7 @@ import { phaseErrors } from '../phase-errors.ts'
 import { reportPaused } from '../report-paused.ts'
 import { clusterOf } from '../machineset/reconcile.ts'
 import { remove } from './delete.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { machineSets } from './machine-sets.ts'
 import { owner } from './owner.ts'
 import { rollOut } from './roll-out.ts'
@@ -43,7 +44,7 @@ export async function reconcileMachineDeployment(key: ObjectKey, io: ReconcileCo
   const later = reportStatus(scope, io.clock.now())
   const { generation } = machineDeployment.metadata
   if (errors.length === 0 && generation) machineDeployment.status!.observedGeneration = generation
-  const options = { conditions: OwnedConditions, signal: io.signal }
+  const options = { conditions: OwnedConditions, legacyConditions: OwnedLegacyConditions, signal: io.signal }
   await commitChanges(io.client, MachineDeployment, before, machineDeployment, options)
   if (errors.length > 0) {
     throw phaseErrors(MachineDeployment, key, errors)

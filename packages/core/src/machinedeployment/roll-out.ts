@@ -8,6 +8,7 @@ import {
 } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { machineDeploymentCounts } from './counts.ts'
 import { setsByRole, type SetsByRole } from './current-set.ts'
 import {
   currentRevision,
@@ -23,7 +24,6 @@ import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
 import { planRollingUpdate } from './rolling-update.ts'
 import { planText, type Scale, type SetCounts } from './rollout.ts'
 import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDeploymentScope } from './scope.ts'
-import { machineDeploymentCounts } from './status.ts'
 
 /** Takes the rollout one step on: makes the set that is needed, scales sets, and clears away those that are done with. */
 export const rollOut: MachineDeploymentPhase = async (scope, io) => {

@@ -1,4 +1,5 @@
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { aMachineSet } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { unread } from '../external/observed.ts'
 import type { MachineDeploymentScope } from './scope.ts'
@@ -16,6 +17,8 @@ interface Given {
   outdated?: string[]
   missing?: boolean
 }
+
+const aSet = (name: string, status: NonNullable<MachineSet['status']>): MachineSet => aMachineSet({ metadata: { name }, status })
 
 function aScope(given: Given = {}): MachineDeploymentScope {
   const {
@@ -47,7 +50,7 @@ function aScope(given: Given = {}): MachineDeploymentScope {
     cluster: { spec: {} } as Cluster,
     bootstrapTemplate: unread,
     infrastructureTemplate: missing ? { state: 'missing' } : unread,
-    machineSets: sets?.map((status) => ({ status }) as MachineSet),
+    machineSets: sets?.map((status, index) => aSet(`s${index}`, status)),
     machines: sets && (machines as unknown as Machine[]),
   }
 }

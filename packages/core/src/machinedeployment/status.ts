@@ -12,7 +12,6 @@ import { getCondition, isDeleting, labelSelector, type NewCondition, setConditio
 import {
   counted,
   longDeletion,
-  type MachineCounts,
   machinesReady,
   machinesUpToDate,
   missingTemplates,
@@ -23,7 +22,9 @@ import {
   withBullet,
 } from '../machineset/machines-report.ts'
 import { mergeVersions } from '../versions-in-use.ts'
-import { fenceposts } from './fenceposts.ts'
+import { machineDeploymentCounts } from './counts.ts'
+import { leastAvailable } from './fenceposts.ts'
+import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachineDeploymentScope } from './scope.ts'
 
 /** Conditions that this controller owns. */
@@ -39,17 +40,7 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineDeploymentConditions)[]
 
-export function machineDeploymentCounts(sets: readonly MachineSet[]): MachineCounts {
-  const total = (field: keyof MachineCounts) => sets.reduce((sum, { status }) => sum + (status?.[field] ?? 0), 0)
-  return {
-    replicas: total('replicas'),
-    readyReplicas: total('readyReplicas'),
-    availableReplicas: total('availableReplicas'),
-    upToDateReplicas: total('upToDateReplicas'),
-  }
-}
-
-/** Writes counts, phase and conditions on the scope's draft. The outcome says when to look again though nothing happens. */
+/** Writes counts, phase and conditions, those of v1beta1 too, on the scope's draft. The outcome says when to look again though nothing happens. */
 export function reportStatus(scope: MachineDeploymentScope, now: number): Outcome {
   const { machineDeployment, machineSets, machines } = scope
   const status = (machineDeployment.status ??= {})
@@ -75,6 +66,7 @@ export function reportStatus(scope: MachineDeploymentScope, now: number): Outcom
   ]
   const { generation } = machineDeployment.metadata
   status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
+  reportLegacyStatus(scope, now)
   const next = machines && nextReport(machines, now)
   return next === undefined ? proceed() : requeue(next - now, 'to tell of Machines that take long')
 }
@@ -108,15 +100,6 @@ export function available(deployment: MachineDeployment, sets: readonly MachineS
       ? ` (spec.strategy.rollout.maxUnavailable is ${strategy.rollingUpdate?.maxUnavailable ?? 0}, spec.replicas is ${spec.replicas})`
       : ''
   return Available.false('NotAvailable', `${availableReplicas} available replicas, at least ${least} required${why}`)
-}
-
-/** `undefined` when the limits of the rollout make no sense; the pass has failed for the same reason. */
-function leastAvailable(deployment: MachineDeployment): number | undefined {
-  try {
-    return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable
-  } catch {
-    return undefined
-  }
 }
 
 export function rollingOut({ machines }: MachineDeploymentScope): NewCondition {

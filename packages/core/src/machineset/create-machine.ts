@@ -3,7 +3,7 @@ import { type Kind, keyOf, messageOf, ownerReference, type UnknownObject, wasRef
 import { type ContractRef, type External, refTo } from '../external/get.ts'
 import { type Observed } from '../external/observed.ts'
 import { machineName, newMachine, wantedMetadata } from './desired-machine.ts'
-import { MachineSetManager, type MachineSetIO, type MachineSetScope } from './scope.ts'
+import { type CreationFailure, MachineSetManager, type MachineSetIO, type MachineSetScope } from './scope.ts'
 
 interface Clone {
   readonly kind: Kind<UnknownObject>
@@ -23,6 +23,7 @@ export async function createMachine(
   const { client, events, log, random, signal } = io
   const name = machineName(machineSet, random)
   const made: Clone[] = []
+  let failure: CreationFailure['reason'] = 'BootstrapTemplateCloningFailed'
   const clone = async (template: External): Promise<ContractRef> => {
     const kind = clonedKind(template.kind)
     const object = await client.create(
@@ -44,7 +45,9 @@ export async function createMachine(
   try {
     const { bootstrapTemplate, infrastructureTemplate } = templates
     const configRef = bootstrapTemplate.state === 'found' ? await clone(bootstrapTemplate.external) : undefined
+    failure = 'InfrastructureTemplateCloningFailed'
     const infrastructureRef = await clone(infrastructureTemplate.external)
+    failure = 'MachineCreationFailed'
     const machine = await client.create(
       Machine,
       newMachine(machineSet, { name, infrastructureRef, ...(configRef ? { configRef } : {}) }),
@@ -53,6 +56,7 @@ export async function createMachine(
     events.event(machineSet, 'Normal', 'SuccessfulCreate', `Created Machine "${name}"`)
     return machine
   } catch (err) {
+    scope.creationFailure = { reason: failure, message: messageOf(err) }
     events.event(machineSet, 'Warning', 'FailedCreate', `Failed to create Machine "${name}": ${messageOf(err)}`)
     // Without a plain refusal the Machine may be there, and need them. The next pass knows, and deletes what nothing refers to.
     for (const { kind, object } of wasRefused(err) ? made.toReversed() : []) {

@@ -7,6 +7,7 @@ import { anticipateGeneration } from '../generation.ts'
 import { phaseErrors } from '../phase-errors.ts'
 import { reportPaused } from '../report-paused.ts'
 import { remove } from './delete.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
 import { machines } from './machines.ts'
 import { owner } from './owner.ts'
 import { syncReplicas } from './replicas.ts'
@@ -45,7 +46,11 @@ export async function reconcileMachineSet(key: ObjectKey, io: MachineSetIO): Pro
   const later = reportStatus(scope, io.clock.now())
   if (errors.length === 0 && machineSet.metadata.generation)
     machineSet.status!.observedGeneration = machineSet.metadata.generation
-  await commitChanges(io.client, MachineSet, before, machineSet, { conditions: OwnedConditions, signal: io.signal })
+  await commitChanges(io.client, MachineSet, before, machineSet, {
+    conditions: OwnedConditions,
+    legacyConditions: OwnedLegacyConditions,
+    signal: io.signal,
+  })
   if (errors.length > 0) {
     throw phaseErrors(MachineSet, key, errors)
   }

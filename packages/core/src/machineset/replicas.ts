@@ -31,7 +31,12 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   if (infrastructureTemplate.state !== 'found' || bootstrapTemplate.state === 'missing' || bootstrapTemplate.state === 'unread') {
     return isOldRevision(scope) ? proceed() : wait('templates to exist')
   }
-  scope.preflightProblems = await preflight(scope, io)
+  try {
+    scope.preflightProblems = await preflight(scope, io)
+  } catch (err) {
+    scope.preflightProblems = [messageOf(err)]
+    throw err
+  }
   if (scope.preflightProblems.length > 0) return wait(scope.preflightProblems.join('; '))
 
   // The framework waits for its own writes; after a change of leader it is somebody else's that the cache may not have yet.

@@ -15,6 +15,14 @@ export interface MachineSetScope {
   machines: readonly Machine[] | undefined
   /** Why no Machine may be made at the moment. */
   preflightProblems: readonly string[]
+  /** What came of the attempt to make a Machine, if one was made in vain. */
+  creationFailure?: CreationFailure
+}
+
+/** Which step failed, as conditions of v1beta1 call it. */
+export interface CreationFailure {
+  readonly reason: 'BootstrapTemplateCloningFailed' | 'InfrastructureTemplateCloningFailed' | 'MachineCreationFailed'
+  readonly message: string
 }
 
 export interface MachineSetSettings {

@@ -2,6 +2,7 @@
 import { ConditionOrder, MachineSetConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
 import { isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
+import { nextLegacyReport, reportLegacyStatus } from './legacy-status.ts'
 import {
   counted,
   longDeletion,
@@ -29,7 +30,7 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineSetConditions)[]
 
-/** Writes counts and conditions on the scope's draft. The outcome says when to look again though nothing happens. */
+/** Writes counts and conditions, those of v1beta1 too, on the scope's draft. The outcome says when to look again though nothing happens. */
 export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const { machineSet, machines } = scope
   const status = (machineSet.status ??= {})
@@ -53,8 +54,13 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const { generation } = machineSet.metadata
   status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
 
-  const next = machines && nextReport(machines, now)
-  return next === undefined ? proceed() : requeue(next - now, 'to tell of Machines that take long')
+  reportLegacyStatus(scope, now)
+
+  const moments = [machines && nextReport(machines, now), nextLegacyReport(scope, now)].filter((moment) => moment !== undefined)
+  const next = moments.length === 0 ? undefined : Math.min(...moments)
+  return next === undefined
+    ? proceed()
+    : requeue(next - now, 'to tell of Machines that take long, or have been ready for long enough')
 }
 
 const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({

@@ -14,6 +14,7 @@ import {
 } from '@capstan/api'
 import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
+import { reportLegacyConditions } from '../legacy-status.ts'
 import { callAfterHooks } from './after-hooks.ts'
 import { type Applier, applyControlPlane, applyInfrastructureCluster, applyMachineDeployments } from './apply.ts'
 import { type Blueprint, NotReadyYet, observeBlueprint, observeClass } from './blueprint.ts'
@@ -24,7 +25,7 @@ import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToO
 import { Pass, type TopologyMemory } from './pass.ts'
 import { applyPatches } from './patches.ts'
 import { pendingHooks } from './pending-hooks.ts'
-import { topologyReconciled } from './topology-reconciled.ts'
+import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
 import { unsupportedParts } from './unsupported.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
@@ -165,7 +166,9 @@ async function report(pass: Pass, paused: boolean, error: unknown): Promise<void
     setPlan(status, 'controlPlane', upgrade.plan.controlPlane)
     setPlan(status, 'workers', upgrade.plan.workers)
   }
-  const options = { conditions: [condition.type], signal: context.signal }
+  reportLegacyConditions(after, [legacyTopologyReconciled(condition)], { now: context.clock.now() })
+  const owned = [condition.type]
+  const options = { conditions: owned, legacyConditions: owned, signal: context.signal }
   await orAbsent(commitChanges(context.client, Cluster, before, after, options))
 }
 

@@ -1,6 +1,6 @@
 /** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/conditions.go, v1.14. */
 import { type Cluster, ClusterConditions, pausedCondition } from '@capstan/api'
-import { isDeleting, type NewCondition } from '@capstan/kube'
+import { isDeleting, legacyFalse, legacyTrue, type NewCondition, type NewLegacyCondition } from '@capstan/kube'
 import { type BlockingHook, blockingMessage } from './lifecycle-hooks.ts'
 import type { ControlPlaneVersion, WorkerVersion } from './upgrade.ts'
 import type { UpgradePlan } from './upgrade-plan.ts'
@@ -39,6 +39,14 @@ export function topologyReconciled(report: TopologyReport): NewCondition {
   }
   if (upgrade && (report.upgradePending || isMoving(upgrade))) return upgrading(cluster, upgrade, blocking)
   return condition.true('ReconcileSucceeded')
+}
+
+/** The same in the form of v1beta1. */
+export function legacyTopologyReconciled({ type, status, reason, message }: NewCondition): NewLegacyCondition {
+  if (status === 'True') return legacyTrue(type)
+  return reason === 'ReconcileFailed'
+    ? legacyFalse(type, 'TopologyReconcileFailed', 'Error', message)
+    : legacyFalse(type, reason, 'Info', message)
 }
 
 const isMoving = ({ controlPlane, workers }: UpgradeReport): boolean =>

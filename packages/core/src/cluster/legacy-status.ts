@@ -1,0 +1,80 @@
+/**
+ * What a Cluster tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Upstream: cluster_controller_phases.go and reconcileDelete, v1.14.
+ */
+import { ControlPlaneContract, InfraClusterContract } from '@capstan/api'
+import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
+import { read } from '../external/observed.ts'
+import { reportLegacyConditions } from '../legacy-status.ts'
+import type { ClusterScope } from './scope.ts'
+
+/** Legacy conditions in which this controller's word counts. */
+export const OwnedLegacyConditions = ['Ready', 'ControlPlaneInitialized', 'ControlPlaneReady', 'InfrastructureReady']
+
+export function reportLegacyStatus(scope: ClusterScope, now: number): void {
+  const computed = [...infrastructureReady(scope), ...controlPlaneReady(scope), ...controlPlaneInitialized(scope)]
+  reportLegacyConditions(scope.cluster, computed, { now, ready: { of: ['ControlPlaneReady', 'InfrastructureReady'] } })
+}
+
+function infrastructureReady({ cluster, infrastructure, deletion }: ClusterScope): NewLegacyCondition[] {
+  const type = 'InfrastructureReady'
+  switch (infrastructure.state) {
+    case 'unread':
+      return []
+    case 'none':
+      // Somebody else sees to it, unless the topology will.
+      return isDeleting(cluster) || cluster.spec.topology ? [] : [legacyTrue(type)]
+    case 'missing':
+      return deletion.reason === 'DeletionCompleted' ? [legacyFalse(type, 'Deleted', 'Info')] : []
+    case 'found': {
+      const { external } = infrastructure
+      const isProvisioned = read(external, InfraClusterContract.provisioned) === true
+      return [mirrorProviderReady(external.object, type, fallback(type, 'WaitingForInfrastructure', isProvisioned, cluster))]
+    }
+  }
+}
+
+function controlPlaneReady({ cluster, controlPlane, deletion }: ClusterScope): NewLegacyCondition[] {
+  const type = 'ControlPlaneReady'
+  switch (controlPlane.state) {
+    case 'unread':
+    case 'none':
+      return []
+    case 'missing':
+      return deletion.reason === 'WaitingForInfrastructureDeletion' || deletion.reason === 'DeletionCompleted'
+        ? [legacyFalse(type, 'Deleted', 'Info')]
+        : []
+    case 'found': {
+      const { external } = controlPlane
+      const isInitialized = read(external, ControlPlaneContract.initialized) === true
+      return [mirrorProviderReady(external.object, type, fallback(type, 'WaitingForControlPlane', isInitialized, cluster))]
+    }
+  }
+}
+
+/** Upstream: a Cluster that goes takes a provider that reports no Ready for one that goes as well. */
+function fallback(type: string, reason: string, isDone: boolean, cluster: ClusterScope['cluster']): NewLegacyCondition {
+  if (isDeleting(cluster)) return legacyFalse(type, 'Deleting', 'Info')
+  return isDone ? legacyTrue(type) : legacyFalse(type, reason, 'Info')
+}
+
+/** Once True, always True. */
+function controlPlaneInitialized({ cluster, controlPlane, descendants }: ClusterScope): NewLegacyCondition[] {
+  const type = 'ControlPlaneInitialized'
+  if (cluster.status?.initialization?.controlPlaneInitialized) return [legacyTrue(type)]
+  switch (controlPlane.state) {
+    case 'unread':
+    case 'missing':
+      return []
+    case 'none': {
+      if (isDeleting(cluster) || cluster.spec.topology || !descendants) return []
+      const message = 'Waiting for the first control plane machine to have its status.nodeRef set'
+      return [legacyFalse(type, 'MissingNodeRef', 'Info', message)]
+    }
+    case 'found': {
+      if (isDeleting(controlPlane.external.object)) return []
+      const message = 'Waiting for control plane provider to indicate the control plane has been initialized'
+      return [legacyFalse(type, 'WaitingForControlPlaneProviderInitialized', 'Info', message)]
+    }
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * What a Machine tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Upstream: machine_controller_phases.go, machine_controller_noderef.go and reconcileDelete, v1.14.
+ */
+import { BootstrapConfigContract, InfraMachineContract } from '@capstan/api'
+import {
+  isDeleting,
+  legacyConditionsOf,
+  legacyFalse,
+  legacyTrue,
+  legacyUnknown,
+  mirrorProviderReady,
+  type NewLegacyCondition,
+  type Node,
+} from '@capstan/kube'
+import { found, read } from '../external/observed.ts'
+import { reportLegacyConditions } from '../legacy-status.ts'
+import type { MachineScope } from './scope.ts'
+
+/** Legacy conditions in which this controller's word counts. */
+export const OwnedLegacyConditions = [
+  'Ready',
+  'BootstrapReady',
+  'InfrastructureReady',
+  'NodeHealthy',
+  'PreDrainDeleteHookSucceeded',
+  'DrainingSucceeded',
+  'VolumeDetachSucceeded',
+  'PreTerminateDeleteHookSucceeded',
+]
+
+export function reportLegacyStatus(scope: MachineScope, now: number): void {
+  const { machine } = scope
+  const computed = [...bootstrapReady(scope), ...infrastructureReady(scope), ...nodeHealthy(scope), ...deletion(scope)]
+  const isProvisioning = !isDeleting(machine) && !machine.spec.providerID
+  reportLegacyConditions(machine, computed, {
+    now,
+    ready: {
+      // What the infrastructure says matters most, then whether the Machine is healthy and who sees to that.
+      of: ['InfrastructureReady', 'BootstrapReady', 'HealthCheckSucceeded', 'OwnerRemediated', 'DrainingSucceeded'],
+      ...(isProvisioning ? { steps: ['BootstrapReady', 'InfrastructureReady'] } : {}),
+    },
+  })
+}
+
+function bootstrapReady({ machine, bootstrap }: MachineScope): NewLegacyCondition[] {
+  const type = 'BootstrapReady'
+  const external = found(bootstrap)
+  if (!external) return []
+  if (machine.spec.bootstrap.dataSecretName) return [legacyTrue(type)]
+  const fallback = read(external, BootstrapConfigContract.dataSecretCreated)
+    ? legacyTrue(type)
+    : legacyFalse(type, isDeleting(machine) ? 'Deleting' : 'WaitingForDataSecret', 'Info')
+  return [mirrorProviderReady(external.object, type, fallback)]
+}
+
+function infrastructureReady({ machine, infrastructure }: MachineScope): NewLegacyCondition[] {
+  const type = 'InfrastructureReady'
+  const external = found(infrastructure)
+  if (!external) return []
+  const fallback = read(external, InfraMachineContract.provisioned)
+    ? legacyTrue(type)
+    : legacyFalse(type, isDeleting(machine) ? 'Deleting' : 'WaitingForInfrastructure', 'Info')
+  return [mirrorProviderReady(external.object, type, fallback)]
+}
+
+function nodeHealthy({ machine, node, infrastructure, steps }: MachineScope): NewLegacyCondition[] {
+  const type = 'NodeHealthy'
+  if (steps.node?.state === 'failed') return [legacyFalse(type, 'DeletionFailed', 'Warning')]
+  switch (node.state) {
+    case 'unnamed':
+      return [legacyFalse(type, 'WaitingForNodeRef', 'Info')]
+    case 'disconnected':
+      return []
+    case 'unread':
+      return [legacyUnknown(type, 'NodeInspectionFailed', 'Failed to get the Node for this Machine by ProviderID')]
+    case 'missing':
+      if (isDeleting(machine)) return []
+      return machine.status?.nodeRef
+        ? [legacyFalse(type, 'NodeNotFound', 'Error')]
+        : [legacyFalse(type, 'NodeProvisioning', 'Warning', 'Waiting for a node with matching ProviderID to exist')]
+    case 'found': {
+      const infra = found(infrastructure)
+      if (!infra || isDeleting(infra.object)) return [legacyFalse(type, 'Deleting', 'Info')]
+      return [ofNode(type, node.node)]
+    }
+  }
+}
+
+/** What a Node's kubelet reports, and how it should be. */
+const Healthy: { readonly [type: string]: string } = {
+  Ready: 'True',
+  MemoryPressure: 'False',
+  DiskPressure: 'False',
+  PIDPressure: 'False',
+}
+
+/** Upstream: as long as one of the four is as it should be, unknown ones do not count. */
+function ofNode(type: string, { status }: Node): NewLegacyCondition {
+  const reported = status?.conditions ?? []
+  const wrong = reported.filter(
+    (condition) => Object.hasOwn(Healthy, condition.type) && condition.status !== Healthy[condition.type],
+  )
+  const message = wrong.map((condition) => `Node condition ${condition.type} is ${condition.status}`).join('. ')
+  const unknown = wrong.filter((condition) => condition.status === 'Unknown')
+  if (wrong.length > unknown.length) return legacyFalse(type, 'NodeConditionsFailed', 'Warning', message)
+  if (unknown.length < Object.keys(Healthy).length) return legacyTrue(type)
+  return legacyUnknown(type, 'NodeConditionsFailed', message)
+}
+
+/** What the steps of the deletion say, those that this pass came to. */
+function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyCondition[] {
+  const computed: NewLegacyCondition[] = []
+  const hooks = (type: string, state: string | undefined) => {
+    if (state === 'done') computed.push(legacyTrue(type))
+    if (state === 'waiting') computed.push(legacyFalse(type, 'WaitingExternalHook', 'Info'))
+  }
+  hooks('PreDrainDeleteHookSucceeded', steps.preDrainHooks?.state)
+  const { drain, volumes } = steps
+  if (drain?.state === 'done') computed.push(legacyTrue('DrainingSucceeded'))
+  if (drain?.state === 'waiting') computed.push(legacyFalse('DrainingSucceeded', 'Draining', 'Info', stage.message))
+  if (drain?.state === 'failed') computed.push(legacyFalse('DrainingSucceeded', 'DrainingFailed', 'Warning', drain.message))
+  if (volumes?.state === 'done') computed.push(legacyTrue('VolumeDetachSucceeded'))
+  const isTold = legacyConditionsOf(machine).some(({ type }) => type === 'VolumeDetachSucceeded')
+  if ((volumes?.state === 'waiting' || volumes?.state === 'failed') && !isTold) {
+    const message = 'Waiting for node volumes to be detached'
+    computed.push(legacyFalse('VolumeDetachSucceeded', 'WaitingForVolumeDetach', 'Info', message))
+  }
+  hooks('PreTerminateDeleteHookSucceeded', steps.preTerminateHooks?.state)
+  if (steps.infrastructure?.state === 'done') computed.push(legacyFalse('InfrastructureReady', 'Deleted', 'Info'))
+  if (steps.bootstrap?.state === 'done') computed.push(legacyFalse('BootstrapReady', 'Deleted', 'Info'))
+  return computed
+}

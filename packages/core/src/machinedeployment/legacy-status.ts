@@ -1,0 +1,48 @@
+/**
+ * What a MachineDeployment tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it
+ * writes on. Upstream: machinedeployment_sync.go, syncDeploymentStatus, v1.14.
+ */
+import type { MachineSet } from '@capstan/api'
+import { isDeleting, legacyFalse, legacyTrue, mirrorLegacyReady, type NewLegacyCondition } from '@capstan/kube'
+import { reportLegacy, reportLegacyConditions } from '../legacy-status.ts'
+import { machineDeploymentCounts } from './counts.ts'
+import { setsByRole } from './current-set.ts'
+import { leastAvailable } from './fenceposts.ts'
+import type { MachineDeploymentScope } from './scope.ts'
+
+/** Legacy conditions in which this controller's word counts. */
+export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
+
+/** Upstream: nothing new is told of a deployment that is being deleted, nor before its sets are known. */
+export function reportLegacyStatus({ machineDeployment, machineSets }: MachineDeploymentScope, now: number): void {
+  if (!machineSets || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
+  const least = leastAvailable(machineDeployment)
+  if (least === undefined) return
+  const { current } = setsByRole(machineDeployment, machineSets, now)
+  const { replicas, availableReplicas } = machineDeploymentCounts(machineSets)
+  const available = total(machineSets, 'availableReplicas')
+  reportLegacy(machineDeployment, {
+    updatedReplicas: current?.status?.replicas ?? 0,
+    readyReplicas: total(machineSets, 'readyReplicas'),
+    availableReplicas: available,
+    unavailableReplicas: Math.max(0, replicas - available),
+  })
+  const computed: NewLegacyCondition[] = [
+    available >= least
+      ? legacyTrue('Available')
+      : legacyFalse(
+          'Available',
+          'WaitingForAvailableMachines',
+          'Warning',
+          // Upstream: decides by the Nodes that are available, and tells of the Machines.
+          `Minimum availability requires ${least} replicas, current ${availableReplicas} available`,
+        ),
+    current
+      ? mirrorLegacyReady(current, 'MachineSetReady', legacyFalse('MachineSetReady', 'WaitingForMachineSet', 'Info'))
+      : legacyFalse('MachineSetReady', 'WaitingForMachineSet', 'Info', 'MachineSet not found'),
+  ]
+  reportLegacyConditions(machineDeployment, computed, { now, ready: { of: ['Available'] } })
+}
+
+const total = (sets: readonly MachineSet[], count: 'availableReplicas' | 'readyReplicas'): number =>
+  sets.reduce((sum, { status }) => sum + (status?.deprecated?.v1beta1?.[count] ?? 0), 0)

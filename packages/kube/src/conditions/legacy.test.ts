@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { freeze } from '../json.ts'
+import {
+  type LegacyCondition,
+  legacyAggregate,
+  legacyConditionsOf,
+  legacyFalse,
+  legacySummary,
+  legacyTrue,
+  legacyUnknown,
+  mirrorLegacyReady,
+  mirrorProviderReady,
+  type NewLegacyCondition,
+  setLegacyConditions,
+} from './legacy.ts'
+
+const now = Date.UTC(2026, 0, 2, 3, 4, 5, 678)
+const then = '2026-01-01T00:00:00Z'
+const since = (condition: NewLegacyCondition): LegacyCondition => ({ lastTransitionTime: then, ...condition })
+
+/** `False/Info Reason: message` */
+const text = (condition: NewLegacyCondition | undefined): string => {
+  if (!condition) return 'none'
+  const { status, severity, reason, message } = condition
+  return `${status}${severity ? `/${severity}` : ''}${reason ? ` ${reason}` : ''}${message ? `: ${message}` : ''}`
+}
+
+describe('setLegacyConditions', () => {
+  test('Ready comes first, the rest is alphabetical, and what was not computed stays', () => {
+    const existing = [since(legacyTrue('Ready')), since(legacyTrue('B'))]
+    const set = setLegacyConditions(existing, [legacyTrue('C'), legacyTrue('A'), legacyTrue('Zed')], now)
+    expect(set.map(({ type }) => type)).toEqual(['Ready', 'A', 'B', 'C', 'Zed'])
+  })
+
+  test.each<[string, NewLegacyCondition, string]>([
+    ['the same', legacyFalse('A', 'Why', 'Info', 'so'), then],
+    ['another message', legacyFalse('A', 'Why', 'Info', 'because'), '2026-01-02T03:04:05Z'],
+    ['another severity', legacyFalse('A', 'Why', 'Error', 'so'), '2026-01-02T03:04:05Z'],
+    ['another reason', legacyFalse('A', 'How', 'Info', 'so'), '2026-01-02T03:04:05Z'],
+    ['another status, mirrored', { ...legacyTrue('A'), lastTransitionTime: '2025-12-31T00:00:00Z' }, '2026-01-02T03:04:05Z'],
+  ])('of %s: the time', (_, computed, time) => {
+    const [condition] = setLegacyConditions([since(legacyFalse('A', 'Why', 'Info', 'so'))], [computed], now)
+    expect(condition?.lastTransitionTime).toBe(time)
+  })
+
+  test('a mirrored condition that is new keeps its time', () => {
+    const [condition] = setLegacyConditions(undefined, [{ ...legacyTrue('A'), lastTransitionTime: then }], now)
+    expect(condition).toEqual({ type: 'A', status: 'True', lastTransitionTime: then })
+  })
+
+  test('nothing new gives back the very list', () => {
+    const existing = freeze(setLegacyConditions([], [legacyFalse('A', 'Why', 'Info')], now))
+    expect(setLegacyConditions(existing, [legacyFalse('A', 'Why', 'Info')], now + 60_000)).toBe(existing)
+  })
+
+  test('what is empty is left out, what is too long is cut', () => {
+    const [empty, long] = setLegacyConditions(
+      [],
+      [legacyFalse('A', '', 'Info'), legacyUnknown('B', 'Why', 'x'.repeat(20_000))],
+      now,
+    )
+    expect(empty).toEqual({ type: 'A', status: 'False', severity: 'Info', lastTransitionTime: '2026-01-02T03:04:05Z' })
+    expect(long?.message).toHaveLength(10_240)
+  })
+})
+
+describe('mirrors of Ready', () => {
+  const fallback = legacyFalse('InfrastructureReady', 'WaitingForInfrastructure', 'Info')
+  test.each<[string, unknown, string]>([
+    ['says nothing', undefined, 'False/Info WaitingForInfrastructure'],
+    [
+      'of contract v1beta1',
+      [{ type: 'Ready', status: 'False', severity: 'Error', reason: 'No', message: 'm' }],
+      'False/Error No: m',
+    ],
+    ['of contract v1beta2', [{ type: 'Ready', status: 'False', reason: 'NotReady', message: 'm' }], 'False NotReady: m'],
+    ['with garbage beside it', [null, { type: 'Ready' }, { type: 'Ready', status: 'True' }], 'True'],
+    ['no list', 'conditions', 'False/Info WaitingForInfrastructure'],
+  ])('of a provider: %s', (_, conditions, expected) => {
+    const mirrored = mirrorProviderReady({ status: { conditions } }, 'InfrastructureReady', fallback)
+    expect(text(mirrored)).toBe(expected)
+    expect(mirrored.type).toBe('InfrastructureReady')
+  })
+
+  test('of one of our own: the legacy one, with its time', () => {
+    const status = {
+      conditions: [since(legacyTrue('Ready'))],
+      deprecated: { v1beta1: { conditions: [since(legacyFalse('Ready', 'No', 'Info'))] } },
+    }
+    expect(mirrorLegacyReady({ status }, 'MachineSetReady', fallback)).toMatchObject({
+      type: 'MachineSetReady',
+      reason: 'No',
+      lastTransitionTime: then,
+    })
+    expect(legacyConditionsOf({ status: { deprecated: { v1beta1: {} } } })).toEqual([])
+  })
+})
+
+describe('legacySummary', () => {
+  const error = legacyFalse('A', 'Broken', 'Error', 'a')
+  const warning = legacyFalse('B', 'Odd', 'Warning', 'b')
+  const info = legacyFalse('C', 'Slow', 'Info', 'c')
+  const ok = legacyTrue('D')
+  const unknown = legacyUnknown('E', 'Dark', 'e')
+  const bare: NewLegacyCondition = { type: 'F', status: 'False', reason: 'Bare', message: 'f' }
+  const of = ['F', 'E', 'D', 'C', 'B', 'A']
+  test.each<[string, NewLegacyCondition[], string]>([
+    ['nothing', [], 'none'],
+    ['an error before all', [unknown, ok, info, warning, error], 'False/Error Broken: a'],
+    ['a warning before information', [unknown, ok, info, warning], 'False/Warning Odd: b'],
+    ['information before True', [unknown, ok, info], 'False/Info Slow: c'],
+    ['True before Unknown', [unknown, ok], 'True'],
+    ['Unknown alone', [unknown], 'Unknown Dark: e'],
+    ['False without severity after all', [bare, unknown], 'Unknown Dark: e'],
+    ['False without severity alone', [bare], 'False Bare: f'],
+    ['an old Ready does not count', [legacyFalse('Ready', 'Old', 'Error')], 'none'],
+    ['nor what is not listed', [legacyFalse('G', 'Other', 'Error'), ok], 'True'],
+  ])('%s', (_, conditions, expected) => {
+    expect(text(legacySummary(conditions, { of }))).toBe(expected)
+  })
+
+  test('of several as bad as one another the one listed first tells', () => {
+    const both = [legacyFalse('A', 'First', 'Info', 'a'), legacyFalse('B', 'Second', 'Info', 'b')]
+    expect(text(legacySummary(both, { of: ['B', 'A'] }))).toBe('False/Info Second: b')
+  })
+
+  test.each<[string, NewLegacyCondition[], string]>([
+    ['one of two', [legacyTrue('A'), legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 1 of 2 completed'],
+    ['the other is not there yet', [legacyFalse('B', 'Waiting', 'Info')], 'False/Info Waiting: 0 of 2 completed'],
+    ['all done', [legacyTrue('A'), legacyTrue('B')], 'True'],
+    ['more than steps', [legacyTrue('A'), legacyTrue('B'), legacyFalse('C', 'Sick', 'Warning', 'm')], 'False/Warning Sick: m'],
+  ])('steps: %s', (_, conditions, expected) => {
+    expect(text(legacySummary(conditions, { of: ['A', 'B', 'C'], steps: ['A', 'B'] }))).toBe(expected)
+  })
+})
+
+describe('legacyAggregate', () => {
+  const machine = (name: string, ready?: NewLegacyCondition) => ({
+    kind: 'Machine',
+    metadata: { name },
+    status: { deprecated: { v1beta1: { conditions: ready ? [since(ready)] : [] } } },
+  })
+  const waiting = legacyFalse('Ready', 'WaitingForInfrastructure', 'Info', '1 of 2 completed')
+  const failed = legacyFalse('Ready', 'Failed @ DevMachine/x', 'Error')
+  // biome-ignore format: a table
+  test.each<[string, ReturnType<typeof machine>[], string]>([
+    ['none says anything',           [machine('a'), machine('b')],                                        'none'],
+    ['all are',                      [machine('a', legacyTrue('Ready')), machine('b', legacyTrue('Ready'))], 'True'],
+    ['one waits',                    [machine('a', legacyTrue('Ready')), machine('b', waiting)],          'False/Info WaitingForInfrastructure @ Machine/b: 1 of 2 completed'],
+    ['by name',                      [machine('b', waiting), machine('a', waiting), machine('c')],        'False/Info WaitingForInfrastructure @ Machine/a: 0 of 3 completed'],
+    ['a reason that names its object', [machine('a', failed), machine('b', waiting)],                      'False/Error Failed @ DevMachine/x: 0 of 2 completed'],
+  ])('%s', (_, machines, expected) => {
+    expect(text(legacyAggregate(machines, 'MachinesReady'))).toBe(expected)
+  })
+})

@@ -1,0 +1,196 @@
+/**
+ * Conditions in the form of v1beta1, which objects of v1beta2 carry beside theirs under `status.deprecated.v1beta1`. They have a
+ * severity, no generation, and need no reason when True. Pure. Upstream: util/conditions/deprecated/v1beta1, v1.14.
+ */
+import { timestamp } from '../clock.ts'
+import { isRecord } from '../json.ts'
+import type { UnknownObject } from '../object.ts'
+
+export interface LegacyCondition {
+  readonly type: string
+  readonly status: string
+  /** How bad it is; only of what is not as it should be. */
+  readonly severity?: string
+  readonly lastTransitionTime: string
+  readonly reason?: string
+  readonly message?: string
+}
+
+export type Severity = 'Error' | 'Warning' | 'Info'
+
+/** A legacy condition as computed in one pass. Only a mirrored one has a time. */
+export type NewLegacyCondition = Omit<LegacyCondition, 'lastTransitionTime'> & { readonly lastTransitionTime?: string }
+
+export const legacyTrue = (type: string): NewLegacyCondition => ({ type, status: 'True' })
+
+export const legacyFalse = (type: string, reason: string, severity: Severity, message = ''): NewLegacyCondition => ({
+  type,
+  status: 'False',
+  severity,
+  reason,
+  message,
+})
+
+export const legacyUnknown = (type: string, reason: string, message = ''): NewLegacyCondition => ({
+  type,
+  status: 'Unknown',
+  reason,
+  message,
+})
+
+/** The condition that sums the others up. */
+const Ready = 'Ready'
+
+/** What the schema of these conditions lets through. */
+const Longest = { reason: 256, message: 10240 } as const
+
+/**
+ * The legacy conditions of an object after a pass: `computed` replace those of their type, the others stay; Ready is first, the
+ * rest alphabetical. A transition time moves with status, reason, severity or message. Gives back `existing` itself when nothing
+ * is different, so that no write follows.
+ */
+export function setLegacyConditions(
+  existing: readonly LegacyCondition[] | undefined,
+  computed: readonly NewLegacyCondition[],
+  now: number,
+): LegacyCondition[] {
+  const merged = [...(existing ?? [])]
+  let changed = false
+  for (const { type, status, severity, reason, message, lastTransitionTime } of computed) {
+    const index = merged.findIndex((condition) => condition.type === type)
+    const old = merged[index]
+    const state = {
+      type,
+      status,
+      // Empty is absent: the schema wants at least one character.
+      ...(severity ? { severity } : {}),
+      ...(reason ? { reason: reason.slice(0, Longest.reason) } : {}),
+      ...(message ? { message: message.slice(0, Longest.message) } : {}),
+    }
+    if (old && sameState(old, state)) continue
+    changed = true
+    // Upstream: a mirrored condition brings its time along only the first time.
+    const since = old || lastTransitionTime === undefined ? Number.NaN : Date.parse(lastTransitionTime)
+    const next = { ...state, lastTransitionTime: timestamp(Number.isNaN(since) ? now : since) }
+    if (old) merged[index] = next
+    else merged.push(next)
+  }
+  if (!changed && existing) return existing as LegacyCondition[]
+  return merged.sort(byType)
+}
+
+const sameState = (a: NewLegacyCondition, b: NewLegacyCondition): boolean =>
+  a.status === b.status && a.severity === b.severity && a.reason === b.reason && a.message === b.message
+
+const byType = (a: { readonly type: string }, b: { readonly type: string }): number => {
+  if (a.type === b.type) return 0
+  if (a.type === Ready || b.type === Ready) return a.type === Ready ? -1 : 1
+  return a.type < b.type ? -1 : 1
+}
+
+/** An object whose shape may be known only at run time. */
+type WithStatus = UnknownObject | { readonly status?: unknown }
+
+/** The legacy conditions that an object of v1beta2 carries. */
+export function legacyConditionsOf({ status }: WithStatus): readonly LegacyCondition[] {
+  const deprecated = isRecord(status) ? status.deprecated : undefined
+  const legacy = isRecord(deprecated) ? deprecated.v1beta1 : undefined
+  return isRecord(legacy) ? listOf(legacy.conditions) : []
+}
+
+/**
+ * Ready of a provider's object, of whichever contract, as a legacy condition of this type; the fallback, if there is one, while
+ * it reports none. Upstream: conditions of contract v1beta2 are taken as they stand, so without a severity.
+ */
+export function mirrorProviderReady({ status }: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition {
+  return renamed(isRecord(status) ? listOf(status.conditions) : [], type) ?? fallback
+}
+
+/** The legacy Ready of one of our own objects as a legacy condition of this type; the fallback while it has none. */
+export const mirrorLegacyReady = (source: WithStatus, type: string, fallback: NewLegacyCondition): NewLegacyCondition =>
+  renamed(legacyConditionsOf(source), type) ?? fallback
+
+function renamed(conditions: readonly LegacyCondition[], type: string): NewLegacyCondition | undefined {
+  const ready = conditions.find((condition) => condition.type === Ready)
+  return ready && { ...ready, type }
+}
+
+/** What of a list can be taken for conditions; lists of providers may hold anything. */
+function listOf(value: unknown): readonly LegacyCondition[] {
+  return Array.isArray(value) ? value.filter(isCondition) : []
+}
+
+const isCondition = (value: unknown): value is LegacyCondition =>
+  isRecord(value) &&
+  typeof value.type === 'string' &&
+  typeof value.status === 'string' &&
+  [value.severity, value.reason, value.message, value.lastTransitionTime].every(
+    (text) => text === undefined || typeof text === 'string',
+  )
+
+export interface LegacySummaryOptions {
+  /** Types to sum up, those that are there; the first of the worst gives reason and message. */
+  readonly of: readonly string[]
+  /** Types to count as steps while no other of `of` is there: the message is then `1 of 2 completed`. */
+  readonly steps?: readonly string[]
+}
+
+/** The legacy Ready condition of an object from its others; none while it has none of them. */
+export function legacySummary(
+  conditions: readonly NewLegacyCondition[],
+  { of, steps }: LegacySummaryOptions,
+): NewLegacyCondition | undefined {
+  const inScope = conditions.filter(({ type }) => of.includes(type))
+  const counts = steps !== undefined && inScope.every(({ type }) => steps.includes(type))
+  return merge(Ready, inScope.sort(byType), { order: of, ...(counts ? { total: steps.length } : {}) })
+}
+
+interface Named {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly status?: unknown
+}
+
+/**
+ * One legacy condition for the legacy Ready of several objects; none while none of them has it. Tells how many are Ready, and
+ * with the reason which object has it.
+ */
+export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
+  const inScope: NewLegacyCondition[] = []
+  for (const { kind, metadata, status } of objects.toSorted(byName)) {
+    const ready = renamed(legacyConditionsOf({ status }), Ready)
+    const { reason = '' } = ready ?? {}
+    if (ready) inScope.push({ ...ready, reason: reason.includes('@') ? reason : `${reason} @ ${kind}/${metadata.name}` })
+  }
+  return merge(type, inScope, { order: [], total: objects.length })
+}
+
+const byName = (a: Named, b: Named): number =>
+  a.metadata.name < b.metadata.name ? -1 : a.metadata.name > b.metadata.name ? 1 : 0
+
+/** The worst decides. `total` asks for a count of what is well instead of a message. */
+function merge(
+  type: string,
+  conditions: readonly NewLegacyCondition[],
+  { order, total }: { order: readonly string[]; total?: number },
+): NewLegacyCondition | undefined {
+  const rank = Math.min(...conditions.map(rankOf))
+  const worst = conditions.filter((condition) => rankOf(condition) === rank)
+  const [first] = order.flatMap((wanted) => worst.filter((condition) => condition.type === wanted)).concat(worst)
+  if (!first) return undefined
+  const { status, severity, reason = '' } = first
+  if (status === 'True') return { type, status }
+  const isWell = (condition: NewLegacyCondition) => condition.status === 'True' && !condition.severity
+  const message = total === undefined ? (first.message ?? '') : `${conditions.filter(isWell).length} of ${total} completed`
+  return status === 'False'
+    ? { type, status, ...(severity ? { severity } : {}), reason, message }
+    : { type, status: 'Unknown', reason, message }
+}
+
+/** Upstream: False without severity, as conditions of contract v1beta2 are, comes last. */
+function rankOf({ status, severity = '' }: NewLegacyCondition): number {
+  if (status === 'True') return 3
+  if (status === 'Unknown') return 4
+  const rank = ['Error', 'Warning', 'Info'].indexOf(severity)
+  return status === 'False' && rank >= 0 ? rank : 99
+}
