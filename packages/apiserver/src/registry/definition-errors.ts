@@ -1,5 +1,5 @@
 /**
- * What is wrong with a CustomResourceDefinition, CEL rules left unread.
+ * What is wrong with a CustomResourceDefinition.
  * Upstream: apiextensions/validation/validation.go, v0.36.
  */
 import {

@@ -1,42 +1,93 @@
 /**
- * What is wrong with the schema of a CustomResourceDefinition. Rules in CEL are looked at from outside only: they are not compiled
- * here. Upstream: apiextensions-apiserver pkg/apiserver/schema and pkg/apis/apiextensions/validation, v0.36.
+ * What is wrong with the schema of a CustomResourceDefinition, its rules in CEL included.
+ * Upstream: apiextensions-apiserver pkg/apiserver/schema and pkg/apis/apiextensions/validation, v0.36.
  */
-import { type FieldError, invalid, type JSONSchema, notSupported, required, validateStructural } from '@capstan/kube'
+import {
+  compileRules,
+  type FieldError,
+  invalid,
+  type JSONSchema,
+  notSupported,
+  required,
+  type ValidationRule,
+  validateStructural,
+} from '@capstan/kube'
 
 /** `path` is where the schema stands in the definition. */
 export function schemaErrors(schema: JSONSchema, path: string): FieldError[] {
   const errors = validateStructural(schema, path)
-  checkAllRules(schema, path, errors)
+  checkAllRules(schema, { path, canCompile: errors.length === 0, isRoot: true, uncorrelatable: undefined }, errors)
   return errors
 }
 
-function checkAllRules(schema: JSONSchema, path: string, errors: FieldError[]): void {
-  checkRules(schema, path, errors)
+interface Place {
+  readonly path: string
+  /** Types of expressions come from the schema, which has to say what it means. */
+  readonly canCompile: boolean
+  readonly isRoot: boolean
+  /** The list around this whose items cannot be told from each other, so that none of them has an old value. */
+  readonly uncorrelatable: string | undefined
+}
+
+/** Inner schemas come first: rules are compiled only where the form of all below is right. The answer says whether it is. */
+function checkAllRules(schema: JSONSchema, place: Place, errors: FieldError[]): boolean {
   const { properties, additionalProperties, items } = schema
-  for (const [name, property] of Object.entries(properties ?? {})) checkAllRules(property, `${path}.properties[${name}]`, errors)
-  if (typeof additionalProperties === 'object') checkAllRules(additionalProperties, `${path}.additionalProperties`, errors)
-  if (items) checkAllRules(items, `${path}.items`, errors)
+  let isRight = place.canCompile
+  const check = (part: string, inner: JSONSchema, uncorrelatable = place.uncorrelatable) => {
+    const at: Place = { ...place, isRoot: false, path: `${place.path}.${part}`, uncorrelatable }
+    if (!checkAllRules(inner, at, errors)) isRight = false
+  }
+  for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
+  if (typeof additionalProperties === 'object') check('additionalProperties', additionalProperties)
+  if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map' ? place.uncorrelatable : place.path)
+
+  const rules = schema['x-kubernetes-validations']
+  if (!rules || rules.length === 0) return isRight
+  const before = errors.length
+  rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, errors))
+  if (errors.length > before) return false
+  if (isRight) checkRules(schema, place, errors)
+  return isRight
 }
 
 const RuleReasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-function checkRules(schema: JSONSchema, path: string, errors: FieldError[]): void {
-  schema['x-kubernetes-validations']?.forEach(({ rule, message, messageExpression, reason, fieldPath }, index) => {
-    const at = `${path}.x-kubernetes-validations[${index}]`
-    if (!rule?.trim()) errors.push(required(`${at}.rule`, 'rule is not specified'))
-    if (message !== undefined && message !== '') {
-      if (message.trim() === '') errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'))
-      else if (/[\n\r]/.test(message)) errors.push(invalid(`${at}.message`, message, 'must not contain line breaks'))
-    } else if (rule && /[\n\r]/.test(rule) && !messageExpression) {
-      const why = 'message or messageExpression must be specified if rule contains line breaks'
-      errors.push(required(`${at}.message`, why))
-    }
-    if (reason !== undefined && !RuleReasons.includes(reason)) errors.push(notSupported(`${at}.reason`, reason, RuleReasons))
-    if (fieldPath !== undefined && !leadsSomewhere(schema, fieldPath)) {
-      errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
+function checkRules(schema: JSONSchema, place: Place, errors: FieldError[]): void {
+  compileRules(schema, place.isRoot).rules.forEach(({ rule, error, messageError, usesOldSelf }, index) => {
+    const at = `${place.path}.x-kubernetes-validations[${index}]`
+    if (error !== undefined) errors.push(invalid(`${at}.rule`, printedRule(rule), error))
+    if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, printedRule(rule), messageError))
+    if (usesOldSelf && place.uncorrelatable !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
+      errors.push(invalid(`${at}.rule`, rule.rule, why))
     }
   })
+}
+
+/** A rule as Go prints it. */
+const printedRule = ({ rule, message, messageExpression, reason, fieldPath, optionalOldSelf }: ValidationRule): unknown => ({
+  Rule: rule,
+  Message: message ?? '',
+  MessageExpression: messageExpression ?? '',
+  Reason: reason ?? null,
+  FieldPath: fieldPath ?? '',
+  OptionalOldSelf: optionalOldSelf ?? null,
+})
+
+function checkForm(validation: ValidationRule, schema: JSONSchema, at: string, errors: FieldError[]): void {
+  const { rule, message, messageExpression, reason, fieldPath } = validation
+  if (!rule?.trim()) errors.push(required(`${at}.rule`, 'rule is not specified'))
+  if (message !== undefined && message !== '') {
+    if (message.trim() === '') errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'))
+    else if (/[\n\r]/.test(message)) errors.push(invalid(`${at}.message`, message, 'must not contain line breaks'))
+  } else if (rule && /[\n\r]/.test(rule) && !messageExpression) {
+    const why = 'message or messageExpression must be specified if rule contains line breaks'
+    errors.push(required(`${at}.message`, why))
+  }
+  if (reason !== undefined && !RuleReasons.includes(reason)) errors.push(notSupported(`${at}.reason`, reason, RuleReasons))
+  if (fieldPath !== undefined && !leadsSomewhere(schema, fieldPath)) {
+    errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
+  }
 }
 
 /** `.a.b`, `.a['b']`: a path to a member that the schema declares. */

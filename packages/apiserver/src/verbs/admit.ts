@@ -4,7 +4,6 @@ import {
   type AdmissionRequest,
   type FieldError,
   invalidObject,
-  type JSONSchema,
   type KubeObject,
   notFound,
   StatusError,
@@ -61,35 +60,14 @@ export async function validate(
   const errors: FieldError[] = [
     ...ofMetadata,
     ...(old ? ofMetadata : []),
-    ...definition.structural.validate(object, old),
+    ...definition.structural.validate(object, old, ofMetadata),
     ...(definition.validate?.(object, old) ?? []),
   ]
-  if (leavesRulesUnread(errors) && hasRules(definition.schema)) errors.push(rulesUnread)
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)
 }
-
-/** Rules in CEL are not evaluated, and upstream says so too when the object is wrong in one of these ways. */
-const leavesRulesUnread = (errors: readonly FieldError[]): boolean =>
-  errors.some(({ type }) =>
-    ['FieldValueRequired', 'FieldValueTypeInvalid', 'FieldValueNotSupported', 'FieldValueTooLong', 'FieldValueTooMany'].includes(
-      type,
-    ),
-  )
-
-const rulesUnread: FieldError = {
-  type: 'FieldValueInvalid',
-  field: '<nil>',
-  text: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
-}
-
-const hasRules = ({ properties, items, additionalProperties, 'x-kubernetes-validations': rules }: JSONSchema): boolean =>
-  (rules?.length ?? 0) > 0 ||
-  (items !== undefined && hasRules(items)) ||
-  (typeof additionalProperties === 'object' && hasRules(additionalProperties)) ||
-  Object.values(properties ?? {}).some(hasRules)
 
 export async function validateAdmission(
   plane: Plane,

@@ -1,4 +1,5 @@
 /** A schema at work: what an API server does to every object of a kind before it stores it. */
+import { rulesValidator } from '../cel/validate-rules.ts'
 import type { FieldError } from '../errors.ts'
 import type { JSONSchema } from '../schema.ts'
 import { compileDefault, compileDropNulls } from './default.ts'
@@ -20,10 +21,11 @@ export interface Structural {
   /** Fills in defaults. */
   default(object: object): void
   /**
-   * What is wrong with the object: its schema, then embedded resources, then items that appear twice. With `old`, what the
-   * update leaves as it was is not held against it. Rules in CEL are not part of this.
+   * What is wrong with the object: its schema, then embedded resources, then items that appear twice, then rules in CEL. With
+   * `old`, what the update leaves as it was is not held against it. `earlier` is what was found wrong with the object elsewhere:
+   * rules are left alone when the object is not of a form that they can rely on.
    */
-  validate(object: object, old?: object): FieldError[]
+  validate(object: object, old?: object, earlier?: readonly FieldError[]): FieldError[]
 }
 
 const compiled = new WeakMap<JSONSchema, Structural>()
@@ -42,6 +44,7 @@ function compile(schema: JSONSchema): Structural {
   const validate = compileValidate(schema)
   const findDuplicates = compileUniqueness(schema)
   const checkEmbedded = compileEmbedded(schema)
+  const validateRules = rulesValidator(schema)
 
   const duplicatesIn = (object: object): FieldError[] => {
     const errors: FieldError[] = []
@@ -57,14 +60,32 @@ function compile(schema: JSONSchema): Structural {
     },
     dropNulls: (object) => dropNulls?.(object),
     default: (object) => fill?.(object),
-    validate(object, old) {
+    validate(object, old, earlier = []) {
       const errors: FieldError[] = []
       validate(object, '', errors, old === undefined ? undefined : { value: old })
       checkEmbedded?.(object, '', errors)
       const duplicates = duplicatesIn(object)
       // Upstream: duplicates are an error only when the object had none before.
       if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) errors.push(...duplicates)
+      if (validateRules) {
+        if (earlier.some(leavesRulesUnread) || errors.some(leavesRulesUnread)) errors.push(rulesUnread)
+        else errors.push(...validateRules(object, old))
+      }
       return errors
     },
   }
+}
+
+/** Upstream: an error of one of these kinds says that the object is not what the rules expect it to be. */
+const leavesRulesUnread = ({ type }: FieldError): boolean =>
+  type === 'FieldValueRequired' ||
+  type === 'FieldValueTypeInvalid' ||
+  type === 'FieldValueNotSupported' ||
+  type === 'FieldValueTooLong' ||
+  type === 'FieldValueTooMany'
+
+const rulesUnread: FieldError = {
+  type: 'FieldValueInvalid',
+  field: '<nil>',
+  text: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
 }

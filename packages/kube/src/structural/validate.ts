@@ -205,7 +205,8 @@ function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
   }
 }
 
-function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
+/** Finds the item of a list that has the same keys as another. */
+export function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
   const keyOf = (item: unknown) => (isRecord(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined)
   const found = new Map<string, unknown>()
   for (const item of list) {

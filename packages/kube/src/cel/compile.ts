@@ -1,0 +1,662 @@
+/**
+ * Checks the types of an expression and makes it a function, in one walk. What types leave open (`dyn`) is decided when the
+ * function runs. Every step is counted, so that no expression runs for long whatever it is given.
+ */
+import { equal } from '../json.ts'
+import { compilePattern } from '../structural/pattern.ts'
+import { type Functions, type Overload } from './signature.ts'
+import { CompileError, type Issue, type Node } from './syntax.ts'
+import {
+  accepts,
+  type Bindings,
+  bool,
+  bound,
+  dyn,
+  fits,
+  int,
+  isKnown,
+  listOf,
+  mapOf,
+  optionalOf,
+  type Type,
+  typeText,
+} from './type.ts'
+import {
+  CelList,
+  CelMap,
+  contains,
+  equalValues,
+  EvaluationError,
+  LiteralMap,
+  none,
+  Optional,
+  OutOfBudget,
+  TypeValue,
+  Uint,
+  type Value,
+} from './value.ts'
+
+/** One run of an expression: its variables, and what it has spent. */
+export interface Run {
+  readonly slots: Value[]
+  spent: number
+  readonly limit: number
+}
+
+export type Evaluate = (run: Run) => Value
+
+export interface Compiled {
+  readonly type: Type
+  readonly evaluate: Evaluate
+}
+
+export interface Variable {
+  readonly name: string
+  readonly type: Type
+}
+
+/** The variables take the first slots of a run, in order. @throws CompileError */
+export function compile(source: string, node: Node, variables: readonly Variable[], functions: Functions): Compiled {
+  const compiler = new Compiler(functions)
+  const scope: Scope = {
+    variables: new Map(variables.map(({ name, type }, slot) => [name, { type, slot }])),
+    size: variables.length,
+  }
+  const compiled = compiler.compile(node, scope)
+  if (compiler.issues.length > 0) throw new CompileError(source, compiler.issues)
+  return compiled
+}
+
+export function spend(run: Run, cost: number): void {
+  run.spent += cost
+  if (run.spent > run.limit) throw new OutOfBudget('actual cost limit exceeded')
+}
+
+interface Scope {
+  readonly variables: ReadonlyMap<string, { readonly type: Type; readonly slot: number }>
+  readonly size: number
+}
+
+const within = (scope: Scope, added: readonly Variable[]): Scope => ({
+  variables: new Map([
+    ...scope.variables,
+    ...added.map(({ name, type }, index) => [name, { type, slot: scope.size + index }] as const),
+  ]),
+  size: scope.size + added.length,
+})
+
+/** Names of types, which are values too. */
+const TypeNames: ReadonlySet<string> = new Set(
+  `bool int uint double string bytes list map null_type type optional_type google.protobuf.Timestamp google.protobuf.Duration
+   net.IP net.CIDR kubernetes.URL kubernetes.Quantity kubernetes.NamedFormat kubernetes.Semver`.split(/\s+/),
+)
+
+/** What has been found wrong already is not found wrong again further out. */
+const broken: Compiled = { type: dyn, evaluate: () => null }
+
+class Compiler {
+  readonly #functions: Functions
+  readonly issues: Issue[] = []
+  /** Above zero where lists and maps may be of several types. */
+  #mixed = 0
+
+  constructor(functions: Functions) {
+    this.#functions = functions
+  }
+
+  #wrong(at: number, message: string): Compiled {
+    this.issues.push({ at, message })
+    return broken
+  }
+
+  compile(node: Node, scope: Scope): Compiled {
+    switch (node.kind) {
+      case 'literal':
+        return literal(node.value)
+      case 'name':
+        return this.#name(node, scope)
+      case 'select':
+      case 'has':
+        return this.#select(node, scope)
+      case 'call':
+        return this.#call(node, scope)
+      case 'list':
+        return this.#list(node, scope)
+      case 'map':
+        return this.#map(node, scope)
+      case 'all':
+      case 'any':
+        return this.#logic(node, scope)
+      case 'choice':
+        return this.#choice(node, scope)
+      case 'macro':
+        return this.#macro(node, scope)
+      case 'optMap':
+        return this.#optMap(node, scope)
+    }
+  }
+
+  #name({ name, at }: NodeOf<'name'>, scope: Scope): Compiled {
+    const variable = scope.variables.get(name)
+    if (variable) {
+      const { slot, type } = variable
+      return { type, evaluate: (run) => run.slots[slot]! }
+    }
+    return typeLiteral(name) ?? this.#wrong(at, `undeclared reference to '${name}' (in container '')`)
+  }
+
+  #select(node: NodeOf<'select'> | NodeOf<'has'>, scope: Scope): Compiled {
+    const path = node.kind === 'select' ? dotted(node) : undefined
+    if (path !== undefined && !scope.variables.has(path.slice(0, path.indexOf('.')))) {
+      const named = typeLiteral(path)
+      if (named) return named
+    }
+    const { field, at } = node
+    const of = this.compile(node.of, scope)
+    const operand = of.type.kind === 'optional' ? of.type.of : of.type
+    const type = this.#fieldType(operand, field, at)
+    if (type === undefined) return broken
+    const { evaluate } = of
+    if (node.kind === 'has') {
+      return { type: bool, evaluate: (run) => (spend(run, 1), lookUp(evaluate(run), field) !== undefined) }
+    }
+    if (node.optional || of.type.kind === 'optional') {
+      return { type: optionalOf(type), evaluate: (run) => (spend(run, 1), optionally(lookUp(evaluate(run), field))) }
+    }
+    return {
+      type,
+      evaluate: (run) => {
+        spend(run, 1)
+        const value = evaluate(run)
+        const found = lookUp(value, field)
+        if (value instanceof Optional) return optionally(found)
+        if (found === undefined) throw new EvaluationError(`no such key: ${field}`)
+        return found
+      },
+    }
+  }
+
+  #fieldType(of: Type, field: string, at: number): Type | undefined {
+    if (of.kind === 'dyn' || of.kind === 'null') return dyn
+    if (of.kind === 'map') return of.value
+    if (of.kind === 'object') {
+      const type = of.field(field)
+      if (!type) this.#wrong(at, `undefined field '${field}'`)
+      return type
+    }
+    this.#wrong(at, `type '${typeText(of)}' does not support field selection`)
+    return undefined
+  }
+
+  #call(node: NodeOf<'call'>, scope: Scope): Compiled {
+    const { name, target, at } = node
+    const namespace = target && dotted(target)
+    const isFree = namespace !== undefined && !scope.variables.has(namespace.split('.')[0]!)
+    const free = isFree ? this.#functions.get(`${namespace}.${name}`) : undefined
+    const withTarget = target !== undefined && !free
+    const overloads = free ?? this.#functions.get(withTarget ? `.${name}` : name)
+    const shown = free ? `${namespace}.${name}` : name
+    const nodes = withTarget ? [target, ...node.args] : node.args
+    // Upstream: what is written into a text may be of any types.
+    if (name === 'format') this.#mixed++
+    const args = nodes.map((arg) => this.compile(arg, scope))
+    if (name === 'format') this.#mixed--
+    if (!overloads) return this.#wrong(at, `undeclared reference to '${shown}' (in container '')`)
+    if (args.includes(broken)) return broken
+    const candidates: { overload: Overload; result: Type }[] = []
+    for (const overload of overloads) {
+      if (overload.parameters.length !== args.length) continue
+      const bindings: Bindings = new Map()
+      if (!overload.parameters.every((wanted, index) => fits(wanted, args[index]!.type, bindings))) continue
+      candidates.push({ overload, result: bound(overload.result, bindings) })
+    }
+    if (candidates.length === 0) {
+      const types = args.map(({ type }) => typeText(type))
+      const applied = withTarget ? `${types[0]}.(${types.slice(1).join(', ')})` : `(${types.join(', ')})`
+      return this.#wrong(at, `found no matching overload for '${shown}' applied to '${applied}'`)
+    }
+    const [{ result }] = candidates as [(typeof candidates)[0]]
+    return {
+      type: candidates.every((one) => typeText(one.result) === typeText(result)) ? result : dyn,
+      evaluate: this.#callOf(node, nodes, args, candidates),
+    }
+  }
+
+  #callOf(
+    node: NodeOf<'call'>,
+    nodes: readonly Node[],
+    args: readonly Compiled[],
+    candidates: readonly { overload: Overload }[],
+  ): Evaluate {
+    const [first, second] = args.map(({ evaluate }) => evaluate) as [Evaluate, Evaluate]
+    switch (node.name) {
+      case '_==_':
+        return (run) => equals(run, first(run), second(run))
+      case '_!=_':
+        return (run) => !equals(run, first(run), second(run))
+      case '@in':
+        return (run) => isIn(run, first(run), second(run))
+      case '_[_]':
+        return (run) => (spend(run, 1), indexed(first(run), second(run)))
+      case '_[?_]':
+        return (run) => (spend(run, 1), optionally(lookUpIndex(first(run), second(run))))
+      case 'matches': {
+        const pattern = nodes[1]
+        if (pattern?.kind === 'literal' && typeof pattern.value === 'string') {
+          const literal = pattern.value
+          const compiled = compilePattern(literal)
+          if (compiled.error !== undefined) this.#wrong(pattern.at, 'invalid matches argument')
+          return (run) => {
+            const text = first(run)
+            if (typeof text !== 'string') throw noOverload()
+            spend(run, 1 + (text.length * literal.length) / 40)
+            return compiled.test(text)
+          }
+        }
+      }
+    }
+    const evaluates = args.map(({ evaluate }) => evaluate)
+    const isCheap = Cheap.has(node.name)
+    const overloads = candidates.map(({ overload }) => overload)
+    const [only] = overloads as [Overload]
+    // Types said everything: nothing is left to be looked at.
+    if (
+      overloads.length === 1 &&
+      args.every(({ type }, index) => isKnown(type) || only.parameters[index]!.kind === 'parameter')
+    ) {
+      return (run) => invoke(run, only, evaluates, isCheap)
+    }
+    return (run) => {
+      const values = evaluates.map((evaluate) => evaluate(run))
+      const overload = overloads.find(({ parameters }) => parameters.every((type, index) => accepts(type, values[index]!)))
+      if (!overload) throw noOverload()
+      return paid(run, overload, values, isCheap)
+    }
+  }
+
+  #list({ items }: NodeOf<'list'>, scope: Scope): Compiled {
+    const parts = items.map(({ value, optional }) => ({ ...this.compile(value, scope), optional, at: value.at }))
+    const type = this.#common(parts.map((part) => ({ type: part.optional ? unwrapped(part.type) : part.type, at: part.at })))
+    return {
+      type: listOf(type),
+      evaluate: (run) => {
+        spend(run, parts.length + 1)
+        const values: Value[] = []
+        for (const { evaluate, optional } of parts) {
+          const value = evaluate(run)
+          if (!optional) values.push(value)
+          else if (!(value instanceof Optional)) throw noOverload()
+          else if (value.value !== undefined) values.push(value.value)
+        }
+        return new CelList(values)
+      },
+    }
+  }
+
+  #map({ entries }: NodeOf<'map'>, scope: Scope): Compiled {
+    const parts = entries.map((entry) => {
+      const key = this.compile(entry.key, scope)
+      const value = this.compile(entry.value, scope)
+      return { key, value, optional: entry.optional, keyAt: entry.key.at, valueAt: entry.value.at }
+    })
+    const key = this.#common(parts.map((part) => ({ type: part.key.type, at: part.keyAt })))
+    const value = this.#common(
+      parts.map((part) => ({ type: part.optional ? unwrapped(part.value.type) : part.value.type, at: part.valueAt })),
+    )
+    return {
+      type: mapOf(key, value),
+      evaluate: (run) => {
+        spend(run, parts.length + 1)
+        const found: [Value, Value][] = []
+        for (const part of parts) {
+          const name = part.key.evaluate(run)
+          const member = part.value.evaluate(run)
+          if (!part.optional) found.push([name, member])
+          else if (!(member instanceof Optional)) throw noOverload()
+          else if (member.value !== undefined) found.push([name, member.value])
+        }
+        return new LiteralMap(found)
+      },
+    }
+  }
+
+  /** Upstream: what is listed in one literal is of one type. */
+  #common(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
+    let common: Type = dyn
+    for (const { type, at } of parts) {
+      if (!isKnown(type)) continue
+      if (common.kind === 'dyn') common = type
+      else if (!fits(common, type, new Map())) {
+        if (this.#mixed > 0) return dyn
+        this.#wrong(at, `expected type '${typeText(common)}' but found '${typeText(type)}'`)
+      }
+    }
+    return parts.some(({ type }) => type.kind === 'dyn') ? dyn : common
+  }
+
+  #logic({ kind, operands, at }: NodeOf<'all' | 'any'>, scope: Scope): Compiled {
+    const parts = operands.map((operand) => this.compile(operand, scope))
+    const unfit = parts.some(({ type }) => isKnown(type) && type.kind !== 'bool')
+    if (unfit) {
+      const name = kind === 'all' ? '_&&_' : '_||_'
+      const types = parts.map(({ type }) => typeText(type))
+      return this.#wrong(at, `found no matching overload for '${name}' applied to '(${types.slice(0, 2).join(', ')})'`)
+    }
+    const evaluates = parts.map(({ evaluate }) => evaluate)
+    const decisive = kind === 'any'
+    return { type: bool, evaluate: (run) => decided(run, evaluates, decisive) }
+  }
+
+  #choice(node: NodeOf<'choice'>, scope: Scope): Compiled {
+    const condition = this.compile(node.condition, scope)
+    const yes = this.compile(node.yes, scope)
+    const no = this.compile(node.no, scope)
+    if ((isKnown(condition.type) && condition.type.kind !== 'bool') || !fits(yes.type, no.type, new Map())) {
+      const types = [condition, yes, no].map(({ type }) => typeText(type)).join(', ')
+      return this.#wrong(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
+    }
+    return {
+      type: isKnown(yes.type) ? (no.type.kind === 'dyn' ? dyn : yes.type) : yes.type.kind === 'null' ? no.type : dyn,
+      evaluate: (run) => {
+        const decision = condition.evaluate(run)
+        if (typeof decision !== 'boolean') throw noOverload()
+        return decision ? yes.evaluate(run) : no.evaluate(run)
+      },
+    }
+  }
+
+  #macro(node: NodeOf<'macro'>, scope: Scope): Compiled {
+    const range = this.compile(node.range, scope)
+    const types = rangeTypes(range.type, node.variables.length)
+    if (!types) {
+      const why = `expression of type '${typeText(range.type)}' cannot be range of a comprehension (must be list, map, or dynamic)`
+      return this.#wrong(node.range.at, why)
+    }
+    const inner = within(
+      scope,
+      node.variables.map((name, index) => ({ name, type: types[index]! })),
+    )
+    const filter = node.filter && this.compile(node.filter, inner)
+    const body = this.compile(node.body, inner)
+    const isDecision = ['all', 'exists', 'existsOne', 'filter'].includes(node.macro)
+    for (const [part, at] of [
+      [filter, node.filter?.at],
+      [isDecision ? body : undefined, node.body.at],
+    ] as const) {
+      if (part && isKnown(part.type) && part.type.kind !== 'bool') {
+        const name = node.macro === 'exists' ? '_||_' : node.macro === 'all' ? '_&&_' : '_?_:_'
+        const rest = name === '_?_:_' ? `${typeText(part.type)}, dyn, dyn` : `bool, ${typeText(part.type)}`
+        this.#wrong(at!, `found no matching overload for '${name}' applied to '(${rest})'`)
+      }
+    }
+    const loop: Loop = { range: range.evaluate, slot: scope.size, two: node.variables.length === 2 }
+    const step = { filter: filter?.evaluate, body: body.evaluate }
+    switch (node.macro) {
+      case 'all':
+      case 'exists':
+        return { type: bool, evaluate: quantified(loop, step.body, node.macro === 'exists') }
+      case 'existsOne':
+        return { type: bool, evaluate: (run) => selected(run, loop, step.body).length === 1 }
+      case 'filter': {
+        const item = range.type.kind === 'list' || range.type.kind === 'map' ? types[0]! : dyn
+        return { type: listOf(item), evaluate: (run) => new CelList(selected(run, loop, step.body)) }
+      }
+      case 'map':
+        return {
+          type: listOf(body.type),
+          evaluate: (run) => new CelList(Array.from(each(run, loop, step.filter), () => step.body(run))),
+        }
+      case 'transformMap':
+        return {
+          type: mapOf(loop.two && range.type.kind === 'list' ? int : types[0]!, body.type),
+          evaluate: (run) => new LiteralMap(mapped(run, loop, step, (key) => [[key, step.body(run)]])),
+        }
+      case 'transformMapEntry':
+        return {
+          type: body.type.kind === 'map' ? body.type : dyn,
+          evaluate: (run) => new LiteralMap(mapped(run, loop, step, () => entriesOf(step.body(run)))),
+        }
+    }
+  }
+
+  #optMap(node: NodeOf<'optMap'>, scope: Scope): Compiled {
+    const of = this.compile(node.of, scope)
+    if (isKnown(of.type) && of.type.kind !== 'optional') {
+      const name = node.flat ? 'optFlatMap' : 'optMap'
+      return this.#wrong(node.at, `found no matching overload for '${name}' applied to '${typeText(of.type)}.()'`)
+    }
+    const type = of.type.kind === 'optional' ? of.type.of : dyn
+    const body = this.compile(node.body, within(scope, [{ name: node.variable, type }]))
+    const slot = scope.size
+    return {
+      type: node.flat ? (body.type.kind === 'optional' ? body.type : optionalOf(dyn)) : optionalOf(body.type),
+      evaluate: (run) => {
+        spend(run, 1)
+        const value = of.evaluate(run)
+        if (!(value instanceof Optional)) throw noOverload()
+        if (value.value === undefined) return none
+        run.slots[slot] = value.value
+        const result = body.evaluate(run)
+        if (!node.flat) return new Optional(result)
+        if (!(result instanceof Optional)) throw noOverload()
+        return result
+      },
+    }
+  }
+}
+
+type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind: Kind }
+
+const noOverload = (): EvaluationError => new EvaluationError('no such overload')
+
+const unwrapped = (type: Type): Type => (type.kind === 'optional' ? type.of : dyn)
+
+function literal(value: NodeOf<'literal'>['value']): Compiled {
+  if (value === null) return { type: { kind: 'null' }, evaluate: () => null }
+  if (typeof value === 'object' && 'uint' in value) {
+    const uint = new Uint(value.uint)
+    return { type: { kind: 'uint' }, evaluate: () => uint }
+  }
+  const kinds = { boolean: 'bool', bigint: 'int', number: 'double', string: 'string', object: 'bytes' } as const
+  return { type: { kind: kinds[typeof value as keyof typeof kinds] }, evaluate: () => value }
+}
+
+function typeLiteral(name: string): Compiled | undefined {
+  if (!TypeNames.has(name)) return undefined
+  const value = new TypeValue(name)
+  return { type: { kind: 'type' }, evaluate: () => value }
+}
+
+/** `a.b.c`, when the node is only names. */
+function dotted(node: Node): string | undefined {
+  if (node.kind === 'name') return node.name
+  if (node.kind !== 'select' || node.optional) return undefined
+  const before = dotted(node.of)
+  return before === undefined ? undefined : `${before}.${node.field}`
+}
+
+/** The member of a map or an object; absent too where an optional is empty. */
+function lookUp(value: Value, field: string): Value | undefined {
+  if (value instanceof Optional) return value.value === undefined ? undefined : lookUp(value.value, field)
+  if (value instanceof CelMap) return value.get(field)
+  throw noOverload()
+}
+
+const optionally = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
+
+function lookUpIndex(of: Value, index: Value): Value | undefined {
+  if (of instanceof Optional) return of.value === undefined ? undefined : lookUpIndex(of.value, index)
+  if (of instanceof CelMap) return of.get(index)
+  if (!(of instanceof CelList)) throw noOverload()
+  const position = typeof index === 'bigint' ? Number(index) : index instanceof Uint ? Number(index.value) : index
+  if (typeof position !== 'number') throw noOverload()
+  return Number.isInteger(position) && position >= 0 && position < of.size ? of.at(position) : undefined
+}
+
+function indexed(of: Value, index: Value): Value {
+  const found = lookUpIndex(of, index)
+  if (of instanceof Optional) return optionally(found)
+  if (found !== undefined) return found
+  const text = index instanceof Uint ? index.value.toString() : String(index as string | bigint)
+  throw new EvaluationError(of instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
+}
+
+/** What looking at the whole of a value costs: long strings and lists are not looked at for nothing. */
+function sizeOf(value: Value): number {
+  if (typeof value === 'string') return value.length / 10
+  return value instanceof CelList || value instanceof CelMap ? value.size : value instanceof Uint8Array ? value.length / 10 : 0
+}
+
+/** Functions that take the same time whatever they are given. */
+const Cheap: ReadonlySet<string> = new Set([
+  'size',
+  'type',
+  'dyn',
+  'hasValue',
+  'value',
+  'orValue',
+  'or',
+  '_<_',
+  '_>_',
+  '_<=_',
+  '_>=_',
+])
+
+function equals(run: Run, a: Value, b: Value): boolean {
+  spend(run, 1 + Math.min(weight(run, a), weight(run, b)))
+  // Most comparisons are of what has not changed.
+  if (a instanceof CelMap && b instanceof CelMap && 'raw' in a && 'raw' in b && equal(a.raw, b.raw)) return true
+  return equalValues(a, b)
+}
+
+/** How much there is to compare, all the way down. */
+function weight(run: Run, value: Value): number {
+  if (typeof value !== 'object' || value === null) return sizeOf(value)
+  let total = sizeOf(value)
+  if (value instanceof CelList || value instanceof CelMap) {
+    if (total > run.limit) return total
+    if (value instanceof CelList) for (const one of value.values()) total += weight(run, one)
+    else if (!('raw' in value)) for (const key of value.keys()) total += weight(run, value.get(key)!)
+  }
+  return total
+}
+
+function isIn(run: Run, value: Value, where: Value): boolean {
+  spend(run, 1 + (where instanceof CelList ? where.size : 0))
+  if (where instanceof CelList) return contains(where, value)
+  if (where instanceof CelMap) return where.get(value) !== undefined
+  throw noOverload()
+}
+
+function invoke(run: Run, overload: Overload, args: readonly Evaluate[], isCheap: boolean): Value {
+  if (isCheap && args.length === 1) {
+    spend(run, 1)
+    return overload.run(args[0]!(run))
+  }
+  return paid(
+    run,
+    overload,
+    args.map((evaluate) => evaluate(run)),
+    isCheap,
+  )
+}
+
+function paid(run: Run, overload: Overload, values: readonly Value[], isCheap: boolean): Value {
+  let cost = 1
+  if (!isCheap) for (const value of values) cost += sizeOf(value)
+  spend(run, cost)
+  const result = overload.run(...values)
+  if (!isCheap) spend(run, sizeOf(result))
+  return result
+}
+
+/**
+ * `&&` and `||` over any number of conditions: the deciding value wins over failures on either side.
+ */
+function decided(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
+  let failure: EvaluationError | undefined
+  for (const operand of operands) {
+    const value = outcome(run, operand)
+    if (value === decisive) return decisive
+    if (value instanceof EvaluationError) failure ??= value
+  }
+  if (failure !== undefined) throw failure
+  return !decisive
+}
+
+/** The decision of a condition, or its failure, which may come to matter or not. */
+function outcome(run: Run, condition: Evaluate): boolean | EvaluationError {
+  try {
+    const value = condition(run)
+    return typeof value === 'boolean' ? value : noOverload()
+  } catch (err) {
+    if (!(err instanceof EvaluationError)) throw err
+    spend(run, CostOfFailure)
+    return err
+  }
+}
+
+/** Failures take longer than anything else. */
+const CostOfFailure = 20
+
+interface Loop {
+  readonly range: Evaluate
+  readonly slot: number
+  readonly two: boolean
+}
+
+/** Types of the variables of a macro; `undefined` when there is nothing to go through. */
+function rangeTypes(range: Type, count: number): readonly Type[] | undefined {
+  if (range.kind === 'list') return count === 1 ? [range.item] : [int, range.item]
+  if (range.kind === 'map') return count === 1 ? [range.key] : [range.key, range.value]
+  return range.kind === 'dyn' ? [dyn, dyn] : undefined
+}
+
+/** Puts each item of the range into its slots, and says what the first variable is. */
+function* each(run: Run, { range, slot, two }: Loop, filter?: Evaluate): Generator<Value> {
+  const over = range(run)
+  const keys = over instanceof CelMap ? over.keys() : undefined
+  if (!keys && !(over instanceof CelList)) throw noOverload()
+  const size = keys ? keys.length : (over as CelList).size
+  for (let index = 0; index < size; index++) {
+    spend(run, 1)
+    const first = keys ? keys[index]! : two ? BigInt(index) : (over as CelList).at(index)
+    run.slots[slot] = first
+    if (two) run.slots[slot + 1] = keys ? (over as CelMap).get(first)! : (over as CelList).at(index)
+    if (filter) {
+      const decision = filter(run)
+      if (typeof decision !== 'boolean') throw noOverload()
+      if (!decision) continue
+    }
+    yield first
+  }
+}
+
+function quantified(loop: Loop, body: Evaluate, decisive: boolean): Evaluate {
+  return (run) => {
+    let failure: EvaluationError | undefined
+    for (const _ of each(run, loop)) {
+      const value = outcome(run, body)
+      if (value === decisive) return decisive
+      if (value instanceof EvaluationError) failure ??= value
+    }
+    if (failure !== undefined) throw failure
+    return !decisive
+  }
+}
+
+const selected = (run: Run, loop: Loop, body: Evaluate): Value[] => [...each(run, loop, body)]
+
+function* mapped(
+  run: Run,
+  loop: Loop,
+  { filter }: { filter: Evaluate | undefined },
+  entries: (key: Value) => Iterable<readonly [Value, Value]>,
+): Generator<readonly [Value, Value]> {
+  for (const key of each(run, loop, filter)) yield* entries(key)
+}
+
+function* entriesOf(map: Value): Generator<readonly [Value, Value]> {
+  if (!(map instanceof CelMap)) throw noOverload()
+  for (const key of map.keys()) yield [key, map.get(key)!]
+}

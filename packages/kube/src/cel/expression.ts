@@ -1,0 +1,50 @@
+/** An expression that has been compiled, and its runs. */
+import { compile, type Run, type Variable } from './compile.ts'
+import { kubernetesFunctions } from './environment.ts'
+import { parse } from './parse.ts'
+import type { Type } from './type.ts'
+import { EvaluationError, OutOfBudget, type Value } from './value.ts'
+
+export interface Expression {
+  readonly source: string
+  readonly type: Type
+  /** Whether the expression mentions the variable. */
+  uses(name: string): boolean
+  run(values: readonly Value[], limit: number): Result
+}
+
+/** What an evaluation came to, and what it cost. */
+export type Result = { readonly cost: number } & (
+  | { readonly kind: 'value'; readonly value: Value }
+  | { readonly kind: 'error'; readonly message: string }
+  | { readonly kind: 'out of budget' }
+)
+
+/** `run` takes a value for each variable, in order. @throws CompileError */
+export function expression(source: string, variables: readonly Variable[]): Expression {
+  const node = parse(source)
+  const { type, evaluate } = compile(source, node, variables, kubernetesFunctions)
+  return {
+    source,
+    type,
+    uses: (name) => mentions(node, name),
+    run(values, limit) {
+      const run: Run = { slots: [...values], spent: 0, limit }
+      try {
+        return { kind: 'value', value: evaluate(run), cost: run.spent }
+      } catch (err) {
+        if (err instanceof OutOfBudget) return { kind: 'out of budget', cost: run.spent }
+        if (err instanceof EvaluationError) return { kind: 'error', message: err.message, cost: run.spent }
+        throw err
+      }
+    },
+  }
+}
+
+/** Upstream looks at names alone: a variable of a macro that hides the other counts too. */
+function mentions(part: unknown, name: string): boolean {
+  if (Array.isArray(part)) return part.some((one) => mentions(one, name))
+  if (typeof part !== 'object' || part === null) return false
+  if ('kind' in part && part.kind === 'name' && 'name' in part && part.name === name) return true
+  return Object.values(part).some((one) => mentions(one, name))
+}

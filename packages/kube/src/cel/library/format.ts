@@ -1,0 +1,69 @@
+/** Names and formats of Kubernetes. Upstream: apiserver/pkg/cel/library/format.go. */
+import {
+  dns1035LabelProblems,
+  dnsLabelProblems,
+  labelValueProblems,
+  qualifiedNameProblems,
+  subdomainProblems,
+} from '../../names.ts'
+import { formatCheck } from '../../structural/format.ts'
+import type { Library } from '../signature.ts'
+import { CelList, none, Opaque, Optional } from '../value.ts'
+
+type Check = (text: string) => readonly string[]
+
+class Format extends Opaque {
+  readonly type = 'kubernetes.NamedFormat'
+  readonly name: string
+  readonly check: Check
+  constructor(name: string, check: Check) {
+    super()
+    this.name = name
+    this.check = check
+  }
+  equals(other: Opaque): boolean {
+    return other instanceof Format && other.name === this.name
+  }
+}
+
+/** A prefix is what `generateName` completes: it may end in a dash. */
+const prefix =
+  (check: Check): Check =>
+  (text) =>
+    check(text.replace(/-$/, 'a'))
+
+const known =
+  (format: string, problem: string): Check =>
+  (text) =>
+    formatCheck(format)!(text) ? [] : [problem]
+
+const Formats: { readonly [name: string]: Check } = {
+  dns1123Label: dnsLabelProblems,
+  dns1123Subdomain: (text) => subdomainProblems(text),
+  dns1035Label: dns1035LabelProblems,
+  qualifiedName: qualifiedNameProblems,
+  dns1123LabelPrefix: prefix(dnsLabelProblems),
+  dns1123SubdomainPrefix: prefix((text) => subdomainProblems(text)),
+  dns1035LabelPrefix: prefix(dns1035LabelProblems),
+  labelValue: labelValueProblems,
+  uri: known('uri', 'invalid URI'),
+  uuid: known('uuid', 'does not match the UUID format'),
+  byte: known('byte', 'invalid base64'),
+  date: known('date', 'invalid date'),
+  datetime: known('date-time', 'invalid datetime'),
+}
+
+const named = (name: string): Optional => (Object.hasOwn(Formats, name) ? new Optional(new Format(name, Formats[name]!)) : none)
+
+function validate({ check }: Format, text: string): Optional {
+  const problems = check(text)
+  return problems.length === 0 ? none : new Optional(new CelList(problems))
+}
+
+export const format: Library = {
+  'format.named(string): optional<Format>': named,
+  'Format.validate(string): optional<list<string>>': validate,
+  ...Object.fromEntries(
+    Object.entries(Formats).map(([name, check]) => [`format.${name}(): Format`, () => new Format(name, check)]),
+  ),
+}

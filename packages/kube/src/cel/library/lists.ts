@@ -1,0 +1,115 @@
+/** Functions on lists. Upstream: apiserver/pkg/cel/library/lists.go and cel-go's set and list extensions. */
+import type { Library } from '../signature.ts'
+import {
+  CelList,
+  compareValues,
+  contains,
+  Duration,
+  equalValues,
+  EvaluationError,
+  Optional,
+  none,
+  Uint,
+  type Value,
+} from '../value.ts'
+
+const ordered = ['int', 'uint', 'double', 'bool', 'string', 'bytes', 'timestamp', 'duration']
+
+function isSorted(list: CelList): boolean {
+  const values = list.values()
+  return values.every((value, index) => index === 0 || (compareValues(values[index - 1]!, value) ?? 1) <= 0)
+}
+
+/** The least value by `sign` 1, the greatest by -1. */
+const extreme =
+  (name: string, sign: number) =>
+  (list: CelList): Value => {
+    const [first, ...rest] = list.values()
+    if (first === undefined) throw new EvaluationError(`${name} called on empty list`)
+    return rest.reduce((best, value) => ((compareValues(value, best) ?? 0) * sign < 0 ? value : best), first)
+  }
+
+const integerSum = (list: CelList): Value => {
+  const total = (list.values() as readonly bigint[]).reduce((sum, value) => sum + value, 0n)
+  if (BigInt.asIntN(64, total) !== total) throw new EvaluationError('integer overflow')
+  return total
+}
+
+const sums: Library = {
+  'list<int>.sum(): int': integerSum,
+  'list<uint>.sum(): uint': (list: CelList) =>
+    new Uint((list.values() as readonly Uint[]).reduce((sum, { value }) => sum + value, 0n)),
+  'list<double>.sum(): double': (list: CelList) => (list.values() as readonly number[]).reduce((sum, value) => sum + value, 0),
+  'list<duration>.sum(): duration': (list: CelList) =>
+    new Duration((list.values() as readonly Duration[]).reduce((sum, { nanos }) => sum + nanos, 0n)),
+}
+
+/** A list whose items are known only now goes to the sum of what its first is. */
+function sumOf(list: CelList): Value {
+  const values = list.values()
+  const kinds = [
+    ['bigint', 'list<int>.sum(): int'],
+    ['number', 'list<double>.sum(): double'],
+  ] as const
+  const same = kinds.find(([kind]) => values.every((value) => typeof value === kind))
+  if (same) return sums[same[1]]!(list)
+  if (values.every((value) => value instanceof Uint)) return sums['list<uint>.sum(): uint']!(list)
+  if (values.every((value) => value instanceof Duration)) return sums['list<duration>.sum(): duration']!(list)
+  throw new EvaluationError('no such overload')
+}
+
+const position = (index: number): bigint => BigInt(index)
+
+const includesAll = (list: CelList, wanted: CelList): boolean => wanted.values().every((value) => contains(list, value))
+
+function distinct(list: CelList): CelList {
+  const kept: Value[] = []
+  for (const value of list.values()) if (!kept.some((one) => equalValues(one, value))) kept.push(value)
+  return new CelList(kept)
+}
+
+function slice(list: CelList, start: bigint, end: bigint): CelList {
+  if (start < 0n || end < 0n) throw new EvaluationError(`cannot slice(${start}, ${end}), negative indexes not supported`)
+  if (start > end)
+    throw new EvaluationError(`cannot slice(${start}, ${end}), start index must be less than or equal to end index`)
+  if (end > BigInt(list.size)) throw new EvaluationError(`cannot slice(${start}, ${end}), list is length ${list.size}`)
+  return new CelList(list.values().slice(Number(start), Number(end)))
+}
+
+function flatten(list: CelList, depth = 1n): CelList {
+  if (depth < 0n) throw new EvaluationError('level must be non-negative')
+  const flat = (values: readonly Value[], levels: number): Value[] =>
+    values.flatMap((value) => (value instanceof CelList && levels > 0 ? flat(value.values(), levels - 1) : [value]))
+  return new CelList(flat(list.values(), Math.min(Number(depth), 64)))
+}
+
+export const lists: Library = {
+  ...Object.fromEntries(
+    ordered.flatMap((type) => [
+      [`list<${type}>.isSorted(): bool`, isSorted],
+      [`list<${type}>.min(): ${type}`, extreme('min', 1)],
+      [`list<${type}>.max(): ${type}`, extreme('max', -1)],
+      [
+        `list<${type}>.sort(): list<${type}>`,
+        (list: CelList) => new CelList([...list.values()].sort((a, b) => compareValues(a, b) ?? 0)),
+      ],
+    ]),
+  ),
+  ...Object.fromEntries(Object.keys(sums).map((signature) => [signature, sumOf])),
+  'list<T>.indexOf(T): int': (list: CelList, value: Value) => position(list.values().findIndex((one) => equalValues(one, value))),
+  'list<T>.lastIndexOf(T): int': (list: CelList, value: Value) =>
+    position(list.values().findLastIndex((one) => equalValues(one, value))),
+  'list<T>.distinct(): list<T>': distinct,
+  'list<T>.reverse(): list<T>': (list: CelList) => new CelList([...list.values()].reverse()),
+  'list<T>.slice(int, int): list<T>': slice,
+  'list<T>.flatten(): list<dyn>': flatten,
+  'list<T>.flatten(int): list<dyn>': flatten,
+  'list<T>.first(): optional<T>': (list: CelList) => (list.size === 0 ? none : new Optional(list.at(0))),
+  'list<T>.last(): optional<T>': (list: CelList) => (list.size === 0 ? none : new Optional(list.at(list.size - 1))),
+}
+
+export const sets: Library = {
+  'sets.contains(list<T>, list<T>): bool': includesAll,
+  'sets.equivalent(list<T>, list<T>): bool': (a: CelList, b: CelList) => includesAll(a, b) && includesAll(b, a),
+  'sets.intersects(list<T>, list<T>): bool': (a: CelList, b: CelList) => b.values().some((value) => contains(a, value)),
+}

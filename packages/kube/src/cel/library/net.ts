@@ -1,0 +1,140 @@
+/** Addresses of networks. Upstream: apiserver/pkg/cel/library/ip.go and cidr.go. */
+import type { Library } from '../signature.ts'
+import { EvaluationError, Opaque } from '../value.ts'
+
+class IP extends Opaque {
+  readonly type = 'net.IP'
+  readonly bits: 32 | 128
+  readonly address: bigint
+  constructor(bits: 32 | 128, address: bigint) {
+    super()
+    this.bits = bits
+    this.address = address
+  }
+  equals(other: Opaque): boolean {
+    return other instanceof IP && other.bits === this.bits && other.address === this.address
+  }
+}
+
+class CIDR extends Opaque {
+  readonly type = 'net.CIDR'
+  readonly ip: IP
+  readonly length: number
+  constructor(ip: IP, length: number) {
+    super()
+    this.ip = ip
+    this.length = length
+  }
+  equals(other: Opaque): boolean {
+    return other instanceof CIDR && other.length === this.length && other.ip.equals(this.ip)
+  }
+}
+
+function readIPv4(text: string): bigint | undefined {
+  const parts = text.split('.')
+  if (parts.length !== 4 || !parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined
+  return parts.reduce((address, part) => (address << 8n) | BigInt(part), 0n)
+}
+
+function readIPv6(text: string): bigint | undefined {
+  // The last 32 bits may be written as an IPv4 address.
+  const dotted = /^(.*:)(\d+\.\d+\.\d+\.\d+)$/.exec(text)
+  const last = dotted && readIPv4(dotted[2]!)
+  if (dotted && last === undefined) return undefined
+  const plain = dotted ? `${dotted[1]}${(last! >> 16n).toString(16)}:${(last! & 0xffffn).toString(16)}` : text
+  const sides = plain.split('::')
+  if (sides.length > 2) return undefined
+  const groups = sides.map((side) => (side === '' ? [] : side.split(':')))
+  const [head = [], tail] = groups
+  const missing = 8 - head.length - (tail?.length ?? 0)
+  if (tail ? missing < 1 : missing !== 0) return undefined
+  const all = [...head, ...Array.from({ length: missing }, () => '0'), ...(tail ?? [])]
+  if (!all.every((group) => /^[0-9a-fA-F]{1,4}$/.test(group))) return undefined
+  return all.reduce((address, group) => (address << 16n) | BigInt(`0x${group}`), 0n)
+}
+
+function readIP(text: string): IP | undefined {
+  const short = readIPv4(text)
+  if (short !== undefined) return new IP(32, short)
+  const long = readIPv6(text)
+  // An IPv4 address in the clothes of an IPv6 one is neither.
+  return long === undefined || long >> 32n === 0xffffn ? undefined : new IP(128, long)
+}
+
+function parsedIP(text: string): IP {
+  const ip = readIP(text)
+  if (!ip)
+    throw new EvaluationError(`IP Address ${JSON.stringify(text)} parse error during conversion from string: unable to parse IP`)
+  return ip
+}
+
+function textOf({ bits, address }: IP): string {
+  if (bits === 32) return [24n, 16n, 8n, 0n].map((shift) => (address >> shift) & 0xffn).join('.')
+  const groups = Array.from({ length: 8 }, (_, index) => ((address >> BigInt(112 - 16 * index)) & 0xffffn).toString(16))
+  // The longest run of zeros is left out, the first of equals, and only if there are two.
+  let [start, size] = [0, 1]
+  for (let from = 0; from < 8; from++) {
+    let to = from
+    while (to < 8 && groups[to] === '0') to++
+    if (to - from > size) [start, size] = [from, to - from]
+  }
+  if (size < 2) return groups.join(':')
+  return `${groups.slice(0, start).join(':')}::${groups.slice(start + size).join(':')}`
+}
+
+function readCIDR(text: string): CIDR | undefined {
+  const [address = '', length = '', ...more] = text.split('/')
+  const ip = readIP(address)
+  if (!ip || more.length > 0 || !/^(?:0|[1-9]\d{0,2})$/.test(length) || Number(length) > ip.bits) return undefined
+  return new CIDR(ip, Number(length))
+}
+
+function parsedCIDR(text: string): CIDR {
+  const cidr = readCIDR(text)
+  if (!cidr)
+    throw new EvaluationError(`network address parse error during conversion from string: ${JSON.stringify(text)} is not a CIDR`)
+  return cidr
+}
+
+const networkOf = ({ bits, address }: IP, length: number): bigint => address >> BigInt(bits - length)
+const masked = ({ ip, length }: CIDR): CIDR => {
+  const rest = BigInt(ip.bits - length)
+  return new CIDR(new IP(ip.bits, (ip.address >> rest) << rest), length)
+}
+const containsIP = (cidr: CIDR, ip: IP): boolean =>
+  cidr.ip.bits === ip.bits && networkOf(cidr.ip, cidr.length) === networkOf(ip, cidr.length)
+const containsCIDR = (outer: CIDR, inner: CIDR): boolean => outer.length <= inner.length && containsIP(outer, inner.ip)
+
+/** Whether the address is in the network. */
+const within = (ip: IP, ...networks: string[]): boolean => networks.some((network) => containsIP(parsedCIDR(network), ip))
+const isUnspecified = ({ address }: IP) => address === 0n
+const isLoopback = (ip: IP) => within(ip, '127.0.0.0/8', '::1/128')
+const isLinkLocalUnicast = (ip: IP) => within(ip, '169.254.0.0/16', 'fe80::/10')
+const isMulticast = (ip: IP) => within(ip, '224.0.0.0/4', 'ff00::/8')
+const isGlobalUnicast = (ip: IP) =>
+  !isUnspecified(ip) && !isLoopback(ip) && !isMulticast(ip) && !isLinkLocalUnicast(ip) && !within(ip, '255.255.255.255/32')
+const cidrText = ({ ip, length }: CIDR) => `${textOf(ip)}/${length}`
+
+export const net: Library = {
+  'ip(string): IP': parsedIP,
+  'isIP(string): bool': (text: string) => readIP(text) !== undefined,
+  'ip.isCanonical(string): bool': (text: string) => textOf(parsedIP(text)) === text,
+  'string(IP): string': textOf,
+  'IP.family(): int': ({ bits }: IP) => (bits === 32 ? 4n : 6n),
+  'IP.isUnspecified(): bool': isUnspecified,
+  'IP.isLoopback(): bool': isLoopback,
+  'IP.isLinkLocalMulticast(): bool': (ip: IP) =>
+    within(ip, '224.0.0.0/24') || (ip.bits === 128 && ((ip.address >> 112n) & 0xff0fn) === 0xff02n),
+  'IP.isLinkLocalUnicast(): bool': isLinkLocalUnicast,
+  'IP.isGlobalUnicast(): bool': isGlobalUnicast,
+  'cidr(string): CIDR': parsedCIDR,
+  'isCIDR(string): bool': (text: string) => readCIDR(text) !== undefined,
+  'string(CIDR): string': cidrText,
+  'CIDR.containsIP(IP): bool': containsIP,
+  'CIDR.containsIP(string): bool': (cidr: CIDR, text: string) => containsIP(cidr, parsedIP(text)),
+  'CIDR.containsCIDR(CIDR): bool': containsCIDR,
+  'CIDR.containsCIDR(string): bool': (cidr: CIDR, text: string) => containsCIDR(cidr, parsedCIDR(text)),
+  'CIDR.ip(): IP': ({ ip }: CIDR) => ip,
+  'CIDR.masked(): CIDR': masked,
+  'CIDR.prefixLength(): int': ({ length }: CIDR) => BigInt(length),
+}

@@ -1,0 +1,27 @@
+/** Values that may be absent. */
+import type { Library } from '../signature.ts'
+import { CelList, CelMap, Duration, EvaluationError, none, Optional, Timestamp, Uint, type Value } from '../value.ts'
+
+function valueOf({ value }: Optional): Value {
+  if (value === undefined) throw new EvaluationError('optional.none() dereference')
+  return value
+}
+
+/** Whether a value is what its type starts from: 0, an empty text, an empty list. */
+function isZero(value: Value): boolean {
+  if (value === null || value === false || value === 0 || value === 0n || value === '') return true
+  if (value instanceof CelList || value instanceof CelMap) return value.size === 0
+  if (value instanceof Uint) return value.value === 0n
+  if (value instanceof Duration || value instanceof Timestamp) return value.nanos === 0n
+  return value instanceof Uint8Array && value.length === 0
+}
+
+export const optionals: Library = {
+  'optional.none(): optional<T>': () => none,
+  'optional.of(T): optional<T>': (value: Value) => new Optional(value),
+  'optional.ofNonZeroValue(T): optional<T>': (value: Value) => (isZero(value) ? none : new Optional(value)),
+  'optional<T>.hasValue(): bool': ({ value }: Optional) => value !== undefined,
+  'optional<T>.value(): T': valueOf,
+  'optional<T>.or(optional<T>): optional<T>': (first: Optional, second: Optional) => (first.value === undefined ? second : first),
+  'optional<T>.orValue(T): T': ({ value }: Optional, fallback: Value) => (value === undefined ? fallback : value),
+}

@@ -1,0 +1,26 @@
+/** What a pattern finds in a text. Upstream: apiserver/pkg/cel/library/regex.go. */
+import { RE2JS } from 're2js'
+import type { Library } from '../signature.ts'
+import { CelList, EvaluationError } from '../value.ts'
+
+function compiled(pattern: string): RE2JS {
+  try {
+    return RE2JS.compile(pattern)
+  } catch (err) {
+    throw new EvaluationError(`Illegal regex: ${(err as Error).message}`)
+  }
+}
+
+function findAll(text: string, pattern: string, limit = -1n): string[] {
+  const matcher = compiled(pattern).matcher(text)
+  const found: string[] = []
+  while ((limit < 0n || found.length < Number(limit)) && matcher.find()) found.push(matcher.group() ?? '')
+  return found
+}
+
+export const regex: Library = {
+  'string.find(string): string': (text: string, pattern: string) => findAll(text, pattern, 1n)[0] ?? '',
+  'string.findAll(string): list<string>': (text: string, pattern: string) => new CelList(findAll(text, pattern)),
+  'string.findAll(string, int): list<string>': (text: string, pattern: string, limit: bigint) =>
+    new CelList(findAll(text, pattern, limit)),
+}

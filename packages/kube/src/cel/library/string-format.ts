@@ -1,0 +1,91 @@
+/** `'%s: %d'.format([…])`. */
+import { CelList, CelMap, Duration, EvaluationError, Timestamp, TypeValue, typeName, Uint, type Value } from '../value.ts'
+import { doubleText } from './standard.ts'
+import { durationTextOf, timestampText } from './time.ts'
+
+const MaxPrecision = 1000
+
+export function formatted(pattern: string, values: readonly Value[]): string {
+  let used = 0
+  return pattern.replaceAll(/%(?:%|(?:\.(\d*))?([^]?))/g, (all, precision: string | undefined, verb: string | undefined) => {
+    if (all === '%%') return '%'
+    if (!verb) throw new EvaluationError('could not parse formatting clause: unexpected end of string')
+    if (used >= values.length) throw new EvaluationError(`index ${used} out of range`)
+    const digits = precision === undefined ? undefined : Number(precision || '0')
+    if (digits !== undefined && digits > MaxPrecision) throw new EvaluationError(`precision ${digits} is too large`)
+    return clause(verb, values[used++]!, digits)
+  })
+}
+
+function clause(verb: string, value: Value, precision: number | undefined): string {
+  const wrong = (wanted: string) => new EvaluationError(`error during formatting: ${wanted}, was given ${typeName(value)}`)
+  const whole = typeof value === 'bigint' ? value : value instanceof Uint ? value.value : undefined
+  const number = typeof value === 'number' ? value : whole === undefined ? undefined : Number(whole)
+  switch (verb) {
+    case 's':
+      return shown(value)
+    case 'd':
+      if (typeof value === 'number' && !Number.isFinite(value)) return infinite(value)
+      if (whole === undefined) throw wrong('decimal clause can only be used on integers')
+      return whole.toString()
+    case 'f':
+      if (number === undefined) throw wrong('fixed-point clause can only be used on doubles')
+      return Number.isFinite(number) ? fixed(number, precision ?? 6) : infinite(number)
+    case 'e': {
+      if (number === undefined) throw wrong('scientific clause can only be used on doubles')
+      if (!Number.isFinite(number)) return infinite(number)
+      const text = number.toExponential(Math.min(precision ?? 6, 100))
+      return text.replace(/e([+-])(\d)$/, 'e$10$2')
+    }
+    case 'b':
+      if (typeof value === 'boolean') return value ? '1' : '0'
+      if (whole === undefined) throw wrong('only integers and bools can be formatted as binary')
+      return whole.toString(2)
+    case 'o':
+      if (whole === undefined) throw wrong('octal clause can only be used on integers')
+      return whole.toString(8)
+    case 'x':
+    case 'X': {
+      const text = whole?.toString(16) ?? hex(value)
+      if (text === undefined) throw wrong('only integers, byte buffers, and strings can be formatted as hex')
+      return verb === 'X' ? text.toUpperCase() : text
+    }
+    default:
+      throw new EvaluationError(`could not parse formatting clause: unrecognized formatting clause "${verb}"`)
+  }
+}
+
+const infinite = (value: number): string => (Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity')
+
+function hex(value: Value): string | undefined {
+  const bytes = typeof value === 'string' ? new TextEncoder().encode(value) : value
+  if (!(bytes instanceof Uint8Array)) return undefined
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}
+
+/** Beyond what JavaScript prints digit by digit, the number is an integer and has no others. */
+function fixed(value: number, digits: number): string {
+  // Go rounds halves to the even neighbour, JavaScript up.
+  const isHalf = digits === 0 && Math.abs(value % 1) === 0.5
+  if (isHalf) return (2 * Math.round(value / 2)).toFixed(0)
+  if (Math.abs(value) < 1e21) return value.toFixed(Math.min(digits, 100))
+  return `${BigInt(value)}${digits > 0 ? `.${'0'.repeat(digits)}` : ''}`
+}
+
+function shown(value: Value): string {
+  if (value === null) return 'null'
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return Number.isFinite(value) ? doubleText(value) : infinite(value)
+  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value)
+  if (value instanceof Uint) return value.value.toString()
+  if (value instanceof Uint8Array) return new TextDecoder().decode(value)
+  if (value instanceof Timestamp) return timestampText(value)
+  if (value instanceof Duration) return durationTextOf(value)
+  if (value instanceof TypeValue) return value.type
+  if (value instanceof CelList) return `[${value.values().map(shown).join(', ')}]`
+  if (value instanceof CelMap) {
+    const members = value.keys().map((key) => `${shown(key)}: ${shown(value.get(key)!)}`)
+    return `{${members.sort().join(', ')}}`
+  }
+  throw new EvaluationError(`error during formatting: string clause can only be used on strings, was given ${typeName(value)}`)
+}

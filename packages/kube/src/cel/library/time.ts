@@ -1,0 +1,146 @@
+/** Points in time and lengths of time. */
+import type { Library } from '../signature.ts'
+import { Duration, EvaluationError, Timestamp } from '../value.ts'
+
+const Units: { readonly [unit: string]: bigint } = {
+  ns: 1n,
+  us: 1_000n,
+  µs: 1_000n,
+  μs: 1_000n,
+  ms: 1_000_000n,
+  s: 1_000_000_000n,
+  m: 60_000_000_000n,
+  h: 3_600_000_000_000n,
+}
+const Second = 1_000_000_000n
+
+export function durationOf(text: string): Duration {
+  const wrong = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'")
+  const [, sign, rest = ''] = /^([+-]?)(.*)$/s.exec(text)!
+  if (rest === '0') return new Duration(0n)
+  if (!/^(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.test(rest)) throw wrong()
+  let total = 0n
+  for (const [, whole = '', fraction = '', unit = ''] of rest.matchAll(/(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g)) {
+    const size = Units[unit]!
+    total += BigInt(whole || '0') * size
+    // What is below a nanosecond is cut off, so that more digits than that say nothing.
+    const digits = fraction.slice(0, 18)
+    if (digits !== '') total += (BigInt(digits) * size) / 10n ** BigInt(digits.length)
+  }
+  return new Duration(sign === '-' ? -total : total)
+}
+
+/** Seconds, with the digits that are there. */
+export function durationTextOf({ nanos }: Duration): string {
+  const size = nanos < 0n ? -nanos : nanos
+  return `${nanos < 0n ? '-' : ''}${size / Second}${fractionText(size % Second)}s`
+}
+
+const fractionText = (nanos: bigint): string => (nanos === 0n ? '' : `.${nanos.toString().padStart(9, '0').replace(/0+$/, '')}`)
+
+const Time = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))$/
+
+export function timestampOf(text: string): Timestamp {
+  const parts = Time.exec(text)
+  const wrong = () => new EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'")
+  if (!parts) throw wrong()
+  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours = '0', offsetMinutes = '0'] = parts
+  const date = `${year}-${month}-${day}`
+  const midnight = Date.parse(`${date}T00:00:00Z`)
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) throw wrong()
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59 || Number(offsetMinutes) > 59) throw wrong()
+  const offset = (Number(offsetHours) * 60 + Number(offsetMinutes)) * (sign === '-' ? -1 : 1)
+  const seconds = midnight / 1000 + Number(hour) * 3600 + (Number(minute) - offset) * 60 + Number(second)
+  return new Timestamp(BigInt(seconds) * Second + BigInt(fraction.slice(0, 9).padEnd(9, '0')))
+}
+
+export function timestampText({ nanos }: Timestamp): string {
+  const below = ((nanos % Second) + Second) % Second
+  const milliseconds = Number((nanos - below) / Second) * 1000
+  return `${new Date(milliseconds).toISOString().slice(0, 19)}${fractionText(below)}Z`
+}
+
+interface Parts {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  readonly weekday: number
+  readonly yearDay: number
+  readonly hour: number
+  readonly minute: number
+  readonly second: number
+  readonly millisecond: number
+}
+
+function partsOf({ nanos }: Timestamp, zone = 'UTC'): Parts {
+  const below = ((nanos % Second) + Second) % Second
+  const instant = Number((nanos - below) / Second) * 1000
+  const local = new Date(instant + offsetOf(instant, zone))
+  const year = local.getUTCFullYear()
+  return {
+    year,
+    month: local.getUTCMonth(),
+    day: local.getUTCDate(),
+    weekday: local.getUTCDay(),
+    yearDay: Math.floor((local.getTime() - new Date(0).setUTCFullYear(year, 0, 1)) / 86_400_000),
+    hour: local.getUTCHours(),
+    minute: local.getUTCMinutes(),
+    second: local.getUTCSeconds(),
+    millisecond: Number(below / 1_000_000n),
+  }
+}
+
+/** Milliseconds that the clocks of a zone (`+02:00`, `Europe/Berlin`) are ahead. */
+function offsetOf(instant: number, zone: string): number {
+  if (zone === 'UTC' || zone === 'Z' || zone === '') return 0
+  const fixed = /^([+-]?)(\d\d):(\d\d)$/.exec(zone)
+  if (fixed) return (Number(fixed[2]) * 60 + Number(fixed[3])) * 60_000 * (fixed[1] === '-' ? -1 : 1)
+  let format: Intl.DateTimeFormat
+  try {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone: zone,
+      hourCycle: 'h23',
+      era: 'short',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    })
+  } catch {
+    throw new EvaluationError(`unknown time zone ${zone}`)
+  }
+  const part = Object.fromEntries(format.formatToParts(instant).map(({ type, value }) => [type, value]))
+  const year = part['era'] === 'BC' ? 1 - Number(part['year']) : Number(part['year'])
+  const local = new Date(0)
+  local.setUTCFullYear(year, Number(part['month']) - 1, Number(part['day']))
+  local.setUTCHours(Number(part['hour']), Number(part['minute']), Number(part['second']))
+  return local.getTime() - instant
+}
+
+const Getters: { readonly [name: string]: (parts: Parts) => number } = {
+  getFullYear: ({ year }) => year,
+  getMonth: ({ month }) => month,
+  getDate: ({ day }) => day,
+  getDayOfMonth: ({ day }) => day - 1,
+  getDayOfWeek: ({ weekday }) => weekday,
+  getDayOfYear: ({ yearDay }) => yearDay,
+  getHours: ({ hour }) => hour,
+  getMinutes: ({ minute }) => minute,
+  getSeconds: ({ second }) => second,
+  getMilliseconds: ({ millisecond }) => millisecond,
+}
+
+export const time: Library = {
+  ...Object.fromEntries(
+    Object.entries(Getters).flatMap(([name, get]) => [
+      [`timestamp.${name}(): int`, (at: Timestamp) => BigInt(get(partsOf(at)))],
+      [`timestamp.${name}(string): int`, (at: Timestamp, zone: string) => BigInt(get(partsOf(at, zone)))],
+    ]),
+  ),
+  'duration.getHours(): int': ({ nanos }: Duration) => nanos / (3600n * Second),
+  'duration.getMinutes(): int': ({ nanos }: Duration) => nanos / (60n * Second),
+  'duration.getSeconds(): int': ({ nanos }: Duration) => nanos / Second,
+  'duration.getMilliseconds(): int': ({ nanos }: Duration) => (nanos % Second) / 1_000_000n,
+}

@@ -1,0 +1,33 @@
+import * as api from '@capstan/api'
+import * as local from '@capstan/local'
+import { describe, expect, test } from 'vitest'
+import type { JSONSchema } from '../schema.ts'
+import { compileRules } from './rules.ts'
+
+/** Every rule of a schema and of what is in it, with what is wrong with it. */
+function problems(schema: JSONSchema, path = '', isRoot = true): string[] {
+  const found = compileRules(schema, isRoot).rules.map(
+    ({ rule, error, messageError }) => `${path} ${rule.rule}: ${error ?? messageError ?? 'compiles'}`,
+  )
+  const parts: [string, JSONSchema][] = Object.entries(schema.properties ?? {})
+  if (schema.items) parts.push(['[]', schema.items])
+  if (typeof schema.additionalProperties === 'object') parts.push(['{}', schema.additionalProperties])
+  return [...found, ...parts.flatMap(([name, part]) => problems(part, `${path}.${name}`, false))]
+}
+
+const schemasOf = (module: object): [string, JSONSchema][] =>
+  Object.entries(module).flatMap(([name, value]) =>
+    typeof value === 'object' && value !== null && 'schema' in value && 'plural' in value
+      ? [[name, value.schema as JSONSchema] as [string, JSONSchema]]
+      : [],
+  )
+
+const fails = (all: readonly string[]): string[] => all.filter((one) => !one.endsWith(': compiles'))
+
+describe('rules of kinds', () => {
+  test('every rule of our own kinds compiles', () => {
+    const all = [...schemasOf(api), ...schemasOf(local)].flatMap(([kind, schema]) => problems(schema, kind))
+    expect(all.length).toBeGreaterThan(3)
+    expect(fails(all)).toEqual([])
+  })
+})

@@ -1,0 +1,96 @@
+/**
+ * The rules of one schema (`x-kubernetes-validations`), compiled. Upstream: apiextensions-apiserver pkg/apiserver/schema/cel, v1.36.
+ */
+import type { JSONSchema, ValidationRule } from '../schema.ts'
+import type { Variable } from './compile.ts'
+import { type Expression, expression, type Result } from './expression.ts'
+import { objectSchemaView, type SchemaView, schemaView, unknownView } from './schema-view.ts'
+import { CompileError } from './syntax.ts'
+import { optionalOf } from './type.ts'
+import { none, Optional, type Value } from './value.ts'
+
+/** One rule: compiled, or why it could not be. */
+export interface CompiledRule {
+  readonly rule: ValidationRule
+  /** What is wrong with the rule itself, as a definition with it is refused. */
+  readonly error?: string
+  readonly messageError?: string
+  /** The rule is about a change: it looks at what was there before. */
+  readonly usesOldSelf: boolean
+  /** Absent when there is an error. */
+  evaluate?(self: Value, old: Value | undefined, limit: number): Result
+  /** The message that the rule computes; absent when it has none that can be used. */
+  message?(self: Value, old: Value | undefined, limit: number): { readonly text: string | undefined; readonly cost: number }
+}
+
+/** The rules of one schema, with the view through which they see its values. */
+export interface SchemaRules {
+  readonly rules: readonly CompiledRule[]
+  readonly view: SchemaView
+}
+
+const compiled = new WeakMap<JSONSchema, SchemaRules>()
+const compiledRoots = new WeakMap<JSONSchema, SchemaRules>()
+
+/** Compiles the rules of this schema, not of those within, once. Rules at the root see the name of the object as well. */
+export function compileRules(schema: JSONSchema, isRoot: boolean): SchemaRules {
+  const cache = isRoot ? compiledRoots : compiled
+  let known = cache.get(schema)
+  if (!known) {
+    const view = isRoot && schema.type === 'object' ? objectSchemaView(schema) : (schemaView(schema) ?? unknownView)
+    known = { view, rules: (schema['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, view)) }
+    cache.set(schema, known)
+  }
+  return known
+}
+
+function compileRule(rule: ValidationRule, { type }: SchemaView): CompiledRule {
+  const isOptional = rule.optionalOldSelf === true
+  const variables: Variable[] = [
+    { name: 'self', type },
+    { name: 'oldSelf', type: isOptional ? optionalOf(type) : type },
+  ]
+  // An empty rule is refused for being empty, and otherwise says nothing.
+  if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
+  const condition = attempt(rule.rule, variables)
+  const text = rule.messageExpression?.trim() ? attempt(rule.messageExpression.trim(), variables) : undefined
+  const usesOldSelf = condition.compiled?.uses('oldSelf') === true || text?.compiled?.uses('oldSelf') === true
+  const valuesOf = (self: Value, old: Value | undefined): Value[] => [
+    self,
+    isOptional ? (old === undefined ? none : new Optional(old)) : (old ?? null),
+  ]
+  const error =
+    condition.error ?? (condition.compiled?.type.kind === 'bool' ? undefined : 'cel expression must evaluate to a bool')
+  if (error !== undefined) return { rule, usesOldSelf, error }
+  const { compiled } = condition as { compiled: Expression }
+  const base: CompiledRule = { rule, usesOldSelf, evaluate: (self, old, limit) => compiled.run(valuesOf(self, old), limit) }
+  if (!text) return base
+  if (text.error !== undefined) return { ...base, messageError: `messageExpression ${text.error}` }
+  const message = text.compiled!
+  if (message.type.kind !== 'string') return { ...base, messageError: 'messageExpression must evaluate to a string' }
+  return {
+    ...base,
+    message(self, old, limit) {
+      const result = message.run(valuesOf(self, old), limit)
+      return { text: result.kind === 'value' ? usable(result.value) : undefined, cost: result.cost }
+    },
+  }
+}
+
+function attempt(source: string, variables: readonly Variable[]): { compiled?: Expression; error?: string } {
+  try {
+    return { compiled: expression(source, variables) }
+  } catch (err) {
+    if (err instanceof CompileError) return { error: `compilation failed: ${err.message}` }
+    throw err
+  }
+}
+
+const MaxMessage = 5 * 1024
+
+/** Upstream: one line, not empty, not long. */
+function usable(value: Value): string | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = value.trim()
+  return text === '' || text.includes('\n') || text.length > MaxMessage ? undefined : text
+}

@@ -1,0 +1,203 @@
+/**
+ * Objects of the API as expressions see them: the schema says what is an `int` and what a `double`, which strings are times, and
+ * by which names properties go. Views look into the object itself; nothing is copied.
+ * Upstream: apiserver/pkg/cel/common, v1.36.
+ */
+import type { JSONSchema } from '../schema.ts'
+import { durationOf, timestampOf } from './library/time.ts'
+import { bool, dyn, int, listOf, mapOf, string, type Type } from './type.ts'
+import { CelList, CelMap, EvaluationError, type ListKind, Opaque, type Value } from './value.ts'
+
+export interface SchemaView {
+  readonly type: Type
+  readonly view: (raw: unknown) => Value
+}
+
+const views = new WeakMap<JSONSchema, SchemaView>()
+
+/** `undefined` when expressions cannot see values of the schema: it does not say what they are. */
+export function schemaView(schema: JSONSchema): SchemaView | undefined {
+  const known = views.get(schema)
+  if (known) return known
+  const made = viewOf(schema)
+  if (made) views.set(schema, made)
+  return made
+}
+
+/** The view of a whole object of the API, of which the schema says less than is there. */
+export const objectSchemaView = (schema: JSONSchema): SchemaView => objectView(withTypeAndMetadata(schema))
+
+function viewOf(schema: JSONSchema): SchemaView | undefined {
+  if (schema['x-kubernetes-int-or-string']) {
+    return viewing(dyn, (raw) => (typeof raw === 'number' ? BigInt(Math.trunc(raw)) : (raw as Value)))
+  }
+  switch (schema.type) {
+    case 'object':
+      return containerView(schema)
+    case 'array':
+      return arrayView(schema)
+    case 'string':
+      return stringView(schema.format)
+    case 'boolean':
+      return viewing(bool, (raw) => raw as boolean)
+    case 'number':
+      return viewing({ kind: 'double' }, (raw) => raw as number)
+    case 'integer':
+      return viewing(int, (raw) => BigInt(raw as number))
+    case undefined:
+      return undefined
+  }
+}
+
+/** Null is null whatever the schema: only a nullable field still has one. */
+const viewing = (type: Type, view: (raw: unknown) => Value): SchemaView => ({
+  type,
+  view: (raw) => (raw === null || raw === undefined ? null : view(raw)),
+})
+
+function containerView(schema: JSONSchema): SchemaView {
+  if (schema['x-kubernetes-embedded-resource']) return objectView(withTypeAndMetadata(schema))
+  const { properties, additionalProperties } = schema
+  if (properties || typeof additionalProperties !== 'object') return objectView(schema)
+  const values = schemaView(additionalProperties)
+  if (!values) return viewing(mapOf(string, dyn), (raw) => new ObjectValue(record(raw), () => unknownView, false))
+  return viewing(mapOf(string, values.type), (raw) => new ObjectValue(record(raw), () => values, false))
+}
+
+function objectView({ properties = {} }: JSONSchema): SchemaView {
+  const byName = (name: string): SchemaView | undefined =>
+    Object.hasOwn(properties, name) ? schemaView(properties[name]!) : undefined
+  const field = (name: string) => {
+    const property = propertyName(name)
+    return property === undefined ? undefined : byName(property)?.type
+  }
+  return viewing({ kind: 'object', field }, (raw) => new ObjectValue(record(raw), byName, true))
+}
+
+/** What every object of the API has beside what its schema declares. */
+const withTypeAndMetadata = (schema: JSONSchema): JSONSchema => ({
+  ...schema,
+  properties: {
+    ...schema.properties,
+    apiVersion: { type: 'string' },
+    kind: { type: 'string' },
+    metadata: { type: 'object', properties: { name: { type: 'string' }, generateName: { type: 'string' } } },
+  },
+})
+
+function arrayView(schema: JSONSchema): SchemaView | undefined {
+  const items = schema.items && schemaView(schema.items)
+  if (!items) return schema.items ? viewing(listOf(dyn), (raw) => new CelList(array(raw), unknownView.view)) : undefined
+  const listType = schema['x-kubernetes-list-type']
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const kind: ListKind = listType === 'set' ? 'set' : listType === 'map' ? { keys: keys.map(expressionName) } : 'atomic'
+  return viewing(listOf(items.type), (raw) => new CelList(array(raw), items.view, kind))
+}
+
+function stringView(format: string | undefined): SchemaView {
+  switch (format ?? '') {
+    case 'byte':
+      return viewing({ kind: 'bytes' }, (raw) => bytesOf(raw as string))
+    case 'duration':
+      return viewing({ kind: 'duration' }, (raw) => durationOf(raw as string))
+    case 'date':
+      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(`${raw as string}T00:00:00Z`))
+    case 'date-time':
+      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(raw as string))
+    default:
+      return viewing(string, (raw) => raw as string)
+  }
+}
+
+function bytesOf(text: string): Uint8Array {
+  try {
+    return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
+  } catch {
+    throw new EvaluationError('byte formatted string is not valid base64')
+  }
+}
+
+function record(raw: unknown): Readonly<Record<string, unknown>> {
+  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return raw as Record<string, unknown>
+  throw new EvaluationError('invalid data, expected a map to match the provided schema with type=object')
+}
+
+function array(raw: unknown): readonly unknown[] {
+  if (Array.isArray(raw)) return raw
+  throw new EvaluationError('invalid data, expected an array to match the provided schema with type=array')
+}
+
+/** An object or a map of the API. `raw` lets unchanged parts be compared without looking at them value by value. */
+class ObjectValue extends CelMap {
+  readonly raw: Readonly<Record<string, unknown>>
+  readonly #viewOf: (property: string) => SchemaView | undefined
+  readonly #hasDeclaredNames: boolean
+
+  constructor(
+    raw: Readonly<Record<string, unknown>>,
+    view: (property: string) => SchemaView | undefined,
+    hasDeclaredNames: boolean,
+  ) {
+    super()
+    this.raw = raw
+    this.#viewOf = view
+    this.#hasDeclaredNames = hasDeclaredNames
+  }
+
+  get size(): number {
+    return this.#hasDeclaredNames ? this.keys().length : Object.keys(this.raw).length
+  }
+
+  get(key: Value): Value | undefined {
+    if (typeof key !== 'string') return undefined
+    const property = this.#hasDeclaredNames ? propertyName(key) : key
+    if (property === undefined || !Object.hasOwn(this.raw, property)) return undefined
+    return this.#viewOf(property)?.view(this.raw[property])
+  }
+
+  keys(): readonly Value[] {
+    const names = Object.keys(this.raw)
+    return this.#hasDeclaredNames ? names.filter((name) => this.#viewOf(name)).map(expressionName) : names
+  }
+}
+
+/** A value of which the schema says nothing: it can be compared, and nothing else. */
+class Unknown extends Opaque {
+  readonly type = 'kubernetes.Unknown'
+  readonly text: string
+  constructor(raw: unknown) {
+    super()
+    this.text = JSON.stringify(raw)
+  }
+  equals(other: Opaque): boolean {
+    return other instanceof Unknown && other.text === this.text
+  }
+}
+/** Values of schemas that do not say what they are. */
+export const unknownView: SchemaView = viewing(dyn, (raw) => new Unknown(raw))
+
+const Keywords = new Set(
+  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
+    ' ',
+  ),
+)
+const Escapes: { readonly [name: string]: string } = { underscores: '__', dot: '.', dash: '-', slash: '/' }
+
+/** The name by which an expression calls a property: what could not stand in one is spelled out (`a-b` is `a__dash__b`). */
+export function expressionName(property: string): string {
+  if (Keywords.has(property)) return `__${property}__`
+  return property.replaceAll(/__|[.\-/]/g, (part) => `__${Object.keys(Escapes).find((name) => Escapes[name] === part)}__`)
+}
+
+/** The property that an expression means; `undefined` when the name spells none. */
+export function propertyName(name: string): string | undefined {
+  if (!name.includes('__')) return Keywords.has(name) ? undefined : name
+  const keyword = /^__(\w+?)__$/.exec(name)?.[1]
+  if (keyword !== undefined && Keywords.has(keyword)) return keyword
+  let isKnown = true
+  const property = name.replaceAll(/__([a-z]+)__/g, (_all, word: string) => {
+    if (!Object.hasOwn(Escapes, word)) isKnown = false
+    return Escapes[word] ?? ''
+  })
+  return isKnown && expressionName(property) === name ? property : undefined
+}

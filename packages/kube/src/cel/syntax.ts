@@ -1,0 +1,64 @@
+/** The syntax tree of an expression. Macros are nodes of their own, so that they can be checked and run as what they are. */
+
+/** Where a node begins in the source: for calls the bracket, for operators and selections the operator, as upstream counts. */
+interface At {
+  readonly at: number
+}
+
+export type Node = At &
+  (
+    | {
+        readonly kind: 'literal'
+        readonly value: null | boolean | bigint | number | string | Uint8Array | { readonly uint: bigint }
+      }
+    | { readonly kind: 'name'; readonly name: string }
+    | { readonly kind: 'select'; readonly of: Node; readonly field: string; readonly optional: boolean }
+    | { readonly kind: 'has'; readonly of: Node; readonly field: string; readonly optional: boolean }
+    | { readonly kind: 'call'; readonly name: string; readonly target?: Node; readonly args: readonly Node[] }
+    | { readonly kind: 'list'; readonly items: readonly { readonly value: Node; readonly optional: boolean }[] }
+    | {
+        readonly kind: 'map'
+        readonly entries: readonly { readonly key: Node; readonly value: Node; readonly optional: boolean }[]
+      }
+    /** Any number of operands: long conditions must not make a deep tree. */
+    | { readonly kind: 'all' | 'any'; readonly operands: readonly Node[] }
+    | { readonly kind: 'choice'; readonly condition: Node; readonly yes: Node; readonly no: Node }
+    | {
+        readonly kind: 'macro'
+        readonly macro: Macro
+        readonly range: Node
+        /** One variable (items of a list, keys of a map) or two (index and item, key and value). */
+        readonly variables: readonly string[]
+        readonly filter?: Node
+        readonly body: Node
+      }
+    | { readonly kind: 'optMap'; readonly of: Node; readonly variable: string; readonly body: Node; readonly flat: boolean }
+  )
+
+export type Macro = 'all' | 'exists' | 'existsOne' | 'map' | 'filter' | 'transformMap' | 'transformMapEntry'
+
+/** What is wrong with the text of an expression, and where. */
+export interface Issue {
+  readonly at: number
+  readonly message: string
+}
+
+/** An expression that cannot be compiled. The message is what upstream shows: each issue with its line and a mark below it. */
+export class CompileError extends Error {
+  override readonly name = 'CompileError'
+  constructor(source: string, issues: readonly Issue[]) {
+    super(
+      [...issues]
+        .sort((a, b) => a.at - b.at)
+        .map((issue) => shown(source, issue))
+        .join('\n'),
+    )
+  }
+}
+
+function shown(source: string, { at, message }: Issue): string {
+  const before = source.slice(0, at).split('\n')
+  const column = Array.from(before.at(-1)!).length
+  const line = source.split('\n')[before.length - 1] ?? ''
+  return `ERROR: <input>:${before.length}:${column + 1}: ${message}\n | ${line.replaceAll('\t', ' ')}\n | ${'.'.repeat(column)}^`
+}

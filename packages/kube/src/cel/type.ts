@@ -1,0 +1,130 @@
+/** Types of expressions, as far as a schema tells them. `dyn` is what is known only when the expression runs. */
+import { CelList, CelMap, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts'
+
+export type Type =
+  | {
+      readonly kind: 'dyn' | 'bool' | 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'null' | 'timestamp' | 'duration' | 'type'
+    }
+  | { readonly kind: 'list'; readonly item: Type }
+  | { readonly kind: 'map'; readonly key: Type; readonly value: Type }
+  | { readonly kind: 'optional'; readonly of: Type }
+  /** An object with declared properties, by their names in expressions. */
+  | { readonly kind: 'object'; field(name: string): Type | undefined }
+  | { readonly kind: 'opaque'; readonly name: string }
+  | { readonly kind: 'parameter'; readonly name: string }
+
+export const dyn: Type = { kind: 'dyn' }
+export const bool: Type = { kind: 'bool' }
+export const int: Type = { kind: 'int' }
+export const string: Type = { kind: 'string' }
+export const listOf = (item: Type): Type => ({ kind: 'list', item })
+export const mapOf = (key: Type, value: Type): Type => ({ kind: 'map', key, value })
+export const optionalOf = (of: Type): Type => ({ kind: 'optional', of })
+
+/** A type as upstream prints it in messages. */
+export function typeText(type: Type): string {
+  switch (type.kind) {
+    case 'list':
+      return `list(${typeText(type.item)})`
+    case 'map':
+      return `map(${typeText(type.key)}, ${typeText(type.value)})`
+    case 'optional':
+      return `optional_type(${typeText(type.of)})`
+    case 'timestamp':
+      return 'google.protobuf.Timestamp'
+    case 'duration':
+      return 'google.protobuf.Duration'
+    case 'opaque':
+    case 'parameter':
+      return type.name
+    case 'dyn':
+    case 'bool':
+    case 'int':
+    case 'uint':
+    case 'double':
+    case 'string':
+    case 'bytes':
+    case 'null':
+    case 'type':
+    case 'object':
+      return type.kind
+  }
+}
+
+/** Types that parameters of a signature stand for in one call. */
+export type Bindings = Map<string, Type>
+
+/** Whether a value of type `given` may stand where `wanted` is. What is not known yet may: it is looked at when it is there. */
+export function fits(wanted: Type, given: Type, bindings: Bindings): boolean {
+  if (wanted.kind === 'parameter') {
+    const bound = bindings.get(wanted.name)
+    if (bound === undefined || bound.kind === 'dyn' || (bound.kind === 'null' && mayBeNull(given))) {
+      bindings.set(wanted.name, given)
+      return true
+    }
+    return fits(bound, given, bindings)
+  }
+  if (wanted.kind === 'dyn' || given.kind === 'dyn') return true
+  if (wanted.kind === 'null' || given.kind === 'null') return mayBeNull(wanted) && mayBeNull(given)
+  if (wanted.kind !== given.kind) return false
+  if (wanted.kind === 'list') return fits(wanted.item, (given as typeof wanted).item, bindings)
+  if (wanted.kind === 'optional') return fits(wanted.of, (given as typeof wanted).of, bindings)
+  if (wanted.kind === 'opaque') return wanted.name === (given as typeof wanted).name
+  if (wanted.kind !== 'map') return true
+  const { key, value } = given as typeof wanted
+  return fits(wanted.key, key, bindings) && fits(wanted.value, value, bindings)
+}
+
+/** Upstream: scalars, lists and maps are never null, whatever their schema says. */
+const mayBeNull = ({ kind }: Type): boolean =>
+  kind === 'null' || kind === 'object' || kind === 'opaque' || kind === 'optional' || kind === 'timestamp' || kind === 'duration'
+
+/** `type` with its parameters replaced by what they stand for. */
+export function bound(type: Type, bindings: Bindings): Type {
+  if (type.kind === 'parameter') return bindings.get(type.name) ?? dyn
+  if (type.kind === 'list') return listOf(bound(type.item, bindings))
+  if (type.kind === 'optional') return optionalOf(bound(type.of, bindings))
+  if (type.kind === 'map') return mapOf(bound(type.key, bindings), bound(type.value, bindings))
+  return type
+}
+
+/** Whether the type leaves anything to be found out at run time that a function could trip over. */
+export const isKnown = ({ kind }: Type): boolean => kind !== 'dyn' && kind !== 'null'
+
+/** Whether a value is of the type. Lists and maps are not looked into. */
+export function accepts(type: Type, value: Value): boolean {
+  switch (type.kind) {
+    case 'dyn':
+    case 'parameter':
+      return true
+    case 'bool':
+      return typeof value === 'boolean'
+    case 'int':
+      return typeof value === 'bigint'
+    case 'double':
+      return typeof value === 'number'
+    case 'string':
+      return typeof value === 'string'
+    case 'null':
+      return value === null
+    case 'bytes':
+      return value instanceof Uint8Array
+    case 'uint':
+      return value instanceof Uint
+    case 'timestamp':
+      return value instanceof Timestamp
+    case 'duration':
+      return value instanceof Duration
+    case 'type':
+      return value instanceof TypeValue
+    case 'list':
+      return value instanceof CelList
+    case 'map':
+    case 'object':
+      return value instanceof CelMap
+    case 'optional':
+      return value instanceof Optional
+    case 'opaque':
+      return value instanceof Opaque && value.type === type.name
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Objects against the rules of their schema. Outer rules come before inner ones; what an update left as it was is not held against
+ * it, except by rules about changes. Upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go, v1.36.
+ */
+import { duplicate, type FieldError, forbidden, invalid, required } from '../errors.ts'
+import { equal, isRecord } from '../json.ts'
+import type { JSONSchema, ValidationRule } from '../schema.ts'
+import { itemsByKey, type Old } from '../structural/validate.ts'
+import { type CompiledRule, compileRules } from './rules.ts'
+import type { Value } from './value.ts'
+
+/** What is wrong with an object by its rules. The object is valid otherwise: rules rely on the types that the schema gives. */
+export type ValidateRules = (object: object, old: object | undefined) => FieldError[]
+
+/** `undefined` when no schema in it has rules. Rules are compiled when an object first meets them. */
+export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
+  if (!hasRules(schema)) return undefined
+  let check: Check | undefined
+  return (object, old) => {
+    check ??= compileCheck(schema, true)
+    const state: State = { errors: [], budget: BudgetOfObject }
+    check?.(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
+    return state.errors
+  }
+}
+
+export const hasRules = ({ properties, items, additionalProperties, 'x-kubernetes-validations': rules }: JSONSchema): boolean =>
+  (rules?.length ?? 0) > 0 ||
+  (items !== undefined && hasRules(items)) ||
+  (typeof additionalProperties === 'object' && hasRules(additionalProperties)) ||
+  Object.values(properties ?? {}).some(hasRules)
+
+const BudgetOfObject = 10_000_000
+const BudgetOfCall = 1_000_000
+
+interface State {
+  readonly errors: FieldError[]
+  /** What is left for all rules of the object; negative once nothing is evaluated any more. */
+  budget: number
+}
+
+/** What a value is compared with: the value it was, if it can be told which that is. */
+interface Before {
+  readonly old: Old
+  /** Something around the value is as it was, and so is the value. */
+  readonly isUnchanged: boolean
+}
+
+type Check = (value: unknown, path: string, state: State, before: Before) => void
+
+/** `undefined` where nothing is to be checked. */
+function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
+  if (!hasRules(schema)) return undefined
+  const own = schema['x-kubernetes-validations']?.length ? compileRules(schema, isRoot) : undefined
+  const members = Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+    const check = compileCheck(property, false)
+    return check ? [{ name, check }] : []
+  })
+  const others = typeof schema.additionalProperties === 'object' ? compileCheck(schema.additionalProperties, false) : undefined
+  const item = schema.items && compileCheck(schema.items, false)
+  const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
+
+  return (value, path, state, before) => {
+    if (value === null || value === undefined || state.budget < 0) return
+    const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
+    const here: Before = { old, isUnchanged: before.isUnchanged || (old !== undefined && equal(value, old.value)) }
+    if (own) {
+      const { view } = own.view
+      for (const rule of own.rules) checkRule(rule, schema, { value, path, state, before: here, view })
+    }
+    // Values that cannot be told from others share the fate of what they are in.
+    const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && here.isUnchanged })
+    if (Array.isArray(value)) {
+      if (!item) return
+      const oldItem = keys && Array.isArray(old?.value) ? itemsByKey(old.value, keys) : undefined
+      for (let index = 0; index < value.length; index++) {
+        item(value[index], `${path}[${index}]`, state, inner(oldItem?.(value[index])))
+      }
+      return
+    }
+    if (!isRecord(value)) return
+    const oldRecord = isRecord(old?.value) ? old.value : undefined
+    const oldOf = (name: string): Old => (oldRecord && Object.hasOwn(oldRecord, name) ? { value: oldRecord[name] } : undefined)
+    if (others) for (const name of Object.keys(value)) others(value[name], `${path}[${name}]`, state, inner(oldOf(name)))
+    for (const { name, check } of members) {
+      if (Object.hasOwn(value, name)) check(value[name], path === '' ? name : `${path}.${name}`, state, inner(oldOf(name)))
+    }
+  }
+}
+
+interface Subject {
+  readonly value: unknown
+  readonly path: string
+  readonly state: State
+  readonly before: Before
+  readonly view: (raw: unknown) => Value
+}
+
+function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, state, before, view }: Subject): void {
+  const { rule, usesOldSelf } = compiled
+  if (state.budget < 0) return
+  // Nobody would hear of a failure: what is as it was may break the rules, which may be newer than the object.
+  if (!usesOldSelf && before.isUnchanged) return
+  if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
+  const field = path === '' ? '<nil>' : path
+  const wrong = (detail: string) => state.errors.push(invalid(field, schema.type ?? '', detail))
+  if (compiled.error !== undefined) {
+    wrong(`rule compile error: ${compiled.error}`)
+    return
+  }
+  if (!compiled.evaluate) return
+  const self = view(value)
+  const old = before.old && view(before.old.value)
+  const result = compiled.evaluate(self, old, BudgetOfCall)
+  state.budget -= result.cost
+  if (result.kind === 'out of budget') {
+    wrong(`no further validation rules will be run due to call cost exceeds limit for rule: ${nameOf(rule)}`)
+    state.budget = -1
+    return
+  }
+  if (state.budget < 0) {
+    wrong('validation failed due to running out of cost budget, no further validation rules will be run')
+    return
+  }
+  if (result.kind === 'error') {
+    const hint = result.message.startsWith('no such overload')
+    wrong(
+      hint
+        ? `${result.message}: call arguments did not match a supported operator, function or macro signature for rule: ${nameOf(rule)}`
+        : `${result.message} evaluating rule: ${nameOf(rule)}`,
+    )
+    return
+  }
+  if (result.value === true) return
+  const computed = compiled.message?.(self, old, BudgetOfCall)
+  state.budget -= computed?.cost ?? 0
+  const message = computed?.text ?? (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
+  state.errors.push(failed(rule, joined(path, rule.fieldPath), schema, value, message))
+}
+
+const nameOf = ({ rule, message }: ValidationRule): string => (message ? message : rule).trim()
+
+function failed({ reason }: ValidationRule, field: string, { type }: JSONSchema, value: unknown, message: string): FieldError {
+  if (reason === 'FieldValueForbidden') return forbidden(field, message)
+  if (reason === 'FieldValueRequired') return required(field, message)
+  if (reason === 'FieldValueDuplicate') return duplicate(field, value)
+  // Upstream: objects and lists are left out of the text.
+  if (type !== 'object' && type !== 'array') return invalid(field, value, message)
+  return { type: 'FieldValueInvalid', field, text: `Invalid value: ${message}` }
+}
+
+/** `.max` and `['a.b']` behind the path of the value: `spec.max`, `spec[a.b]`. */
+function joined(path: string, fieldPath: string | undefined): string {
+  const below = (fieldPath ?? '').trim().replaceAll(/\['([^']*)'\]/g, '[$1]')
+  const whole = path + below
+  return whole === '' ? '<nil>' : whole.replace(/^\./, '')
+}

@@ -1,0 +1,268 @@
+/**
+ * The values of expressions. Null, booleans, strings and bytes are what they are in JavaScript; `int` is a bigint, `double` a
+ * number. Objects of the API are looked at through views (`schema-view.ts`), never copied.
+ */
+
+export type Value =
+  | null
+  | boolean
+  | bigint
+  | number
+  | string
+  | Uint8Array
+  | Uint
+  | Timestamp
+  | Duration
+  | CelList
+  | CelMap
+  | Optional
+  | TypeValue
+  | Opaque
+
+/** A failure of an evaluation, in upstream's words. `&&` and `||` pass over it when the other side decides. */
+export class EvaluationError extends Error {
+  override readonly name = 'EvaluationError'
+}
+
+/** The evaluation has used up what it may spend. Nothing passes over this. */
+export class OutOfBudget extends Error {
+  override readonly name = 'OutOfBudget'
+}
+
+export class Uint {
+  readonly value: bigint
+  constructor(value: bigint) {
+    if (value < 0n || value >= 2n ** 64n) throw new EvaluationError('unsigned integer overflow')
+    this.value = value
+  }
+}
+
+/** Nanoseconds since 1970. */
+export class Timestamp {
+  readonly nanos: bigint
+  constructor(nanos: bigint) {
+    if (nanos < MinTime || nanos > MaxTime) throw new EvaluationError('timestamp overflow')
+    this.nanos = nanos
+  }
+}
+const MinTime = -62_135_596_800_000_000_000n
+const MaxTime = 253_402_300_799_999_999_999n
+
+/** Nanoseconds. */
+export class Duration {
+  readonly nanos: bigint
+  constructor(nanos: bigint) {
+    if (BigInt.asIntN(64, nanos) !== nanos) throw new EvaluationError('duration overflow')
+    this.nanos = nanos
+  }
+}
+
+/** A type as a value: `int`, `string`, `type(self)`. */
+export class TypeValue {
+  readonly type: string
+  constructor(type: string) {
+    this.type = type
+  }
+}
+
+export class Optional {
+  readonly value: Value | undefined
+  constructor(value?: Value) {
+    this.value = value
+  }
+}
+export const none = new Optional()
+
+/** A value that only functions of a library look into. */
+export abstract class Opaque {
+  abstract readonly type: string
+  abstract equals(other: Opaque): boolean
+}
+
+/** How two lists of an API object are compared and joined: by order, as sets, or by the keys of their items. */
+export type ListKind = 'atomic' | 'set' | { readonly keys: readonly string[] }
+
+/** A list, of values or of what a view makes values of. */
+export class CelList {
+  readonly raw: readonly unknown[]
+  readonly kind: ListKind
+  readonly #view: ((raw: unknown) => Value) | undefined
+
+  constructor(raw: readonly unknown[], view?: (raw: unknown) => Value, kind: ListKind = 'atomic') {
+    this.raw = raw
+    this.#view = view
+    this.kind = kind
+  }
+
+  get size(): number {
+    return this.raw.length
+  }
+
+  /** The caller has checked the index. */
+  at(index: number): Value {
+    const item = this.raw[index]
+    return this.#view ? this.#view(item) : (item as Value)
+  }
+
+  values(): readonly Value[] {
+    return this.#view ? this.raw.map(this.#view) : (this.raw as readonly Value[])
+  }
+}
+
+export abstract class CelMap {
+  abstract readonly size: number
+  abstract get(key: Value): Value | undefined
+  abstract keys(): readonly Value[]
+}
+
+/** A map that an expression made. */
+export class LiteralMap extends CelMap {
+  readonly #entries = new Map<string, { readonly key: Value; readonly value: Value }>()
+
+  constructor(entries: Iterable<readonly [Value, Value]>) {
+    super()
+    for (const [key, value] of entries) {
+      const id = keyId(key)
+      if (id === undefined) throw new EvaluationError('unsupported key type')
+      if (this.#entries.has(id))
+        throw new EvaluationError(`Failed with repeated key: ${String(key instanceof Uint ? key.value : (key as string))}`)
+      this.#entries.set(id, { key, value })
+    }
+  }
+
+  get size(): number {
+    return this.#entries.size
+  }
+  get(key: Value): Value | undefined {
+    const id = keyId(key)
+    return id === undefined ? undefined : this.#entries.get(id)?.value
+  }
+  keys(): readonly Value[] {
+    return [...this.#entries.values()].map(({ key }) => key)
+  }
+}
+
+/** Keys that are equal have the same text: 1, 1u and 1.0 are. */
+function keyId(key: Value): string | undefined {
+  if (typeof key === 'string') return `s${key}`
+  if (typeof key === 'bigint') return `n${key}`
+  if (key instanceof Uint) return `n${key.value}`
+  if (typeof key === 'boolean') return `b${key}`
+  if (typeof key === 'number') return Number.isInteger(key) ? `n${BigInt(key)}` : `d${key}`
+  return undefined
+}
+
+/** A number of any kind. */
+const numeric = (value: Value): bigint | number | undefined =>
+  typeof value === 'bigint' || typeof value === 'number' ? value : value instanceof Uint ? value.value : undefined
+
+/** Upstream: an integer that is compared with a double is made one, and loses digits as it does. */
+function compareNumbers(a: bigint | number, b: bigint | number): number | undefined {
+  const [left, right] = typeof a === typeof b ? [a, b] : [Number(a), Number(b)]
+  return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined
+}
+
+export function equalValues(a: Value, b: Value): boolean {
+  if (a === b) return true
+  if (a === null || b === null) return false
+  const left = numeric(a)
+  if (left !== undefined) {
+    const right = numeric(b)
+    return right !== undefined && compareNumbers(left, right) === 0
+  }
+  if (typeof a !== 'object' || typeof b !== 'object') return false
+  if (a instanceof CelList) return b instanceof CelList && equalLists(a, b)
+  if (a instanceof CelMap) return b instanceof CelMap && equalMaps(a, b)
+  if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos
+  if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0
+  if (a instanceof TypeValue) return b instanceof TypeValue && a.type === b.type
+  if (a instanceof Optional) {
+    if (!(b instanceof Optional)) return false
+    return a.value === undefined || b.value === undefined ? a.value === b.value : equalValues(a.value, b.value)
+  }
+  return a instanceof Opaque && b instanceof Opaque && a.type === b.type && a.equals(b)
+}
+
+function equalLists(a: CelList, b: CelList): boolean {
+  if (a.size !== b.size) return false
+  if (a.raw === b.raw) return true
+  if (a.kind === 'set') return a.values().every((one) => contains(b, one))
+  if (a.kind !== 'atomic') {
+    const { keys } = a.kind
+    return a.values().every((one) => b.values().some((other) => sameKeys(one, other, keys) && equalValues(one, other)))
+  }
+  for (let index = 0; index < a.size; index++) if (!equalValues(a.at(index), b.at(index))) return false
+  return true
+}
+
+function equalMaps(a: CelMap, b: CelMap): boolean {
+  if (a.size !== b.size) return false
+  for (const key of a.keys()) {
+    const other = b.get(key)
+    if (other === undefined || !equalValues(a.get(key)!, other)) return false
+  }
+  return true
+}
+
+export function contains(list: CelList, value: Value): boolean {
+  for (let index = 0; index < list.size; index++) if (equalValues(list.at(index), value)) return true
+  return false
+}
+
+export const sameKeys = (a: Value, b: Value, keys: readonly string[]): boolean =>
+  a instanceof CelMap &&
+  b instanceof CelMap &&
+  keys.every((key) => {
+    const left = a.get(key)
+    const right = b.get(key)
+    return left === undefined || right === undefined ? left === right : equalValues(left, right)
+  })
+
+/** Negative, zero or positive; `undefined` for values without an order, NaN among them. */
+export function compareValues(a: Value, b: Value): number | undefined {
+  const left = numeric(a)
+  const right = numeric(b)
+  if (left !== undefined && right !== undefined) return compareNumbers(left, right)
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
+  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b)
+  if (a instanceof Timestamp && b instanceof Timestamp) return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0
+  if (a instanceof Duration && b instanceof Duration) return a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0
+  if (a instanceof Uint8Array && b instanceof Uint8Array) return compareBytes(a, b)
+  throw new EvaluationError('no such overload')
+}
+
+/** By code points: JavaScript alone would compare halves of surrogate pairs. */
+function compareText(a: string, b: string): number {
+  if (a === b) return 0
+  const size = Math.min(a.length, b.length)
+  let index = 0
+  while (index < size && a.charCodeAt(index) === b.charCodeAt(index)) index++
+  if (index === size) return a.length - b.length
+  const isHigh = index > 0 && a.charCodeAt(index - 1) >= 0xd800 && a.charCodeAt(index - 1) < 0xdc00
+  const start = isHigh ? index - 1 : index
+  return a.codePointAt(start)! - b.codePointAt(start)!
+}
+
+function compareBytes(a: Uint8Array, b: Uint8Array): number {
+  const size = Math.min(a.length, b.length)
+  for (let index = 0; index < size; index++) if (a[index] !== b[index]) return a[index]! - b[index]!
+  return a.length - b.length
+}
+
+/** The name of a value's type, as `type()` has it. */
+export function typeName(value: Value): string {
+  if (value === null) return 'null_type'
+  if (typeof value === 'bigint') return 'int'
+  if (typeof value === 'number') return 'double'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'string') return 'string'
+  if (value instanceof Uint8Array) return 'bytes'
+  if (value instanceof Uint) return 'uint'
+  if (value instanceof CelList) return 'list'
+  if (value instanceof CelMap) return 'map'
+  if (value instanceof Timestamp) return 'google.protobuf.Timestamp'
+  if (value instanceof Duration) return 'google.protobuf.Duration'
+  if (value instanceof Optional) return 'optional_type'
+  return value instanceof TypeValue ? 'type' : value.type
+}
