@@ -23,12 +23,14 @@ import { bootstrapRBAC } from './auth/bootstrap.ts'
 import { runClusterRoles } from './controllers/cluster-roles.ts'
 import { runCustomResources } from './controllers/custom-resources.ts'
 import { runGarbageCollector } from './controllers/garbage-collector.ts'
+import { runRootCA, runServiceAccounts } from './controllers/namespace-content.ts'
 import { runNamespaces } from './controllers/namespaces.ts'
 import { attributesOf } from './auth/request-attributes.ts'
 import { type AuthorizationMode, authorize, authorizerOf } from './auth/authorizer.ts'
 import { type Authenticate, authenticator } from './auth/authenticate.ts'
 import { rbacAuthorizer } from './auth/rbac.ts'
-import { staticTokens, type TokenUser } from './auth/token.ts'
+import { type ServiceAccountTokenOptions, serviceAccountTokens, type TokenIssuer } from './auth/service-account-tokens.ts'
+import { anyOf, staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
 import { inVersion } from './registry/definition.ts'
 import { Registry } from './registry/registry.ts'
@@ -50,6 +52,10 @@ export interface ApiServerOptions {
   readonly controllers?: {
     readonly garbageCollector?: boolean
     readonly namespaces?: boolean
+    /** Creates the service account `default` in every namespace; off unless asked for. */
+    readonly serviceAccounts?: boolean
+    /** Publishes this certificate of an authority (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`. */
+    readonly rootCA?: string
     /** Creates default, kube-system, kube-public and kube-node-lease. */
     readonly defaultNamespaces?: boolean
   }
@@ -66,6 +72,8 @@ export interface ApiServerOptions {
     /** Absent: HTTPS. */
     readonly transport?: WebhookTransport
   }
+  /** How tokens of service accounts are signed and known again. */
+  readonly serviceAccountTokens?: ServiceAccountTokenOptions
   readonly log?: Logger
 }
 
@@ -74,6 +82,8 @@ export interface ApiServer {
   readonly store: Store
   /** Resolves when default namespaces and `customResources` are there. */
   readonly ready: Promise<void>
+  /** Answers for the tokens of service accounts, for `createHandler`. */
+  readonly issuer: TokenIssuer
   /** Who shows which credentials, for `listen`. */
   readonly authenticate: Authenticate
   /**
@@ -94,8 +104,9 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const closing = new AbortController()
 
   const authorizer = authorizerOf(options.authorization ?? ['AlwaysAllow'], rbacAuthorizer(store))
-  const authenticateToken = staticTokens(options.tokens)
-  const apiAudiences = [defaultIssuer]
+  const tokens = serviceAccountTokens({ store, clock, random }, options.serviceAccountTokens)
+  const authenticateToken = anyOf(staticTokens(options.tokens), tokens.authenticate)
+  const apiAudiences = tokens.audiences
   const engine: Engine = {
     execute: (request, caller, signal) => execute(plane, request, caller, signal),
     watch: async (request, caller, signal) => openWatch(plane, request, caller, AbortSignal.any([signal, closing.signal])),
@@ -126,6 +137,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     namespaceLifecycle: options.namespaceLifecycle ?? true,
     authorizer,
     authenticateToken,
+    tokens,
     apiAudiences,
   }
 
@@ -149,10 +161,16 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   if (controllers.namespaces ?? true) stops.push(runNamespaces({ store, registry, clock, log, client: collector }))
   if (controllers.garbageCollector ?? true) stops.push(runGarbageCollector({ store, registry, clock, log, client: collector }))
 
+  const publisher = (name: string) => ({
+    store,
+    clock,
+    log,
+    client: createClient(transport({ name: `system:serviceaccount:kube-system:${name}`, agent: 'kube-controller-manager' })),
+  })
+  if (controllers.serviceAccounts) stops.push(runServiceAccounts(publisher('service-account-controller')))
+  if (controllers.rootCA !== undefined) stops.push(runRootCA(publisher('root-ca-cert-publisher'), controllers.rootCA))
   if (authorizer.modes.includes('RBAC')) {
-    const name = 'system:serviceaccount:kube-system:clusterrole-aggregation-controller'
-    const client = createClient(transport({ name, agent: 'kube-controller-manager' }))
-    stops.push(runClusterRoles({ store, clock, log, client }))
+    stops.push(runClusterRoles(publisher('clusterrole-aggregation-controller')))
   }
 
   const ready = prepare(createClient(transport({ agent: 'kube-apiserver' })), options)
@@ -162,6 +180,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     engine,
     store,
     ready,
+    issuer: tokens,
     authenticate: authenticator(authenticateToken, apiAudiences),
     transport,
     async close() {
@@ -172,8 +191,6 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     },
   }
 }
-
-const defaultIssuer = 'https://kubernetes.default.svc.cluster.local'
 
 const DefaultNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 

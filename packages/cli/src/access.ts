@@ -1,6 +1,7 @@
 /** Certificates of an API server that `capstan` runs, and the kubeconfig that lets its owner in. */
 import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeSigningKey } from '@capstan/apiserver'
 import type { Clock } from '@capstan/kube'
 import { hours } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
@@ -38,6 +39,21 @@ export async function openAccess(
     issueCertificate(authority, clock, { commonName: 'kubernetes-admin', organizations: ['system:masters'], usages: ['client'] }),
   )
   return { authority, server, admin }
+}
+
+/** The key that signs tokens of service accounts, kept in `folder`: whoever has a token keeps it over a restart. */
+export async function openSigningKey(folder: string | undefined): Promise<string> {
+  if (folder === undefined) return makeSigningKey()
+  const path = `${folder}/sa.key`
+  try {
+    return await readFile(path, 'utf8')
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
+  }
+  const made = makeSigningKey()
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await writePrivate(path, made)
+  return made
 }
 
 async function kept(clock: Clock, path: string, make: () => Promise<CertifiedKey>): Promise<CertifiedKey> {

@@ -111,13 +111,16 @@ export function apiResourceList(group: string, version: string, resources: reado
         verbs: verbsOf(resource),
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
-        storageVersionHash: storageVersionHash(resource),
+        // What is not stored has none.
+        ...(resource.verbs ? {} : { storageVersionHash: storageVersionHash(resource) }),
       },
       ...subresourcesOf(resource).map((subresource) => ({
         name: `${plural}/${subresource.name}`,
         singularName: '',
         namespaced,
-        ...(subresource.name === 'scale' ? { group: 'autoscaling', version: 'v1' } : {}),
+        ...(subresource.kind.group === '' || subresource.kind.group === group
+          ? {}
+          : { group: subresource.kind.group, version: subresource.kind.version }),
         kind: subresource.kind.kind,
         verbs: subresource.verbs,
       })),
@@ -153,6 +156,10 @@ function subresourcesOf(resource: Resource): Subresource[] {
   const found: Subresource[] = []
   if (resource.group === '' && resource.plural === 'namespaces') {
     found.push({ name: 'finalize', kind: kindOf(resource), verbs: ['update'] })
+  }
+  if (resource.group === '' && resource.plural === 'serviceaccounts') {
+    const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
+    found.push({ name: 'token', kind, verbs: ['create'] })
   }
   if (resource.scale) {
     found.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs: ['get', 'patch', 'update'] })

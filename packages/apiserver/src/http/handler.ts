@@ -7,6 +7,7 @@ import { StatusError, silent } from '@capstan/kube'
 import { authorize } from '../auth/authorizer.ts'
 import { anonymous, impersonated } from '../auth/impersonate.ts'
 import { attributesOfPath } from '../auth/request-attributes.ts'
+import type { TokenIssuer } from '../auth/service-account-tokens.ts'
 import type { Caller, Engine } from '../engine.ts'
 import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions } from './discovery.ts'
 import { Documents } from './documents.ts'
@@ -28,6 +29,8 @@ export interface HandlerOptions {
   /** The Kubernetes version that the server says it is. */
   readonly version?: string
   readonly checks?: readonly HealthCheck[]
+  /** Tells others how to check tokens of service accounts. Absent: nobody is told. */
+  readonly issuer?: TokenIssuer
   readonly log?: Logger
 }
 
@@ -59,6 +62,7 @@ interface Server {
   readonly documents: Documents
   readonly version: string
   readonly checks: readonly HealthCheck[]
+  readonly issuer?: TokenIssuer
 }
 
 async function answerTo(server: Server, request: HttpRequest, identity: Identity): Promise<HttpAnswer> {
@@ -92,9 +96,7 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     case 'paths':
       return json(apiPaths(documents.groups))
     case 'core':
-      return discoveryAnswer(request, documents, 'core', () =>
-        apiVersions(documents.group(''), request.headers[':authority'] ?? request.headers.host ?? ''),
-      )
+      return discoveryAnswer(request, documents, 'core', () => apiVersions(documents.group(''), addressOf(request)))
     case 'groups':
       return discoveryAnswer(request, documents, 'groups', () => apiGroupList(documents.groups))
     case 'group': {
@@ -105,6 +107,10 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
       const resources = documents.version(route.group, route.version)
       return resources ? json(apiResourceList(route.group, route.version, resources)) : notFoundText()
     }
+    case 'jwks':
+      return openIDAnswer(server.issuer?.jwks(), 'application/jwk-set+json')
+    case 'openid-configuration':
+      return openIDAnswer(server.issuer?.configuration(`https://${addressOf(request)}`), 'application/json')
     case 'openapi':
       return { ...jsonText(JSON.stringify(documents.openAPIIndex())), headers: { 'content-type': 'text/plain; charset=utf-8' } }
     case 'openapi-document': {
@@ -124,6 +130,14 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
         body: '406 not acceptable: OpenAPI v2 is not served, see /openapi/v3',
       }
   }
+}
+
+/** The server as the client calls it. */
+const addressOf = ({ headers }: HttpRequest): string => headers[':authority'] ?? headers.host ?? ''
+
+function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
+  if (!document) return notFoundText()
+  return { ...json(document), headers: { 'content-type': type, 'cache-control': 'public, max-age=3600' } }
 }
 
 function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {

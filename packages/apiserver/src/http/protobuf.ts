@@ -148,6 +148,11 @@ function readValue(type: string, value: bigint | Buffer): unknown {
       return raw === undefined ? null : (JSON.parse(bytesOf(raw).toString('utf8')) as unknown)
     }
     default:
+      // A list that is a type of its own travels as a message whose first field it is.
+      if (type.startsWith('[]')) {
+        const items = wireFields(bytesOf(value)).filter(({ number }) => number === 1)
+        return items.map((item) => readValue(type.slice(2), item.value))
+      }
       return readMessage(type, bytesOf(value))
   }
 }

@@ -19,6 +19,9 @@ export type Route =
   /** `/openapi/v3/PATH`, where PATH is that of a group version without the first slash. */
   | { readonly kind: 'openapi-document'; readonly path: string }
   | { readonly kind: 'openapi-v2' }
+  /** `/openid/v1/jwks` and `/.well-known/openid-configuration`: how to check tokens of service accounts. */
+  | { readonly kind: 'jwks' }
+  | { readonly kind: 'openid-configuration' }
   | { readonly kind: 'resource'; readonly path: ResourcePath }
   | { readonly kind: 'none' }
 
@@ -35,6 +38,10 @@ export function routeOf(path: string): Route {
       return { kind: 'health', check: root }
     case 'version':
       return second === '' ? { kind: 'version' } : { kind: 'none' }
+    case 'openid':
+      return path === '/openid/v1/jwks' ? { kind: 'jwks' } : { kind: 'none' }
+    case '.well-known':
+      return path === '/.well-known/openid-configuration' ? { kind: 'openid-configuration' } : { kind: 'none' }
     case 'openapi':
       if (second === 'v2' && third === undefined) return { kind: 'openapi-v2' }
       if (second !== 'v3') return { kind: 'none' }

@@ -31,6 +31,7 @@ import {
   structural,
   SubjectAccessReview,
   subdomainProblems,
+  TokenRequest,
   TokenReview,
   type UnknownObject,
   ValidatingWebhookConfiguration,
@@ -203,6 +204,9 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
 
 /** A prefix ends where the random suffix will begin, so it may end in a dash. */
 export const maskTrailingDash = (name: string): string => (name.length > 1 && name.endsWith('-') ? `${name.slice(0, -1)}a` : name)
+
+/** What is sent to and answered by `serviceaccounts/token`: no resource, so nobody finds it by name. */
+export const tokenRequest: Definition = definitionOf(TokenRequest, {})
 
 const all = kinds.map(([kind, extras]) => definitionOf(kind, extras))
 

@@ -14,6 +14,7 @@ import type { Call, Plane } from './plane.ts'
 import { methodNotAllowed, unknownResource } from './refusal.ts'
 import { isReview, review } from './review.ts'
 import { scale } from './scale.ts'
+import { issueToken } from './token.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
 
@@ -44,6 +45,7 @@ async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList
   if (request.subresource === 'scale') return scale(plane, call)
   if (request.subresource === 'finalize') return finalize(plane, call)
   if (request.subresource === 'eviction') return evict(plane, call)
+  if (request.subresource === 'token') return issueToken(plane, call)
   switch (request.verb) {
     case 'get':
       return get(plane, call)
@@ -95,6 +97,10 @@ function checkSubresource({ definition, request: { subresource, verb } }: Call):
     case 'eviction':
       if (definition.storage === 'pods' && verb === 'create') return
       break
+    case 'token':
+      if (definition.storage !== 'serviceaccounts') break
+      if (verb === 'create') return
+      throw methodNotAllowed()
     default:
   }
   throw unknownResource()

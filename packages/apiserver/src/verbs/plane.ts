@@ -11,6 +11,7 @@ import {
 } from '@capstan/kube'
 import type { Webhooks } from '../admission/webhooks.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
+import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { AuthenticateToken } from '../auth/token.ts'
 import type { Caller } from '../engine.ts'
 import type { Definition } from '../registry/definition.ts'
@@ -31,6 +32,7 @@ export interface Plane {
   readonly namespaceLifecycle: boolean
   readonly authorizer: Authorizer
   readonly authenticateToken: AuthenticateToken
+  readonly tokens: ServiceAccountTokens
   /** Whom tokens for this server are meant for. */
   readonly apiAudiences: readonly string[]
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { AuthorizationMode, Endpoint, Store } from '@capstan/apiserver'
+import type { AuthorizationMode, Endpoint, ServiceAccountTokenOptions, Store } from '@capstan/apiserver'
 import {
   AuthorizationModes,
   createApiServer,
@@ -15,7 +15,7 @@ import { systemClock, systemRandom } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Access } from '../access.ts'
-import { openAccess, writeKubeconfig } from '../access.ts'
+import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger } from '../logger.ts'
@@ -31,6 +31,12 @@ interface Options {
   data?: string
   kubeconfig?: string
   authorizationMode: readonly AuthorizationMode[]
+  serviceAccountIssuer?: string[]
+  serviceAccountSigningKeyFile?: string
+  serviceAccountKeyFile?: string[]
+  apiAudiences?: string[]
+  serviceAccounts: boolean
+  rootCa: boolean
 }
 
 /** `capstan apiserver`: the embedded API server alone. Flags are kube-apiserver's where they mean the same. */
@@ -51,6 +57,20 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
         .argParser(authorizationModes)
         .default(['AlwaysAllow'], 'AlwaysAllow'),
     )
+    .option(
+      '--service-account-issuer <url>',
+      'who signs tokens of service accounts; given again, others whose tokens still count',
+      several,
+    )
+    .option('--service-account-signing-key-file <file>', 'key that signs them, PEM (default: one made, kept with --data)')
+    .option(
+      '--service-account-key-file <file>',
+      'key or certificate of a signature that counts beside it, PEM; may be given several times',
+      several,
+    )
+    .option('--api-audiences <names>', 'whom their tokens are for, a list (default: the issuers)', (text) => text.split(','))
+    .option('--no-service-accounts', 'do not create the service account `default` in every namespace')
+    .option('--no-root-ca', 'do not publish the authority as ConfigMap kube-root-ca.crt in every namespace')
     .option('--data <dir>', 'folder for state and certificates (default: memory only)')
     .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
     .action(async (options: Options) => {
@@ -68,6 +88,9 @@ async function serve(options: Options, io: Io): Promise<void> {
   if (!isLoopback(host) && options.authorizationMode.includes('AlwaysAllow'))
     io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, see --authorization-mode`)
 
+  const access = await accessOf(clock, options)
+  const serviceAccountTokens = await tokenOptions(options)
+  const tokens = options.tokenAuthFile ? parseTokenFile(await readFile(options.tokenAuthFile, 'utf8')) : undefined
   const stores = data === undefined ? undefined : await openDurable(resolve(data, 'db'))
   const store: Store = stores ? await stores.store('management') : memoryStore()
   const server = createApiServer({
@@ -76,13 +99,18 @@ async function serve(options: Options, io: Io): Promise<void> {
     random: systemRandom,
     log,
     authorization: options.authorizationMode,
-    ...(options.tokenAuthFile ? { tokens: parseTokenFile(await readFile(options.tokenAuthFile, 'utf8')) } : {}),
+    serviceAccountTokens,
+    controllers: {
+      serviceAccounts: options.serviceAccounts,
+      // Which authority a given certificate is of, is not known.
+      ...(options.rootCa && options.tlsCertFile === undefined ? { rootCA: access.authority.certificate } : {}),
+    },
+    ...(tokens ? { tokens } : {}),
   })
   try {
     await server.ready
-    const access = await accessOf(clock, options)
     const endpoint: Endpoint = {
-      handler: createHandler({ engine: server.engine, clock, log }),
+      handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer }),
       authenticate: server.authenticate,
       serving: access.server,
       clientCA: options.clientCaFile ? await readFile(options.clientCaFile, 'utf8') : access.authority.certificate,
@@ -108,6 +136,20 @@ async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPriva
   if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return access
   const given: CertifiedKey = { certificate: await readFile(tlsCertFile, 'utf8'), key: await readFile(tlsPrivateKeyFile, 'utf8') }
   return { ...access, server: given }
+}
+
+const several = (value: string, before: string[] = []): string[] => [...before, value]
+
+async function tokenOptions(options: Options): Promise<ServiceAccountTokenOptions> {
+  const { data, serviceAccountIssuer: issuers = [], serviceAccountSigningKeyFile: keyFile, apiAudiences } = options
+  const read = (path: string) => readFile(path, 'utf8')
+  return {
+    issuers,
+    signingKey:
+      keyFile === undefined ? await openSigningKey(data === undefined ? undefined : resolve(data, 'pki')) : await read(keyFile),
+    verificationKeys: await Promise.all((options.serviceAccountKeyFile ?? []).map(read)),
+    ...(apiAudiences ? { audiences: apiAudiences } : {}),
+  }
 }
 
 /** Upstream: --authorization-mode. Each mode at most once; those that there are upstream and not here are refused by name. */

@@ -1,0 +1,300 @@
+/**
+ * Tokens of service accounts: JSON Web Tokens that the server signs, and knows again for as long as what they are bound to exists.
+ * Upstream: pkg/serviceaccount, v1.36.
+ */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign as signBytes,
+  verify as verifyBytes,
+} from 'node:crypto'
+import {
+  type Clock,
+  isRecord,
+  type KubeObject,
+  messageOf,
+  notFound,
+  type Random,
+  randomUUID,
+  seconds,
+  type ServiceAccount,
+} from '@capstan/kube'
+import type { User } from '../engine.ts'
+import type { Store } from '../store/store.ts'
+import { credentialID } from './authenticate.ts'
+import { serviceAccountUser } from './rules.ts'
+import { type AuthenticateToken, type TokenVerdict, withAuthenticated } from './token.ts'
+
+export interface ServiceAccountTokenOptions {
+  /** Who signs, as tokens say it. Others that are named were used before: their tokens are still taken. */
+  readonly issuers?: readonly string[]
+  /** EC or RSA, PEM. Absent: one is made when it is first needed, and forgotten with the process. */
+  readonly signingKey?: string
+  /** Keys or certificates whose signatures count beside those of the signing key, PEM; several in one text are all read. */
+  readonly verificationKeys?: readonly string[]
+  /** Whom tokens are for when nobody says otherwise; the issuers when absent. */
+  readonly audiences?: readonly string[]
+}
+
+/** What a token is bound to beside its service account: with it, it goes. */
+export interface BoundObject {
+  readonly kind: 'Pod' | 'Secret' | 'Node'
+  readonly name: string
+  readonly uid: string
+}
+
+export interface TokenOrder {
+  readonly audiences: readonly string[]
+  readonly expirationSeconds: number
+  readonly bound?: BoundObject | undefined
+  /** The node of a bound pod. */
+  readonly node?: { readonly name: string; readonly uid?: string } | undefined
+}
+
+/** What others ask of an issuer, to check its tokens by themselves. Upstream: OpenID Connect Discovery 1.0. */
+export interface TokenIssuer {
+  jwks(): object
+  /** `undefined` when the issuer is no address at which this could be found. */
+  configuration(server: string): object | undefined
+}
+
+export interface ServiceAccountTokens extends TokenIssuer {
+  readonly audiences: readonly string[]
+  readonly authenticate: AuthenticateToken
+  issue(account: ServiceAccount, order: TokenOrder): { readonly token: string; readonly expires: number }
+}
+
+/** Upstream: what most distributions of Kubernetes set. */
+const usualIssuer = 'https://kubernetes.default.svc.cluster.local'
+
+/** @throws Error when a key cannot be read, or cannot sign tokens */
+export function serviceAccountTokens(
+  { store, clock, random }: { store: Store; clock: Clock; random: Random },
+  options: ServiceAccountTokenOptions = {},
+): ServiceAccountTokens {
+  const issuers = options.issuers?.length ? options.issuers : [usualIssuer]
+  const audiences = options.audiences?.length ? options.audiences : issuers
+  const given = options.signingKey === undefined ? undefined : createPrivateKey(options.signingKey)
+  const others = (options.verificationKeys ?? []).flatMap(publicKeys)
+  if (given) keyOf(createPublicKey(given))
+  for (const key of others) keyOf(key)
+
+  let made: { readonly signing: KeyObject; readonly keys: readonly Key[] } | undefined
+  const keyring = () => {
+    if (made) return made
+    const signing = given ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    const keys = new Map([createPublicKey(signing), ...others].map((key) => [keyOf(key).id, keyOf(key)]))
+    return (made = { signing, keys: [...keys.values()] })
+  }
+
+  return {
+    audiences,
+    issue(account, { audiences: intended, expirationSeconds, bound, node }) {
+      const { signing, keys } = keyring()
+      const { name, namespace = '', uid } = account.metadata
+      const now = Math.floor(clock.now() / 1000)
+      const reference = bound && { [bound.kind.toLowerCase()]: { name: bound.name, uid: bound.uid } }
+      const claims = {
+        aud: intended,
+        exp: now + expirationSeconds,
+        iat: now,
+        iss: issuers[0],
+        jti: randomUUID(random),
+        'kubernetes.io': { namespace, ...(node ? { node } : {}), ...reference, serviceaccount: { name, uid } },
+        nbf: now,
+        sub: serviceAccountUser(namespace, name),
+      }
+      return { token: signed(signing, keys[0]!, claims), expires: seconds(claims.exp) }
+    },
+    authenticate(token, wanted) {
+      const parsed = parse(token)
+      if (!parsed || !issuers.includes(String(parsed.claims.iss))) return { kind: 'unknown' }
+      return verdictOn(parsed, wanted, keyring().keys, { store, clock })
+    },
+    jwks: () => ({ keys: keyring().keys.map(({ id, algorithm, key }) => jwkOf(id, algorithm, key)) }),
+    configuration(server) {
+      if (!issuers[0]!.startsWith('https://')) return undefined
+      return {
+        issuer: issuers[0],
+        jwks_uri: `${server}/openid/v1/jwks`,
+        response_types_supported: ['id_token'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: [...new Set(keyring().keys.map(({ algorithm }) => algorithm.name))].sort(),
+      }
+    },
+  }
+}
+
+/** A new key to sign tokens with, PEM. It is a secret. */
+export const makeSigningKey = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+
+// Keys
+
+interface Algorithm {
+  readonly name: 'RS256' | 'ES256' | 'ES384' | 'ES512'
+  readonly hash: 'sha256' | 'sha384' | 'sha512'
+}
+
+interface Key {
+  readonly id: string
+  readonly key: KeyObject
+  readonly algorithm: Algorithm
+}
+
+const curves: { readonly [curve: string]: Algorithm } = {
+  prime256v1: { name: 'ES256', hash: 'sha256' },
+  secp384r1: { name: 'ES384', hash: 'sha384' },
+  secp521r1: { name: 'ES512', hash: 'sha512' },
+}
+
+function keyOf(key: KeyObject): Key {
+  const algorithm: Algorithm | undefined =
+    key.asymmetricKeyType === 'rsa' ? { name: 'RS256', hash: 'sha256' } : curves[key.asymmetricKeyDetails?.namedCurve ?? '']
+  if (!algorithm) {
+    throw new Error(
+      `Cannot use a key of type ${key.asymmetricKeyType} for service account tokens: expected RSA or EC P-256, P-384 or P-521`,
+    )
+  }
+  const id = createHash('sha256')
+    .update(key.export({ format: 'der', type: 'spki' }))
+    .digest('base64url')
+  return { id, key, algorithm }
+}
+
+/** Public keys, private ones and certificates, one after the other in a text. */
+function publicKeys(text: string): KeyObject[] {
+  const blocks = text.match(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g) ?? []
+  // Files of OpenSSL may say which curve the key below is of.
+  const keys = blocks.filter((block) => !block.startsWith('-----BEGIN EC PARAMETERS'))
+  if (keys.length === 0) throw new Error('Cannot read a key for service account tokens: expected PEM')
+  return keys.map((block) => {
+    try {
+      return createPublicKey(block)
+    } catch (err) {
+      throw new Error(`Cannot read a key for service account tokens: ${messageOf(err)}`)
+    }
+  })
+}
+
+function jwkOf(kid: string, { name: alg }: Algorithm, key: KeyObject): object {
+  const { kty, ...parts } = key.export({ format: 'jwk' })
+  return { use: 'sig', kty, kid, alg, ...parts }
+}
+
+// Tokens
+
+interface Parsed {
+  readonly header: { readonly [name: string]: unknown }
+  readonly claims: { readonly [name: string]: unknown }
+  /** What the signature is of. */
+  readonly input: string
+  readonly signature: Buffer
+}
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function signed(signing: KeyObject, { id, algorithm }: Key, claims: object): string {
+  const input = `${encoded({ alg: algorithm.name, kid: id })}.${encoded(claims)}`
+  const signature = signBytes(algorithm.hash, Buffer.from(input), { key: signing, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
+}
+
+/** Far longer than any token of ours. */
+const MaxLength = 16 * 1024
+
+function parse(token: string): Parsed | undefined {
+  const [head, body, signature, ...rest] = token.split('.')
+  if (head === undefined || body === undefined || signature === undefined || rest.length > 0) return undefined
+  if (token.length > MaxLength) return undefined
+  const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
+  try {
+    const [header, claims] = [read(head), read(body)]
+    if (!isRecord(header) || !isRecord(claims)) return undefined
+    return { header, claims, input: `${head}.${body}`, signature: Buffer.from(signature, 'base64url') }
+  } catch {
+    return undefined
+  }
+}
+
+/** Which algorithm it is, the key says: a token that names another one is not signed with that key. */
+const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }: Key): boolean =>
+  header.alg === algorithm.name &&
+  (header.kid === undefined || header.kid === id) &&
+  verifyBytes(algorithm.hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }, signature)
+
+interface World {
+  readonly store: Store
+  readonly clock: Clock
+}
+
+function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], world: World): TokenVerdict {
+  const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
+  if (!keys.some((key) => isSignedBy(token, key))) return refused('invalid signature')
+  const { claims } = token
+  const intended = [claims.aud].flat().filter((one) => typeof one === 'string')
+  const audiences = intended.filter((one) => wanted.includes(one))
+  if (audiences.length === 0) {
+    const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
+    return refused(`token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`)
+  }
+  const now = world.clock.now()
+  if (typeof claims.exp !== 'number' || now > seconds(claims.exp)) return refused('service account token has expired')
+  if (typeof claims.nbf === 'number' && now < seconds(claims.nbf)) return refused('service account token is not valid yet')
+  const found = accountOf(claims, world)
+  return typeof found === 'string' ? refused(found) : { kind: 'known', user: found, audiences }
+}
+
+interface Reference {
+  readonly name: string
+  readonly uid: string | undefined
+}
+
+function referenceOf(value: unknown): Reference | undefined {
+  if (!isRecord(value) || typeof value.name !== 'string') return undefined
+  return { name: value.name, uid: typeof value.uid === 'string' ? value.uid : undefined }
+}
+
+/** Who the token is of, or why it is of nobody any more. */
+function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], world: World): User | string {
+  const { namespace, ...references } = isRecord(claim) ? claim : {}
+  const account = referenceOf(references.serviceaccount)
+  if (typeof namespace !== 'string' || !account) return 'service account token has no claims about its service account'
+  const found = lookUp(world.store, 'serviceaccounts', namespace, account.name)
+  if (!found) return notFound({ group: '', plural: 'serviceaccounts' }, account.name).message
+  if (found.metadata.uid !== account.uid)
+    return `service account UID (${found.metadata.uid}) does not match claim (${account.uid})`
+  if (isInvalidated(found, world.clock)) return 'service account token has been invalidated'
+
+  const extra: { [key: string]: string[] } = {}
+  if (typeof jti === 'string') extra[credentialID] = [`JTI=${jti}`]
+  for (const kind of ['secret', 'pod', 'node'] as const) {
+    const reference = referenceOf(references[kind])
+    if (!reference) continue
+    // A node that is known through its pod may go before it.
+    const isOfPod = kind === 'node' && references.pod !== undefined
+    const bound = isOfPod ? undefined : lookUp(world.store, `${kind}s`, kind === 'node' ? '' : namespace, reference.name)
+    if (!isOfPod && (!bound || isInvalidated(bound, world.clock))) return 'service account token has been invalidated'
+    if (bound && bound.metadata.uid !== reference.uid)
+      return `${kind} UID (${bound.metadata.uid}) does not match service account ${kind} ref claim (${reference.uid})`
+    if (kind === 'secret') continue
+    extra[`authentication.kubernetes.io/${kind}-name`] = [reference.name]
+    if (reference.uid !== undefined) extra[`authentication.kubernetes.io/${kind}-uid`] = [reference.uid]
+  }
+  return withAuthenticated({
+    name: serviceAccountUser(namespace, account.name),
+    uid: account.uid ?? '',
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
+    extra,
+  })
+}
+
+const lookUp = (store: Store, resource: string, namespace: string, name: string): KubeObject | undefined =>
+  store.get({ resource, namespace, name })
+
+/** What is being deleted still counts for a minute, so that it can be tidied up with its own token. */
+const isInvalidated = ({ metadata: { deletionTimestamp } }: KubeObject, clock: Clock): boolean =>
+  deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < clock.now() - seconds(60)
