@@ -155,9 +155,14 @@ describe('admission', () => {
       'additionalProperties and properties are mutually exclusive',
     ],
     [
-      'rules in CEL',
-      variable('a', { type: 'string', 'x-kubernetes-validations': [{ rule: 'true' }] }),
-      'x-kubernetes-validations: Forbidden: rules in CEL are not supported',
+      'a rule in CEL that does not compile',
+      variable('a', { type: 'string', 'x-kubernetes-validations': [{ rule: 'self.foo == 1' }] }),
+      "compilation failed: ERROR: <input>:1:5: type 'string' does not support field selection",
+    ],
+    [
+      'a default that breaks a rule in CEL',
+      variable('a', { type: 'string', default: 'x', 'x-kubernetes-validations': [{ rule: "self != 'x'", message: 'no x' }] }),
+      'default: Invalid value: "x": no x',
     ],
     [
       'a selector that selects nothing',

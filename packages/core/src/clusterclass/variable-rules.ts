@@ -10,6 +10,7 @@ import {
   type JSONSchema,
   notSupported,
   required,
+  ruleErrors,
   structural,
 } from '@capstan/kube'
 
@@ -42,9 +43,6 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (properties !== undefined && additionalProperties !== undefined) {
     errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutually exclusive'))
   }
-  if (schema['x-kubernetes-validations'] !== undefined) {
-    errors.push(forbidden(`${path}.x-kubernetes-validations`, 'rules in CEL are not supported'))
-  }
   if (typeof schema['pattern'] === 'string') errors.push(...patternErrors(schema['pattern'], path))
   for (const [name, property] of Object.entries(isRecord(properties) ? properties : {})) {
     errors.push(...schemaErrors(property, `${path}.properties[${name}]`))
@@ -52,14 +50,16 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   if (isRecord(additionalProperties)) errors.push(...schemaErrors(additionalProperties, `${path}.additionalProperties`))
   if (items !== undefined) errors.push(...schemaErrors(items, `${path}.items`))
   else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
+  if (!isRoot) return errors
+  errors.push(...ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false }))
   // What a schema gives as a value must be one by the same schema; the root covers all below it only when itself is sound.
-  if (isRoot && errors.length === 0) errors.push(...exampleErrors(schema, path))
+  if (errors.length === 0) errors.push(...exampleErrors(schema, path))
   return errors
 }
 
 function patternErrors(pattern: string, path: string): FieldError[] {
   try {
-    structural({ type: 'object', properties: { value: { type: 'string', pattern } } }).validate({ value: '' })
+    structural({ type: 'object', properties: { value: { type: 'string', pattern } } }).validateSchema({ value: '' })
     return []
   } catch (err) {
     return [invalid(`${path}.pattern`, pattern, `must be a valid regular expression, but isn't: ${(err as Error).message}`)]
@@ -71,8 +71,10 @@ function exampleErrors(schema: Record<string, unknown>, path: string): FieldErro
   const errors: FieldError[] = []
   const check = (value: unknown, at: string, against: object) => {
     const compiled = structural({ type: 'object', properties: { value: against as JSONSchema } })
-    for (const { text } of compiled.validate({ value }))
+    const wrong = compiled.validateSchema({ value })
+    for (const { text } of wrong)
       errors.push(invalid(at, value, text.replace(/^.*?: (?=value)/s, '').replace(/^value in body /, '')))
+    if (wrong.length === 0) for (const { detail } of compiled.validateRules({ value })) errors.push(invalid(at, value, detail))
     const unknown = compiled.prune({ value: draft(value) })
     if (unknown.length > 0) errors.push(invalid(at, value, `field(s) ${unknown.join(', ')} are not specified in the schema`))
   }

@@ -98,12 +98,9 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
   return [
     ...versionOfClass(cluster, clusterClass),
     ...workersOfClass(cluster, clusterClass),
-    ...variableErrors(cluster, clusterClass),
+    ...defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject),
   ]
 }
-
-const variableErrors = (cluster: Cluster, clusterClass: ClusterClass): FieldError[] =>
-  defaultAndValidateVariables(draft(cluster), clusterClass)
 
 function versionOfClass({ spec: { topology } }: Cluster, { spec }: ClusterClass): FieldError[] {
   const { version } = topology!

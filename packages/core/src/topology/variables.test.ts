@@ -90,6 +90,44 @@ describe('what is wrong is said as upstream says it', () => {
     expect(errors.map(({ field, text }) => `${field}: ${text}`)).toEqual([message])
   })
 
+  describe('rules in CEL', () => {
+    const rules = (type: string, ...all: object[]) => ({ type, 'x-kubernetes-validations': all })
+    const ruled = {
+      grows: rules('integer', { rule: 'self >= oldSelf', message: 'may not shrink' }),
+      small: rules('integer', { rule: 'self < 10', messageExpression: "'too big: ' + string(self)" }),
+      net: {
+        ...rules('object', { rule: 'self.low <= self.high', fieldPath: '.high', reason: 'FieldValueForbidden' }),
+        properties: { low: { type: 'integer' }, high: { type: 'integer' } },
+      },
+    }
+    const told = (now: Cluster, old?: Cluster) =>
+      defaultAndValidateVariables(now, aClass(ruled), old).map(({ field, text }) => `${field}: ${text}`)
+
+    test('are evaluated with the value that the variable had', () => {
+      expect(told(aCluster({ grows: 1 }))).toEqual([])
+      expect(told(aCluster({ grows: 1 }), aCluster({}))).toEqual([])
+      expect(told(aCluster({ grows: 1 }), aCluster({ grows: 2 }))).toEqual([
+        'spec.topology.variables[grows].value: Invalid value: "1": may not shrink',
+      ])
+    })
+    test('look for the value of an override in the same override', () => {
+      expect(told(aCluster({ grows: 5 }, { grows: 1 }), aCluster({ grows: 5 }))).toEqual([])
+      expect(told(aCluster({ grows: 5 }, { grows: 1 }), aCluster({ grows: 1 }, { grows: 2 }))).toEqual([
+        'spec.topology.workers.machineDeployments[md-0].variables.overrides[grows].value: Invalid value: "1": may not shrink',
+      ])
+    })
+    test('hold for what an update leaves as it was as well', () => {
+      expect(told(aCluster({ small: 12 }), aCluster({ small: 12 }))).toEqual([
+        'spec.topology.variables[small].value: Invalid value: "12": too big: 12',
+      ])
+    })
+    test('name a field', () => {
+      expect(told(aCluster({ net: { low: 2, high: 1 } }))).toEqual([
+        'spec.topology.variables[net].value.high: Forbidden: failed rule: self.low <= self.high',
+      ])
+    })
+  })
+
   test('a required variable that is not set', () => {
     const errors = defaultAndValidateVariables(aCluster({}), aClass(schemas, ['zone']))
     expect(errors).toMatchObject([

@@ -1,15 +1,17 @@
 /**
  * Values of variables against the definitions of a class: defaults first, then whether they are valid. Pure.
- * Upstream: internal/topology/variables, v1.14. Rules in CEL are refused where a class is admitted, so none gets here.
+ * Upstream: internal/topology/variables, v1.14.
  */
 import { Cluster, type ClusterClass, type ClusterClassStatusVariable, type ClusterVariable } from '@capstan/api'
 import {
   draft,
+  duplicate,
   type FieldError,
   invalid,
   invalidObject,
   type JSONSchema,
   required,
+  type RuleError,
   type Structural,
   structural,
 } from '@capstan/kube'
@@ -24,8 +26,11 @@ export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): 
   return complete
 }
 
-/** Fills in defaults on a draft and says what is wrong with the variables; when defaulting finds something, that comes alone. */
-export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass): FieldError[] {
+/**
+ * Fills in defaults on a draft and says what is wrong with the variables; when defaulting finds something, that comes alone. Rules
+ * about changes look at the variables that `old` had in the same place.
+ */
+export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {
   const { topology } = cluster.spec
   if (!topology) return []
   const definitions: Definitions = new Map((clusterClass.status?.variables ?? []).map((one) => [one.name, one]))
@@ -35,11 +40,13 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
   const global = defaulted(topology.variables ?? [], definitions, `${path}.variables`, { createMissing: true })
   defaulting.push(...global.errors)
   if (global.values.length > 0) topology.variables = global.values
+  const before = old?.spec.topology
   const overridden = [
-    { part: topology.controlPlane, at: `${path}.controlPlane.variables.overrides` },
+    { part: topology.controlPlane, at: `${path}.controlPlane.variables.overrides`, before: before?.controlPlane },
     ...(topology.workers?.machineDeployments ?? []).map((part) => ({
       part,
       at: `${path}.workers.machineDeployments[${part.name}].variables.overrides`,
+      before: before?.workers?.machineDeployments?.find(({ name }) => name === part.name),
     })),
   ]
   for (const { part, at } of overridden) {
@@ -52,12 +59,27 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
 
   return [
     ...missing(topology.variables ?? [], definitions, `${path}.variables`),
-    ...(topology.variables ?? []).flatMap((one) => valueErrors(one, definitions, `${path}.variables`)),
-    ...overridden.flatMap(({ part, at }) =>
-      (part?.variables?.overrides ?? []).flatMap((one) => valueErrors(one, definitions, at)),
+    ...listErrors(topology.variables, before?.variables, definitions, `${path}.variables`),
+    ...overridden.flatMap((one) =>
+      listErrors(one.part?.variables?.overrides, one.before?.variables?.overrides, definitions, one.at),
     ),
   ]
 }
+
+const listErrors = (
+  values: readonly ClusterVariable[] = [],
+  before: readonly ClusterVariable[] = [],
+  definitions: Definitions,
+  path: string,
+): FieldError[] =>
+  values.flatMap((one) =>
+    valueErrors(
+      one,
+      before.find(({ name }) => name === one.name),
+      definitions,
+      path,
+    ),
+  )
 
 /** The values in the user's order, then those that only have a default, in the order of their definitions. */
 function defaulted(
@@ -93,13 +115,20 @@ const missing = (values: readonly ClusterVariable[], definitions: Definitions, p
     .filter(({ name, definitions: [first] }) => first?.required && !values.some((one) => one.name === name))
     .map(({ name }) => required(path, `required variable ${JSON.stringify(name)} must be set`))
 
-function valueErrors({ name, value }: ClusterVariable, definitions: Definitions, path: string): FieldError[] {
+function valueErrors(
+  { name, value }: ClusterVariable,
+  old: ClusterVariable | undefined,
+  definitions: Definitions,
+  path: string,
+): FieldError[] {
   const at = `${path}[${name}]`
   const definition = definitions.get(name)
   if (!definition) return [notDefined({ name, value }, path)]
   const schema = schemaOf(definition)
-  const errors = schema.validate({ value })
+  const errors = schema.validateSchema({ value })
   if (errors.length > 0) return errors.map((error) => atVariable(error, at, value))
+  const broken = schema.validateRules({ value }, old && { value: old.value }, { ratcheting: false })
+  if (broken.length > 0) return broken.map((error) => ruleAtVariable(error, at, value))
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
   if (unknown.length === 0) return []
   const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
@@ -120,6 +149,14 @@ function atVariable({ type, field, text }: FieldError, at: string, value: unknow
   const unsupported = /^Unsupported value: .*: (supported values: .*)$/s.exec(text)
   if (!unsupported) return { type, field: where, text }
   return { type, field: where, text: `Unsupported value: ${JSON.stringify(JSON.stringify(value))}: ${unsupported[1]}` }
+}
+
+/** The whole value here too, unless the reason of the rule leaves values out. */
+function ruleAtVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
+  const where = `${at}.${field}`
+  const whole = JSON.stringify(value)
+  if (type === 'FieldValueDuplicate') return duplicate(where, whole)
+  return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }
 }
 
 /** Compiled once per definition: those of a class are frozen and shared. */

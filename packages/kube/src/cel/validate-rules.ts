@@ -10,15 +10,25 @@ import { type CompiledRule, compileRules } from './rules.ts'
 import type { Value } from './value.ts'
 
 /** What is wrong with an object by its rules. The object is valid otherwise: rules rely on the types that the schema gives. */
-export type ValidateRules = (object: object, old: object | undefined) => FieldError[]
+export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => RuleError[]
+
+export interface RuleOptions {
+  /** False when what an update leaves as it was has to keep to the rules too. */
+  readonly ratcheting?: boolean
+}
+
+/** A rule that is broken, with what is said about it apart from the value. */
+export interface RuleError extends FieldError {
+  readonly detail: string
+}
 
 /** `undefined` when no schema in it has rules. Rules are compiled when an object first meets them. */
 export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   if (!hasRules(schema)) return undefined
   let check: Check | undefined
-  return (object, old) => {
+  return (object, old, { ratcheting = true } = {}) => {
     check ??= compileCheck(schema, true)
-    const state: State = { errors: [], budget: BudgetOfObject }
+    const state: State = { errors: [], budget: BudgetOfObject, ratcheting }
     check?.(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
     return state.errors
   }
@@ -34,7 +44,8 @@ const BudgetOfObject = 10_000_000
 const BudgetOfCall = 1_000_000
 
 interface State {
-  readonly errors: FieldError[]
+  readonly errors: RuleError[]
+  readonly ratcheting: boolean
   /** What is left for all rules of the object; negative once nothing is evaluated any more. */
   budget: number
 }
@@ -63,7 +74,8 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   return (value, path, state, before) => {
     if (value === null || value === undefined || state.budget < 0) return
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
-    const here: Before = { old, isUnchanged: before.isUnchanged || (old !== undefined && equal(value, old.value)) }
+    const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && equal(value, old.value))
+    const here: Before = { old, isUnchanged }
     if (own) {
       const { view } = own.view
       for (const rule of own.rules) checkRule(rule, schema, { value, path, state, before: here, view })
@@ -103,7 +115,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   if (!usesOldSelf && before.isUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
   const field = path === '' ? '<nil>' : path
-  const wrong = (detail: string) => state.errors.push(invalid(field, schema.type ?? '', detail))
+  const wrong = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })
   if (compiled.error !== undefined) {
     wrong(`rule compile error: ${compiled.error}`)
     return
@@ -135,7 +147,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   const computed = compiled.message?.(self, old, BudgetOfCall)
   state.budget -= computed?.cost ?? 0
   const message = computed?.text ?? (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
-  state.errors.push(failed(rule, joined(path, rule.fieldPath), schema, value, message))
+  state.errors.push({ ...failed(rule, joined(path, rule.fieldPath), schema, value, message), detail: message })
 }
 
 const nameOf = ({ rule, message }: ValidationRule): string => (message ? message : rule).trim()

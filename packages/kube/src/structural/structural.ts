@@ -1,5 +1,5 @@
 /** A schema at work: what an API server does to every object of a kind before it stores it. */
-import { rulesValidator } from '../cel/validate-rules.ts'
+import { type RuleError, type RuleOptions, rulesValidator } from '../cel/validate-rules.ts'
 import type { FieldError } from '../errors.ts'
 import type { JSONSchema } from '../schema.ts'
 import { compileDefault, compileDropNulls } from './default.ts'
@@ -26,6 +26,10 @@ export interface Structural {
    * rules are left alone when the object is not of a form that they can rely on.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[]): FieldError[]
+  /** The same without the rules in CEL. */
+  validateSchema(object: object, old?: object): FieldError[]
+  /** The rules in CEL alone, of an object that is valid otherwise. */
+  validateRules(object: object, old?: object, options?: RuleOptions): RuleError[]
 }
 
 const compiled = new WeakMap<JSONSchema, Structural>()
@@ -51,6 +55,15 @@ function compile(schema: JSONSchema): Structural {
     findDuplicates?.(object, '', errors)
     return errors
   }
+  const validateSchema = (object: object, old?: object): FieldError[] => {
+    const errors: FieldError[] = []
+    validate(object, '', errors, old === undefined ? undefined : { value: old })
+    checkEmbedded?.(object, '', errors)
+    const duplicates = duplicatesIn(object)
+    // Upstream: duplicates are an error only when the object had none before.
+    if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) errors.push(...duplicates)
+    return errors
+  }
   return {
     schema,
     prune(object) {
@@ -61,18 +74,13 @@ function compile(schema: JSONSchema): Structural {
     dropNulls: (object) => dropNulls?.(object),
     default: (object) => fill?.(object),
     validate(object, old, earlier = []) {
-      const errors: FieldError[] = []
-      validate(object, '', errors, old === undefined ? undefined : { value: old })
-      checkEmbedded?.(object, '', errors)
-      const duplicates = duplicatesIn(object)
-      // Upstream: duplicates are an error only when the object had none before.
-      if (duplicates.length > 0 && (old === undefined || duplicatesIn(old).length === 0)) errors.push(...duplicates)
-      if (validateRules) {
-        if (earlier.some(leavesRulesUnread) || errors.some(leavesRulesUnread)) errors.push(rulesUnread)
-        else errors.push(...validateRules(object, old))
-      }
-      return errors
+      const errors = validateSchema(object, old)
+      if (!validateRules) return errors
+      if (earlier.some(leavesRulesUnread) || errors.some(leavesRulesUnread)) return [...errors, rulesUnread]
+      return [...errors, ...validateRules(object, old)]
     },
+    validateSchema,
+    validateRules: (object, old, options) => validateRules?.(object, old, options) ?? [],
   }
 }
 
