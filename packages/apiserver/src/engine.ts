@@ -52,7 +52,10 @@ export interface Engine {
    */
   watch(request: ApiRequest, caller: Caller, signal: AbortSignal): Promise<WatchStream>
   readonly resources: Resources
-  /** Who may do what. The engine does not ask: whoever lets callers in does, before it passes their requests on. */
+  /**
+   * Who may do what. Whoever lets callers in asks it about each request. The engine asks only where it takes the object to know:
+   * may an apply create, may a role be given.
+   */
   readonly authorizer: Authorizer
 }
 

@@ -42,6 +42,12 @@ describe('wrong use ends with 2 and names what is wrong', () => {
     { argv: ['up', '--exit-when-ready'], says: /--exit-when-ready waits for the cluster of --demo/ },
     { argv: ['up', '--memory', '--data', 'x'], says: /--memory' cannot be used with option '--data/ },
     { argv: ['apiserver', '--tls-cert-file', 'a.pem'], says: /--tls-cert-file and --tls-private-key-file go together/ },
+    {
+      argv: ['apiserver', '--authorization-mode', 'Node,RBAC'],
+      says: /Node is not supported; use AlwaysAllow, AlwaysDeny, RBAC/,
+    },
+    { argv: ['apiserver', '--authorization-mode', 'RBAC,RBAC'], says: /"RBAC" has mode specified more than once/ },
+    { argv: ['apiserver', '--authorization-mode', 'rbac'], says: /authorization-mode "rbac" is not a valid mode/ },
     { argv: ['apiserver', '--secure-port', 'x'], says: /--secure-port <n>' argument 'x' is invalid/ },
     { argv: ['manager'], says: /required option '--kubeconfig <file>' not specified/ },
     { argv: ['manager', '--kubeconfig', 'k', '--providers', 'core,aws'], says: /there is no provider aws: expected core, local/ },

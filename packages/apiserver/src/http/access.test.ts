@@ -3,6 +3,7 @@ import {
   type Client,
   ClusterRole,
   ClusterRoleBinding,
+  ConfigMap,
   createClient,
   Role,
   RoleBinding,
@@ -343,6 +344,27 @@ test('reviews answer what would be decided, and store nothing', async () => {
     resourceRules: expect.arrayContaining([getPods]),
   })
   expect(await told('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
+})
+
+test('whoever may only patch creates nothing by an apply', async () => {
+  const { client, told } = await start()
+  await give(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
+  const path = '/api/v1/namespaces/default/configmaps/c?fieldManager=bob'
+  const apply = () =>
+    told(
+      'bob',
+      'PATCH',
+      path,
+      { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { a: 'b' } },
+      {
+        'content-type': 'application/apply-patch+yaml',
+      },
+    )
+  expect(await apply()).toBe(
+    '403 configmaps "c" is forbidden: User "bob" cannot create resource "configmaps" in API group "" in the namespace "default"',
+  )
+  await client.create(ConfigMap, { metadata: { name: 'c', namespace: 'default' } })
+  expect(await apply()).toBe('ok')
 })
 
 test('an in-process caller is asked for its rights when it wishes to', async () => {

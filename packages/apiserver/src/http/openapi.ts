@@ -120,7 +120,8 @@ function resourcePaths(resource: Resource): { [path: string]: object } {
   const get: Operation = { method: 'get', action: 'get', parameters: [] }
   const list: Operation = { method: 'get', action: 'list', parameters: [...selection, ...watching] }
   const post: Operation = { method: 'post', action: 'post', parameters: write, body: documents }
-  if (resource.verbs) return { [collection]: pathItem(collection, [post], resource) }
+  // kubectl looks at the patch of a kind to see whether fields are validated here, and gives up when there is none.
+  if (resource.verbs) return { [collection]: pathItem(collection, [post, patch], resource) }
   const paths: { [path: string]: readonly Operation[] } = {
     [collection]: [list, post, { method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] }],
     [`${collection}/{name}`]: [get, put, patch, { method: 'delete', action: 'delete', parameters: removal }],

@@ -101,6 +101,31 @@ test.each<[string, Buffer, object]>([
     },
   ],
   [
+    'lists in maps',
+    envelope('authorization.k8s.io/v1', 'SubjectAccessReview', [
+      [
+        2,
+        [
+          [3, 'bob'],
+          [
+            5,
+            [
+              [1, 'scopes'],
+              [
+                2,
+                [
+                  [1, 'view'],
+                  [1, 'edit'],
+                ],
+              ],
+            ],
+          ],
+        ],
+      ],
+    ]),
+    { spec: { user: 'bob', extra: { scopes: ['view', 'edit'] } } },
+  ],
+  [
     'options, of whichever group',
     envelope('cluster.x-k8s.io/v1beta2', 'DeleteOptions', [
       [1, 0],

@@ -12,6 +12,8 @@ import {
   required,
   type UnknownObject,
 } from '@capstan/kube'
+import { authorize } from '../auth/authorizer.ts'
+import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
 import { decode, draftOf } from './decode.ts'
 import { managedFieldsContext } from './managed-fields.ts'
@@ -44,6 +46,8 @@ export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObj
     }
     if (request.subresource !== undefined) throw notThere(call)
     if (applied.metadata.uid !== undefined) throw otherUid(call, applied)
+    // Whoever may only patch makes nothing new.
+    authorize(plane.authorizer, attributesOf(call.caller, { ...request, verb: 'create' }))
     const fresh = draft(applied)
     delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
     const object = decode(call, { ...applyPatch(undefined, fresh, context) }, 'patch')

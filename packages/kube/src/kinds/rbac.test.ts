@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { type ClusterRole, ClusterRole as ClusterRoles, ClusterRoleBinding, type PolicyRule, Role, RoleBinding } from './rbac.ts'
+
+const context = { operation: 'CREATE' as const, oldObject: undefined, dryRun: false }
+const object = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: '', metadata: { name: 'x' } as ClusterRole['metadata'] }
+const texts = (errors: readonly { field: string; text: string }[]) => errors.map(({ field, text }) => `${field}: ${text}`)
+
+test.each<[string, PolicyRule, string[]]>([
+  ['a rule for resources', { verbs: ['get'], apiGroups: [''], resources: ['pods'] }, []],
+  [
+    'a rule without verbs',
+    { verbs: [], apiGroups: [''], resources: ['pods'] },
+    ['rules[0].verbs: Required value: verbs must contain at least one value'],
+  ],
+  [
+    'a rule without groups',
+    { verbs: ['get'], resources: ['pods'] },
+    ['rules[0].apiGroups: Required value: resource rules must supply at least one api group'],
+  ],
+  [
+    'a rule without resources',
+    { verbs: ['get'], apiGroups: [''] },
+    ['rules[0].resources: Required value: resource rules must supply at least one resource'],
+  ],
+  [
+    'a rule for paths',
+    { verbs: ['get'], nonResourceURLs: ['/x'] },
+    ['rules[0].nonResourceURLs: Invalid value: ["/x"]: namespaced rules cannot apply to non-resource URLs'],
+  ],
+])('%s in a Role', (_, rule, errors) => {
+  expect(texts(Role.validate!({ ...object, rules: [rule] }, context))).toEqual(errors)
+})
+
+test.each<[string, Pick<ClusterRole, 'rules' | 'aggregationRule'>, string[]]>([
+  ['a rule for paths', { rules: [{ verbs: ['get'], nonResourceURLs: ['/x'] }] }, []],
+  [
+    'a rule for paths and resources',
+    { rules: [{ verbs: ['get'], nonResourceURLs: ['/x'], resources: ['pods'] }] },
+    ['rules[0].nonResourceURLs: Invalid value: ["/x"]: rules cannot apply to both regular resources and non-resource URLs'],
+  ],
+  [
+    'an aggregation of nothing',
+    { aggregationRule: {} },
+    [
+      'aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil',
+    ],
+  ],
+])('%s in a ClusterRole', (_, role, errors) => {
+  expect(texts(ClusterRoles.validate!({ ...object, ...role }, context))).toEqual(errors)
+})
+
+const group = 'rbac.authorization.k8s.io'
+const nobody = [
+  'subjects[0].name: Required value',
+  'subjects[0].kind: Unsupported value: "Robot": supported values: "ServiceAccount", "User", "Group"',
+]
+const view = { apiGroup: group, kind: 'ClusterRole', name: 'view' }
+
+test.each<[string, Omit<RoleBinding, keyof typeof object>, string[], string[]]>([
+  ['a user', { roleRef: view, subjects: [{ kind: 'User', apiGroup: group, name: 'a' }] }, [], []],
+  [
+    'a service account without a namespace',
+    { roleRef: view, subjects: [{ kind: 'ServiceAccount', name: 'a' }] },
+    [],
+    ['subjects[0].namespace: Required value'],
+  ],
+  ['a kind that there is not', { roleRef: view, subjects: [{ kind: 'Robot', name: '' }] }, nobody, nobody],
+  [
+    'a Role',
+    { roleRef: { ...view, kind: 'Role' } },
+    [],
+    ['roleRef.kind: Unsupported value: "Role": supported values: "ClusterRole"'],
+  ],
+])('a binding of %s', (_, binding, namespaced, cluster) => {
+  expect(texts(RoleBinding.validate!({ ...object, ...binding }, context))).toEqual(namespaced)
+  expect(texts(ClusterRoleBinding.validate!({ ...object, ...binding }, context))).toEqual(cluster)
+})
+
+test('groups of users and roles are filled in, and roles cannot be changed', () => {
+  const binding = { ...object, roleRef: { kind: 'ClusterRole', name: 'view' }, subjects: [{ kind: 'Group', name: 'devs' }] }
+  RoleBinding.default!(binding, context)
+  expect(binding).toMatchObject({ roleRef: { apiGroup: group }, subjects: [{ apiGroup: group }] })
+  const changed = { ...binding, roleRef: { ...view, name: 'edit' } }
+  const update = { operation: 'UPDATE' as const, oldObject: binding, dryRun: false }
+  expect(texts(RoleBinding.validate!(changed, update))).toEqual([
+    'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"}: cannot change roleRef',
+  ])
+})
