@@ -26,7 +26,27 @@ const Parent = defineKind({
   plural: 'parents',
   scope: 'Namespaced',
   spec: s.object({ children: s.int32() }),
-  status: s.object({ children: s.int32().optional(), conditions: s.conditions() }),
+  status: s.object({
+    children: s.int32().optional(),
+    conditions: s.conditions(),
+    deprecated: s
+      .object({
+        v1beta1: s.object({
+          children: s.int32().optional(),
+          conditions: s
+            .list(
+              s.object({
+                type: s.string(),
+                status: s.string(),
+                reason: s.string().optional(),
+                lastTransitionTime: s.timestamp(),
+              }),
+            )
+            .optional(),
+        }),
+      })
+      .optional(),
+  }),
 })
 type Parent = ObjectOf<typeof Parent>
 const Child = defineKind({
@@ -201,6 +221,33 @@ describe('commitChanges', () => {
     await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: ['Theirs'] })
     await commitChanges(env.client, Parent, before, withCondition(before, 'Ours', 'First'), { conditions: ['Ours'] })
     expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
+  })
+
+  test('merges conditions of v1beta1 the same way, and writes all of status at once', async () => {
+    env = await testEnv({ kinds })
+    const before = await env.client.create(Parent, aParent('a', 0))
+    const withLegacy = (type: string, reason: string, children: number): Parent => {
+      const after = withCondition(before, type, reason)
+      const condition = { type, status: 'True', reason, lastTransitionTime: '2026-01-01T00:00:00Z' }
+      after.status!.deprecated = { v1beta1: { children, conditions: [condition] } }
+      return after
+    }
+    const options = (type: string) => ({ conditions: [type], legacyConditions: [type] })
+    await commitChanges(env.client, Parent, before, withLegacy('Theirs', 'Foreign', 1), options('Theirs'))
+    const { revision } = env.store
+    const after = await commitChanges(env.client, Parent, before, withLegacy('Ours', 'First', 2), options('Ours'))
+    expect(env.store.revision).toBe(revision + 1)
+    expect(await reasons(env.client)).toEqual(['Ours=First', 'Theirs=Foreign'])
+    expect(after.status?.deprecated).toMatchObject({
+      v1beta1: { children: 2, conditions: [{ type: 'Ours' }, { type: 'Theirs' }] },
+    })
+
+    const later = draft(after)
+    later.status!.deprecated!.v1beta1.children = 3
+    const counted = await commitChanges(env.client, Parent, after, later, options('Ours'))
+    expect(counted.status?.deprecated).toMatchObject({
+      v1beta1: { children: 3, conditions: [{ type: 'Ours' }, { type: 'Theirs' }] },
+    })
   })
 
   test('sends nothing when nothing changed', async () => {

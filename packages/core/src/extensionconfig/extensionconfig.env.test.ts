@@ -8,7 +8,17 @@ import {
   on,
   proceedNow,
 } from '@capstan/extension'
-import { admissionOf, getCondition, minutes, orAbsent, Secret, seconds, silent, VirtualClock } from '@capstan/kube'
+import {
+  admissionOf,
+  getCondition,
+  legacyConditionsOf,
+  minutes,
+  orAbsent,
+  Secret,
+  seconds,
+  silent,
+  VirtualClock,
+} from '@capstan/kube'
 import { testEnv } from '@capstan/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createExtensionConfigController } from './controller.ts'
@@ -145,6 +155,14 @@ describe('an ExtensionConfig', () => {
       reason: 'NotDiscovered',
       message: `Error in discovery: failed to discover extension "sample": ${problem}`,
     })
+    expect(legacyConditionsOf(await world.read())).toMatchObject([
+      {
+        status: 'False',
+        severity: 'Error',
+        reason: 'DiscoveryFailed',
+        message: `Error in discovery: failed to discover extension "sample": ${problem}`,
+      },
+    ])
     expect(await world.handlers()).toEqual([])
   })
 

@@ -1,6 +1,6 @@
 import type { Cluster } from '@capstan/api'
 import { describe, expect, test } from 'vitest'
-import { type TopologyReport, topologyReconciled, type UpgradeReport } from './topology-reconciled.ts'
+import { legacyTopologyReconciled, type TopologyReport, topologyReconciled, type UpgradeReport } from './topology-reconciled.ts'
 
 const aCluster = (more: { spec?: object; metadata?: object } = {}): Cluster =>
   ({
@@ -49,6 +49,18 @@ describe('TopologyReconciled', () => {
     ],
   ] as [string, Partial<TopologyReport>, string][])('%s', (_, report, expected) => {
     expect(tell(report)).toBe(expected)
+  })
+})
+
+describe('TopologyReconciled in the form of v1beta1', () => {
+  test.each([
+    ['True', 'ReconcileSucceeded', { status: 'True' }],
+    ['False', 'ReconcileFailed', { status: 'False', severity: 'Error', reason: 'TopologyReconcileFailed', message: 'why' }],
+    ['False', 'ClusterUpgrading', { status: 'False', severity: 'Info', reason: 'ClusterUpgrading', message: 'why' }],
+    ['False', 'Paused', { status: 'False', severity: 'Info', reason: 'Paused', message: 'why' }],
+  ] as const)('%s %s', (status, reason, expected) => {
+    const type = 'TopologyReconciled'
+    expect(legacyTopologyReconciled({ type, status, reason, message: 'why' })).toEqual({ type, ...expected })
   })
 })
 

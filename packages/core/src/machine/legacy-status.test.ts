@@ -1,0 +1,166 @@
+import { proceed } from '@capstan/controller'
+import type { UnknownObject } from '@capstan/kube'
+import { legacyConditionsOf, unknownKind } from '@capstan/kube'
+import { aCluster, aMachine, aNode, aProviderObject, nodeConditions } from '@capstan/testing'
+import { describe, expect, test } from 'vitest'
+import type { Observed } from '../external/observed.ts'
+import { reportLegacyStatus } from './legacy-status.ts'
+import type { MachineScope, StepEnd } from './scope.ts'
+
+const now = Date.UTC(2026, 0, 1, 1)
+const deletionTimestamp = '2026-01-01T00:00:00Z'
+const missing = { state: 'missing' } as const
+
+const found = (object: UnknownObject): Observed => ({
+  state: 'found',
+  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
+})
+const infra = (status: object = {}, metadata: object = {}) => found(aProviderObject('DevMachine', { status, metadata }))
+const config = (status: object = {}) => found(aProviderObject('DevConfig', { group: 'bootstrap.example.com', status }))
+const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
+const provisioned = { initialization: { provisioned: true } }
+const created = { initialization: { dataSecretCreated: true } }
+
+const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
+  machine: aMachine({ spec: { providerID: 'dev:///m1' }, status: { nodeRef: { name: 'node-1' } } }),
+  cluster: aCluster(),
+  machineSet: undefined,
+  machineDeployment: undefined,
+  bootstrap: config(created),
+  infrastructure: infra(provisioned),
+  node: { state: 'found', node: aNode() },
+  deletion: { reason: 'Deleting', message: 'Deletion started' },
+  steps: {},
+  ...more,
+})
+
+/** `False/Info Reason: message`, or `-` when it is not there. */
+function told(scope: MachineScope, type: string): string {
+  reportLegacyStatus(scope, now)
+  const condition = legacyConditionsOf(scope.machine).find((one) => one.type === type)
+  if (!condition) return '-'
+  const { status, severity, reason, message } = condition
+  return `${status}${severity ? `/${severity}` : ''}${reason ? ` ${reason}` : ''}${message ? `: ${message}` : ''}`
+}
+
+const young = () => aMachine()
+const leaving = (more: Parameters<typeof aMachine>[0] = {}) => aMachine({ metadata: { deletionTimestamp }, ...more })
+
+describe('InfrastructureReady', () => {
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['not read',                    { infrastructure: { state: 'unread' } },                       '-'],
+    ['not there',                   { infrastructure: missing },                                   '-'],
+    ['being made',                  { infrastructure: infra() },                                   'False/Info WaitingForInfrastructure'],
+    ['made, and says nothing',      {},                                                            'True'],
+    ['says so by contract v1beta1', { infrastructure: infra(ready('False', { severity: 'Error', reason: 'NoQuota', message: 'm' })) }, 'False/Error NoQuota: m'],
+    ['says so by contract v1beta2', { infrastructure: infra(ready('True', { reason: 'Ready', message: '' })) },                        'True Ready'],
+    ['to be deleted',               { machine: leaving(), infrastructure: infra() },               'False/Info Deleting'],
+    ['to be deleted, still there',  { machine: leaving() },                                        'True'],
+    ['gone before its turn',        { machine: leaving(), infrastructure: missing },               '-'],
+    ['deleted',                     { machine: leaving(), infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
+  ])('%s', (_, scope, expected) => {
+    expect(told(aScope(scope), 'InfrastructureReady')).toBe(expected)
+  })
+})
+
+describe('BootstrapReady', () => {
+  const withSecret = aMachine({
+    spec: { bootstrap: { dataSecretName: 'secret', configRef: aMachine().spec.bootstrap.configRef! } },
+  })
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['no config',               { bootstrap: { state: 'none' } },                                '-'],
+    ['being made',              { bootstrap: config() },                                         'False/Info WaitingForDataSecret'],
+    ['made, and says nothing',  {},                                                              'True'],
+    ['says so itself',          { bootstrap: config(ready('False', { severity: 'Warning', reason: 'Slow' })) }, 'False/Warning Slow'],
+    ['the Machine has the data, whatever it says', { machine: withSecret, bootstrap: config(ready('False', { reason: 'Slow' })) }, 'True'],
+    ['to be deleted',           { machine: leaving(), bootstrap: config() },                     'False/Info Deleting'],
+    ['deleted',                 { machine: leaving(), bootstrap: missing, steps: { bootstrap: { state: 'done' } } }, 'False/Info Deleted'],
+    ['nothing to delete',       { machine: leaving(), bootstrap: { state: 'none' }, steps: { bootstrap: { state: 'skipped' } } }, '-'],
+  ])('%s', (_, scope, expected) => {
+    expect(told(aScope(scope), 'BootstrapReady')).toBe(expected)
+  })
+})
+
+describe('NodeHealthy', () => {
+  const node = (wrong: Parameters<typeof nodeConditions>[0]) =>
+    ({ state: 'found', node: aNode({ status: { conditions: nodeConditions(wrong) } }) }) as const
+  const dark = { Ready: 'Unknown', MemoryPressure: 'Unknown', DiskPressure: 'Unknown', PIDPressure: 'Unknown' }
+  const pressed = 'Node condition Ready is Unknown. Node condition DiskPressure is True'
+  const silent =
+    'Node condition Ready is Unknown. Node condition MemoryPressure is Unknown. Node condition DiskPressure is Unknown. Node condition PIDPressure is Unknown'
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['no providerID',             { node: { state: 'unnamed' } },                          'False/Info WaitingForNodeRef'],
+    ['not connected',             { node: { state: 'disconnected' } },                     '-'],
+    ['could not be read',         { node: { state: 'unread' } },                           'Unknown NodeInspectionFailed: Failed to get the Node for this Machine by ProviderID'],
+    ['still to come',             { machine: young(), node: missing },                     'False/Warning NodeProvisioning: Waiting for a node with matching ProviderID to exist'],
+    ['vanished',                  { node: missing },                                       'False/Error NodeNotFound'],
+    ['went with the Machine',     { machine: leaving(), node: missing },                   '-'],
+    ['well',                      {},                                                      'True'],
+    ['one thing wrong, one dark', { node: node({ Ready: 'Unknown', DiskPressure: 'True' }) }, `False/Warning NodeConditionsFailed: ${pressed}`],
+    ['some of it dark',           { node: node({ Ready: 'Unknown' }) },                    'True'],
+    ['all of it dark',            { node: node(dark) },                                    `Unknown NodeConditionsFailed: ${silent}`],
+    ['the host goes',             { infrastructure: infra(provisioned, { deletionTimestamp }) }, 'False/Info Deleting'],
+    ['the host is gone',          { infrastructure: missing },                             'False/Info Deleting'],
+    ['cannot be deleted',         { machine: leaving(), steps: { node: { state: 'failed', message: 'no', outcome: proceed() } } }, 'False/Warning DeletionFailed'],
+  ])('%s', (_, scope, expected) => {
+    expect(told(aScope(scope), 'NodeHealthy')).toBe(expected)
+  })
+})
+
+describe('the steps of a deletion', () => {
+  const waiting: StepEnd = { state: 'waiting', outcome: proceed() }
+  const failed: StepEnd = { state: 'failed', message: 'no answer', outcome: proceed() }
+  const done: StepEnd = { state: 'done' }
+  const skipped: StepEnd = { state: 'skipped' }
+  const stage = { reason: 'DrainingNode', message: 'Drain not completed yet' } as const
+  // biome-ignore format: a table
+  test.each<[string, MachineScope['steps'], string, string]>([
+    ['hooks hold the drain',   { preDrainHooks: waiting },     'PreDrainDeleteHookSucceeded',     'False/Info WaitingExternalHook'],
+    ['no hook holds it',       { preDrainHooks: done },        'PreDrainDeleteHookSucceeded',     'True'],
+    ['not drained yet',        { drain: waiting },             'DrainingSucceeded',               'False/Info Draining: Drain not completed yet'],
+    ['cannot be drained',      { drain: failed },              'DrainingSucceeded',               'False/Warning DrainingFailed: no answer'],
+    ['drained',                { drain: done },                'DrainingSucceeded',               'True'],
+    ['not to be drained',      { drain: skipped },             'DrainingSucceeded',               '-'],
+    ['volumes are left',       { volumes: waiting },           'VolumeDetachSucceeded',           'False/Info WaitingForVolumeDetach: Waiting for node volumes to be detached'],
+    ['volumes are not known',  { volumes: failed },            'VolumeDetachSucceeded',           'False/Info WaitingForVolumeDetach: Waiting for node volumes to be detached'],
+    ['no volume is left',      { volumes: done },              'VolumeDetachSucceeded',           'True'],
+    ['hooks hold the host',    { preTerminateHooks: waiting }, 'PreTerminateDeleteHookSucceeded', 'False/Info WaitingExternalHook'],
+    ['no hook holds the host', { preTerminateHooks: done },    'PreTerminateDeleteHookSucceeded', 'True'],
+    ['not come to that yet',   {},                             'PreTerminateDeleteHookSucceeded', '-'],
+  ])('%s', (_, steps, type, expected) => {
+    expect(told(aScope({ machine: leaving(), deletion: stage, steps }), type)).toBe(expected)
+  })
+})
+
+describe('Ready', () => {
+  const sick = {
+    type: 'HealthCheckSucceeded',
+    status: 'False',
+    severity: 'Warning',
+    reason: 'UnhealthyNode',
+    lastTransitionTime: deletionTimestamp,
+  }
+  const unhealthy = aMachine({ status: { deprecated: { v1beta1: { conditions: [sick] } } } })
+  // biome-ignore format: a table
+  test.each<[string, Partial<MachineScope>, string]>([
+    ['both steps to go',    { machine: young(), bootstrap: config(), infrastructure: infra() }, 'False/Info WaitingForInfrastructure: 0 of 2 completed'],
+    ['one step to go',      { machine: young(), infrastructure: infra() },                      'False/Info WaitingForInfrastructure: 1 of 2 completed'],
+    ['not a step any more', { machine: unhealthy },                                             'False/Warning UnhealthyNode'],
+    ['there',               {},                                                                 'True'],
+    ['a Node that is not well does not matter', { node: missing },                              'True'],
+    ['leaving',             { machine: leaving(), bootstrap: missing, infrastructure: missing, steps: { infrastructure: { state: 'done' } } }, 'False/Info Deleted'],
+  ])('%s', (_, scope, expected) => {
+    expect(told(aScope(scope), 'Ready')).toBe(expected)
+  })
+})
+
+test('saying the same again changes nothing', () => {
+  const scope = aScope({ machine: leaving(), steps: { drain: { state: 'waiting', outcome: proceed() } } })
+  reportLegacyStatus(scope, now)
+  const before = structuredClone(scope.machine.status)
+  reportLegacyStatus(scope, now + 60_000)
+  expect(scope.machine.status).toEqual(before)
+})

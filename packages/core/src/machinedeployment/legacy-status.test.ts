@@ -1,0 +1,109 @@
+import type { LegacyCondition, MachineSet } from '@capstan/api'
+import { legacyConditionsOf } from '@capstan/kube'
+import { aCluster, aMachine, aMachineDeployment, aMachineSet } from '@capstan/testing'
+import { expect, test } from 'vitest'
+import { unread } from '../external/observed.ts'
+import { reportLegacyStatus } from './legacy-status.ts'
+import type { MachineDeploymentScope } from './scope.ts'
+
+const deletionTimestamp = '2026-01-01T00:00:00Z'
+const ready: LegacyCondition = { type: 'Ready', status: 'True', lastTransitionTime: deletionTimestamp }
+const scaling: LegacyCondition = { ...ready, status: 'False', severity: 'Warning', reason: 'ScalingUp', message: 'Scaling up' }
+
+interface Given {
+  replicas: number
+  ready?: number
+  available?: number
+  /** By the v1beta2 conditions of Machines. */
+  availableMachines?: number
+  version?: string
+  says?: LegacyCondition
+}
+const aSet = (name: string, given: Given): MachineSet =>
+  aMachineSet({
+    metadata: { name },
+    spec: { template: { spec: { ...aMachine().spec, version: given.version ?? 'v1.34.0' } } },
+    status: {
+      replicas: given.replicas,
+      availableReplicas: given.availableMachines ?? given.available ?? 0,
+      deprecated: {
+        v1beta1: {
+          readyReplicas: given.ready ?? 0,
+          availableReplicas: given.available ?? 0,
+          ...(given.says ? { conditions: [given.says] } : {}),
+        },
+      },
+    },
+  })
+
+const aScope = (
+  sets: MachineSet[] | undefined,
+  { replicas = 3, maxUnavailable = 0, deleting = false }: { replicas?: number; maxUnavailable?: number; deleting?: boolean } = {},
+): MachineDeploymentScope => ({
+  machineDeployment: aMachineDeployment({
+    metadata: deleting ? { deletionTimestamp } : {},
+    spec: { replicas, rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable } } } },
+  }),
+  cluster: aCluster(),
+  bootstrapTemplate: unread,
+  infrastructureTemplate: unread,
+  machineSets: sets,
+  machines: [],
+})
+
+function told(scope: MachineDeploymentScope): string[] {
+  reportLegacyStatus(scope, Date.UTC(2026, 0, 1, 1))
+  const { updatedReplicas, readyReplicas, availableReplicas, unavailableReplicas } =
+    scope.machineDeployment.status?.deprecated?.v1beta1 ?? {}
+  const counts = [updatedReplicas, readyReplicas, availableReplicas, unavailableReplicas]
+  return [
+    ...(counts.every((count) => count === undefined) ? [] : [counts.join(' ')]),
+    ...legacyConditionsOf(scope.machineDeployment).map(
+      ({ type, status, severity, reason, message }) =>
+        `${type} ${status}${severity ? `/${severity}` : ''}${reason ? ` ${reason}` : ''}${message ? `: ${message}` : ''}`,
+    ),
+  ]
+}
+
+const all = aSet('now', { replicas: 3, ready: 3, available: 3, says: ready })
+const minimum = (least: number, current: number) =>
+  `False/Warning WaitingForAvailableMachines: Minimum availability requires ${least} replicas, current ${current} available`
+
+test.each<[string, MachineDeploymentScope, string[]]>([
+  ['sets could not be listed', aScope(undefined), []],
+  ['deleting', aScope([all], { deleting: true }), []],
+  [
+    'no set yet',
+    aScope([]),
+    [
+      '0 0 0 0',
+      `Ready ${minimum(3, 0)}`,
+      `Available ${minimum(3, 0)}`,
+      'MachineSetReady False/Info WaitingForMachineSet: MachineSet not found',
+    ],
+  ],
+  [
+    'a set that says nothing yet',
+    aScope([aSet('now', { replicas: 0 })]),
+    ['0 0 0 0', `Ready ${minimum(3, 0)}`, `Available ${minimum(3, 0)}`, 'MachineSetReady False/Info WaitingForMachineSet'],
+  ],
+  [
+    'decides by Nodes, tells of Machines',
+    aScope([aSet('now', { replicas: 3, ready: 2, available: 2, availableMachines: 1, says: scaling })]),
+    ['3 2 2 1', `Ready ${minimum(3, 1)}`, `Available ${minimum(3, 1)}`, 'MachineSetReady False/Warning ScalingUp: Scaling up'],
+  ],
+  ['all are available', aScope([all]), ['3 3 3 0', 'Ready True', 'Available True', 'MachineSetReady True']],
+  [
+    'in the middle of a rollout, with enough of both',
+    aScope(
+      [
+        aSet('before', { replicas: 2, ready: 2, available: 1, version: 'v1.33.0', says: ready }),
+        aSet('now', { replicas: 1, ready: 1, available: 1, says: scaling }),
+      ],
+      { maxUnavailable: 1 },
+    ),
+    ['1 3 2 1', 'Ready True', 'Available True', 'MachineSetReady False/Warning ScalingUp: Scaling up'],
+  ],
+])('%s', (_, scope, expected) => {
+  expect(told(scope)).toEqual(expected)
+})
