@@ -21,6 +21,7 @@ import { type ResolveService, WebhookCaller, type WebhookTransport } from './adm
 import { Webhooks } from './admission/webhooks.ts'
 import { bootstrapRBAC } from './auth/bootstrap.ts'
 import { runClusterRoles } from './controllers/cluster-roles.ts'
+import { Converter } from './conversion/converter.ts'
 import { runCustomResources } from './controllers/custom-resources.ts'
 import { runGarbageCollector } from './controllers/garbage-collector.ts'
 import { runRootCA, runServiceAccounts } from './controllers/namespace-content.ts'
@@ -32,7 +33,6 @@ import { rbacAuthorizer } from './auth/rbac.ts'
 import { type ServiceAccountTokenOptions, serviceAccountTokens, type TokenIssuer } from './auth/service-account-tokens.ts'
 import { anyOf, staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
-import { inVersion } from './registry/definition.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
@@ -65,7 +65,7 @@ export interface ApiServerOptions {
   readonly authorization?: readonly AuthorizationMode[]
   /** Owners of static bearer tokens. */
   readonly tokens?: ReadonlyMap<string, TokenUser>
-  /** How webhooks that are configured through the API are reached. */
+  /** How webhooks are reached: those of admission and of conversion, as configured through the API. */
   readonly webhooks?: {
     /** Where Services of this plane listen; without it, only webhooks with a URL can be called. */
     readonly resolveService?: ResolveService
@@ -116,13 +116,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const transport: ApiServer['transport'] = (caller = {}, { authorized = false } = {}) =>
     (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller })
   const caller = new WebhookCaller({ clock, ...options.webhooks })
+  const converter = new Converter({ random, caller })
   const webhooks = new Webhooks({
     store,
     random,
     caller,
     log,
     versions: ({ storage }) => registry.list().filter((one) => one.storage === storage),
-    convert: async (to, object) => draft(inVersion(to, object)) as UnknownObject,
+    convert: async (to, object) => draft(await converter.show(to, object)) as UnknownObject,
   })
   stops.push(() => caller.close())
   stops.push(() => webhooks.close())
@@ -133,6 +134,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     random,
     admission: options.admission ?? [],
     webhooks,
+    converter,
     reader: createClient(transport()),
     namespaceLifecycle: options.namespaceLifecycle ?? true,
     authorizer,

@@ -148,17 +148,31 @@ describe('a definition', () => {
     expect(await refusal(t.client.list(Foo()))).toBe('404 NotFound: the server could not find the requested resource')
   })
 
-  test('that converts by webhook is refused clearly, if there is anything to convert', async () => {
-    const conversion = {
-      strategy: 'Webhook' as const,
-      webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://127.0.0.1' } },
-    }
-    const create = (crd: ReturnType<typeof definition>) =>
-      refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
-    expect(await create(definition('bars', 'Bar'))).toBe('accepted')
-    expect(await create(definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')]))).toBe(
-      '422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.strategy: Invalid value: "Webhook": this server does not call conversion webhooks yet',
-    )
+  const url = 'https://127.0.0.1/convert'
+  test.each<[what: string, webhook: object | undefined, answer: string]>([
+    ['complete', { conversionReviewVersions: ['v1'], clientConfig: { url } }, ''],
+    [
+      'without a place',
+      { conversionReviewVersions: ['v1'] },
+      'webhookClientConfig: Required value: required when strategy is set to Webhook',
+    ],
+    ['without a version', { clientConfig: { url } }, 'conversionReviewVersions: Required value'],
+    [
+      'of unknown versions',
+      { conversionReviewVersions: ['v9'], clientConfig: { url } },
+      'conversionReviewVersions: Invalid value: ["v9"]: must include at least one of v1, v1beta1',
+    ],
+    [
+      'at a place that is none',
+      { conversionReviewVersions: ['v1'], clientConfig: {} },
+      'webhookClientConfig: Required value: exactly one of url or service is required',
+    ],
+  ])('that converts by a webhook %s is accepted or refused for that', async (_, webhook, answer) => {
+    const crd = definition('foos', 'Foo', [version('v1', { storage: true }), version('v2')])
+    const conversion = { strategy: 'Webhook', webhook } as NonNullable<CustomResourceDefinition['spec']['conversion']>
+    const said = await refusal(t.client.create(CustomResourceDefinition, { ...crd, spec: { ...crd.spec, conversion } }))
+    const refused = `422 Invalid: CustomResourceDefinition.apiextensions.k8s.io "foos.t.example.com" is invalid: spec.conversion.${answer}`
+    expect(said).toBe(answer === '' ? 'accepted' : refused)
   })
 })
 

@@ -179,6 +179,8 @@ function definitionOf(kind: DeclaredKind, extras: Extras): Definition {
     scale: kind.scale,
     storageVersion: kind.version,
     deprecation: undefined,
+    stored: undefined,
+    conversion: undefined,
     storage: resourceName(kind),
     apiVersion: apiVersionOf(kind),
     get structural() {

@@ -8,15 +8,23 @@ import {
   subdomainProblems,
   type UnknownObject,
 } from '@capstan/kube'
+import { ConversionReviewVersions } from './definition-errors.ts'
 import { maskTrailingDash } from './builtin.ts'
-import type { Definition } from './definition.ts'
+import type { ConversionWebhook, Definition } from './definition.ts'
 import { memberText } from './member.ts'
 
 export function customDefinitions(crd: CustomResourceDefinition): Definition[] {
-  return crd.spec.versions.filter((version) => version.served).map((version) => definitionOf(crd, version))
+  const stored = definitionOf(crd, crd.spec.versions.find((version) => version.storage)!, undefined)
+  return crd.spec.versions
+    .filter((version) => version.served)
+    .map((version) => (version.storage ? stored : definitionOf(crd, version, stored)))
 }
 
-function definitionOf({ metadata, spec, status }: CustomResourceDefinition, version: CustomResourceVersion): Definition {
+function definitionOf(
+  { metadata, spec, status }: CustomResourceDefinition,
+  version: CustomResourceVersion,
+  stored: Definition | undefined,
+): Definition {
   const { group, scope } = spec
   const names = status?.acceptedNames?.kind ? { ...spec.names, ...status.acceptedNames } : spec.names
   const schema = version.schema?.openAPIV3Schema ?? everything
@@ -41,6 +49,8 @@ function definitionOf({ metadata, spec, status }: CustomResourceDefinition, vers
     scale: version.subresources?.scale,
     storageVersion: storage.name,
     deprecation: deprecationOf(spec, version, names.kind),
+    stored,
+    conversion: conversionOf(spec),
     storage: `${names.plural}.${group}`,
     apiVersion: apiVersionOf({ group, version: version.name }),
     get structural() {
@@ -52,6 +62,13 @@ function definitionOf({ metadata, spec, status }: CustomResourceDefinition, vers
     refusesCreates:
       metadata.deletionTimestamp === undefined ? undefined : 'create not allowed while custom resource definition is terminating',
   })
+}
+
+/** With one version there is nothing to convert, and nobody is asked. */
+function conversionOf({ conversion, versions }: CustomResourceDefinition['spec']): ConversionWebhook | undefined {
+  const { clientConfig, conversionReviewVersions = [] } = conversion?.webhook ?? {}
+  if (conversion?.strategy !== 'Webhook' || !clientConfig || versions.length < 2) return undefined
+  return { clientConfig, reviewVersion: conversionReviewVersions.find((one) => ConversionReviewVersions.includes(one)) ?? 'v1' }
 }
 
 const everything: JSONSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }

@@ -3,6 +3,7 @@
  * Upstream: apiextensions/validation/validation.go, v0.36.
  */
 import {
+  clientConfigErrors,
   equal,
   type CustomResourceDefinition,
   type CustomResourceVersion,
@@ -206,21 +207,23 @@ function scaleErrors({ subresources }: CustomResourceVersion, path: string): Fie
 
 const simplePath = (path: string): boolean => /^\.[^{}]+$/.test(path)
 
+/** Versions of ConversionReview that this server can send. */
+export const ConversionReviewVersions: readonly string[] = ['v1', 'v1beta1']
+
 function conversionErrors({ spec }: CustomResourceDefinition): FieldError[] {
   const { conversion } = spec
   if (!conversion) return []
   const errors: FieldError[] = []
   if (conversion.strategy === 'Webhook') {
-    // With one version there is nothing to convert, and nobody will be asked.
-    if (spec.versions.length > 1) {
-      const why = 'this server does not call conversion webhooks yet'
-      errors.push(invalid('spec.conversion.strategy', conversion.strategy, why))
-    }
-    if (!conversion.webhook?.clientConfig) {
-      errors.push(
-        required('spec.conversion.webhookClientConfig', 'required when strategy is set to Webhook'),
-        required('spec.conversion.conversionReviewVersions'),
-      )
+    const at = 'spec.conversion.webhookClientConfig'
+    const { clientConfig, conversionReviewVersions = [] } = conversion.webhook ?? {}
+    if (clientConfig) errors.push(...clientConfigErrors(clientConfig, at))
+    else errors.push(required(at, 'required when strategy is set to Webhook'))
+    const versionsAt = 'spec.conversion.conversionReviewVersions'
+    if (conversionReviewVersions.length === 0) errors.push(required(versionsAt))
+    else if (!conversionReviewVersions.some((version) => ConversionReviewVersions.includes(version))) {
+      const known = ConversionReviewVersions.join(', ')
+      errors.push(invalid(versionsAt, conversionReviewVersions, `must include at least one of ${known}`))
     }
   } else if (conversion.strategy !== 'None') {
     errors.push(notSupported('spec.conversion.strategy', conversion.strategy, ['None', 'Webhook']))

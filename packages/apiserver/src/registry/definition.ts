@@ -11,13 +11,24 @@ import {
   type KubeObject,
   type Structural,
   type UnknownObject,
+  type WebhookClientConfig,
 } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
+
+export interface ConversionWebhook {
+  readonly clientConfig: WebhookClientConfig
+  /** Version of the ConversionReview that it is sent. */
+  readonly reviewVersion: string
+}
 
 export interface Definition extends Resource {
   /** What the store calls the resource, all versions together. */
   readonly storage: string
   readonly apiVersion: string
+  /** The version in which objects are stored, where that is another one. */
+  readonly stored: Definition | undefined
+  /** Who brings objects of other versions into this one; absent: versions differ in what they are called, and in what they drop. */
+  readonly conversion: ConversionWebhook | undefined
   /** Compiled when first needed. */
   readonly structural: Structural
   /** Whether `metadata.generation` counts changes of the specification. */
@@ -42,9 +53,10 @@ export interface Definition extends Resource {
 }
 
 /**
- * The object as the version `definition` shows it: with its apiVersion and, in the version that is stored, with defaults that the
- * definition has gained since the object was written. The same stored object always gives the same result, the object itself where
- * nothing is to be done, so caches can share it.
+ * The object as the version `definition` shows it, where no webhook need be asked for that (see `Converter.show`): with its
+ * apiVersion, without what this version does not know, and, in the version that is stored, with defaults that the definition has
+ * gained since the object was written. The same stored object always gives the same result, the object itself where nothing is to
+ * be done, so caches can share it.
  */
 export function inVersion<T extends KubeObject>(definition: Definition, object: T): T {
   if (!definition.completesOnRead && object.apiVersion === definition.apiVersion) return object
@@ -58,7 +70,14 @@ export function inVersion<T extends KubeObject>(definition: Definition, object: 
 }
 const viewsOf = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()
 
-function viewOf({ apiVersion, completesOnRead, structural }: Definition, object: KubeObject): KubeObject {
+function viewOf(definition: Definition, object: KubeObject): KubeObject {
+  const { apiVersion, completesOnRead, structural, stored } = definition
+  if (object.apiVersion !== apiVersion && !definition.builtin) {
+    const view = draft(stored && stored.apiVersion === object.apiVersion ? inVersion(stored, object) : object)
+    view.apiVersion = apiVersion
+    structural.prune(view)
+    return freeze(view)
+  }
   if (completesOnRead) {
     const completed = draft(object)
     structural.default(completed)

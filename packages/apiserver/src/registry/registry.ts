@@ -1,4 +1,5 @@
 /** Every resource of one plane: built-in ones, shared by all planes, and those that CustomResourceDefinitions add. */
+import { equal } from '@capstan/kube'
 import type { Resource, Resources } from '../engine.ts'
 import { builtins } from './builtin.ts'
 import type { Definition } from './definition.ts'
@@ -37,14 +38,14 @@ export class Registry implements Resources {
   serve(storage: string, versions: readonly Definition[]): void {
     const next = new Map([...this.#custom].filter(([, definition]) => definition.storage !== storage))
     for (const definition of versions) next.set(idOf(definition), definition)
-    const gone = [...this.#custom.keys()].filter((id) => !next.has(id))
+    const gone = [...this.#custom].filter(([id, was]) => !sameObjects(was, next.get(id))).map(([id]) => id)
     this.#custom = next
     this.#all = undefined
     this.#generation++
     for (const id of gone) for (const listener of this.#removals.get(id) ?? []) listener()
   }
 
-  /** Calls `listener` when the resource is no longer served in this version. */
+  /** Calls `listener` when the resource is no longer served in this version, or its objects come from elsewhere. */
   onRemoval(resource: Resource, listener: () => void): () => void {
     if (resource.builtin) return () => {}
     const id = idOf(resource)
@@ -54,5 +55,9 @@ export class Registry implements Resources {
     return () => listeners.delete(listener)
   }
 }
+
+/** Whether a version goes on showing the same objects in the same way: if not, whoever watches must come again. */
+const sameObjects = (was: Definition, now: Definition | undefined): boolean =>
+  now !== undefined && was.storageVersion === now.storageVersion && equal(was.conversion, now.conversion)
 
 const idOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`

@@ -16,7 +16,7 @@ import { authorize } from '../auth/authorizer.ts'
 import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
 import { decode, draftOf } from './decode.ts'
-import { managedFieldsContext } from './managed-fields.ts'
+import { withConversions } from './managed-fields.ts'
 import { coerceMetadata } from './metadata.ts'
 import { modify } from './modify.ts'
 import { type Call, keyFor, type Plane } from './plane.ts'
@@ -30,7 +30,9 @@ export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObj
     ])
   }
   const applied = readApplied(call)
-  const context = { ...managedFieldsContext(plane, call), force: options.force === true }
+  const force = options.force === true
+  const patchOf = (current: UnknownObject | undefined, wanted: UnknownObject) =>
+    withConversions(plane, call, (context) => ({ ...applyPatch(current, draft(wanted), { ...context, force }) }))
   const asIs = (object: UnknownObject) => object
 
   for (;;) {
@@ -39,7 +41,7 @@ export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObj
       const object = await modify(plane, call, {
         replaces: false,
         // What was applied has been checked more strictly than field validation would.
-        apply: (current) => decode(call, { ...applyPatch(current, draft(applied), context) }, 'patch', current),
+        apply: async (current) => decode(call, await patchOf(current, applied), 'patch', current),
         track: asIs,
       })
       return { object, created: false }
@@ -50,7 +52,7 @@ export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObj
     authorize(plane.authorizer, attributesOf(call.caller, { ...request, verb: 'create' }))
     const fresh = draft(applied)
     delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
-    const object = decode(call, { ...applyPatch(undefined, fresh, context) }, 'patch')
+    const object = decode(call, await patchOf(undefined, fresh), 'patch')
     try {
       return { object: await createDecoded(plane, call, object, asIs), created: true }
     } catch (err) {

@@ -9,7 +9,6 @@ import {
   timestamp,
   type UnknownObject,
 } from '@capstan/kube'
-import { inVersion, isComplete, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict } from '../store/store.ts'
 import { mutate, requireNamespace, validate } from './admit.ts'
 import { decode, draftOf } from './decode.ts'
@@ -17,6 +16,7 @@ import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
 import { type Call, keyFor, type Plane } from './plane.ts'
+import { toStore } from './to-store.ts'
 
 /** Upstream: MaxNameLength less the suffix, and maxNameGenerationCreateAttempts. */
 const MaxPrefix = 58
@@ -35,7 +35,7 @@ export async function createDecoded(
   plane: Plane,
   call: Call,
   object: UnknownObject,
-  track: (object: UnknownObject) => UnknownObject,
+  track: (object: UnknownObject) => UnknownObject | Promise<UnknownObject>,
 ): Promise<KubeObject> {
   const { definition } = call
   if (definition.refusesCreates !== undefined) {
@@ -53,7 +53,7 @@ export async function createDecoded(
   delete metadata.deletionGracePeriodSeconds
   delete metadata.selfLink
   call.warnings.push(...dropDuplicateOwners(object))
-  const tracked = track(object)
+  const tracked = await track(object)
   requireNamespace(plane, definition, tracked)
   // Identity comes after: a webhook sees an object that is still to get its name, if it is to be generated.
   const admitted = await mutate(plane, call, tracked, undefined)
@@ -96,10 +96,8 @@ async function createNamed(plane: Plane, call: Call, object: UnknownObject): Pro
   const key = keyFor(definition, object.metadata.namespace, object.metadata.name)
   if (plane.store.get(key)) throw new StoreConflict()
   if (options.dryRun) return freeze(object)
-  object.apiVersion = storageApiVersion(definition)
-  isComplete(definition, object)
-  const { object: written } = await plane.store.commit({ key, previous: undefined, object })
-  return inVersion(definition, written!)
+  const { object: written } = await plane.store.commit({ key, previous: undefined, object: await toStore(plane, call, object) })
+  return plane.converter.show(definition, written!)
 }
 
 const generatedName = ({ random }: Plane, prefix: string): string => `${prefix.slice(0, MaxPrefix)}${randomSuffix(random)}`

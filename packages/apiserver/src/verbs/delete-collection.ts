@@ -1,5 +1,4 @@
 import { isReason, type KubeObject, type ObjectList } from '@capstan/kube'
-import { inVersion } from '../registry/definition.ts'
 import { deletionOf, removeNamed } from './delete.ts'
 import type { Call, Plane } from './plane.ts'
 import { selectionOf } from './selection.ts'
@@ -10,8 +9,8 @@ export async function removeCollection(plane: Plane, call: Call): Promise<Object
   const selection = selectionOf(definition, options)
   const deletion = deletionOf(request.body)
   const items: KubeObject[] = []
-  for (const stored of plane.store.list(definition.storage, request.namespace)) {
-    const object = inVersion(definition, stored)
+  const stored = plane.store.list(definition.storage, request.namespace)
+  for (const object of await plane.converter.showAll(definition, stored)) {
     if (selection && !selection(object)) continue
     try {
       await removeNamed(plane, call, object.metadata.namespace, object.metadata.name, deletion)

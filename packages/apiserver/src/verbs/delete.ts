@@ -12,7 +12,7 @@ import {
   timestamp,
   type UnknownObject,
 } from '@capstan/kube'
-import { type Definition, inVersion } from '../registry/definition.ts'
+import type { Definition } from '../registry/definition.ts'
 import { StoreConflict } from '../store/store.ts'
 import { validateAdmission } from './admit.ts'
 import { announceDeletion } from './ask-webhooks.ts'
@@ -82,20 +82,22 @@ export async function removeNamed(
   const key = keyFor(definition, namespace, name)
   for (;;) {
     const current = stored(plane, definition, key)
-    const old = inVersion(definition, current) as UnknownObject
+    const old = await plane.converter.show(definition, current as UnknownObject)
     checkPreconditions(definition, old, deletion)
     await validateAdmission(plane, call, old, old, 'DELETE')
     // An eviction has been announced as such.
     if (call.request.subresource === undefined) await announceDeletion(plane, call, old)
 
-    const marked = markedForDeletion(plane, definition, old, deletion)
-    if (equal(marked, old)) return { state: 'pending', object: old }
+    // What is stored is marked, whichever version was asked for: a conversion there and back might lose something.
+    const marked = markedForDeletion(plane, definition, current as UnknownObject, deletion)
+    if (equal(marked, current)) return { state: 'pending', object: old }
     const gone = isDone(marked)
-    if (options.dryRun) return gone ? { state: 'gone', object: old } : { state: 'pending', object: freeze(marked) }
-    marked.apiVersion = current.apiVersion
+    if (gone && options.dryRun) return { state: 'gone', object: old }
+    if (options.dryRun) return { state: 'pending', object: await plane.converter.show(definition, freeze(marked)) }
     try {
       const { object } = await plane.store.commit({ key, previous: current, object: gone ? undefined : marked })
-      return gone ? { state: 'gone', object: old } : { state: 'pending', object: inVersion(definition, object!) }
+      if (gone) return { state: 'gone', object: old }
+      return { state: 'pending', object: await plane.converter.show(definition, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
     }

@@ -30,13 +30,22 @@ export async function list(plane: Plane, call: Call): Promise<ObjectList> {
   const revision = page.revision ?? plane.store.revision
   const items: KubeObject[] = []
   let rest = 0
-  for (const stored of page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))) {
-    const object = inVersion(definition, stored)
+  const source = page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))
+  const wanted = selection || page.limit === undefined ? source : source.slice(0, page.limit)
+  const converted = definition.conversion ? await plane.converter.showAll(definition, wanted) : undefined
+  for (const [index, stored] of source.entries()) {
+    const isFull = items.length === page.limit
+    if (isFull && !selection) {
+      rest = source.length - index
+      break
+    }
+    const object = converted ? converted[index]! : inVersion(definition, stored)
     if (selection && !selection(object)) continue
-    if (page.limit !== undefined && items.length === page.limit) {
-      rest++
-      if (selection) break
-    } else items.push(object)
+    if (isFull) {
+      rest = 1
+      break
+    }
+    items.push(object)
   }
   return freeze({
     apiVersion: definition.apiVersion,

@@ -1,5 +1,6 @@
 /** Who owns which field: the books that every write keeps. */
 import {
+  draft,
   type JSONSchema,
   type KubeObject,
   type ManagedFieldsContext,
@@ -8,18 +9,72 @@ import {
   type UnknownObject,
   updateManagedFields,
 } from '@capstan/kube'
-import { inVersion } from '../registry/definition.ts'
+import { needsWebhook } from '../conversion/converter.ts'
+import { type Definition, inVersion } from '../registry/definition.ts'
 import type { Call, Plane } from './plane.ts'
 
-/** Brings the ownership in a draft up to date with what a write that is not an apply changed. */
-export function trackFields(plane: Plane, call: Call, object: UnknownObject, old: UnknownObject | undefined): UnknownObject {
-  updateManagedFields(old, object, managedFieldsContext(plane, call))
-  return object
+/** Brings the ownership in a draft up to date with what a write that is not an apply changed: the draft to go on with. */
+export function trackFields(
+  plane: Plane,
+  call: Call,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+): UnknownObject | Promise<UnknownObject> {
+  if (!call.definition.conversion) {
+    updateManagedFields(old, object, managedFieldsContext(plane, call, unneeded))
+    return object
+  }
+  return withConversions(plane, call, (context) => {
+    const next = draft(object)
+    updateManagedFields(old, next, context)
+    return next
+  })
 }
 
-export function managedFieldsContext(
+/**
+ * Runs the bookkeeping, which compares objects in the versions in which managers wrote, and cannot wait. Where a webhook must be
+ * asked for one of those, the run is broken off, and begins anew once the answer is there. `run` must not change what it is given.
+ */
+export async function withConversions<T>(plane: Plane, call: Call, run: (context: ManagedFieldsContext) => T): Promise<T> {
+  const known = new Map<string, KubeObject>()
+  const lookUp = (to: Definition, object: KubeObject): KubeObject => {
+    const key = `${to.apiVersion} ${JSON.stringify(object)}`
+    const found = known.get(key)
+    if (!found) throw new ConversionNeeded(to, object, key)
+    return found
+  }
+  for (;;) {
+    try {
+      return run(managedFieldsContext(plane, call, lookUp))
+    } catch (err) {
+      if (!(err instanceof ConversionNeeded)) throw err
+      known.set(err.key, await plane.converter.show(err.to, err.object))
+    }
+  }
+}
+
+class ConversionNeeded extends Error {
+  override readonly name = 'ConversionNeeded'
+  readonly to: Definition
+  readonly object: KubeObject
+  readonly key: string
+
+  constructor(to: Definition, object: KubeObject, key: string) {
+    super(`a conversion to ${to.apiVersion} is needed`)
+    this.to = to
+    this.object = object
+    this.key = key
+  }
+}
+
+const unneeded = (to: Definition): never => {
+  throw new TypeError(`${to.storage} has no conversion webhook`)
+}
+
+function managedFieldsContext(
   { registry, clock }: Plane,
   { definition, request: { subresource }, options, caller }: Call,
+  lookUp: (to: Definition, object: KubeObject) => KubeObject,
 ): ManagedFieldsContext {
   return {
     apiVersion: definition.apiVersion,
@@ -35,7 +90,8 @@ export function managedFieldsContext(
     convert(object: KubeObject, apiVersion: string) {
       const { group, version } = parseApiVersion(apiVersion)
       const other = group === definition.group ? registry.find(group, version, definition.plural) : undefined
-      return other && { object: inVersion(other, object), schema: other.schema }
+      if (!other) return undefined
+      return { object: needsWebhook(other, object) ? lookUp(other, object) : inVersion(other, object), schema: other.schema }
     },
   }
 }

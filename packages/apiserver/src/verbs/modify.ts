@@ -14,7 +14,7 @@ import {
   StatusError,
   type UnknownObject,
 } from '@capstan/kube'
-import { type Definition, inVersion, isComplete, storageApiVersion } from '../registry/definition.ts'
+import { type Definition, storageApiVersion } from '../registry/definition.ts'
 import { StoreConflict, type StoreKey } from '../store/store.ts'
 import { mutate, validate } from './admit.ts'
 import type { AdmissionView } from './ask-webhooks.ts'
@@ -22,10 +22,11 @@ import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { toStore } from './to-store.ts'
 
 export interface Change {
   /** The object as the client wants it, decoded: a draft that is not shared. */
-  apply(current: UnknownObject): UnknownObject
+  apply(current: UnknownObject): UnknownObject | Promise<UnknownObject>
   /** PUT names what it replaces; a patch changes what it finds. */
   readonly replaces: boolean
   /** Records ownership; the default is that of an update. */
@@ -51,14 +52,14 @@ export async function modify(plane: Plane, call: Call, change: Change): Promise<
 
 async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, current: KubeObject): Promise<KubeObject> {
   const { definition, options, request, warnings } = call
-  const old = inVersion(definition, current) as UnknownObject
-  const sent = change.apply(old)
+  const old = await plane.converter.show(definition, current as UnknownObject)
+  const sent = await change.apply(old)
   checkRevision(definition, sent, old, change.replaces)
   keepSystemFields(sent, old)
   keepOtherParts(definition, request.subresource, sent, old)
   warnings.push(...dropDuplicateOwners(sent))
 
-  const tracked = change.track ? change.track(sent, old) : trackFields(plane, call, sent, old)
+  const tracked = change.track ? change.track(sent, old) : await trackFields(plane, call, sent, old)
   const object = await mutate(plane, call, tracked, old, change.view)
   if (object !== tracked) {
     // Webhooks have no more say in these than clients.
@@ -70,13 +71,13 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   countGeneration(definition, object, old)
   await validate(plane, call, object, old, change.view)
 
-  if (keepTimes(old, object)) return old
+  // A write that changes nothing still brings what is stored into the version in which things are stored now.
+  if (keepTimes(old, object) && current.apiVersion === storageApiVersion(definition)) return old
   const gone = isDone(object)
   if (options.dryRun) return freeze(object)
-  object.apiVersion = storageApiVersion(definition)
-  isComplete(definition, object)
-  const { object: written } = await plane.store.commit({ key, previous: current, object: gone ? undefined : object })
-  return inVersion(definition, gone ? freeze(object) : written!)
+  const next = gone ? undefined : await toStore(plane, call, object)
+  const { object: written } = await plane.store.commit({ key, previous: current, object: next })
+  return gone ? freeze(object) : plane.converter.show(definition, written!)
 }
 
 function checkRevision(definition: Definition, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {

@@ -13,6 +13,7 @@ import type { Webhooks } from '../admission/webhooks.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { AuthenticateToken } from '../auth/token.ts'
+import type { Converter } from '../conversion/converter.ts'
 import type { Caller } from '../engine.ts'
 import type { Definition } from '../registry/definition.ts'
 import type { Registry } from '../registry/registry.ts'
@@ -26,6 +27,8 @@ export interface Plane {
   readonly admission: readonly Admission[]
   /** Those that are configured through the API. */
   readonly webhooks: Webhooks
+  /** Shows objects in the version of a request. */
+  readonly converter: Converter
   /** Reads for admission. */
   readonly reader: Reader
   /** Whether objects need a namespace that exists and is not going away. */

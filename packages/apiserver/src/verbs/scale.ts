@@ -12,7 +12,7 @@ import {
   type ScaleSubresource,
   type UnknownObject,
 } from '@capstan/kube'
-import { type Definition, inVersion } from '../registry/definition.ts'
+import type { Definition } from '../registry/definition.ts'
 import { memberAt } from '../registry/member.ts'
 import { draftOf } from './decode.ts'
 import { modify } from './modify.ts'
@@ -24,7 +24,8 @@ export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
   const { definition, request } = call
   const paths = definition.scale!
   if (request.verb === 'get') {
-    return scaleOf(paths, inVersion(definition, stored(plane, definition, keyFor(definition, request.namespace, request.name!))))
+    const object = stored(plane, definition, keyFor(definition, request.namespace, request.name!))
+    return scaleOf(paths, await plane.converter.show(definition, object))
   }
   if (request.verb === 'update') {
     const body = draftOf(definition, request.body)

@@ -27,16 +27,13 @@ export function watch(plane: Plane, call: Call, signal: AbortSignal): WatchStrea
   const { definition, options, request } = call
   refuseOptions(options)
   const start = startOf(options)
-  const view = viewOf(call)
+  const view = definition.conversion ? convertedView(plane, call) : viewOf(call)
   const { store } = plane
 
-  const initial: WatchEvent[] = []
+  const initial: Queued[] = []
   let from = store.revision
   if (start.kind === 'everything') {
-    for (const stored of store.list(definition.storage, request.namespace)) {
-      const object = inVersion(definition, stored)
-      if (view.selects(object)) initial.push({ type: 'ADDED', object })
-    }
+    initial.push(...view.initial(store.list(definition.storage, request.namespace)))
     if (start.endMark) initial.push(bookmark(definition, from, true))
   } else if (start.kind === 'after') {
     const since = store.since(start.revision, definition.storage)
@@ -76,18 +73,28 @@ function refuseOptions({ sendInitialEvents, resourceVersionMatch }: RequestOptio
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 
+/** An event, or how to get at some: by asking a conversion webhook, once the reader is there to read what it says. */
+type Queued = WatchEvent | (() => Promise<readonly WatchEvent[]>)
+
 /** How one watcher sees changes. */
 interface View {
-  selects(object: KubeObject): boolean
+  initial(stored: readonly KubeObject[]): Queued[]
   /** `undefined` for what it does not see. */
-  event(change: Change): WatchEvent | undefined
+  event(change: Change): Queued | undefined
 }
 
 function viewOf({ definition, options, request: { namespace } }: Call): View {
   const selection = selectionOf(definition, options)
   const selects = (object: KubeObject) => selection === undefined || selection(object)
   return {
-    selects,
+    initial(stored) {
+      const events: WatchEvent[] = []
+      for (const one of stored) {
+        const object = inVersion(definition, one)
+        if (selects(object)) events.push({ type: 'ADDED', object })
+      }
+      return events
+    },
     event(change) {
       if (namespace !== undefined && change.key.namespace !== namespace) return undefined
       const was = change.previous && selects(inVersion(definition, change.previous))
@@ -95,6 +102,33 @@ function viewOf({ definition, options, request: { namespace } }: Call): View {
       if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: inVersion(definition, change.object!) }
       // Deleted, or no longer selected: the old content, at the revision of the change.
       return was ? { type: 'DELETED', object: inVersion(definition, lastSeen(change)) } : undefined
+    },
+  }
+}
+
+/** The same where what is stored may have to be converted first: one call for what is there, one for each change, for all watchers. */
+function convertedView({ converter }: Plane, { definition, options, request: { namespace } }: Call): View {
+  const selection = selectionOf(definition, options)
+  const show = (object: KubeObject) => converter.showShared(definition, object)
+  const selects = async (object: KubeObject) => selection === undefined || selection(await show(object))
+  return {
+    initial: (stored) => [
+      async () => {
+        const objects = await converter.showAll(definition, stored)
+        return objects
+          .filter((object) => selection === undefined || selection(object))
+          .map((object) => ({ type: 'ADDED', object }))
+      },
+    ],
+    event(change) {
+      if (namespace !== undefined && change.key.namespace !== namespace) return undefined
+      return async () => {
+        const { object, previous } = change
+        const was = previous !== undefined && (await selects(previous))
+        const is = object !== undefined && (await selects(object))
+        if (is) return [{ type: was ? 'MODIFIED' : 'ADDED', object: await show(object) }]
+        return was ? [{ type: 'DELETED', object: await show(lastSeen(change)) }] : []
+      }
     },
   }
 }
@@ -122,7 +156,7 @@ function bookmark({ kind, apiVersion }: Definition, revision: number, initialEve
 /** One watcher: a bounded queue between the store, which never waits, and a reader, who may. */
 class Stream implements WatchStream {
   readonly resource: Definition
-  #queue: WatchEvent[]
+  #queue: Queued[]
   #taken = 0
   /** How long the queue may become: initial events, however many, are not the reader's fault. */
   #bound: number
@@ -132,7 +166,7 @@ class Stream implements WatchStream {
   #known: number
   readonly #release: (() => void)[] = []
 
-  constructor(plane: Plane, { definition, options }: Call, view: View, initial: WatchEvent[], from: number, signal: AbortSignal) {
+  constructor(plane: Plane, { definition, options }: Call, view: View, initial: Queued[], from: number, signal: AbortSignal) {
     this.resource = definition
     this.#queue = initial
     this.#bound = initial.length + MaxBacklog
@@ -178,7 +212,7 @@ class Stream implements WatchStream {
     if (revision > this.#known) this.#push(bookmark(this.resource, revision), revision)
   }
 
-  #push(event: WatchEvent, revision: number): void {
+  #push(event: Queued, revision: number): void {
     this.#known = revision
     this.#queue.push(event)
     if (this.#queue.length > this.#bound) this.#drop()
@@ -201,7 +235,11 @@ class Stream implements WatchStream {
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchEvent, void, undefined> {
     try {
       for (;;) {
-        while (this.#taken < this.#queue.length) yield this.#queue[this.#taken++]!
+        while (this.#taken < this.#queue.length) {
+          const next = this.#queue[this.#taken++]!
+          if (typeof next === 'function') yield* await next()
+          else yield next
+        }
         this.#queue = []
         this.#taken = 0
         this.#bound = MaxBacklog

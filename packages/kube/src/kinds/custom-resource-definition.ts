@@ -70,7 +70,30 @@ const declared = defineKind({
         }),
       )
       .atomic(),
-    conversion: s.object({ strategy: s.string(), webhook: s.unknownObject().optional() }).optional(),
+    conversion: s
+      .object({
+        strategy: s.string(),
+        webhook: s
+          .object({
+            clientConfig: s
+              .object({
+                url: s.string().optional(),
+                service: s
+                  .object({
+                    namespace: s.string().optional(),
+                    name: s.string().optional(),
+                    path: s.string().optional(),
+                    port: s.int32().optional(),
+                  })
+                  .optional(),
+                caBundle: s.string({ format: 'byte' }).optional(),
+              })
+              .optional(),
+            conversionReviewVersions: s.list(s.string()).atomic().optional(),
+          })
+          .optional(),
+      })
+      .optional(),
     preserveUnknownFields: s.boolean().optional(),
   }),
   status: s.object({

@@ -1,0 +1,88 @@
+/**
+ * ConversionReview: what a conversion webhook is asked, and what of its answer counts.
+ * Upstream: apiextensions-apiserver pkg/apiserver/conversion/webhook_converter.go, v0.36, with its texts.
+ */
+import { draft, equal, isRecord, type KubeObject, parseApiVersion, type UnknownObject } from '@capstan/kube'
+
+export function conversionReview(
+  version: string,
+  uid: string,
+  desiredAPIVersion: string,
+  objects: readonly KubeObject[],
+): object {
+  return {
+    kind: 'ConversionReview',
+    apiVersion: `apiextensions.k8s.io/${version}`,
+    request: { uid, desiredAPIVersion, objects },
+    response: { uid: '', convertedObjects: null, result: { metadata: {} } },
+  }
+}
+
+/**
+ * The objects of an answer, in the order of those that were sent: drafts.
+ *
+ * @throws Error that says what is wrong with the answer, see `failureText` for the rest of the sentence
+ */
+export function convertedObjects(version: string, uid: string, answer: unknown): readonly unknown[] {
+  const review = isRecord(answer) ? answer : {}
+  const { apiVersion = '', kind = '', response } = review as { apiVersion?: string; kind?: string; response?: unknown }
+  if (apiVersion !== `apiextensions.k8s.io/${version}` || kind !== 'ConversionReview') {
+    const found = parseApiVersion(String(apiVersion))
+    throw new Error(
+      `expected webhook response of apiextensions.k8s.io/${version}, Kind=ConversionReview, got ${found.group}/${found.version}, Kind=${kind}`,
+    )
+  }
+  if (!isRecord(response)) throw new Error('no response provided')
+  if (version === 'v1' && response.uid !== uid) {
+    const found = typeof response.uid === 'string' ? response.uid : ''
+    throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(found)}`)
+  }
+  const result = isRecord(response.result) ? response.result : {}
+  const status = typeof result.status === 'string' ? result.status : ''
+  if (status !== 'Success') {
+    const said = typeof result.message === 'string' ? result.message : ''
+    throw new Error(said || `response.result.status was '${status}', not 'Success'`)
+  }
+  return Array.isArray(response.convertedObjects) ? response.convertedObjects : []
+}
+
+/**
+ * A converted object with the metadata that it had: labels and annotations are all that a conversion may change of it.
+ *
+ * @throws InvalidConversion when it is not the object that was sent, in the version that was asked for
+ */
+export function checkedConversion(original: KubeObject, converted: unknown, apiVersion: string): UnknownObject {
+  if (!isRecord(converted) || !isRecord(converted.metadata)) throw new InvalidConversion('object', 'it has no metadata')
+  const { metadata } = converted
+  if (converted.apiVersion !== apiVersion) {
+    const received = typeof converted.apiVersion === 'string' ? converted.apiVersion : ''
+    throw new InvalidConversion('object', `invalid groupVersion (expected ${apiVersion}, received ${received})`)
+  }
+  const same = (what: string, was: string | undefined, is: unknown) => {
+    if (was === is) return
+    throw new InvalidConversion('object', `must have the same ${what}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
+  }
+  same('kind', original.kind, converted.kind)
+  same('name', original.metadata.name, metadata.name)
+  same('namespace', original.metadata.namespace, metadata.namespace)
+  same('UID', original.metadata.uid, metadata.uid)
+  const kept = draft(original.metadata)
+  for (const field of ['labels', 'annotations'] as const) {
+    const value = metadata[field]
+    if (value === undefined || value === null || equal(value, {})) delete kept[field]
+    else if (!isRecord(value) || Object.values(value).some((one) => typeof one !== 'string')) {
+      throw new InvalidConversion('metadata', `${field} must be a map of strings`)
+    } else kept[field] = draft(value) as { [key: string]: string }
+  }
+  return { ...converted, metadata: kept } as UnknownObject
+}
+
+export class InvalidConversion extends Error {
+  override readonly name = 'InvalidConversion'
+  readonly what: 'object' | 'metadata'
+
+  constructor(what: 'object' | 'metadata', why: string) {
+    super(why)
+    this.what = what
+  }
+}

@@ -1,0 +1,271 @@
+import {
+  createClient,
+  type Client,
+  CustomResourceDefinition,
+  type Input,
+  isRecord,
+  type JSONSchema,
+  type KubeObject,
+  unknownKind,
+  type UnknownObject,
+} from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { WebhookTransport } from '../admission/webhook-caller.ts'
+import { collected, namespace, quiet, refusal, testServer, type TestServer } from '../test-server.ts'
+
+const group = 't.example.com'
+const kindIn = (version: string) => unknownKind({ apiVersion: `${group}/${version}`, kind: 'Conv', plural: 'convs' })
+const [V1, V2] = [kindIn('v1'), kindIn('v2')]
+
+const schemaOf = (properties: { [name: string]: JSONSchema }) => ({
+  openAPIV3Schema: { type: 'object' as const, properties: { spec: { type: 'object' as const, properties } } },
+})
+
+/** v1 says `spec.size`, v2 says `spec.width`; v2 has a default of its own. */
+function definition(storage: 'v1' | 'v2', conversion: 'Webhook' | 'None'): Input<CustomResourceDefinition> {
+  const webhook = { clientConfig: { url: 'https://127.0.0.1:9443/convert' }, conversionReviewVersions: ['v1'] }
+  return {
+    metadata: { name: `convs.${group}` },
+    spec: {
+      group,
+      names: { kind: 'Conv', plural: 'convs' },
+      scope: 'Namespaced',
+      versions: [
+        { name: 'v1', served: true, storage: storage === 'v1', schema: schemaOf({ size: { type: 'integer' } }) },
+        {
+          name: 'v2',
+          served: true,
+          storage: storage === 'v2',
+          schema: schemaOf({ width: { type: 'integer' }, color: { type: 'string', default: 'red' } }),
+        },
+      ],
+      conversion: conversion === 'None' ? { strategy: 'None' } : { strategy: 'Webhook', webhook },
+    },
+  }
+}
+
+interface Request {
+  readonly uid: string
+  readonly desiredAPIVersion: string
+  readonly objects: readonly UnknownObject[]
+}
+
+class ConvertingServer implements WebhookTransport {
+  readonly calls: Request[] = []
+  /** What becomes of the answer of a converter that does its work. */
+  spoil: (response: { [field: string]: unknown; convertedObjects: UnknownObject[] }) => unknown = (response) => response
+  code = 200
+  made!: TestServer
+  client!: Client
+
+  static async make(storage: 'v1' | 'v2' = 'v2', conversion: 'Webhook' | 'None' = 'Webhook'): Promise<ConvertingServer> {
+    const server = new ConvertingServer()
+    server.made = await testServer({ webhooks: { transport: server } })
+    server.client = createClient(server.made.server.transport({ agent: 'test' }))
+    await server.client.create(CustomResourceDefinition, definition(storage, conversion))
+    await quiet()
+    return server
+  }
+
+  async post(_: unknown, body: string) {
+    const { request } = JSON.parse(body) as { request: Request }
+    this.calls.push(request)
+    const response = {
+      uid: request.uid,
+      result: { status: 'Success' },
+      convertedObjects: request.objects.map((object) => converted(object, request.desiredAPIVersion)),
+    }
+    const review = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response: this.spoil(response) }
+    return { status: this.code, contentType: 'application/json', body: Buffer.from(JSON.stringify(review)) }
+  }
+  close() {}
+
+  /** How many calls `work` takes. */
+  async callsOf(work: Promise<unknown>): Promise<number> {
+    const before = this.calls.length
+    await work
+    return this.calls.length - before
+  }
+
+  stored() {
+    return this.made.server.store.get({ resource: `convs.${group}`, namespace, name: 'a' }) as UnknownObject | undefined
+  }
+}
+
+function converted(object: UnknownObject, apiVersion: string): UnknownObject {
+  const spec = isRecord(object.spec) ? object.spec : {}
+  const { size, width, ...rest } = spec as { size?: number; width?: number }
+  const value = size ?? width
+  const next = value === undefined ? {} : apiVersion.endsWith('v2') ? { width: value } : { size: value }
+  return { ...object, apiVersion, spec: { ...rest, ...next } }
+}
+
+const conv = (spec: object, name = 'a') => ({ metadata: { name, namespace }, spec })
+const at = { namespace, name: 'a' }
+
+describe('objects of a definition with a conversion webhook', () => {
+  let server: ConvertingServer
+  beforeEach(async () => {
+    server = await ConvertingServer.make()
+  })
+
+  test('are kept in the storage version, and shown in the one that is asked for', async () => {
+    const made = await server.client.create(V1, conv({ size: 3 }))
+    expect(made).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 3 } })
+    expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 3 } })
+    expect((await server.client.get(V2, at)).spec).toEqual({ width: 3, color: 'red' })
+    expect((await server.client.get(V1, at)).spec).toEqual({ size: 3 })
+  })
+
+  test('cost no call in the version that is stored', async () => {
+    const work = async () => {
+      await server.client.create(V2, conv({ width: 3 }))
+      await server.client.patch(V2, at, { type: 'merge', body: { spec: { width: 4 } } })
+      await server.client.list(V2, { namespace })
+      await server.client.delete(V2, at)
+    }
+    expect(await server.callsOf(work())).toBe(0)
+  })
+
+  test('are listed in one call', async () => {
+    for (const name of ['a', 'b', 'c']) await server.client.create(V2, conv({ width: 1 }, name))
+    expect(await server.callsOf(server.client.list(V1, { namespace }))).toBe(1)
+    const { items } = await server.client.list(V1, { namespace })
+    expect(items.map(({ metadata, spec }) => [metadata.name, spec])).toEqual(['a', 'b', 'c'].map((name) => [name, { size: 1 }]))
+    const page = await server.client.list(V1, { namespace, limit: 2 })
+    expect(page.items).toHaveLength(2)
+    expect(page.metadata.remainingItemCount).toBe(1)
+    expect(server.calls.at(-1)!.objects).toHaveLength(2)
+  })
+
+  test('are patched and deleted in either version', async () => {
+    await server.client.create(V2, conv({ width: 1, color: 'blue' }))
+    await server.client.patch(V1, at, { type: 'merge', body: { spec: { size: 2 } } })
+    expect((await server.client.get(V2, at)).spec).toMatchObject({ width: 2 })
+    await server.client.delete(V1, at)
+    expect(server.stored()).toBeUndefined()
+  })
+
+  test('have owners in both versions, which meet in conflicts', async () => {
+    await server.client.apply(V1, { ...conv({ size: 1 }) }, { fieldManager: 'one' })
+    await server.client.patch(V2, at, { type: 'merge', body: { spec: { color: 'green' } } }, { fieldManager: 'two' })
+    const conflict = refusal(server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three' }))
+    expect(await conflict).toBe('409 Conflict: Apply failed with 1 conflict: conflict with "one": .spec.size')
+    await server.client.apply(V2, { ...conv({ width: 5 }) }, { fieldManager: 'three', force: true })
+    const { metadata, spec } = await server.client.get(V2, at)
+    expect(spec).toEqual({ width: 5, color: 'green' })
+    expect(metadata.managedFields?.map(({ manager, apiVersion }) => `${manager} ${apiVersion}`)).toEqual([
+      `three ${group}/v2`,
+      `two ${group}/v2`,
+    ])
+  })
+
+  test('are watched in each version, with one call for all watchers', async () => {
+    await server.client.create(V2, conv({ width: 1 }))
+    const end = new AbortController()
+    const watches = await Promise.all(
+      [1, 2].map(async () => collected(await server.client.watch(V1, { namespace, signal: end.signal }))),
+    )
+    await quiet()
+    const calls = server.callsOf(server.client.patch(V2, at, { type: 'merge', body: { spec: { width: 2 } } }).then(quiet))
+    expect(await calls).toBe(1)
+    await server.client.delete(V2, at)
+    await quiet()
+    for (const { seen } of watches) {
+      expect(seen.map(({ type, object }) => [type, object.apiVersion, (object as UnknownObject).spec])).toEqual([
+        ['ADDED', `${group}/v1`, { size: 1 }],
+        ['MODIFIED', `${group}/v1`, { size: 2 }],
+        ['DELETED', `${group}/v1`, { size: 2 }],
+      ])
+    }
+    end.abort()
+  })
+
+  test('keep their metadata whatever the converter does to it, but for labels and annotations', async () => {
+    server.spoil = (response) => {
+      for (const object of response.convertedObjects) {
+        object.metadata = { ...object.metadata, labels: { seen: 'yes' }, generation: 99, finalizers: ['x.example.com/y'] }
+      }
+      return response
+    }
+    const { metadata } = await server.client.create(V1, conv({ size: 3 }))
+    expect(metadata.labels).toEqual({ seen: 'yes' })
+    expect(metadata.generation).toBe(1)
+    expect(metadata.finalizers).toBeUndefined()
+  })
+
+  const failed = '500 : conversion webhook for t.example.com/v2, Kind=Conv'
+  test.each<[what: string, spoil: ConvertingServer['spoil'], text: string]>([
+    ['fails', (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } }), 'failed: cannot'],
+    ['fails without a word', (r) => ({ ...r, result: {} }), "failed: response.result.status was '', not 'Success'"],
+    ['answers nothing', (r) => ({ ...r, convertedObjects: [] }), 'returned 0 objects, expected 1'],
+    ['answers another request', (r) => ({ ...r, uid: 'B' }), 'failed: expected response.uid="UID", got "B"'],
+    [
+      'renames',
+      (r) => ({
+        ...r,
+        convertedObjects: r.convertedObjects.map((o) => ({ ...o, metadata: { ...o.metadata, name: 'renamed' } })),
+      }),
+      'returned invalid object: must have the same name: a != renamed',
+    ],
+    [
+      'does nothing',
+      (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
+      'returned invalid object: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
+    ],
+  ])('cannot be read through a converter that %s', async (_, spoil, text) => {
+    await server.client.create(V2, conv({ width: 1 }))
+    server.spoil = spoil
+    const said = await refusal(server.client.get(V1, at))
+    expect(said.replace(/uid="[0-9a-f-]{36}"/, 'uid="UID"')).toBe(`${failed} ${text}`)
+  })
+
+  test('cannot be read through a converter that is broken, and still can in the version that is stored', async () => {
+    await server.client.create(V2, conv({ width: 1 }))
+    server.code = 500
+    expect(await refusal(server.client.get(V1, at))).toBe(
+      `${failed} failed: an error on the server ("unknown") has prevented the request from succeeding`,
+    )
+    expect((await server.client.get(V2, at)).spec).toMatchObject({ width: 1 })
+  })
+})
+
+describe('when the storage version changes', () => {
+  const migrated = async (conversion: 'Webhook' | 'None') => {
+    const server = await ConvertingServer.make('v1', conversion)
+    await server.client.create(V1, conv({ size: 1 }))
+    const { spec } = definition('v2', conversion)
+    await server.client.patch(CustomResourceDefinition, { name: `convs.${group}` }, { type: 'merge', body: { spec } })
+    await quiet()
+    return server
+  }
+
+  test('both are stored versions, and objects stay as they were until they are written', async () => {
+    const server = await migrated('Webhook')
+    const { status } = await server.client.get(CustomResourceDefinition, { name: `convs.${group}` })
+    expect(status?.storedVersions).toEqual(['v1', 'v2'])
+    expect(server.stored()).toMatchObject({ apiVersion: `${group}/v1` })
+    expect(await server.callsOf(server.client.get(V1, at))).toBe(0)
+    const read = await server.client.get(V2, at)
+    expect(read.spec).toMatchObject({ width: 1 })
+    await server.client.update(V2, read)
+    expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 1 } })
+  })
+
+  test('a watch ends, and can be taken up again', async () => {
+    const server = await ConvertingServer.make('v1')
+    const watch = collected(await server.client.watch(V1, { namespace, signal: new AbortController().signal }))
+    const { spec } = definition('v2', 'Webhook')
+    await server.client.patch(CustomResourceDefinition, { name: `convs.${group}` }, { type: 'merge', body: { spec } })
+    await quiet()
+    expect(watch.ended).toBe(true)
+  })
+
+  test('without a webhook, what the version does not know is dropped on the way', async () => {
+    const server = await migrated('None')
+    const read = (await server.client.get(V2, at)) as KubeObject & { spec?: object }
+    expect(read.apiVersion).toBe(`${group}/v2`)
+    expect(read.spec).toEqual({})
+    expect(server.calls).toEqual([])
+  })
+})

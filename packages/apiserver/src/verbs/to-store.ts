@@ -1,0 +1,16 @@
+import { draft, type UnknownObject } from '@capstan/kube'
+import { isComplete } from '../registry/definition.ts'
+import type { Call, Plane } from './plane.ts'
+
+/** The draft of an object in the version of the request, as it is to be stored. */
+export async function toStore({ converter }: Plane, { definition }: Call, object: UnknownObject): Promise<UnknownObject> {
+  const { stored, conversion } = definition
+  if (!stored) {
+    isComplete(definition, object)
+    return object
+  }
+  if (conversion) return draft(await converter.show(stored, object))
+  object.apiVersion = stored.apiVersion
+  stored.structural.prune(object)
+  return object
+}
