@@ -3,7 +3,7 @@ import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeSigningKey } from '@capstan/apiserver'
 import type { Clock } from '@capstan/kube'
-import { hours } from '@capstan/kube'
+import { hours, messageOf } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { certificateExpiry, formatKubeconfig, issueCertificate, kubeconfigFor, makeAuthority } from '@capstan/kube/node'
 
@@ -75,7 +75,7 @@ async function read(path: string): Promise<CertifiedKey | undefined> {
   }
 }
 
-/** Writes the kubeconfig of the server's owner. It holds a key: nobody else may read it. */
+/** Writes the kubeconfig of the server's owner. It holds a key: nobody else may read it. @throws Error naming the file */
 export async function writeKubeconfig(path: string, url: string, { authority, admin }: Access): Promise<void> {
   const config = kubeconfigFor('capstan', {
     server: url,
@@ -83,8 +83,12 @@ export async function writeKubeconfig(path: string, url: string, { authority, ad
     certificate: admin.certificate,
     key: admin.key,
   })
-  await mkdir(dirname(path), { recursive: true })
-  await writePrivate(path, formatKubeconfig(config))
+  try {
+    await mkdir(dirname(path), { recursive: true })
+    await writePrivate(path, formatKubeconfig(config))
+  } catch (err) {
+    throw new Error(`Cannot write kubeconfig ${path}: ${messageOf(err)}`, { cause: err })
+  }
 }
 
 /** Whole or not at all: a reader never sees half of it. */

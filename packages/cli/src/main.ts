@@ -20,18 +20,20 @@ const { stdout, stderr, env } = process
 const io: Io = {
   out: (line) => void stdout.write(`${line}\n`),
   err: (line) => void stderr.write(`${line}\n`),
-  terminal: stdout.isTTY
-    ? {
-        get columns() {
-          return stdout.columns || 80
-        },
-        get rows() {
-          return stdout.rows || 24
-        },
-        colors: env.NO_COLOR === undefined && env.TERM !== 'dumb',
-        write: (text) => void stdout.write(text),
-      }
-    : undefined,
+  // A dumb terminal cannot move its cursor: it gets plain lines.
+  terminal:
+    stdout.isTTY && env.TERM !== 'dumb'
+      ? {
+          get columns() {
+            return stdout.columns || 80
+          },
+          get rows() {
+            return stdout.rows || 24
+          },
+          colors: !env.NO_COLOR,
+          write: (text) => void stdout.write(text),
+        }
+      : undefined,
   env,
   signal: interrupted.signal,
 }

@@ -88,3 +88,40 @@ describe('kubeconfig', () => {
     expect(err.split('\n')).toHaveLength(1)
   })
 })
+
+describe('a file that cannot be used fails with 1 and is named, with what was expected', () => {
+  const missing = join(folder, 'missing.pem')
+  const text = join(folder, 'text.pem')
+  writeFileSync(text, 'hello\n')
+  const serve = ['apiserver', '--secure-port', '0']
+
+  test.each<{ argv: string[]; says: RegExp }>([
+    {
+      argv: [...serve, '--tls-cert-file', missing, '--tls-private-key-file', text],
+      says: /Cannot read --tls-cert-file .*missing\.pem: ENOENT/,
+    },
+    {
+      argv: [...serve, '--tls-cert-file', text, '--tls-private-key-file', text],
+      says: /Cannot read --tls-cert-file .*text\.pem: expected certificates in PEM/,
+    },
+    {
+      argv: [...serve, '--client-ca-file', text],
+      says: /Cannot read --client-ca-file .*text\.pem: expected certificates in PEM/,
+    },
+    {
+      argv: [...serve, '--token-auth-file', text],
+      says: /Cannot read --token-auth-file .*text\.pem: .*line 1 must have at least 3 columns/,
+    },
+    { argv: [...serve, '--kubeconfig', join(text, 'k')], says: /Cannot write kubeconfig .*text\.pem\/k: E/ },
+    {
+      argv: ['up', '--memory', '--port', '0', '--kubeconfig', join(text, 'k')],
+      says: /Cannot write kubeconfig .*text\.pem\/k: E/,
+    },
+    { argv: ['up', '--data', text, '--port', '0'], says: /Cannot open data folder .*text\.pem\/db: ENOTDIR/ },
+    { argv: ['manager', '--kubeconfig', missing], says: /missing\.pem/ },
+  ])('$argv', async ({ argv, says }) => {
+    const { code, out, err } = await ended(argv)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toMatch(says)
+  })
+})

@@ -68,6 +68,7 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
     await writeKubeconfig(options.kubeconfig, listener.url, access)
   } catch (err) {
     await listener.close(0)
+    await plane?.close()
     throw err
   }
   const running = plane

@@ -1,6 +1,7 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { AuthorizationMode, Endpoint, ServiceAccountTokenOptions, Store } from '@capstan/apiserver'
+import type { AuthorizationMode, Endpoint, Listener, ServiceAccountTokenOptions, Store } from '@capstan/apiserver'
 import {
   AuthorizationModes,
   createApiServer,
@@ -11,8 +12,7 @@ import {
   parseTokenFile,
 } from '@capstan/apiserver'
 import type { Clock } from '@capstan/kube'
-import { systemClock, systemRandom } from '@capstan/kube'
-import type { CertifiedKey } from '@capstan/kube/node'
+import { messageOf, systemClock, systemRandom } from '@capstan/kube'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
@@ -90,7 +90,8 @@ async function serve(options: Options, io: Io): Promise<void> {
 
   const access = await accessOf(clock, options)
   const serviceAccountTokens = await tokenOptions(options)
-  const tokens = options.tokenAuthFile ? parseTokenFile(await readFile(options.tokenAuthFile, 'utf8')) : undefined
+  const { tokenAuthFile } = options
+  const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
   const stores = data === undefined ? undefined : await openDurable(resolve(data, 'db'))
   const store: Store = stores ? await stores.store('management') : memoryStore()
   const server = createApiServer({
@@ -107,20 +108,24 @@ async function serve(options: Options, io: Io): Promise<void> {
     },
     ...(tokens ? { tokens } : {}),
   })
+  let listener: Listener | undefined
   try {
     await server.ready
     const endpoint: Endpoint = {
       handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer }),
       authenticate: server.authenticate,
       serving: access.server,
-      clientCA: options.clientCaFile ? await readFile(options.clientCaFile, 'utf8') : access.authority.certificate,
+      clientCA:
+        options.clientCaFile === undefined
+          ? access.authority.certificate
+          : await readFlag('--client-ca-file', options.clientCaFile, certificatePem),
     }
-    const listener = await listen({ host, port: options.securePort, planes: () => endpoint, clock, log })
+    listener = await listen({ host, port: options.securePort, planes: () => endpoint, clock, log })
     if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
-    await listener.close()
   } finally {
+    await listener?.close()
     await server.close()
     await stores?.close()
   }
@@ -134,20 +139,47 @@ async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPriva
     dns: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
   })
   if (tlsCertFile === undefined || tlsPrivateKeyFile === undefined) return access
-  const given: CertifiedKey = { certificate: await readFile(tlsCertFile, 'utf8'), key: await readFile(tlsPrivateKeyFile, 'utf8') }
-  return { ...access, server: given }
+  const certificate = await readFlag('--tls-cert-file', tlsCertFile, certificatePem)
+  const key = await readFlag('--tls-private-key-file', tlsPrivateKeyFile, keyPem)
+  if (!new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)))
+    throw new Error(`Cannot serve with ${tlsCertFile}: the key in ${tlsPrivateKeyFile} belongs to another certificate`)
+  return { ...access, server: { certificate, key } }
+}
+
+/** The file that a flag names, understood. @throws Error naming both */
+async function readFlag<T>(flag: string, path: string, understand: (text: string) => T): Promise<T> {
+  try {
+    return understand(await readFile(path, 'utf8'))
+  } catch (err) {
+    throw new Error(`Cannot read ${flag} ${path}: ${messageOf(err)}`, { cause: err })
+  }
+}
+
+/** The text itself, once it is known to begin with a certificate: TLS would ignore what it cannot read. */
+function certificatePem(text: string): string {
+  const isCertificate = text.includes('-----BEGIN CERTIFICATE-----') && new X509Certificate(text).subject !== undefined
+  if (!isCertificate) throw new Error('expected certificates in PEM')
+  return text
+}
+
+function keyPem(text: string): string {
+  const isKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text) && createPrivateKey(text).type === 'private'
+  if (!isKey) throw new Error('expected a private key in PEM')
+  return text
 }
 
 const several = (value: string, before: string[] = []): string[] => [...before, value]
 
 async function tokenOptions(options: Options): Promise<ServiceAccountTokenOptions> {
   const { data, serviceAccountIssuer: issuers = [], serviceAccountSigningKeyFile: keyFile, apiAudiences } = options
-  const read = (path: string) => readFile(path, 'utf8')
+  const verificationKey = (path: string) => readFlag('--service-account-key-file', path, (text) => text)
   return {
     issuers,
     signingKey:
-      keyFile === undefined ? await openSigningKey(data === undefined ? undefined : resolve(data, 'pki')) : await read(keyFile),
-    verificationKeys: await Promise.all((options.serviceAccountKeyFile ?? []).map(read)),
+      keyFile === undefined
+        ? await openSigningKey(data === undefined ? undefined : resolve(data, 'pki'))
+        : await readFlag('--service-account-signing-key-file', keyFile, keyPem),
+    verificationKeys: await Promise.all((options.serviceAccountKeyFile ?? []).map(verificationKey)),
     ...(apiAudiences ? { audiences: apiAudiences } : {}),
   }
 }

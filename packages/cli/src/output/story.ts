@@ -92,10 +92,13 @@ function terminalStory(terminal: Terminal, clock: Clock): Story {
   }
 }
 
+/** `c2` before `c10`. */
+const inOrder = new Intl.Collator('en', { numeric: true })
+
 /** The clusters that fit into half of the terminal, those with something going on first, and how many are not shown. */
 function liveLines(states: readonly ClusterState[], { columns, rows }: Terminal): Span[][] {
   const room = Math.max(1, Math.floor(rows / 2))
-  const byName = [...states].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const byName = [...states].sort((a, b) => inOrder.compare(a.name, b.name))
   const isSettled = ({ phase, note }: ClusterState) => phase === 'Available' && note === ''
   const ordered =
     byName.length <= room
