@@ -7,6 +7,9 @@ import {
   labelSelector,
   type KubeObject,
   type Labels,
+  matchCondition,
+  type MatchInput,
+  type MatchResult,
   type Selector,
   type Webhook,
   type WebhookRule,
@@ -21,6 +24,7 @@ export interface Hook {
   readonly webhook: Webhook
   readonly namespaceSelector: Selector
   readonly objectSelector: Selector
+  readonly conditions: readonly ((input: MatchInput) => MatchResult)[]
   /** Version of the AdmissionReview that it is sent. */
   readonly reviewVersion: string
   readonly timeoutSeconds: number
@@ -52,6 +56,7 @@ export function hooksOf(
       webhook,
       namespaceSelector: labelSelector(webhook.namespaceSelector ?? {}),
       objectSelector: labelSelector(webhook.objectSelector ?? {}),
+      conditions: (webhook.matchConditions ?? []).map(({ expression }) => matchCondition(expression)),
       reviewVersion: webhook.admissionReviewVersions.find((version) => AdmissionReviewVersions.includes(version)) ?? 'v1',
       timeoutSeconds: webhook.timeoutSeconds ?? 10,
     })),
@@ -128,4 +133,13 @@ export const selectsNamespace = (
   if (namespaceSelector.requirements.length === 0) return true
   if (!namespace && plural !== 'namespaces') return true
   return namespaceSelector.matches(labels())
+}
+
+/** Whether all conditions hold. One that does not decides, whatever is wrong with others. */
+export function holds({ conditions }: Hook, input: MatchInput): MatchResult {
+  const results = conditions.map((condition) => condition(input))
+  if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }
+  const messages = results.flatMap((result) => (result.kind === 'error' ? [result.message] : []))
+  if (messages.length === 0) return { kind: 'value', matches: true }
+  return { kind: 'error', message: messages.length === 1 ? messages[0]! : `[${messages.join(', ')}]` }
 }

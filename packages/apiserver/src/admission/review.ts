@@ -41,38 +41,46 @@ export interface Circumstances {
   readonly caller: Caller
 }
 
-export function reviewOf({ reviewVersion }: Hook, uid: string, question: Question, about: Circumstances): object {
+export const reviewOf = ({ reviewVersion }: Hook, uid: string, question: Question, about: Circumstances): object => ({
+  kind: 'AdmissionReview',
+  apiVersion: `admission.k8s.io/${reviewVersion}`,
+  request: {
+    uid,
+    ...requestOf(question, about),
+    object: question.object ?? null,
+    oldObject: question.oldObject ?? null,
+    dryRun: about.dryRun,
+    options: about.options,
+  },
+})
+
+/** The part of a request that is about the write, not its objects: what conditions see as `request`. */
+export function requestOf(question: Question, about: Circumstances): { readonly [field: string]: unknown } {
   const { target, name, caller } = about
   const { subresource, namespace } = target
-  const resourceOf = ({ group, version, plural }: GroupVersionResource) => ({ group, version, resource: plural })
-  const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version, kind })
   return {
-    kind: 'AdmissionReview',
-    apiVersion: `admission.k8s.io/${reviewVersion}`,
-    request: {
-      uid,
-      kind: kindOf(question.kind),
-      resource: resourceOf(question.resource),
-      ...(subresource === undefined ? {} : { subResource: subresource }),
-      requestKind: kindOf(about.kind),
-      requestResource: resourceOf(target),
-      ...(subresource === undefined ? {} : { requestSubResource: subresource }),
-      ...(name === '' ? {} : { name }),
-      ...(namespace === undefined ? {} : { namespace }),
-      operation: target.operation,
-      userInfo: {
-        username: caller.name,
-        ...(caller.uid === undefined ? {} : { uid: caller.uid }),
-        groups: caller.groups,
-        ...(caller.extra === undefined ? {} : { extra: caller.extra }),
-      },
-      object: question.object ?? null,
-      oldObject: question.oldObject ?? null,
-      dryRun: about.dryRun,
-      options: about.options,
+    kind: kindOf(question.kind),
+    resource: resourceOf(question.resource),
+    ...(subresource === undefined ? {} : { subResource: subresource }),
+    requestKind: kindOf(about.kind),
+    requestResource: resourceOf(target),
+    ...(subresource === undefined ? {} : { requestSubResource: subresource }),
+    ...(name === '' ? {} : { name }),
+    ...(namespace === undefined ? {} : { namespace }),
+    operation: target.operation,
+    userInfo: {
+      username: caller.name,
+      ...(caller.uid === undefined ? {} : { uid: caller.uid }),
+      groups: caller.groups,
+      ...(caller.extra === undefined ? {} : { extra: caller.extra }),
     },
+    dryRun: about.dryRun,
+    options: about.options,
   }
 }
+
+const resourceOf = ({ group, version, plural }: GroupVersionResource) => ({ group, version, resource: plural })
+const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version, kind })
 
 /** What an answer says. */
 export interface Verdict {

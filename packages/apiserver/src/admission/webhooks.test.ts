@@ -324,6 +324,26 @@ describe('a validating webhook', () => {
     expect(hooks.asked).toEqual([])
   })
 
+  test.each<[what: string, expression: string, more: Partial<Webhook>, answer: string]>([
+    ['about an object that holds', 'object.spec.replicas > 3', {}, 'denied the request'],
+    ['about an object that does not hold', 'object.spec.replicas > 7', {}, 'accepted'],
+    ['about a label', 'has(object.metadata.labels) && object.metadata.labels["a-b/c"] == "d"', {}, 'accepted'],
+    ['about the options', 'has(request.options.fieldManager)', {}, 'accepted'],
+    ['about who asks', '!("system:masters" in request.userInfo.groups)', {}, 'accepted'],
+    ['about what is asked', 'request.operation == "CREATE" && oldObject == null', {}, 'denied the request'],
+    [
+      'that fails',
+      'object.spec.nothing == 1',
+      {},
+      `403 Forbidden: widgets.shop.example.com "a" is forbidden: expression 'object.spec.nothing == 1' resulted in error: no such key: nothing`,
+    ],
+    ['that fails, and that is ignored', 'object.spec.nothing == 1', { failurePolicy: 'Ignore' }, 'accepted'],
+  ])('is asked or not by a condition %s', async (_, expression, more, answer) => {
+    await hooks.add('validating', 'cel', () => ({ allowed: false }), { matchConditions: [{ name: 'c', expression }], ...more })
+    expect(await refusal(create('a', { replicas: 5 }))).toContain(answer)
+    expect(hooks.asked).toHaveLength(answer === 'denied the request' ? 1 : 0)
+  })
+
   test('is asked only in namespaces that it selects', async () => {
     const namespaceSelector = { matchLabels: { team: 'a' } }
     await hooks.add('validating', 'ns', () => ({ allowed: false }), { namespaceSelector })

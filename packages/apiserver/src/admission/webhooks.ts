@@ -12,13 +12,24 @@ import {
   notFound,
   type Random,
   randomUUID,
+  resourceName,
+  StatusError,
   type UnknownObject,
   type Webhook,
 } from '@capstan/kube'
 import type { Definition } from '../registry/definition.ts'
 import type { Store } from '../store/store.ts'
-import { type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
-import { type Circumstances, type Question, internalError, patched, reviewOf, type Verdict, verdictOf } from './review.ts'
+import { holds, type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
+import {
+  type Circumstances,
+  type Question,
+  internalError,
+  patched,
+  requestOf,
+  reviewOf,
+  type Verdict,
+  verdictOf,
+} from './review.ts'
 import type { WebhookCaller } from './webhook-caller.ts'
 
 const configurations: { readonly [type in HookType]: string } = {
@@ -159,8 +170,21 @@ export class Webhooks {
     return { question, verdict }
   }
 
-  /** What the webhook is to be asked; `undefined` when the write is none of its business. */
+  /** What the webhook is to be asked; `undefined` when the write is none of its business, which its conditions say last. */
   async #question(hook: Hook, write: Write): Promise<Question | undefined> {
+    const question = await this.#selected(hook, write)
+    if (!question || hook.conditions.length === 0) return question
+    const { object = null, oldObject = null } = question
+    const result = holds(hook, { object, oldObject, request: requestOf(question, write) })
+    if (result.kind === 'value') return result.matches ? question : undefined
+    if (hook.webhook.failurePolicy === 'Ignore') return undefined
+    const { target, name } = write
+    throw new StatusError('Forbidden', `${resourceName(target)} ${JSON.stringify(name)} is forbidden: ${result.message}`, {
+      details: { name, ...(target.group === '' ? {} : { group: target.group }), kind: target.plural },
+    })
+  }
+
+  async #selected(hook: Hook, write: Write): Promise<Question | undefined> {
     const { definition, target, isView, object, oldObject } = write
     const version = matchedVersion(hook, target, definition, () =>
       this.#options.versions(definition).filter((other) => other !== definition),

@@ -128,7 +128,7 @@ function array(raw: unknown): readonly unknown[] {
 }
 
 /** An object or a map of the API. `raw` lets unchanged parts be compared without looking at them value by value. */
-class ObjectValue extends CelMap {
+export class ObjectValue extends CelMap {
   readonly raw: Readonly<Record<string, unknown>>
   readonly #viewOf: (property: string) => SchemaView | undefined
   readonly #hasDeclaredNames: boolean
@@ -175,6 +175,13 @@ class Unknown extends Opaque {
 }
 /** Values of schemas that do not say what they are. */
 export const unknownView: SchemaView = viewing(dyn, (raw) => new Unknown(raw))
+
+/** Values without a schema, as they are: numbers that are whole are integers. */
+export const dynamicView: SchemaView = viewing(dyn, (raw) => {
+  if (Array.isArray(raw)) return new CelList(raw, dynamicView.view)
+  if (typeof raw === 'object') return new ObjectValue(record(raw), () => dynamicView, false)
+  return typeof raw === 'number' && Number.isSafeInteger(raw) ? BigInt(raw) : (raw as Value)
+})
 
 const Keywords = new Set(
   'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(

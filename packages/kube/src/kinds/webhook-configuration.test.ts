@@ -30,6 +30,13 @@ test('what a webhook leaves open gets the defaults of Kubernetes', () => {
   })
 })
 
+test('a condition that does not compile is told where', () => {
+  const matchConditions = [{ name: 'a', expression: 'request.nope == 1' }]
+  expect(MutatingWebhookConfiguration.validate?.(configuration({ ...valid, matchConditions }), context)[0]?.text).toMatch(
+    /^Invalid value: "request.nope == 1": compilation failed: ERROR: <input>:1:8: undefined field 'nope'/,
+  )
+})
+
 test('a complete webhook is accepted', () => {
   expect(ValidatingWebhookConfiguration.validate?.(configuration(valid), context)).toEqual([])
 })
@@ -100,6 +107,24 @@ describe('refused is', () => {
       `Invalid value: ["*","CREATE"]: if '*' is present, must not specify other operations`,
     ],
     ['no resources', { rules: [{ ...rule, resources: [] }] }, 'rules[0].resources', 'Required value'],
+    [
+      'a condition without an expression',
+      { matchConditions: [{ name: 'a', expression: ' ' }] },
+      'matchConditions[0].expression',
+      'Required value',
+    ],
+    [
+      'a condition that is no yes or no',
+      { matchConditions: [{ name: 'a', expression: '1' }] },
+      'matchConditions[0].expression',
+      'Invalid value: "1": must evaluate to bool',
+    ],
+    [
+      'two conditions of one name',
+      { matchConditions: [1, 2].map(() => ({ name: 'a', expression: 'true' })) },
+      'matchConditions[1].name',
+      'Duplicate value: "a"',
+    ],
   ])('%s', (_, change, field, text) => {
     expect(MutatingWebhookConfiguration.validate?.(configuration({ ...valid, ...change }), context)).toContainEqual(
       expect.objectContaining({ field: `webhooks[0].${field}`, text }),

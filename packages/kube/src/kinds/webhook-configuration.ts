@@ -2,9 +2,10 @@
  * Which webhooks an API server asks about which writes.
  * Upstream: k8s.io/api/admissionregistration/v1 with its defaults, and pkg/apis/admissionregistration/validation, v1.36.
  */
-import { duplicate, type FieldError, forbidden, invalid, notSupported, required } from '../errors.ts'
+import { matchConditionProblem } from '../cel/match-condition.ts'
+import { duplicate, type FieldError, invalid, notSupported, required, tooMany } from '../errors.ts'
 import { type DeclaredKind, defineKind } from '../kind.ts'
-import { subdomainProblems } from '../names.ts'
+import { qualifiedNameProblems, subdomainProblems } from '../names.ts'
 import type { KubeObject } from '../object.ts'
 import { s } from '../schema.ts'
 import { labelSelector, type LabelSelector } from '../selector.ts'
@@ -190,9 +191,7 @@ function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
   }
   if (mutating) choice('reinvocationPolicy', ['IfNeeded', 'Never'])
   errors.push(...clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
-  if ((one.matchConditions?.length ?? 0) > 0) {
-    errors.push(forbidden(`${at}.matchConditions`, 'this server does not evaluate match conditions yet'))
-  }
+  errors.push(...conditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
   return errors
 }
 
@@ -272,6 +271,27 @@ function resourceErrors(resources: readonly string[], field: string): FieldError
     errors.push(invalid(field, resources, "if '*' is present, must not specify other resources without subresources"))
   }
   return errors
+}
+
+const MaxConditions = 64
+
+function conditionErrors(conditions: NonNullable<Webhook['matchConditions']>, field: string): FieldError[] {
+  if (conditions.length > MaxConditions) return [tooMany(field, conditions.length, MaxConditions)]
+  const seen = new Set<string>()
+  return conditions.flatMap(({ name, expression }, index) => {
+    const at = `${field}[${index}]`
+    const errors: FieldError[] = []
+    if (!expression?.trim()) errors.push(required(`${at}.expression`))
+    else {
+      const problem = matchConditionProblem(expression)
+      if (problem !== undefined) errors.push(invalid(`${at}.expression`, expression, problem))
+    }
+    if (!name) errors.push(required(`${at}.name`))
+    else for (const problem of qualifiedNameProblems(name)) errors.push(invalid(`${at}.name`, name, problem))
+    if (seen.has(name)) errors.push(duplicate(`${at}.name`, name))
+    seen.add(name)
+    return errors
+  })
 }
 
 /** What is wrong with the place of a webhook, of admission or of conversion. */
