@@ -14,7 +14,10 @@ export interface LoopOptions {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
+  /** For passes: what they name. */
   readonly random: Random
+  /** For the loop: what it calls its passes in logs. */
+  readonly ids: Random
   readonly log: Logger
   readonly events: EventRecorder
   readonly metrics: ControllerMetrics
@@ -111,11 +114,11 @@ export class Loop {
   }
 
   async #pass(key: string): Promise<void> {
-    const { client, informers, clock, random, events, metrics, signal } = this.#options
+    const { client, informers, clock, random, ids, events, metrics, signal } = this.#options
     const limit = new AbortController()
     const timer = clock.schedule(PassLimit, () => limit.abort(new Error(`Pass took longer than ${PassLimit / 1000}s`)))
     const writes = noteWrites(client, informers)
-    const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(random) })
+    const log = this.#log.child({ [this.controller.for.kind]: key, reconcileID: randomUUID(ids) })
     const passSignal = AbortSignal.any([signal, limit.signal])
     const context: ReconcileContext = {
       client: writes.client,

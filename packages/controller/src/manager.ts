@@ -1,5 +1,6 @@
 /** Runs controllers together over one client and one set of informers. */
 import type { Client, Clock, Logger, Random } from '@capstan/kube'
+import { forkRandom } from '@capstan/kube'
 import { Informers } from './cache.ts'
 import type { Cache, Controller } from './controller.ts'
 import { createEventRecorders } from './events.ts'
@@ -35,12 +36,14 @@ export interface Manager {
 export function createManager({ client, clock, random, log, controllers }: ManagerOptions): Manager {
   const abort = new AbortController()
   const { signal } = abort
-  const informers = new Informers({ client, clock, random, log, signal })
-  const events = createEventRecorders({ client, clock, random, log })
+  const informers = new Informers({ client, clock, random: forkRandom(random), log, signal })
+  // Names of objects do not depend on how many passes, events or reconnections there were before.
+  const ids = forkRandom(random)
+  const events = createEventRecorders({ client, clock, random: forkRandom(random), log })
   const metrics = createMetrics()
   const loops = controllers.map(
     (one) =>
-      new Loop(one, { client, informers, clock, random, log, events: events.of(`${one.name}-controller`), metrics, signal }),
+      new Loop(one, { client, informers, clock, random, ids, log, events: events.of(`${one.name}-controller`), metrics, signal }),
   )
   registerGauge(metrics, 'capstan_keys_waiting', 'Keys whose last pass waits for something', () =>
     loops.map((loop) => [loop.controller.name, loop.waiting.size] as const),

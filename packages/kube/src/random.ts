@@ -19,6 +19,9 @@ export function seededRandom(seed: number): Random {
   }
 }
 
+/** A generator of its own, so that how often it is asked does not change what the other one says next. */
+export const forkRandom = (random: Random): Random => seededRandom(Math.floor(random.next() * 2 ** 32))
+
 /** Letters and digits of generated names. Upstream: k8s.io/apimachinery/pkg/util/rand, chosen so that no words appear. */
 const NameAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 

@@ -68,7 +68,7 @@ describe('a MachineDeployment', () => {
         "Remediating False NotRemediating",
         "ScalingDown False NotScalingDown",
         "ScalingUp False NotScalingUp",
-        "MachinesReady Unknown ReadyUnknown: * Machines workers-6f2dt-hgldg, workers-6f2dt-nrlnt, workers-6f2dt-z242p: Condition Ready not yet reported",
+        "MachinesReady Unknown ReadyUnknown: * Machines workers-bwtcj-llfn5, workers-bwtcj-wglq6, workers-bwtcj-xzcqp: Condition Ready not yet reported",
         "MachinesUpToDate True NoReplicas",
         "Paused False NotPaused",
         "Deleting False NotDeleting",
