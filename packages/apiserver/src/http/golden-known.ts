@@ -35,7 +35,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'patch semantics / 35',
       'patch semantics / 36',
     ],
-    'controllers of the recorded server that are not part of this one': ['namespace / 3', 'namespace / 4'],
     'a namespace says why it is not gone yet sooner': ['namespace / 7'],
   },
   'crd-definition': {

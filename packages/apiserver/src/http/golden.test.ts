@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { createApiServer } from '../server.ts'
-import type { HttpAnswer, Identity } from './exchange.ts'
+import { type ApiServer, createApiServer } from '../server.ts'
+import type { HttpAnswer, HttpHandler, Identity } from './exchange.ts'
 import type { Answered, Recorded } from './golden-match.ts'
 import { at, differences } from './golden-match.ts'
 import { knownDifferences } from './golden-known.ts'
@@ -46,14 +46,14 @@ const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8
 describe.each<[string, number, number]>([
   ['errors', 188, 190],
   ['list-watch', 49, 58],
-  ['lifecycle', 84, 102],
+  ['lifecycle', 86, 102],
   ['cr-validation', 88, 88],
   ['crd-definition', 45, 47],
   ['core-types', 31, 45],
 ])('%s', (file, asRecorded, requests) => {
   test('answers as the recorded server did, but for what is listed', async () => {
     const { scenarios } = JSON.parse(read(`${file}.json`)) as Recording
-    const replay = new Replay(rootCertificate(scenarios))
+    const replay = new Replay(rootCertificate(scenarios) ?? 'PEM')
     const failed: { [step: string]: string[] } = {}
     let compared = 0
     try {
@@ -85,10 +85,11 @@ describe.each<[string, number, number]>([
   })
 })
 
-/** The recorded server ran a controller that puts this into every namespace. */
-function rootCertificate(value: unknown): object | undefined {
+/** The certificate of its authority that the recorded server published in every namespace. */
+function rootCertificate(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  if (at(value, 'metadata.name') === 'kube-root-ca.crt' && at(value, 'data') !== undefined) return value
+  const data = at(value, 'metadata.name') === 'kube-root-ca.crt' ? at(value, 'data') : undefined
+  if (data !== undefined) return (data as { readonly 'ca.crt': string })['ca.crt']
   for (const member of Object.values(value)) {
     const found = rootCertificate(member)
     if (found) return found
@@ -107,13 +108,19 @@ const identities: { readonly [name: string]: Identity } = {
 /** One fresh server, its time moved on only when everything waits for it. */
 class Replay {
   readonly #clock = new VirtualClock()
-  readonly #server = createApiServer({ clock: this.#clock, random: seededRandom(1) })
-  readonly #handler = createHandler({ engine: this.#server.engine, clock: this.#clock })
+  readonly #server: ApiServer
+  readonly #handler: HttpHandler
   readonly #variables = new Map<string, string>()
-  readonly #rootCertificate: object | undefined
 
-  constructor(rootCertificate: object | undefined) {
-    this.#rootCertificate = rootCertificate
+  /** Set up as the recorded server was. */
+  constructor(rootCA: string) {
+    this.#server = createApiServer({
+      clock: this.#clock,
+      random: seededRandom(1),
+      authorization: ['RBAC'],
+      controllers: { serviceAccounts: true, rootCA },
+    })
+    this.#handler = createHandler({ engine: this.#server.engine, clock: this.#clock })
   }
 
   async step(step: Step): Promise<string[]> {
@@ -156,17 +163,7 @@ class Replay {
     const stop = this.#clock.schedule(maxMs, () => end.abort())
     const text = await this.#untilSettled(reading, maxMs)
     stop.cancel()
-    if (method === 'POST' && path === '/api/v1/namespaces' && answer.status === 201) await this.#publishRootCertificate(text)
     return { ...answer, text }
-  }
-
-  async #publishRootCertificate(namespace: string): Promise<void> {
-    if (!this.#rootCertificate) return
-    const metadata = { name: 'kube-root-ca.crt', annotations: at(this.#rootCertificate, 'metadata.annotations') }
-    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: at(this.#rootCertificate, 'data') }
-    const { name } = (JSON.parse(namespace) as { metadata: { name: string } }).metadata
-    const headers = { 'user-agent': 'kube-controller-manager/v1' }
-    await this.send({ method: 'POST', path: `/api/v1/namespaces/${name}/configmaps`, headers, body })
   }
 
   /** Lets everything run that can, and time pass in which `ms` go by. */
