@@ -52,6 +52,8 @@ export interface ApiServerOptions {
   readonly controllers?: {
     readonly garbageCollector?: boolean
     readonly namespaces?: boolean
+    /** Gathers the rules of ClusterRoles, where RBAC decides. */
+    readonly clusterRoles?: boolean
     /** Creates the service account `default` in every namespace; off unless asked for. */
     readonly serviceAccounts?: boolean
     /** Publishes this certificate of an authority (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`. */
@@ -171,7 +173,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   })
   if (controllers.serviceAccounts) stops.push(runServiceAccounts(publisher('service-account-controller')))
   if (controllers.rootCA !== undefined) stops.push(runRootCA(publisher('root-ca-cert-publisher'), controllers.rootCA))
-  if (authorizer.modes.includes('RBAC')) {
+  if (authorizer.modes.includes('RBAC') && (controllers.clusterRoles ?? true)) {
     stops.push(runClusterRoles(publisher('clusterrole-aggregation-controller')))
   }
 

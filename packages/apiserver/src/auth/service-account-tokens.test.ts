@@ -169,6 +169,13 @@ test('a token for others does not open this server', async () => {
   })
 })
 
+test('whoever asks for a token need say nothing', async () => {
+  const { client } = await start()
+  const path = { group: '', version: 'v1', plural: 'serviceaccounts', namespace, name: 'robot', subresource: 'token' }
+  const answer = await client.transport.send({ verb: 'create', ...path, body: {} })
+  expect(answer).toMatchObject({ kind: 'TokenRequest', spec: { expirationSeconds: 3600 }, status: { token: expect.any(String) } })
+})
+
 test.each<[string, object, string, string]>([
   [
     'is too short',

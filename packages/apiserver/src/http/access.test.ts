@@ -334,6 +334,10 @@ test('reviews answer what would be decided, and store nothing', async () => {
   expect((await ask('root', 'subjectaccessreviews', { resourceAttributes: pods })).message).toBe(
     'SubjectAccessReview.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified',
   )
+  const nothing = await send('bob', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {})
+  expect(((await nothing.json()) as { message: string }).message).toBe(
+    'SelfSubjectAccessReview.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+  )
   const local = 'namespaces/default/localsubjectaccessreviews'
   expect((await ask('root', local, { user: 'bob', resourceAttributes: pods })).status).toMatchObject({ allowed: true })
   expect((await ask('root', local, { user: 'bob', resourceAttributes: other })).message).toContain(

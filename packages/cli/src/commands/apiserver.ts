@@ -1,7 +1,8 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { AuthorizationMode, Endpoint, Listener, ServiceAccountTokenOptions, Store } from '@capstan/apiserver'
+import type { Authenticate, AuthorizationMode, Endpoint, Listener, ServiceAccountTokenOptions, Store } from '@capstan/apiserver'
 import {
   AuthorizationModes,
   createApiServer,
@@ -13,13 +14,24 @@ import {
 } from '@capstan/apiserver'
 import type { Clock } from '@capstan/kube'
 import { messageOf, systemClock, systemRandom } from '@capstan/kube'
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger } from '../logger.ts'
 import { portOption } from '../serve-plane.ts'
+import type { EnabledControllers } from './apiserver-flags.ts'
+import {
+  authorizationModes,
+  controllers,
+  disabledPlugins,
+  enabledPlugins,
+  flag,
+  knownControllers,
+  list,
+  several,
+} from './apiserver-flags.ts'
 
 interface Options {
   bindAddress: string
@@ -35,9 +47,14 @@ interface Options {
   serviceAccountSigningKeyFile?: string
   serviceAccountKeyFile?: string[]
   apiAudiences?: string[]
-  serviceAccounts: boolean
-  rootCa: boolean
+  anonymousAuth: boolean
+  disableAdmissionPlugins?: string[]
+  controllers: EnabledControllers
+  certDir?: string
 }
+
+/** What has nothing to do here, and is given all the same by whoever starts a kube-apiserver. */
+const withoutEffect = (flags: string): Option => new Option(flags, 'taken, and without effect')
 
 /** `capstan apiserver`: the embedded API server alone. Flags are kube-apiserver's where they mean the same. */
 export const apiserverCommand = (io: Io, finish: (code: number) => void): Command =>
@@ -68,9 +85,22 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
       'key or certificate of a signature that counts beside it, PEM; may be given several times',
       several,
     )
-    .option('--api-audiences <names>', 'whom their tokens are for, a list (default: the issuers)', (text) => text.split(','))
-    .option('--no-service-accounts', 'do not create the service account `default` in every namespace')
-    .option('--no-root-ca', 'do not publish the authority as ConfigMap kube-root-ca.crt in every namespace')
+    .option('--api-audiences <names>', 'whom their tokens are for, a list (default: the issuers)', list)
+    .option('--anonymous-auth [bool]', 'whether requests without credentials are looked at', flag, true)
+    .option('--disable-admission-plugins <names>', 'NamespaceLifecycle lets objects be where no namespace is', disabledPlugins)
+    .option('--enable-admission-plugins <names>', 'those that there are run anyway; others are refused', enabledPlugins)
+    .addOption(
+      new Option(
+        '--controllers <names>',
+        `controllers of the server: a list of ${knownControllers.join(', ')}; * is all, -NAME not that one`,
+      )
+        .argParser(controllers)
+        .default(controllers('*'), '*'),
+    )
+    .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, if --tls-cert-file names no others')
+    .addOption(withoutEffect('--allow-privileged [bool]'))
+    .addOption(withoutEffect('--etcd-servers <urls>'))
+    .addOption(withoutEffect('--service-cluster-ip-range <ranges>'))
     .option('--data <dir>', 'folder for state and certificates (default: memory only)')
     .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
     .action(async (options: Options) => {
@@ -78,13 +108,14 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
       finish(ExitCodes.done)
     })
 
-async function serve(options: Options, io: Io): Promise<void> {
+async function serve(given: Options, io: Io): Promise<void> {
   const clock = systemClock
   const log = createLogger(io)
-  const { bindAddress: host, data } = options
-  if ((options.tlsCertFile === undefined) !== (options.tlsPrivateKeyFile === undefined)) {
+  if ((given.tlsCertFile === undefined) !== (given.tlsPrivateKeyFile === undefined)) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   }
+  const options = withCertDir(given)
+  const { bindAddress: host, data } = options
   if (!isLoopback(host) && options.authorizationMode.includes('AlwaysAllow'))
     io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, see --authorization-mode`)
 
@@ -94,6 +125,9 @@ async function serve(options: Options, io: Io): Promise<void> {
   const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
   const stores = data === undefined ? undefined : await openDurable(resolve(data, 'db'))
   const store: Store = stores ? await stores.store('management') : memoryStore()
+  const { rootCA, ...switches } = options.controllers
+  // Which authority a given certificate is of, is not known.
+  const isPublished = rootCA && options.tlsCertFile === undefined
   const server = createApiServer({
     store,
     clock,
@@ -101,11 +135,8 @@ async function serve(options: Options, io: Io): Promise<void> {
     log,
     authorization: options.authorizationMode,
     serviceAccountTokens,
-    controllers: {
-      serviceAccounts: options.serviceAccounts,
-      // Which authority a given certificate is of, is not known.
-      ...(options.rootCa && options.tlsCertFile === undefined ? { rootCA: access.authority.certificate } : {}),
-    },
+    namespaceLifecycle: options.disableAdmissionPlugins?.includes('NamespaceLifecycle') !== true,
+    controllers: { ...switches, ...(isPublished ? { rootCA: access.authority.certificate } : {}) },
     ...(tokens ? { tokens } : {}),
   })
   let listener: Listener | undefined
@@ -113,7 +144,7 @@ async function serve(options: Options, io: Io): Promise<void> {
     await server.ready
     const endpoint: Endpoint = {
       handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer }),
-      authenticate: server.authenticate,
+      authenticate: options.anonymousAuth ? server.authenticate : withoutAnonymous(server.authenticate),
       serving: access.server,
       clientCA:
         options.clientCaFile === undefined
@@ -168,7 +199,20 @@ function keyPem(text: string): string {
   return text
 }
 
-const several = (value: string, before: string[] = []): string[] => [...before, value]
+/** Upstream: the pair in --cert-dir is what is served, when it is there. */
+function withCertDir(options: Options): Options {
+  if (options.certDir === undefined || options.tlsCertFile !== undefined) return options
+  const path = resolve(options.certDir, 'apiserver')
+  const pair = { tlsCertFile: `${path}.crt`, tlsPrivateKeyFile: `${path}.key` }
+  return existsSync(pair.tlsCertFile) && existsSync(pair.tlsPrivateKeyFile) ? { ...options, ...pair } : options
+}
+
+const withoutAnonymous =
+  (authenticate: Authenticate): Authenticate =>
+  (credentials) => {
+    const identity = authenticate(credentials)
+    return identity.kind === 'anonymous' ? { kind: 'refused' } : identity
+  }
 
 async function tokenOptions(options: Options): Promise<ServiceAccountTokenOptions> {
   const { data, serviceAccountIssuer: issuers = [], serviceAccountSigningKeyFile: keyFile, apiAudiences } = options
@@ -182,22 +226,6 @@ async function tokenOptions(options: Options): Promise<ServiceAccountTokenOption
     verificationKeys: await Promise.all((options.serviceAccountKeyFile ?? []).map(verificationKey)),
     ...(apiAudiences ? { audiences: apiAudiences } : {}),
   }
-}
-
-/** Upstream: --authorization-mode. Each mode at most once; those that there are upstream and not here are refused by name. */
-function authorizationModes(text: string): AuthorizationMode[] {
-  const modes = text.split(',')
-  return modes.map((mode, index) => {
-    const known = AuthorizationModes.find((one) => one === mode)
-    if (modes.indexOf(mode) !== index)
-      throw new InvalidArgumentError(`authorization-mode ${JSON.stringify(mode)} has mode specified more than once.`)
-    if (known) return known
-    throw new InvalidArgumentError(
-      ['ABAC', 'Webhook', 'Node'].includes(mode)
-        ? `${mode} is not supported; use ${AuthorizationModes.join(', ')}.`
-        : `authorization-mode ${JSON.stringify(mode)} is not a valid mode.`,
-    )
-  })
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host.startsWith('127.')

@@ -2,6 +2,7 @@
 import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Infer, s } from '../schema.ts'
+import { emptySpec } from './authorization.ts'
 
 const group = 'authentication.k8s.io'
 const version = 'v1'
@@ -35,6 +36,7 @@ export const TokenReview = defineKind({
   statusSubresource: false,
   doc: 'Asks whose token it is.',
   spec: s.object({ token: s.string().optional(), audiences: s.list(s.string()).atomic().optional() }),
+  default: emptySpec,
   status: s.object({
     authenticated: s.boolean().optional(),
     user: userInfo.optional(),
@@ -66,8 +68,9 @@ export const TokenRequest = defineKind({
       .optional(),
   }),
   status: s.object({ token: s.string(), expirationTimestamp: s.timestamp() }),
-  default({ spec }) {
-    spec.expirationSeconds ??= 3600
+  default(request) {
+    emptySpec(request)
+    request.spec.expirationSeconds ??= 3600
   },
   /** Upstream: pkg/apis/authentication/validation, ValidateTokenRequest. */
   validate({ spec }) {

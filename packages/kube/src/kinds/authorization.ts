@@ -51,6 +51,7 @@ export const SelfSubjectAccessReview = defineKind({
   doc: 'Asks whether the caller may do something.',
   spec: s.object(action),
   status: decision,
+  default: emptySpec,
   validate: ({ spec }) => actionErrors(spec),
 })
 export type SelfSubjectAccessReview = ObjectOf<typeof SelfSubjectAccessReview>
@@ -63,6 +64,7 @@ export const SubjectAccessReview = defineKind({
   doc: 'Asks whether somebody may do something.',
   spec: subjectSpec,
   status: decision,
+  default: emptySpec,
   validate: ({ spec }) => subjectReviewErrors(spec),
 })
 export type SubjectAccessReview = ObjectOf<typeof SubjectAccessReview>
@@ -75,6 +77,7 @@ export const LocalSubjectAccessReview = defineKind({
   doc: 'Asks whether somebody may do something in the namespace of the question.',
   spec: subjectSpec,
   status: decision,
+  default: emptySpec,
   validate({ metadata, spec }) {
     const errors = subjectReviewErrors(spec)
     if (spec.nonResourceAttributes)
@@ -95,6 +98,7 @@ export const SelfSubjectRulesReview = defineKind({
   scope: 'Cluster',
   doc: 'Asks for everything that the caller may do in a namespace.',
   spec: s.object({ namespace: s.string().optional() }),
+  default: emptySpec,
   status: s.object({
     resourceRules: s.list(
       s.object({
@@ -110,6 +114,11 @@ export const SelfSubjectRulesReview = defineKind({
   }),
 })
 export type SelfSubjectRulesReview = ObjectOf<typeof SelfSubjectRulesReview>
+
+/** To Go, a specification that is not there is an empty one. */
+export function emptySpec(review: { spec?: object }): void {
+  review.spec ??= {}
+}
 
 /** Upstream: pkg/apis/authorization/validation. */
 function actionErrors({ resourceAttributes: resource, nonResourceAttributes: path }: Infer<typeof subjectSpec>): FieldError[] {
