@@ -73,6 +73,8 @@ export class StatusError extends Error {
   readonly reason: StatusReason | ''
   readonly code: number
   readonly details: StatusDetails | undefined
+  /** What a server has to say beside refusing: texts for `Warning` headers. */
+  warnings: readonly string[] = []
 
   constructor(reason: StatusReason | '', message: string, options: StatusErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })

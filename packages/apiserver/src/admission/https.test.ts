@@ -3,9 +3,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { type AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { MutatingWebhookConfiguration, systemClock, type WebhookClientConfig } from '@capstan/kube'
+import {
+  CustomResourceDefinition,
+  MutatingWebhookConfiguration,
+  systemClock,
+  unknownKind,
+  type WebhookClientConfig,
+} from '@capstan/kube'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createHandler } from '../http/handler.ts'
 import { aWidget, refusal, testServer, Widget } from '../test-server.ts'
 
 let authority: { certificate: string; key: string }
@@ -27,21 +34,39 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   port = (server.address() as AddressInfo).port
 })
-afterAll(() => server.close())
+afterAll(() => {
+  server.closeAllConnections()
+  server.close()
+})
+
+interface Asked {
+  readonly uid: string
+  readonly objects: readonly { readonly spec: object }[]
+  readonly desiredAPIVersion: string
+}
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   agent = request.headers['user-agent']
-  const { request: asked } = JSON.parse(await text(request)) as { request: { uid: string } }
-  const patch = Buffer.from(JSON.stringify([{ op: 'add', path: '/spec/color', value: request.url }])).toString('base64')
-  response.setHeader('content-type', 'application/json')
-  response.end(
-    JSON.stringify({
-      apiVersion: 'admission.k8s.io/v1',
-      kind: 'AdmissionReview',
-      response: { uid: asked.uid, allowed: true, patchType: 'JSONPatch', patch },
-    }),
-  )
+  const { request: asked } = JSON.parse(await text(request)) as { request: Asked }
+  const { uid } = asked
+  const say = (document: object) => response.setHeader('content-type', 'application/json').end(JSON.stringify(document))
+  const review = (verdict: object) =>
+    say({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...verdict } })
+  const path = request.url?.split('?', 1)[0]
+  if (path === '/hang') onHang()
+  else if (path === '/deny') review({ allowed: false, status: { message: 'no' }, warnings: ['told you'] })
+  else if (path === '/convert') {
+    const apiVersion = asked.desiredAPIVersion
+    const convertedObjects = asked.objects.map((object) => ({ ...object, apiVersion, spec: { said: request.url } }))
+    const response = { uid, result: { status: 'Success' }, convertedObjects }
+    say({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response })
+  } else {
+    const patch = Buffer.from(JSON.stringify([{ op: 'add', path: '/spec/color', value: request.url }])).toString('base64')
+    review({ allowed: true, patchType: 'JSONPatch', patch })
+  }
 }
+
+let onHang = () => {}
 
 const bundle = (certificate: string) => Buffer.from(certificate).toString('base64')
 
@@ -103,4 +128,53 @@ test('what keeps a webhook from being asked is told as a real server would', asy
       `500 InternalError: Internal error occurred: failed calling webhook "hook.example.com": failed to call webhook: ${why}`,
     )
   }
+})
+
+const at = (path: string) => ({ url: `https://127.0.0.1:${port}${path}`, caBundle: bundle(authority.certificate) })
+
+test('a refusal reaches the client with its warnings', async () => {
+  await using made = await served(at('/deny'))
+  const handler = createHandler({ engine: made.server.engine, clock: made.clock })
+  const body = Buffer.from(JSON.stringify({ apiVersion: 'shop.example.com/v1', kind: 'Widget', ...aWidget('a') }))
+  const { signal } = new AbortController()
+  const { status, headers } = await handler(
+    {
+      method: 'POST',
+      url: '/apis/shop.example.com/v1/namespaces/default/widgets',
+      headers: { 'content-type': 'application/json' },
+      signal,
+      streamSignal: signal,
+      body: async () => body,
+    },
+    { kind: 'user', name: 'u', groups: ['system:authenticated'] },
+  )
+  expect({ status, warning: headers.warning }).toEqual({ status: 400, warning: ['299 - "told you"'] })
+})
+
+test('a webhook that does not answer is given up when its time is over', async () => {
+  await using made = await served(at('/hang'))
+  const reached = new Promise<void>((resolve) => (onHang = resolve))
+  const said = refusal(made.client.create(Widget, aWidget('a')))
+  await reached
+  made.clock.step(made.clock.now() + 5000)
+  expect(await said).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
+})
+
+test('a conversion goes the same way', async () => {
+  await using made = await served(at('/mutate'))
+  const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
+  await made.client.create(CustomResourceDefinition, {
+    metadata: { name: 'convs.t.example.com' },
+    spec: {
+      group: 't.example.com',
+      names: { kind: 'Conv', plural: 'convs' },
+      scope: 'Cluster',
+      versions: ['v1', 'v2'].map((name) => ({ name, served: true, storage: name === 'v1', schema })),
+      conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: at('/convert') } },
+    },
+  })
+  const conv = (version: string) =>
+    unknownKind({ apiVersion: `t.example.com/${version}`, kind: 'Conv', plural: 'convs', scope: 'Cluster' })
+  await made.client.create(conv('v1'), { metadata: { name: 'a' }, spec: {} })
+  expect(await made.client.get(conv('v2'), { name: 'a' })).toMatchObject({ spec: { said: '/convert?timeout=30s' } })
 })

@@ -293,7 +293,7 @@ describe('a validating webhook', () => {
     expect(await refusal(create())).toContain('Post "https://s.n.svc:443/v?timeout=10s": service "s" cannot be reached')
   })
 
-  test('may warn, whether it allows or refuses', async () => {
+  test('may warn', async () => {
     await hooks.add('validating', 'warn', () => ({ allowed: true, warnings: ['mind the gap'] }))
     const { version, group, plural } = Widget
     const answer = await hooks.made.server.engine.execute(

@@ -82,7 +82,10 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
     error.code,
     error.status,
     { format, pretty: false },
-    seconds === undefined ? {} : { 'retry-after': String(seconds) },
+    {
+      ...(error.warnings.length === 0 ? {} : { warning: error.warnings.map(warningOf) }),
+      ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
+    },
   )
 }
 

@@ -1,5 +1,5 @@
 /** From a request to its verb: the resource is looked up, what it does not offer is refused, warnings are gathered. */
-import type { ApiRequest, KubeObject, ObjectList, Status } from '@capstan/kube'
+import { type ApiRequest, type KubeObject, type ObjectList, type Status, StatusError } from '@capstan/kube'
 import type { Answer, Caller, WatchStream } from '../engine.ts'
 import { apply } from './apply.ts'
 import { create } from './create.ts'
@@ -25,13 +25,18 @@ export async function execute(
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
   const call = callOf(plane, request, caller, signal)
-  if (request.patchType === 'application/apply-patch+yaml') {
-    checkSubresource(call)
-    const { object, created } = await apply(plane, call)
-    return { code: created ? 201 : 200, body: object, warnings: call.warnings }
+  try {
+    if (request.patchType === 'application/apply-patch+yaml') {
+      checkSubresource(call)
+      const { object, created } = await apply(plane, call)
+      return { code: created ? 201 : 200, body: object, warnings: call.warnings }
+    }
+    const body = await answer(plane, call)
+    return { code: request.verb === 'create' ? 201 : 200, body, warnings: call.warnings }
+  } catch (err) {
+    if (err instanceof StatusError) err.warnings = call.warnings
+    throw err
   }
-  const body = await answer(plane, call)
-  return { code: request.verb === 'create' ? 201 : 200, body, warnings: call.warnings }
 }
 
 export function openWatch(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal): WatchStream {
