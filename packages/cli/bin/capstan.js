@@ -2,12 +2,14 @@
 // The command's first file, in plain JavaScript for any Node. A Node that is too old to run the sources hands over to the one
 // that came with the installation.
 import { spawn } from 'node:child_process'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 
 const oldest = 24
 const version = Number(process.versions.node.split('.')[0])
 
 if (version >= oldest) {
+  // From the second start on, sources need neither stripping nor compiling.
+  module.enableCompileCache?.()
   await import('../src/main.ts')
 } else {
   const node = bundledNode()
