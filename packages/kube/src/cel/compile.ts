@@ -1,9 +1,29 @@
 /**
  * Checks the types of an expression and makes it a function, in one walk. What types leave open (`dyn`) is decided when the
- * function runs. Every step is counted, so that no expression runs for long whatever it is given.
+ * function runs.
  */
-import { equal } from '../json.ts'
 import { compilePattern } from '../structural/pattern.ts'
+import {
+  costOf,
+  decided,
+  each,
+  entriesOf,
+  equals,
+  type Evaluate,
+  indexed,
+  isIn,
+  lookUp,
+  lookUpIndex,
+  type Loop,
+  mapped,
+  matchingCost,
+  noOverload,
+  optionally,
+  quantified,
+  selected,
+  sizeOf,
+  spend,
+} from './evaluate.ts'
 import { type Functions, type Overload } from './signature.ts'
 import { CompileError, type Issue, type Node } from './syntax.ts'
 import {
@@ -21,29 +41,7 @@ import {
   type Type,
   typeText,
 } from './type.ts'
-import {
-  CelList,
-  CelMap,
-  contains,
-  equalValues,
-  EvaluationError,
-  LiteralMap,
-  none,
-  Optional,
-  OutOfBudget,
-  TypeValue,
-  Uint,
-  type Value,
-} from './value.ts'
-
-/** One run of an expression: its variables, and what it has spent. */
-export interface Run {
-  readonly slots: Value[]
-  spent: number
-  readonly limit: number
-}
-
-export type Evaluate = (run: Run) => Value
+import { CelList, EvaluationError, LiteralMap, none, Optional, TypeValue, Uint, type Value } from './value.ts'
 
 export interface Compiled {
   readonly type: Type
@@ -65,11 +63,6 @@ export function compile(source: string, node: Node, variables: readonly Variable
   const compiled = compiler.compile(node, scope)
   if (compiler.issues.length > 0) throw new CompileError(source, compiler.issues)
   return compiled
-}
-
-export function spend(run: Run, cost: number): void {
-  run.spent += cost
-  if (run.spent > run.limit) throw new OutOfBudget('actual cost limit exceeded')
 }
 
 interface Scope {
@@ -218,18 +211,18 @@ class Compiler {
     const [{ result }] = candidates as [(typeof candidates)[0]]
     return {
       type: candidates.every((one) => typeText(one.result) === typeText(result)) ? result : dyn,
-      evaluate: this.#callOf(node, nodes, args, candidates),
+      evaluate: this.#callOf(shown, nodes, args, candidates),
     }
   }
 
   #callOf(
-    node: NodeOf<'call'>,
+    name: string,
     nodes: readonly Node[],
     args: readonly Compiled[],
     candidates: readonly { overload: Overload }[],
   ): Evaluate {
     const [first, second] = args.map(({ evaluate }) => evaluate) as [Evaluate, Evaluate]
-    switch (node.name) {
+    switch (name) {
       case '_==_':
         return (run) => equals(run, first(run), second(run))
       case '_!=_':
@@ -249,28 +242,24 @@ class Compiler {
           return (run) => {
             const text = first(run)
             if (typeof text !== 'string') throw noOverload()
-            spend(run, 1 + (text.length * literal.length) / 40)
+            spend(run, matchingCost(text, literal))
             return compiled.test(text)
           }
         }
       }
     }
     const evaluates = args.map(({ evaluate }) => evaluate)
-    const isCheap = Cheap.has(node.name)
     const overloads = candidates.map(({ overload }) => overload)
-    const [only] = overloads as [Overload]
-    // Types said everything: nothing is left to be looked at.
-    if (
-      overloads.length === 1 &&
-      args.every(({ type }, index) => isKnown(type) || only.parameters[index]!.kind === 'parameter')
-    ) {
-      return (run) => invoke(run, only, evaluates, isCheap)
-    }
+    const cost = costOf(name)
+    // Types alone do not decide: a schema may say `string`, and the value be null.
     return (run) => {
       const values = evaluates.map((evaluate) => evaluate(run))
       const overload = overloads.find(({ parameters }) => parameters.every((type, index) => accepts(type, values[index]!)))
       if (!overload) throw noOverload()
-      return paid(run, overload, values, isCheap)
+      spend(run, cost(values))
+      const result = overload.run(...values)
+      spend(run, sizeOf(result))
+      return result
     }
   }
 
@@ -447,8 +436,6 @@ class Compiler {
 
 type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind: Kind }
 
-const noOverload = (): EvaluationError => new EvaluationError('no such overload')
-
 const unwrapped = (type: Type): Type => (type.kind === 'optional' ? type.of : dyn)
 
 function literal(value: NodeOf<'literal'>['value']): Compiled {
@@ -475,188 +462,9 @@ function dotted(node: Node): string | undefined {
   return before === undefined ? undefined : `${before}.${node.field}`
 }
 
-/** The member of a map or an object; absent too where an optional is empty. */
-function lookUp(value: Value, field: string): Value | undefined {
-  if (value instanceof Optional) return value.value === undefined ? undefined : lookUp(value.value, field)
-  if (value instanceof CelMap) return value.get(field)
-  throw noOverload()
-}
-
-const optionally = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
-
-function lookUpIndex(of: Value, index: Value): Value | undefined {
-  if (of instanceof Optional) return of.value === undefined ? undefined : lookUpIndex(of.value, index)
-  if (of instanceof CelMap) return of.get(index)
-  if (!(of instanceof CelList)) throw noOverload()
-  const position = typeof index === 'bigint' ? Number(index) : index instanceof Uint ? Number(index.value) : index
-  if (typeof position !== 'number') throw noOverload()
-  return Number.isInteger(position) && position >= 0 && position < of.size ? of.at(position) : undefined
-}
-
-function indexed(of: Value, index: Value): Value {
-  const found = lookUpIndex(of, index)
-  if (of instanceof Optional) return optionally(found)
-  if (found !== undefined) return found
-  const text = index instanceof Uint ? index.value.toString() : String(index as string | bigint)
-  throw new EvaluationError(of instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
-}
-
-/** What looking at the whole of a value costs: long strings and lists are not looked at for nothing. */
-function sizeOf(value: Value): number {
-  if (typeof value === 'string') return value.length / 10
-  return value instanceof CelList || value instanceof CelMap ? value.size : value instanceof Uint8Array ? value.length / 10 : 0
-}
-
-/** Functions that take the same time whatever they are given. */
-const Cheap: ReadonlySet<string> = new Set([
-  'size',
-  'type',
-  'dyn',
-  'hasValue',
-  'value',
-  'orValue',
-  'or',
-  '_<_',
-  '_>_',
-  '_<=_',
-  '_>=_',
-])
-
-function equals(run: Run, a: Value, b: Value): boolean {
-  spend(run, 1 + Math.min(weight(run, a), weight(run, b)))
-  // Most comparisons are of what has not changed.
-  if (a instanceof CelMap && b instanceof CelMap && 'raw' in a && 'raw' in b && equal(a.raw, b.raw)) return true
-  return equalValues(a, b)
-}
-
-/** How much there is to compare, all the way down. */
-function weight(run: Run, value: Value): number {
-  if (typeof value !== 'object' || value === null) return sizeOf(value)
-  let total = sizeOf(value)
-  if (value instanceof CelList || value instanceof CelMap) {
-    if (total > run.limit) return total
-    if (value instanceof CelList) for (const one of value.values()) total += weight(run, one)
-    else if (!('raw' in value)) for (const key of value.keys()) total += weight(run, value.get(key)!)
-  }
-  return total
-}
-
-function isIn(run: Run, value: Value, where: Value): boolean {
-  spend(run, 1 + (where instanceof CelList ? where.size : 0))
-  if (where instanceof CelList) return contains(where, value)
-  if (where instanceof CelMap) return where.get(value) !== undefined
-  throw noOverload()
-}
-
-function invoke(run: Run, overload: Overload, args: readonly Evaluate[], isCheap: boolean): Value {
-  if (isCheap && args.length === 1) {
-    spend(run, 1)
-    return overload.run(args[0]!(run))
-  }
-  return paid(
-    run,
-    overload,
-    args.map((evaluate) => evaluate(run)),
-    isCheap,
-  )
-}
-
-function paid(run: Run, overload: Overload, values: readonly Value[], isCheap: boolean): Value {
-  let cost = 1
-  if (!isCheap) for (const value of values) cost += sizeOf(value)
-  spend(run, cost)
-  const result = overload.run(...values)
-  if (!isCheap) spend(run, sizeOf(result))
-  return result
-}
-
-/**
- * `&&` and `||` over any number of conditions: the deciding value wins over failures on either side.
- */
-function decided(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
-  let failure: EvaluationError | undefined
-  for (const operand of operands) {
-    const value = outcome(run, operand)
-    if (value === decisive) return decisive
-    if (value instanceof EvaluationError) failure ??= value
-  }
-  if (failure !== undefined) throw failure
-  return !decisive
-}
-
-/** The decision of a condition, or its failure, which may come to matter or not. */
-function outcome(run: Run, condition: Evaluate): boolean | EvaluationError {
-  try {
-    const value = condition(run)
-    return typeof value === 'boolean' ? value : noOverload()
-  } catch (err) {
-    if (!(err instanceof EvaluationError)) throw err
-    spend(run, CostOfFailure)
-    return err
-  }
-}
-
-/** Failures take longer than anything else. */
-const CostOfFailure = 20
-
-interface Loop {
-  readonly range: Evaluate
-  readonly slot: number
-  readonly two: boolean
-}
-
 /** Types of the variables of a macro; `undefined` when there is nothing to go through. */
 function rangeTypes(range: Type, count: number): readonly Type[] | undefined {
   if (range.kind === 'list') return count === 1 ? [range.item] : [int, range.item]
   if (range.kind === 'map') return count === 1 ? [range.key] : [range.key, range.value]
   return range.kind === 'dyn' ? [dyn, dyn] : undefined
-}
-
-/** Puts each item of the range into its slots, and says what the first variable is. */
-function* each(run: Run, { range, slot, two }: Loop, filter?: Evaluate): Generator<Value> {
-  const over = range(run)
-  const keys = over instanceof CelMap ? over.keys() : undefined
-  if (!keys && !(over instanceof CelList)) throw noOverload()
-  const size = keys ? keys.length : (over as CelList).size
-  for (let index = 0; index < size; index++) {
-    spend(run, 1)
-    const first = keys ? keys[index]! : two ? BigInt(index) : (over as CelList).at(index)
-    run.slots[slot] = first
-    if (two) run.slots[slot + 1] = keys ? (over as CelMap).get(first)! : (over as CelList).at(index)
-    if (filter) {
-      const decision = filter(run)
-      if (typeof decision !== 'boolean') throw noOverload()
-      if (!decision) continue
-    }
-    yield first
-  }
-}
-
-function quantified(loop: Loop, body: Evaluate, decisive: boolean): Evaluate {
-  return (run) => {
-    let failure: EvaluationError | undefined
-    for (const _ of each(run, loop)) {
-      const value = outcome(run, body)
-      if (value === decisive) return decisive
-      if (value instanceof EvaluationError) failure ??= value
-    }
-    if (failure !== undefined) throw failure
-    return !decisive
-  }
-}
-
-const selected = (run: Run, loop: Loop, body: Evaluate): Value[] => [...each(run, loop, body)]
-
-function* mapped(
-  run: Run,
-  loop: Loop,
-  { filter }: { filter: Evaluate | undefined },
-  entries: (key: Value) => Iterable<readonly [Value, Value]>,
-): Generator<readonly [Value, Value]> {
-  for (const key of each(run, loop, filter)) yield* entries(key)
-}
-
-function* entriesOf(map: Value): Generator<readonly [Value, Value]> {
-  if (!(map instanceof CelMap)) throw noOverload()
-  for (const key of map.keys()) yield [key, map.get(key)!]
 }

@@ -51,7 +51,7 @@ function checkAllRules(schema: JSONSchema, place: Place, errors: FieldError[]): 
 const RuleReasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
 function checkRules(schema: JSONSchema, place: Place, errors: FieldError[]): void {
-  compileRules(schema, place.isRoot).rules.forEach(({ rule, error, messageError, usesOldSelf }, index) => {
+  compileRules(schema, place.isRoot).forEach(({ rule, error, messageError, usesOldSelf }, index) => {
     const at = `${place.path}.x-kubernetes-validations[${index}]`
     if (error !== undefined) errors.push(invalid(`${at}.rule`, printedRule(rule), error))
     if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, printedRule(rule), messageError))

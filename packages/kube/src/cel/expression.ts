@@ -1,6 +1,7 @@
 /** An expression that has been compiled, and its runs. */
-import { compile, type Run, type Variable } from './compile.ts'
+import { compile, type Variable } from './compile.ts'
 import { kubernetesFunctions } from './environment.ts'
+import type { Run } from './evaluate.ts'
 import { parse } from './parse.ts'
 import type { Type } from './type.ts'
 import { EvaluationError, OutOfBudget, type Value } from './value.ts'
@@ -10,7 +11,7 @@ export interface Expression {
   readonly type: Type
   /** Whether the expression mentions the variable. */
   uses(name: string): boolean
-  run(values: readonly Value[], limit: number): Result
+  run(values: () => Value[], limit: number): Result
 }
 
 /** What an evaluation came to, and what it cost. */
@@ -20,7 +21,7 @@ export type Result = { readonly cost: number } & (
   | { readonly kind: 'out of budget' }
 )
 
-/** `run` takes a value for each variable, in order. @throws CompileError */
+/** `run` takes a value for each variable, in order, and fails too when one of them cannot be made. @throws CompileError */
 export function expression(source: string, variables: readonly Variable[]): Expression {
   const node = parse(source)
   const { type, evaluate } = compile(source, node, variables, kubernetesFunctions)
@@ -29,8 +30,9 @@ export function expression(source: string, variables: readonly Variable[]): Expr
     type,
     uses: (name) => mentions(node, name),
     run(values, limit) {
-      const run: Run = { slots: [...values], spent: 0, limit }
+      const run: Run = { slots: [], spent: 0, limit }
       try {
+        run.slots.push(...values())
         return { kind: 'value', value: evaluate(run), cost: run.spent }
       } catch (err) {
         if (err instanceof OutOfBudget) return { kind: 'out of budget', cost: run.spent }

@@ -6,7 +6,7 @@ import { compileRules } from './rules.ts'
 
 /** Every rule of a schema and of what is in it, with what is wrong with it. */
 function problems(schema: JSONSchema, path = '', isRoot = true): string[] {
-  const found = compileRules(schema, isRoot).rules.map(
+  const found = compileRules(schema, isRoot).map(
     ({ rule, error, messageError }) => `${path} ${rule.rule}: ${error ?? messageError ?? 'compiles'}`,
   )
   const parts: [string, JSONSchema][] = Object.entries(schema.properties ?? {})

@@ -9,6 +9,9 @@ import { CompileError } from './syntax.ts'
 import { optionalOf } from './type.ts'
 import { none, Optional, type Value } from './value.ts'
 
+/** The value that there was before, if there was one. */
+type Before = { readonly value: unknown } | undefined
+
 /** One rule: compiled, or why it could not be. */
 export interface CompiledRule {
   readonly rule: ValidationRule
@@ -17,34 +20,28 @@ export interface CompiledRule {
   readonly messageError?: string
   /** The rule is about a change: it looks at what was there before. */
   readonly usesOldSelf: boolean
-  /** Absent when there is an error. */
-  evaluate?(self: Value, old: Value | undefined, limit: number): Result
+  /** Of an object's value and of what it was before, both as they are in the object. Absent when there is an error. */
+  evaluate?(self: unknown, old: Before, limit: number): Result
   /** The message that the rule computes; absent when it has none that can be used. */
-  message?(self: Value, old: Value | undefined, limit: number): { readonly text: string | undefined; readonly cost: number }
+  message?(self: unknown, old: Before, limit: number): { readonly text: string | undefined; readonly cost: number }
 }
 
-/** The rules of one schema, with the view through which they see its values. */
-export interface SchemaRules {
-  readonly rules: readonly CompiledRule[]
-  readonly view: SchemaView
-}
-
-const compiled = new WeakMap<JSONSchema, SchemaRules>()
-const compiledRoots = new WeakMap<JSONSchema, SchemaRules>()
+const compiled = new WeakMap<JSONSchema, readonly CompiledRule[]>()
+const compiledRoots = new WeakMap<JSONSchema, readonly CompiledRule[]>()
 
 /** Compiles the rules of this schema, not of those within, once. Rules at the root see the name of the object as well. */
-export function compileRules(schema: JSONSchema, isRoot: boolean): SchemaRules {
+export function compileRules(schema: JSONSchema, isRoot: boolean): readonly CompiledRule[] {
   const cache = isRoot ? compiledRoots : compiled
   let known = cache.get(schema)
   if (!known) {
     const view = isRoot && schema.type === 'object' ? objectSchemaView(schema) : (schemaView(schema) ?? unknownView)
-    known = { view, rules: (schema['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, view)) }
+    known = (schema['x-kubernetes-validations'] ?? []).map((rule) => compileRule(rule, view))
     cache.set(schema, known)
   }
   return known
 }
 
-function compileRule(rule: ValidationRule, { type }: SchemaView): CompiledRule {
+function compileRule(rule: ValidationRule, { type, view }: SchemaView): CompiledRule {
   const isOptional = rule.optionalOldSelf === true
   const variables: Variable[] = [
     { name: 'self', type },
@@ -55,10 +52,10 @@ function compileRule(rule: ValidationRule, { type }: SchemaView): CompiledRule {
   const condition = attempt(rule.rule, variables)
   const text = rule.messageExpression?.trim() ? attempt(rule.messageExpression.trim(), variables) : undefined
   const usesOldSelf = condition.compiled?.uses('oldSelf') === true || text?.compiled?.uses('oldSelf') === true
-  const valuesOf = (self: Value, old: Value | undefined): Value[] => [
-    self,
-    isOptional ? (old === undefined ? none : new Optional(old)) : (old ?? null),
-  ]
+  const valuesOf = (self: unknown, old: Before) => (): Value[] => {
+    const before = old && view(old.value)
+    return [view(self), isOptional ? (before === undefined ? none : new Optional(before)) : (before ?? null)]
+  }
   const error =
     condition.error ?? (condition.compiled?.type.kind === 'bool' ? undefined : 'cel expression must evaluate to a bool')
   if (error !== undefined) return { rule, usesOldSelf, error }

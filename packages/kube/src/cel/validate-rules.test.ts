@@ -165,6 +165,16 @@ describe('what is told', () => {
       'spec: Invalid value: "object": no such overload: call arguments did not match a supported operator, function or macro signature for rule: m',
     ])
   })
+  test('what a rule says about values that are not what the schema leads to expect', () => {
+    const nullable: JSONSchema = { type: 'string', nullable: true }
+    expect(told(spec({ a: nullable }, rule('self.a.startsWith("x")', { message: 'm' })), { a: null })).toEqual([
+      'spec: Invalid value: "object": no such overload: call arguments did not match a supported operator, function or macro signature for rule: m',
+    ])
+    const wait: JSONSchema = { type: 'string', format: 'duration', 'x-kubernetes-validations': rule('self > duration("1s")') }
+    expect(told(spec({ wait }), { wait: '3 days' })).toEqual([
+      `spec.wait: Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: self > duration("1s")`,
+    ])
+  })
   test('that rules were not looked at when the object is not what they expect', () => {
     expect(told(spec({ a: { type: 'string' } }, rule('false')), { a: 1 })).toEqual([
       'spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"',
@@ -184,6 +194,9 @@ describe('a costly rule', () => {
     ['loops over literals', `[1,2,3,4,5,6,7,8,9].all(a, ${'[1,2,3,4,5,6,7,8,9].all(b, '.repeat(8)}true${')'.repeat(9)}`],
     ['texts that double', `['aaaaaaaaaa'].all(a, ${'[a + a].all(a, '.repeat(30)}true${')'.repeat(31)}`],
     ['lists that double', `[[1]].all(a, ${'[a + a].all(a, '.repeat(30)}true${')'.repeat(31)}`],
+    ['comparisons of long lists with short ones', 'self.l.all(a, self.l.all(b, self.l + [a] != [b] && self.l != self.l + [b]))'],
+    ['lists without what is in them twice', 'self.l.all(a, self.l.distinct().size() > 0 && self.l.distinct().size() > 0)'],
+    ['sets of long lists', 'self.l.all(a, sets.equivalent(self.l, self.l.reverse()))'],
     ['patterns over long texts', "self.l.all(a, self.t.matches('^(a|aa)+$|b{100}|(a*)*c'))"],
   ]
   test.each(cases)('is stopped: %s', (_what, text) => {

@@ -7,7 +7,6 @@ import { equal, isRecord } from '../json.ts'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { itemsByKey, type Old } from '../structural/validate.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
-import type { Value } from './value.ts'
 
 /** What is wrong with an object by its rules. The object is valid otherwise: rules rely on the types that the schema gives. */
 export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => RuleError[]
@@ -76,10 +75,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
     const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && equal(value, old.value))
     const here: Before = { old, isUnchanged }
-    if (own) {
-      const { view } = own.view
-      for (const rule of own.rules) checkRule(rule, schema, { value, path, state, before: here, view })
-    }
+    if (own) for (const rule of own) checkRule(rule, schema, { value, path, state, before: here })
     // Values that cannot be told from others share the fate of what they are in.
     const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && here.isUnchanged })
     if (Array.isArray(value)) {
@@ -105,10 +101,9 @@ interface Subject {
   readonly path: string
   readonly state: State
   readonly before: Before
-  readonly view: (raw: unknown) => Value
 }
 
-function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, state, before, view }: Subject): void {
+function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, state, before }: Subject): void {
   const { rule, usesOldSelf } = compiled
   if (state.budget < 0) return
   // Nobody would hear of a failure: what is as it was may break the rules, which may be newer than the object.
@@ -121,9 +116,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
     return
   }
   if (!compiled.evaluate) return
-  const self = view(value)
-  const old = before.old && view(before.old.value)
-  const result = compiled.evaluate(self, old, BudgetOfCall)
+  const result = compiled.evaluate(value, before.old, BudgetOfCall)
   state.budget -= result.cost
   if (result.kind === 'out of budget') {
     wrong(`no further validation rules will be run due to call cost exceeds limit for rule: ${nameOf(rule)}`)
@@ -144,7 +137,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
     return
   }
   if (result.value === true) return
-  const computed = compiled.message?.(self, old, BudgetOfCall)
+  const computed = compiled.message?.(value, before.old, BudgetOfCall)
   state.budget -= computed?.cost ?? 0
   const message = computed?.text ?? (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
   state.errors.push({ ...failed(rule, joined(path, rule.fieldPath), schema, value, message), detail: message })

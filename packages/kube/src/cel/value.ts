@@ -162,8 +162,15 @@ function compareNumbers(a: bigint | number, b: bigint | number): number | undefi
   return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined
 }
 
-export function equalValues(a: Value, b: Value): boolean {
-  if (a === b) return true
+/** Told of each step of a comparison, which may be long. */
+export type Step = (cost: number) => void
+
+export function equalValues(a: Value, b: Value, step?: Step): boolean {
+  if (a === b) {
+    if (typeof a === 'string') step?.(a.length / 10)
+    return true
+  }
+  step?.(1)
   if (a === null || b === null) return false
   const left = numeric(a)
   if (left !== undefined) {
@@ -171,52 +178,56 @@ export function equalValues(a: Value, b: Value): boolean {
     return right !== undefined && compareNumbers(left, right) === 0
   }
   if (typeof a !== 'object' || typeof b !== 'object') return false
-  if (a instanceof CelList) return b instanceof CelList && equalLists(a, b)
-  if (a instanceof CelMap) return b instanceof CelMap && equalMaps(a, b)
+  if (a instanceof CelList) return b instanceof CelList && equalLists(a, b, step)
+  if (a instanceof CelMap) return b instanceof CelMap && equalMaps(a, b, step)
   if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos
   if (a instanceof Uint8Array) return b instanceof Uint8Array && compareBytes(a, b) === 0
   if (a instanceof TypeValue) return b instanceof TypeValue && a.type === b.type
   if (a instanceof Optional) {
     if (!(b instanceof Optional)) return false
-    return a.value === undefined || b.value === undefined ? a.value === b.value : equalValues(a.value, b.value)
+    return a.value === undefined || b.value === undefined ? a.value === b.value : equalValues(a.value, b.value, step)
   }
   return a instanceof Opaque && b instanceof Opaque && a.type === b.type && a.equals(b)
 }
 
-function equalLists(a: CelList, b: CelList): boolean {
+function equalLists(a: CelList, b: CelList, step?: Step): boolean {
   if (a.size !== b.size) return false
   if (a.raw === b.raw) return true
-  if (a.kind === 'set') return a.values().every((one) => contains(b, one))
+  if (a.kind === 'set') return a.values().every((one) => contains(b, one, step))
   if (a.kind !== 'atomic') {
     const { keys } = a.kind
-    return a.values().every((one) => b.values().some((other) => sameKeys(one, other, keys) && equalValues(one, other)))
+    return a
+      .values()
+      .every((one) => b.values().some((other) => sameKeys(one, other, keys, step) && equalValues(one, other, step)))
   }
-  for (let index = 0; index < a.size; index++) if (!equalValues(a.at(index), b.at(index))) return false
+  for (let index = 0; index < a.size; index++) if (!equalValues(a.at(index), b.at(index), step)) return false
   return true
 }
 
-function equalMaps(a: CelMap, b: CelMap): boolean {
+function equalMaps(a: CelMap, b: CelMap, step?: Step): boolean {
+  // Most comparisons are of what has not changed.
+  if ('raw' in a && 'raw' in b && a.raw === b.raw) return true
   if (a.size !== b.size) return false
   for (const key of a.keys()) {
     const other = b.get(key)
-    if (other === undefined || !equalValues(a.get(key)!, other)) return false
+    if (other === undefined || !equalValues(a.get(key)!, other, step)) return false
   }
   return true
 }
 
-export function contains(list: CelList, value: Value): boolean {
-  for (let index = 0; index < list.size; index++) if (equalValues(list.at(index), value)) return true
+export function contains(list: CelList, value: Value, step?: Step): boolean {
+  for (let index = 0; index < list.size; index++) if (equalValues(list.at(index), value, step)) return true
   return false
 }
 
-export const sameKeys = (a: Value, b: Value, keys: readonly string[]): boolean =>
+export const sameKeys = (a: Value, b: Value, keys: readonly string[], step?: Step): boolean =>
   a instanceof CelMap &&
   b instanceof CelMap &&
   keys.every((key) => {
     const left = a.get(key)
     const right = b.get(key)
-    return left === undefined || right === undefined ? left === right : equalValues(left, right)
+    return left === undefined || right === undefined ? left === right : equalValues(left, right, step)
   })
 
 /** Negative, zero or positive; `undefined` for values without an order, NaN among them. */

@@ -1,0 +1,194 @@
+/** What expressions are made of when they run. Every step is counted, so that none runs for long whatever it is given. */
+import {
+  CelList,
+  CelMap,
+  contains,
+  equalValues,
+  EvaluationError,
+  none,
+  Optional,
+  OutOfBudget,
+  Uint,
+  type Value,
+} from './value.ts'
+
+/** One run of an expression: its variables, and what it has spent. */
+export interface Run {
+  readonly slots: Value[]
+  spent: number
+  readonly limit: number
+}
+
+export type Evaluate = (run: Run) => Value
+
+export function spend(run: Run, cost: number): void {
+  run.spent += cost
+  if (run.spent > run.limit) throw new OutOfBudget('actual cost limit exceeded')
+}
+
+export const noOverload = (): EvaluationError => new EvaluationError('no such overload')
+
+/** The member of a map or an object; absent too where an optional is empty. */
+export function lookUp(value: Value, field: string): Value | undefined {
+  if (value instanceof Optional) return value.value === undefined ? undefined : lookUp(value.value, field)
+  if (value instanceof CelMap) return value.get(field)
+  throw noOverload()
+}
+
+export const optionally = (value: Value | undefined): Optional => (value === undefined ? none : new Optional(value))
+
+export function lookUpIndex(of: Value, index: Value): Value | undefined {
+  if (of instanceof Optional) return of.value === undefined ? undefined : lookUpIndex(of.value, index)
+  if (of instanceof CelMap) return of.get(index)
+  if (!(of instanceof CelList)) throw noOverload()
+  const position = typeof index === 'bigint' ? Number(index) : index instanceof Uint ? Number(index.value) : index
+  if (typeof position !== 'number') throw noOverload()
+  return Number.isInteger(position) && position >= 0 && position < of.size ? of.at(position) : undefined
+}
+
+export function indexed(of: Value, index: Value): Value {
+  const found = lookUpIndex(of, index)
+  if (of instanceof Optional) return optionally(found)
+  if (found !== undefined) return found
+  const text = index instanceof Uint ? index.value.toString() : String(index as string | bigint)
+  throw new EvaluationError(of instanceof CelList ? `index out of bounds: ${text}` : `no such key: ${text}`)
+}
+
+/** What making or passing on a value costs, without looking into it. */
+export function sizeOf(value: Value): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length / 10
+  return value instanceof CelList || value instanceof CelMap ? value.size / 10 : 0
+}
+
+/** What there is to be looked at in a value, all the way down. */
+function weightOf(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return 1 + value.length / 10
+  if (typeof value !== 'object' || value === null) return 1
+  if (value instanceof CelList) return weightOf(value.raw)
+  if (value instanceof CelMap && 'raw' in value) return weightOf(value.raw)
+  if (value instanceof CelMap) return value.keys().reduce((total: number, key) => total + 1 + weightOf(value.get(key)), 1)
+  if (Array.isArray(value)) return value.reduce((total: number, item) => total + weightOf(item), 1)
+  if (Object.getPrototypeOf(value) !== Object.prototype) return 1
+  return Object.values(value).reduce((total: number, member) => total + weightOf(member), 1)
+}
+
+/** A pattern goes over the text once for each of its parts. */
+export const matchingCost = (text: string, pattern: string): number => 1 + (text.length * (pattern.length + 4)) / 40
+
+/** What a call of the function costs with such arguments. */
+export function costOf(name: string): (values: readonly Value[]) => number {
+  if (Cheap.has(name)) return () => 1
+  if (Matching.has(name)) return ([text, pattern]) => matchingCost(text as string, pattern as string)
+  return (values) => {
+    let cost = 1
+    for (const value of values) cost += value instanceof CelList ? weightOf(value) : sizeOf(value)
+    return Quadratic.has(name) || isUnion(name, values) ? cost * longest(values) : cost
+  }
+}
+
+const Cheap: ReadonlySet<string> = new Set('size type dyn hasValue value orValue or _<_ _>_ _<=_ _>=_ first last'.split(' '))
+const Matching: ReadonlySet<string> = new Set(['matches', 'find', 'findAll'])
+/** Each item is compared with each. */
+const Quadratic: ReadonlySet<string> = new Set(
+  'distinct sets.contains sets.equivalent sets.intersects indexOf lastIndexOf'.split(' '),
+)
+const isUnion = (name: string, [first]: readonly Value[]): boolean =>
+  name === '_+_' && first instanceof CelList && first.kind !== 'atomic'
+const longest = (values: readonly Value[]): number =>
+  Math.max(1, ...values.map((value) => (value instanceof CelList ? value.size : 1)))
+
+export function equals(run: Run, a: Value, b: Value): boolean {
+  spend(run, 1)
+  return equalValues(a, b, (cost) => spend(run, cost))
+}
+
+export function isIn(run: Run, value: Value, where: Value): boolean {
+  spend(run, 1)
+  if (where instanceof CelList) return contains(where, value, (cost) => spend(run, cost))
+  if (where instanceof CelMap) return where.get(value) !== undefined
+  throw noOverload()
+}
+
+/**
+ * `&&` and `||` over any number of conditions: the deciding value wins over failures on either side.
+ */
+export function decided(run: Run, operands: readonly Evaluate[], decisive: boolean): boolean {
+  let failure: EvaluationError | undefined
+  for (const operand of operands) {
+    const value = outcome(run, operand)
+    if (value === decisive) return decisive
+    if (value instanceof EvaluationError) failure ??= value
+  }
+  if (failure !== undefined) throw failure
+  return !decisive
+}
+
+/** The decision of a condition, or its failure, which may come to matter or not. */
+function outcome(run: Run, condition: Evaluate): boolean | EvaluationError {
+  try {
+    const value = condition(run)
+    return typeof value === 'boolean' ? value : noOverload()
+  } catch (err) {
+    if (!(err instanceof EvaluationError)) throw err
+    spend(run, CostOfFailure)
+    return err
+  }
+}
+
+/** Failures take longer than anything else. */
+const CostOfFailure = 20
+
+export interface Loop {
+  readonly range: Evaluate
+  readonly slot: number
+  readonly two: boolean
+}
+
+/** Puts each item of the range into its slots, and says what the first variable is. */
+export function* each(run: Run, { range, slot, two }: Loop, filter?: Evaluate): Generator<Value> {
+  const over = range(run)
+  const keys = over instanceof CelMap ? over.keys() : undefined
+  if (!keys && !(over instanceof CelList)) throw noOverload()
+  const size = keys ? keys.length : (over as CelList).size
+  for (let index = 0; index < size; index++) {
+    spend(run, 1)
+    const first = keys ? keys[index]! : two ? BigInt(index) : (over as CelList).at(index)
+    run.slots[slot] = first
+    if (two) run.slots[slot + 1] = keys ? (over as CelMap).get(first)! : (over as CelList).at(index)
+    if (filter) {
+      const decision = filter(run)
+      if (typeof decision !== 'boolean') throw noOverload()
+      if (!decision) continue
+    }
+    yield first
+  }
+}
+
+export function quantified(loop: Loop, body: Evaluate, decisive: boolean): Evaluate {
+  return (run) => {
+    let failure: EvaluationError | undefined
+    for (const _ of each(run, loop)) {
+      const value = outcome(run, body)
+      if (value === decisive) return decisive
+      if (value instanceof EvaluationError) failure ??= value
+    }
+    if (failure !== undefined) throw failure
+    return !decisive
+  }
+}
+
+export const selected = (run: Run, loop: Loop, body: Evaluate): Value[] => [...each(run, loop, body)]
+
+export function* mapped(
+  run: Run,
+  loop: Loop,
+  { filter }: { filter: Evaluate | undefined },
+  entries: (key: Value) => Iterable<readonly [Value, Value]>,
+): Generator<readonly [Value, Value]> {
+  for (const key of each(run, loop, filter)) yield* entries(key)
+}
+
+export function* entriesOf(map: Value): Generator<readonly [Value, Value]> {
+  if (!(map instanceof CelMap)) throw noOverload()
+  for (const key of map.keys()) yield [key, map.get(key)!]
+}
