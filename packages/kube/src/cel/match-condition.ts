@@ -81,7 +81,7 @@ export function matchCondition(source: string): (input: MatchInput) => MatchResu
   const made = compiled(source)
   if (typeof made === 'string') throw new Error(made)
   return (input) => {
-    const values = [
+    const values = () => [
       dynamicView.view(input.object),
       dynamicView.view(input.oldObject),
       new ObjectValue(input.request, fieldNamed, true),

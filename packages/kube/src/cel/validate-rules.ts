@@ -28,7 +28,7 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   return (object, old, { ratcheting = true } = {}) => {
     check ??= compileCheck(schema, true)
     const state: State = { errors: [], budget: BudgetOfObject, ratcheting }
-    check?.(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
+    check?.run(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
     return state.errors
   }
 }
@@ -56,7 +56,11 @@ interface Before {
   readonly isUnchanged: boolean
 }
 
-type Check = (value: unknown, path: string, state: State, before: Before) => void
+interface Check {
+  /** Some rule of the schema or below is about changes. */
+  readonly usesOldSelf: boolean
+  run(value: unknown, path: string, state: State, before: Before): void
+}
 
 /** `undefined` where nothing is to be checked. */
 function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
@@ -69,32 +73,40 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   const others = typeof schema.additionalProperties === 'object' ? compileCheck(schema.additionalProperties, false) : undefined
   const item = schema.items && compileCheck(schema.items, false)
   const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
+  // Where values cannot be told apart, it is what they are in that is as it was or not.
+  const isCompared = own !== undefined || (item !== undefined && !keys)
+  const inside = [...members.map(({ check }) => check), others, item]
+  const usesOldSelf = (own?.some((rule) => rule.usesOldSelf) ?? false) || inside.some((check) => check?.usesOldSelf)
 
-  return (value, path, state, before) => {
+  const run: Check['run'] = (value, path, state, before) => {
     if (value === null || value === undefined || state.budget < 0) return
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
-    const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && equal(value, old.value))
-    const here: Before = { old, isUnchanged }
-    if (own) for (const rule of own) checkRule(rule, schema, { value, path, state, before: here })
+    const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && same(value, old.value, isCompared))
+    if (isUnchanged && !usesOldSelf) return
+    if (own) for (const rule of own) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
     // Values that cannot be told from others share the fate of what they are in.
-    const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && here.isUnchanged })
+    const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
     if (Array.isArray(value)) {
       if (!item) return
       const oldItem = keys && Array.isArray(old?.value) ? itemsByKey(old.value, keys) : undefined
       for (let index = 0; index < value.length; index++) {
-        item(value[index], `${path}[${index}]`, state, inner(oldItem?.(value[index])))
+        item.run(value[index], `${path}[${index}]`, state, inner(oldItem?.(value[index])))
       }
       return
     }
     if (!isRecord(value)) return
     const oldRecord = isRecord(old?.value) ? old.value : undefined
     const oldOf = (name: string): Old => (oldRecord && Object.hasOwn(oldRecord, name) ? { value: oldRecord[name] } : undefined)
-    if (others) for (const name of Object.keys(value)) others(value[name], `${path}[${name}]`, state, inner(oldOf(name)))
+    if (others) for (const name of Object.keys(value)) others.run(value[name], `${path}[${name}]`, state, inner(oldOf(name)))
     for (const { name, check } of members) {
-      if (Object.hasOwn(value, name)) check(value[name], path === '' ? name : `${path}.${name}`, state, inner(oldOf(name)))
+      if (Object.hasOwn(value, name)) check.run(value[name], path === '' ? name : `${path}.${name}`, state, inner(oldOf(name)))
     }
   }
+  return { usesOldSelf, run }
 }
+
+/** Identity is looked at everywhere, contents only where it matters: otherwise each level would compare all below it again. */
+const same = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
 
 interface Subject {
   readonly value: unknown

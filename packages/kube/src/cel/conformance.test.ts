@@ -1,0 +1,111 @@
+/** The conformance suite of the language, as far as Kubernetes turns the language on. */
+import { tests } from '@bufbuild/cel-spec/testdata/conformance.js'
+import { expect, test } from 'vitest'
+import { expression } from './expression.ts'
+import { CompileError } from './syntax.ts'
+import { dyn } from './type.ts'
+import { CelList, Duration, equalValues, LiteralMap, Timestamp, TypeValue, typeName, Uint, type Value } from './value.ts'
+
+interface Suite {
+  readonly name: string
+  readonly suites?: readonly Suite[]
+  readonly tests?: readonly { readonly original: Case }[]
+}
+
+interface Case {
+  readonly name: string
+  readonly expr: string
+  readonly container?: string
+  readonly disableCheck?: boolean
+  readonly bindings?: { readonly [name: string]: { readonly value: Literal } }
+  readonly value?: Literal
+  readonly evalError?: unknown
+}
+
+type Literal = { readonly [kind: string]: never }
+
+/** Messages, enums, and extensions that Kubernetes does not have. */
+const elsewhere =
+  /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier/
+/** Upstream has these turned off too: literals of several types. */
+const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
+const isMixedRange = (expr: string): boolean => /\bin [[{].*(?:'\w+'|b'|\du)/.test(expr)
+
+test('expressions mean what the specification says', () => {
+  let passed = 0
+  const failed: string[] = []
+  const visit = ({ name, suites = [], tests: cases = [] }: Suite, path: string): void => {
+    for (const suite of suites) visit(suite, `${path}/${suite.name}`)
+    for (const { original } of cases) {
+      if (original.container || original.disableCheck || elsewhere.test(path) || elsewhere.test(name)) continue
+      if (/TestAllTypes|google\.protobuf\.(?!Timestamp|Duration)/.test(original.expr) || isMixedRange(original.expr)) continue
+      const got = outcome(original)
+      if (got === true) passed++
+      else if (got !== undefined) failed.push(`${path} ${original.name}: ${original.expr} → ${got}`)
+    }
+  }
+  for (const suite of (tests as unknown as Suite).suites ?? []) visit(suite, suite.name)
+  expect(failed).toEqual([])
+  expect(passed).toBeGreaterThan(1200)
+})
+
+/** True when it is as it should be, `undefined` when the case is of no concern here. */
+function outcome({ expr, bindings = {}, value, evalError }: Case): true | string | undefined {
+  const names = Object.keys(bindings)
+  let given: Value[]
+  let wanted: Value
+  try {
+    given = names.map((name) => valueOf(bindings[name]!.value))
+    wanted = value ? valueOf(value) : true
+  } catch {
+    return undefined
+  }
+  try {
+    const compiled = expression(
+      expr,
+      names.map((name) => ({ name, type: dyn })),
+    )
+    const result = compiled.run(() => given, 1e7)
+    if (result.kind !== 'value') return evalError !== undefined && result.kind === 'error' ? true : JSON.stringify(result)
+    if (evalError !== undefined) return 'no error'
+    const isSame = Number.isNaN(wanted) ? Number.isNaN(result.value) : equalValues(result.value, wanted)
+    return (isSame && typeName(result.value) === typeName(wanted)) || `another ${typeName(result.value)}`
+  } catch (err) {
+    if (isMixed(err)) return undefined
+    return evalError !== undefined && err instanceof CompileError ? true : (err as Error).message
+  }
+}
+
+function valueOf(literal: Literal): Value {
+  const [[kind, raw]] = Object.entries(literal) as unknown as [[string, unknown]]
+  switch (kind) {
+    case 'int64Value':
+      return BigInt(raw as string)
+    case 'uint64Value':
+      return new Uint(BigInt(raw as string))
+    case 'doubleValue':
+      return Number(raw)
+    case 'stringValue':
+    case 'boolValue':
+    case 'nullValue':
+      return raw as Value
+    case 'bytesValue':
+      return Uint8Array.from(atob(raw as string), (letter) => letter.charCodeAt(0))
+    case 'listValue':
+      return new CelList(((raw as { values?: Literal[] }).values ?? []).map(valueOf))
+    case 'mapValue': {
+      const { entries = [] } = raw as { entries?: { key: Literal; value: Literal }[] }
+      return new LiteralMap(entries.map((entry) => [valueOf(entry.key), valueOf(entry.value)] as const))
+    }
+    case 'typeValue':
+      return new TypeValue(raw as string)
+    case 'objectValue': {
+      const { '@type': type, value } = raw as { '@type': string; value: string }
+      const name = type.endsWith('Timestamp') ? 'timestamp' : type.endsWith('Duration') ? 'duration' : undefined
+      if (!name) break
+      const result = expression(`${name}(${JSON.stringify(value)})`, []).run(() => [], 1000)
+      if (result.kind === 'value' && (result.value instanceof Timestamp || result.value instanceof Duration)) return result.value
+    }
+  }
+  throw new Error(`${kind} is not for here`)
+}

@@ -1,0 +1,105 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { expression } from './expression.ts'
+import { parse } from './parse.ts'
+import { CompileError } from './syntax.ts'
+
+const problem = (source: string): string => {
+  try {
+    expression(source, [{ name: 'self', type: { kind: 'string' } }])
+    return 'compiles'
+  } catch (err) {
+    expect(err).toBeInstanceOf(CompileError)
+    return (err as Error).message.split('\n')[0]!.replace('ERROR: <input>:', '')
+  }
+}
+
+describe('what is wrong with an expression is said where it is', () => {
+  const cases: [source: string, problem: string][] = [
+    ['self.foo == 1', "1:5: type 'string' does not support field selection"],
+    ['self ==\n  other', "2:3: undeclared reference to 'other' (in container '')"],
+    ['self + 1', "1:6: found no matching overload for '_+_' applied to '(string, int)'"],
+    ['self.startsWith(1)', "1:16: found no matching overload for 'startsWith' applied to 'string.(int)'"],
+    ['nothing(self)', "1:8: undeclared reference to 'nothing' (in container '')"],
+    ['self.all(x, true)', "1:1: expression of type 'string' cannot be range of a comprehension (must be list, map, or dynamic)"],
+    ['[1, "a"].size() == 2', "1:5: expected type 'int' but found 'string'"],
+    ['self == null', "1:6: found no matching overload for '_==_' applied to '(string, null)'"],
+    ['has(self)', '1:5: invalid argument to has() macro'],
+    ['self.matches("(")', '1:14: invalid matches argument'],
+    ['for == 1', '1:1: reserved identifier: for'],
+    ['9223372036854775808 > 1', '1:1: invalid int literal'],
+    [`${'('.repeat(400)}1${')'.repeat(400)}`, '1:251: expression recursion limit exceeded: 250'],
+    [`self == "${'a'.repeat(100_000)}"`, '1:1: expression code point size exceeds limit: size: 100010, limit 100000'],
+  ]
+  test.each(cases)('%s', (source, text) => expect(problem(source)).toBe(text))
+})
+
+test('long conditions are no deep ones', () => {
+  expect(problem(Array.from({ length: 5000 }, () => 'self == ""').join(' || '))).toBe('compiles')
+})
+
+describe('anything that is sent', () => {
+  const words = [
+    'self',
+    '.',
+    '?',
+    '[',
+    ']',
+    '(',
+    ')',
+    '{',
+    '}',
+    ',',
+    ':',
+    '"a"',
+    "'",
+    '1',
+    '1u',
+    '.5',
+    '-',
+    '!',
+    '&&',
+    '||',
+    '==',
+    'in',
+  ]
+  const more = [
+    'map(',
+    'all(x,',
+    'has(',
+    '`a-b`',
+    '\\',
+    'b"\\377"',
+    'r"""',
+    '//',
+    '\n',
+    ' ',
+    '\u{1f600}',
+    '__proto__',
+    'constructor',
+  ]
+  test('compiles or is refused with a CompileError', () => {
+    const source = fc.oneof(
+      fc.string(),
+      fc.array(fc.constantFrom(...words, ...more), { maxLength: 40 }).map((all) => all.join('')),
+    )
+    fc.assert(
+      fc.property(source, (text) => {
+        problem(text)
+      }),
+      { numRuns: 2000, seed: 7 },
+    )
+  })
+  test('takes no longer for being strange', () => {
+    for (const text of [
+      '"'.repeat(50_000),
+      "'''".repeat(30_000),
+      `"${'\\'.repeat(90_000)}`,
+      '.'.repeat(90_000),
+      '`a'.repeat(40_000),
+      '/'.repeat(90_000),
+    ]) {
+      expect(() => parse(text)).toThrow(CompileError)
+    }
+  })
+})
