@@ -33,13 +33,13 @@ export async function list(plane: Plane, call: Call): Promise<ObjectList> {
   const source = page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))
   const wanted = selection || page.limit === undefined ? source : source.slice(0, page.limit)
   const converted = definition.conversion ? await plane.converter.showAll(definition, wanted) : undefined
-  for (const [index, stored] of source.entries()) {
+  for (let index = 0; index < source.length; index++) {
     const isFull = items.length === page.limit
     if (isFull && !selection) {
       rest = source.length - index
       break
     }
-    const object = converted ? converted[index]! : inVersion(definition, stored)
+    const object = converted ? converted[index]! : inVersion(definition, source[index]!)
     if (selection && !selection(object)) continue
     if (isFull) {
       rest = 1
