@@ -42,15 +42,16 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
     ip: ['127.0.0.1', '::1'],
     dns: ['localhost', 'kubernetes', 'kubernetes.default.svc'],
   })
+  let plane: Plane | undefined
+  const byCertificate = authenticator()
   // The listener must know its port before the plane can be made, since clusters are reached through it.
   let handler: HttpHandler = () => Promise.reject(new StatusError('ServiceUnavailable', 'the API server is starting'))
   const management: Endpoint = {
     handler: (request, identity) => handler(request, identity),
-    authenticate: authenticator(),
+    authenticate: (credentials) => (plane ? plane.server.authenticate : byCertificate)(credentials),
     serving: access.server,
     clientCA: access.authority.certificate,
   }
-  let plane: Plane | undefined
   const planes = (servername: string | undefined) =>
     servername === undefined ? management : (plane?.workloads.endpointFor(servername) ?? management)
   const samePort = { asked: options.port, file: options.portFile, usual: UsualPort }
@@ -64,7 +65,7 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
       endpoint: { host, port: listener.port },
       ...(options.onHookCall ? { onHookCall: options.onHookCall } : {}),
     })
-    handler = createHandler({ engine: plane.server.engine, clock, log })
+    handler = createHandler({ engine: plane.server.engine, issuer: plane.server.issuer, clock, log })
     await writeKubeconfig(options.kubeconfig, listener.url, access)
   } catch (err) {
     await listener.close(0)

@@ -3,15 +3,7 @@
  * while at least one control plane machine of its cluster does; what it holds is kept in a store of its own, so that it is found
  * again after a restart of the process.
  */
-import {
-  type ApiServer,
-  authenticator,
-  createApiServer,
-  createHandler,
-  type Endpoint,
-  type HttpHandler,
-  type Store,
-} from '@capstan/apiserver'
+import { type ApiServer, createApiServer, createHandler, type Endpoint, type HttpHandler, type Store } from '@capstan/apiserver'
 import { compareVersions } from '@capstan/api'
 import type { Client, Clock, Logger, ObjectKey, Random, Transport } from '@capstan/kube'
 import { createClient, keyText, StatusError } from '@capstan/kube'
@@ -75,9 +67,8 @@ interface Running {
 
 export function createWorkloads(options: WorkloadsOptions): Workloads {
   const { openStore, removeStore, clock, log } = options
-  /** By server name. Client certificates are the only way in. */
+  /** By server name. Client certificates and tokens of the plane's own service accounts are the only ways in. */
   const planes = new Map<string, Running>()
-  const authenticate = authenticator()
   const awaited = new Map<string, { promise: Promise<Transport>; resolve: (transport: Transport) => void }>()
   const listeners = new Set<(cluster: ObjectKey) => void>()
   /** Starting and stopping one plane takes turns. */
@@ -103,7 +94,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
       const endpoint: Endpoint = {
         // The endpoint stays while versions come and go behind it.
         handler: (request, identity) => running.handler(request, identity),
-        authenticate,
+        authenticate: server.authenticate,
         clientCA: boot.authority.certificate,
         // Made when the first client comes: a plane that nobody calls from outside costs no key.
         serving: () => servingCertificate(cluster, boot, clock),
@@ -128,8 +119,8 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
     }
   }
 
-  const handlerOf = ({ engine }: ApiServer, version: string | undefined): HttpHandler =>
-    createHandler({ engine, clock, log, ...(version === undefined ? {} : { version }) })
+  const handlerOf = ({ engine, issuer }: ApiServer, version: string | undefined): HttpHandler =>
+    createHandler({ engine, issuer, clock, log, ...(version === undefined ? {} : { version }) })
 
   /** After machines came or went. */
   function settleVersion(running: Running): void {
