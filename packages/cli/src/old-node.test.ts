@@ -53,7 +53,7 @@ describe('a Node that is too old', () => {
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
     expect(text.match(/^import .*/gm)).toEqual([
       "import { spawn } from 'node:child_process'",
-      "import { createRequire } from 'node:module'",
+      "import module, { createRequire } from 'node:module'",
     ])
   })
 })
