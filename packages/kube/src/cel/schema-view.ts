@@ -29,7 +29,7 @@ export const objectSchemaView = (schema: JSONSchema): SchemaView => objectView(w
 
 function viewOf(schema: JSONSchema): SchemaView | undefined {
   if (schema['x-kubernetes-int-or-string']) {
-    return viewing(dyn, (raw) => (typeof raw === 'number' ? BigInt(Math.trunc(raw)) : (raw as Value)))
+    return viewing(dyn, (raw) => (typeof raw === 'string' ? raw : integer(raw, 'int-or-string')))
   }
   switch (schema.type) {
     case 'object':
@@ -39,11 +39,11 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
     case 'string':
       return stringView(schema.format)
     case 'boolean':
-      return viewing(bool, (raw) => raw as boolean)
+      return viewing(bool, (raw) => (typeof raw === 'boolean' ? raw : unfit(raw, 'boolean')))
     case 'number':
-      return viewing({ kind: 'double' }, (raw) => raw as number)
+      return viewing({ kind: 'double' }, (raw) => (typeof raw === 'number' ? raw : unfit(raw, 'number')))
     case 'integer':
-      return viewing(int, (raw) => BigInt(raw as number))
+      return viewing(int, (raw) => integer(raw, 'integer'))
     case undefined:
       return undefined
   }
@@ -97,17 +97,26 @@ function arrayView(schema: JSONSchema): SchemaView | undefined {
 function stringView(format: string | undefined): SchemaView {
   switch (format ?? '') {
     case 'byte':
-      return viewing({ kind: 'bytes' }, (raw) => bytesOf(raw as string))
+      return viewing({ kind: 'bytes' }, (raw) => bytesOf(textOf(raw)))
     case 'duration':
-      return viewing({ kind: 'duration' }, (raw) => durationOf(raw as string))
+      return viewing({ kind: 'duration' }, (raw) => durationOf(textOf(raw)))
     case 'date':
-      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(`${raw as string}T00:00:00Z`))
+      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(`${textOf(raw)}T00:00:00Z`))
     case 'date-time':
-      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(raw as string))
+      return viewing({ kind: 'timestamp' }, (raw) => timestampOf(textOf(raw)))
     default:
-      return viewing(string, (raw) => raw as string)
+      return viewing(string, textOf)
   }
 }
+
+/** What an update leaves as it was may be of another type than the schema of today says. */
+function unfit(raw: unknown, type: string): never {
+  const found = Array.isArray(raw) ? 'array' : typeof raw
+  throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${found}`)
+}
+
+const textOf = (raw: unknown): string => (typeof raw === 'string' ? raw : unfit(raw, 'string'))
+const integer = (raw: unknown, type: string): bigint => (Number.isInteger(raw) ? BigInt(raw as number) : unfit(raw, type))
 
 function bytesOf(text: string): Uint8Array {
   try {
@@ -118,14 +127,10 @@ function bytesOf(text: string): Uint8Array {
 }
 
 function record(raw: unknown): Readonly<Record<string, unknown>> {
-  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return raw as Record<string, unknown>
-  throw new EvaluationError('invalid data, expected a map to match the provided schema with type=object')
+  return typeof raw === 'object' && raw !== null && !Array.isArray(raw) ? (raw as Record<string, unknown>) : unfit(raw, 'object')
 }
 
-function array(raw: unknown): readonly unknown[] {
-  if (Array.isArray(raw)) return raw
-  throw new EvaluationError('invalid data, expected an array to match the provided schema with type=array')
-}
+const array = (raw: unknown): readonly unknown[] => (Array.isArray(raw) ? raw : unfit(raw, 'array'))
 
 /** An object or a map of the API. `raw` lets unchanged parts be compared without looking at them value by value. */
 export class ObjectValue extends CelMap {

@@ -175,6 +175,17 @@ describe('what is told', () => {
       `spec.wait: Invalid value: "string": type conversion error from 'string' to 'google.protobuf.Duration' evaluating rule: self > duration("1s")`,
     ])
   })
+  test.each<[JSONSchema, unknown, string]>([
+    [{ type: 'integer' }, 1.5, 'expected integer to match the provided schema, got number'],
+    [{ type: 'string' }, 7, 'expected string to match the provided schema, got number'],
+    [{ type: 'object', additionalProperties: { type: 'string' } }, [], 'expected object to match the provided schema, got array'],
+    [{ 'x-kubernetes-int-or-string': true }, {}, 'expected int-or-string to match the provided schema, got object'],
+  ])('that a value which an older schema let in is not what %o says', (a, value, why) => {
+    const schema = spec({ a, b: { type: 'integer' } }, rule('self.a == self.a && self.b > 0', { message: 'm' }))
+    expect(told(schema, { a: value, b: 1 }, { a: value, b: 2 })).toEqual([
+      `spec: Invalid value: "object": invalid data, ${why} evaluating rule: m`,
+    ])
+  })
   test('that rules were not looked at when the object is not what they expect', () => {
     expect(told(spec({ a: { type: 'string' } }, rule('false')), { a: 1 })).toEqual([
       'spec.a: Invalid value: "integer": spec.a in body must be of type string: "integer"',
