@@ -22,6 +22,8 @@ export interface TestEnvOptions {
   readonly store?: Store
   readonly clock?: VirtualClock
   readonly seed?: number
+  /** How long `settle` waits for what makes no progress, in turns of the event loop. Few for a test that makes something deaf. */
+  readonly patience?: number
   readonly log?: Logger
   /** Puts something between the controllers and the server, such as faults. */
   readonly between?: (transport: Transport) => Transport
@@ -69,7 +71,12 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     log,
     controllers: typeof controllers === 'function' ? controllers({ client: controllersClient, clock, random }) : controllers,
   })
-  const busy = { managers: () => [manager], stores: () => [store], traffic }
+  const busy = {
+    managers: () => [manager],
+    stores: () => [store],
+    traffic,
+    ...(options.patience === undefined ? {} : { patience: options.patience }),
+  }
   await manager.start()
   await settle(busy)
 

@@ -9,6 +9,8 @@ import { resourceName } from '@capstan/kube'
 
 /** What may still be busy. */
 export interface Busy {
+  /** Turns without any progress after which what is busy must be waiting for virtual time; a test that makes something deaf wants few. */
+  readonly patience?: number
   readonly managers: () => readonly Manager[]
   readonly stores: () => readonly Store[]
   readonly traffic: Traffic
@@ -67,7 +69,7 @@ export async function settle(busy: Busy): Promise<void> {
       .join()}`
     still = now === before ? still + 1 : 0
     before = now
-    if (still > 20 + Patience) return
+    if (still > 20 + (busy.patience ?? Patience)) return
   }
 }
 

@@ -200,7 +200,7 @@ describe('a MachineSet', () => {
         return request.plural === 'machines' ? never(signal) : events
       },
     })
-    env = await setsEnv({ between: deaf })
+    env = await setsEnv({ between: deaf, patience: 30 })
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
     await env.advance(seconds(12))
