@@ -24,6 +24,7 @@ import {
   sizeOf,
   spend,
 } from './evaluate.ts'
+import { durationOf, timestampOf } from './library/time.ts'
 import { type Functions, type Overload } from './signature.ts'
 import { CompileError, type Issue, type Node } from './syntax.ts'
 import {
@@ -233,6 +234,15 @@ class Compiler {
         return (run) => (spend(run, 1), indexed(first(run), second(run)))
       case '_[?_]':
         return (run) => (spend(run, 1), optionally(lookUpIndex(first(run), second(run))))
+      case 'duration':
+      case 'timestamp': {
+        const [argument] = nodes
+        const read = name === 'duration' ? durationOf : timestampOf
+        if (argument?.kind === 'literal' && typeof argument.value === 'string' && !succeeds(read, argument.value)) {
+          this.#wrong(argument.at, `invalid ${name} argument`)
+        }
+        break
+      }
       case 'matches': {
         const pattern = nodes[1]
         if (pattern?.kind === 'literal' && typeof pattern.value === 'string') {
@@ -446,6 +456,16 @@ function literal(value: NodeOf<'literal'>['value']): Compiled {
   }
   const kinds = { boolean: 'bool', bigint: 'int', number: 'double', string: 'string', object: 'bytes' } as const
   return { type: { kind: kinds[typeof value as keyof typeof kinds] }, evaluate: () => value }
+}
+
+function succeeds(read: (text: string) => unknown, text: string): boolean {
+  try {
+    read(text)
+    return true
+  } catch (err) {
+    if (err instanceof EvaluationError) return false
+    throw err
+  }
 }
 
 function typeLiteral(name: string): Compiled | undefined {

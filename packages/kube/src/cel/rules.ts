@@ -12,6 +12,12 @@ import { none, Optional, type Value } from './value.ts'
 /** The value that there was before, if there was one. */
 type Before = { readonly value: unknown } | undefined
 
+interface Message {
+  readonly text: string | undefined
+  readonly cost: number
+  readonly isOutOfBudget: boolean
+}
+
 /** One rule: compiled, or why it could not be. */
 export interface CompiledRule {
   readonly rule: ValidationRule
@@ -23,7 +29,7 @@ export interface CompiledRule {
   /** Of an object's value and of what it was before, both as they are in the object. Absent when there is an error. */
   evaluate?(self: unknown, old: Before, limit: number): Result
   /** The message that the rule computes; absent when it has none that can be used. */
-  message?(self: unknown, old: Before, limit: number): { readonly text: string | undefined; readonly cost: number }
+  message?(self: unknown, old: Before, limit: number): Message
 }
 
 const compiled = new WeakMap<JSONSchema, readonly CompiledRule[]>()
@@ -51,7 +57,8 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
   if (!rule.rule?.trim()) return { rule, usesOldSelf: false }
   const condition = attempt(rule.rule, variables)
   const text = rule.messageExpression?.trim() ? attempt(rule.messageExpression.trim(), variables) : undefined
-  const usesOldSelf = condition.compiled?.uses('oldSelf') === true || text?.compiled?.uses('oldSelf') === true
+  // Upstream: what the message looks at makes no difference.
+  const usesOldSelf = condition.compiled?.uses('oldSelf') === true
   const valuesOf = (self: unknown, old: Before) => (): Value[] => {
     const before = old && view(old.value)
     return [view(self), isOptional ? (before === undefined ? none : new Optional(before)) : (before ?? null)]
@@ -69,7 +76,8 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
     ...base,
     message(self, old, limit) {
       const result = message.run(valuesOf(self, old), limit)
-      return { text: result.kind === 'value' ? usable(result.value) : undefined, cost: result.cost }
+      const text = result.kind === 'value' ? usable(result.value) : undefined
+      return { text, cost: result.cost, isOutOfBudget: result.kind === 'out of budget' }
     },
   }
 }

@@ -162,13 +162,13 @@ describe('what is told', () => {
       'spec: Invalid value: "object": no such key: a evaluating rule: m',
     ])
     expect(told(object, { a: 'x' })).toEqual([
-      'spec: Invalid value: "object": no such overload: call arguments did not match a supported operator, function or macro signature for rule: m',
+      `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: m`,
     ])
   })
   test('what a rule says about values that are not what the schema leads to expect', () => {
     const nullable: JSONSchema = { type: 'string', nullable: true }
     expect(told(spec({ a: nullable }, rule('self.a.startsWith("x")', { message: 'm' })), { a: null })).toEqual([
-      'spec: Invalid value: "object": no such overload: call arguments did not match a supported operator, function or macro signature for rule: m',
+      `spec: Invalid value: "object": 'no such overload': call arguments did not match a supported operator, function or macro signature for rule: m`,
     ])
     const wait: JSONSchema = { type: 'string', format: 'duration', 'x-kubernetes-validations': rule('self > duration("1s")') }
     expect(told(spec({ wait }), { wait: '3 days' })).toEqual([
@@ -216,7 +216,7 @@ describe('a costly rule', () => {
       t: 'a'.repeat(10_000),
     })
     expect(errors).toEqual([
-      'spec: Invalid value: "object": no further validation rules will be run due to call cost exceeds limit for rule: m',
+      `spec: Invalid value: "object": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: m`,
     ])
   })
 })

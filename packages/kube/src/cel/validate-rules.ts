@@ -131,7 +131,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   const result = compiled.evaluate(value, before.old, BudgetOfCall)
   state.budget -= result.cost
   if (result.kind === 'out of budget') {
-    wrong(`no further validation rules will be run due to call cost exceeds limit for rule: ${nameOf(rule)}`)
+    wrong(`'${OutOfBudget}': ${TooCostly} rule: ${nameOf(rule)}`)
     state.budget = -1
     return
   }
@@ -143,7 +143,7 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
     const hint = result.message.startsWith('no such overload')
     wrong(
       hint
-        ? `${result.message}: call arguments did not match a supported operator, function or macro signature for rule: ${nameOf(rule)}`
+        ? `'${result.message}': call arguments did not match a supported operator, function or macro signature for rule: ${nameOf(rule)}`
         : `${result.message} evaluating rule: ${nameOf(rule)}`,
     )
     return
@@ -151,9 +151,17 @@ function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, st
   if (result.value === true) return
   const computed = compiled.message?.(value, before.old, BudgetOfCall)
   state.budget -= computed?.cost ?? 0
+  if (computed?.isOutOfBudget) {
+    wrong(`${TooCostly} messageExpression: ${JSON.stringify(rule.messageExpression)}`)
+    state.budget = -1
+    return
+  }
   const message = computed?.text ?? (rule.message ? rule.message.trim() : `failed rule: ${rule.rule.trim()}`)
   state.errors.push({ ...failed(rule, joined(path, rule.fieldPath), schema, value, message), detail: message })
 }
+
+const OutOfBudget = 'operation cancelled: actual cost limit exceeded'
+const TooCostly = 'no further validation rules will be run due to call cost exceeds limit for'
 
 const nameOf = ({ rule, message }: ValidationRule): string => (message ? message : rule).trim()
 
