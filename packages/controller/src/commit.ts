@@ -40,8 +40,7 @@ export async function commitChanges<T extends KubeObject>(
   let latest = before
 
   const commitMain = async () => {
-    const body = diffMerge(mainPart(before), mainPart(after))
-    if (body) latest = await client.patch(kind, keyOf(before), { type: 'merge', body }, signal)
+    latest = await commitMetadataAndSpec(client, kind, latest, before, after, options)
   }
   const commitStatus = async () => {
     const status = diffMerge(statusPart(before), statusPart(after))
@@ -66,6 +65,58 @@ export async function commitChanges<T extends KubeObject>(
     if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
   }
   return latest
+}
+
+/**
+ * Finalizers and owners are lists that others write too, and a merge patch replaces them whole: what this pass added and took away
+ * is done to the list as it is now, under an optimistic lock. One that somebody has taken away meanwhile does not come back.
+ */
+async function commitMetadataAndSpec<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  start: T,
+  before: T,
+  after: T,
+  { signal }: CommitOptions,
+): Promise<T> {
+  const more = signal ? { signal } : {}
+  const change = diffMerge(withoutLists(mainPart(before)), withoutLists(mainPart(after)))
+  const lists = SharedLists.filter((list) => !equal(before.metadata[list] ?? [], after.metadata[list] ?? []))
+  let latest = start
+  for (let attempt = 1; ; attempt++) {
+    const metadata: Record<string, unknown> = {}
+    for (const list of lists) {
+      const now: readonly unknown[] = latest.metadata[list] ?? []
+      const merged = mergeItems(now, before.metadata[list] ?? [], after.metadata[list] ?? [])
+      if (!equal(now, merged)) metadata[list] = merged.length === 0 ? null : merged
+    }
+    const isLocked = Object.keys(metadata).length > 0
+    if (!change && !isLocked) return latest
+    if (isLocked) metadata.resourceVersion = latest.metadata.resourceVersion
+    const body = { ...change, metadata: { ...(change?.metadata as object | undefined), ...metadata } }
+    try {
+      return await client.patch(kind, keyOf(before), { type: 'merge', body }, more)
+    } catch (err) {
+      if (!isReason(err, 'Conflict') || attempt === Attempts) throw err
+      const now = await client.get(kind, keyOf(before), more)
+      if (now.metadata.uid !== before.metadata.uid) throw err
+      latest = now
+    }
+  }
+}
+
+const SharedLists = ['finalizers', 'ownerReferences'] as const
+
+/** `now`, without what the pass took away and with what it put in. */
+function mergeItems(now: readonly unknown[], before: readonly unknown[], after: readonly unknown[]): unknown[] {
+  const has = (list: readonly unknown[], item: unknown) => list.some((other) => equal(other, item))
+  const kept = now.filter((item) => !has(before, item) || has(after, item))
+  return [...kept, ...after.filter((item) => !has(before, item) && !has(kept, item))]
+}
+
+const withoutLists = ({ metadata, ...rest }: Record<string, unknown>): Record<string, unknown> => {
+  const { finalizers: _finalizers, ownerReferences: _owners, ...others } = metadata as Record<string, unknown>
+  return { ...rest, metadata: others }
 }
 
 async function commitConditions<T extends KubeObject>(

@@ -273,6 +273,19 @@ describe('commitChanges', () => {
     expect(created.metadata.uid).toBe(before.metadata.uid)
   })
 
+  test('a finalizer that another controller has taken away meanwhile does not come back', async () => {
+    env = await testEnv({ kinds })
+    const finalizers = ['test.dev/ours', 'test.dev/theirs']
+    await env.client.create(Parent, { ...aParent('a', 0), metadata: { name: 'a', namespace: 'default', finalizers } })
+    await env.client.delete(Parent, key)
+    const before = await env.client.get(Parent, key)
+    await env.client.patch(Parent, key, { type: 'merge', body: { metadata: { finalizers: ['test.dev/ours'] } } })
+    const after = draft(before)
+    after.metadata.finalizers = ['test.dev/theirs']
+    await commitChanges(env.client, Parent, before, after, { conditions: [] })
+    expect(await orAbsent(env.client.get(Parent, key))).toBeUndefined()
+  })
+
   test('never writes to another object of the same name', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
