@@ -10,7 +10,8 @@ export interface MortalStores extends Stores {
   readonly death: Promise<void>
 }
 
-const never = new Promise<never>(() => {})
+/** A promise of its own each time: whatever waits for one that is shared would be kept in memory for ever. */
+const never = (): Promise<never> => new Promise(() => {})
 
 /**
  * A view of `base` for one process. The commit number `lifetime` is durable, and its writer never hears of it: what happens when
@@ -32,14 +33,14 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     count: (resource) => store.count(resource),
     since: (revision, resource) => store.since(revision, resource),
     async commit(write: Write): Promise<Change> {
-      if (isDead || commits >= lifetime) return never
+      if (isDead || commits >= lifetime) return never()
       commits++
       const last = commits === lifetime
       const change = await store.commit(write)
-      if (!last) return isDead ? never : change
+      if (!last) return isDead ? never() : change
       isDead = true
       die()
-      return never
+      return never()
     },
     subscribe: (resource, listener) =>
       store.subscribe(resource, (change) => {
@@ -66,7 +67,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       return store
     },
     async remove(name) {
-      if (isDead) return never
+      if (isDead) return never()
       opened.delete(name)
       await base.remove(name)
     },
