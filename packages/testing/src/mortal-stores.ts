@@ -33,11 +33,12 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     count: (resource) => store.count(resource),
     since: (revision, resource) => store.since(revision, resource),
     async commit(write: Write): Promise<Change> {
-      if (isDead || commits >= lifetime) return never()
-      commits++
-      const last = commits === lifetime
+      if (isDead) return never()
+      // One that is refused has changed nothing, and does not count.
       const change = await store.commit(write)
-      if (!last) return isDead ? never() : change
+      if (isDead) return never()
+      commits++
+      if (commits < lifetime) return change
       isDead = true
       die()
       return never()
