@@ -1,7 +1,8 @@
 /** The cluster that `capstan up --demo` brings up: its class, its templates, its runtime extension, and what to try on it. */
-import type { Client, Condition, Input, Kind, KubeObject, ObjectKey, UnknownObject } from '@capstan/kube'
-import { Cluster, ClusterClass } from '@capstan/api'
-import { orAbsent, unknownKind } from '@capstan/kube'
+import type { Client, Condition, DeclaredKind, Input, Kind, KubeObject, ObjectKey } from '@capstan/kube'
+import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
+import { orAbsent } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 
@@ -11,15 +12,7 @@ const manager = { fieldManager: 'capstan-up', force: true }
 export const DemoCluster = { namespace: 'default', name: 'demo' } as const
 const DemoClass = { namespace: 'default', name: 'demo' } as const
 
-/** Plurals of what the demo's files hold. */
-const plurals: Readonly<Record<string, string>> = {
-  ClusterClass: 'clusterclasses',
-  Cluster: 'clusters',
-  LocalClusterTemplate: 'localclustertemplates',
-  LocalControlPlaneTemplate: 'localcontrolplanetemplates',
-  LocalMachineTemplate: 'localmachinetemplates',
-  LocalBootstrapConfigTemplate: 'localbootstrapconfigtemplates',
-}
+const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
 /** Applies class and templates if they are missing, and the Cluster if it is: what the user has changed since stays as it is. */
 export async function bringUpDemo(client: Client, signal: AbortSignal): Promise<void> {
@@ -55,10 +48,10 @@ export async function untilTrue(
 async function applyFile(client: Client, name: string): Promise<void> {
   const text = await readFile(new URL(name, folder), 'utf8')
   for (const document of parseAllDocuments(text)) {
-    const object = document.toJS() as Input<UnknownObject> & KubeObject
-    const plural = plurals[object.kind]
-    if (!plural) throw new Error(`Cannot apply ${name}: kind ${object.kind} is not known`)
-    await client.apply(unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural }), object, manager)
+    const object = document.toJS() as Input<KubeObject> & { kind: string }
+    const kind = kinds.get(object.kind)
+    if (!kind) throw new Error(`Cannot apply ${name}: kind ${object.kind} is not known`)
+    await client.apply(kind, object, manager)
   }
 }
 
