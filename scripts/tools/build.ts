@@ -84,6 +84,7 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
     }
     upstream = await readFile(answer.GoMod, 'utf8')
   }
+  if (module.main) await writeFile(join(source, 'main.go'), module.main)
   await writeFile(`${file}.${process.pid}`, goMod(module, upstream))
   await rename(`${file}.${process.pid}`, file)
   return source

@@ -13,15 +13,19 @@ export interface ToolModule {
   readonly requires: readonly { readonly path: string; readonly version: string }[]
   /** Modules that `requires` names at v0.0.0, because upstream develops them beside it; published at this version. */
   readonly staging?: { readonly of: string; readonly version: string }
+  /** Versions that upstream's own replace directives give; those of a dependency do not count in our module. */
+  readonly replaces?: { readonly [path: string]: string }
   /** Values set by the linker, such as the version that the program reports. */
   readonly variables: { readonly [name: string]: string }
+  /** A main.go of the module, for a program that upstream publishes as a function. */
+  readonly main?: string
 }
 
 export interface Component {
   /** Name of the program, and of the file. */
   readonly name: string
   readonly module: ToolModule
-  /** Its main package. */
+  /** Its main package; `.` is the main.go of our module. */
   readonly package: string
 }
 
@@ -39,8 +43,50 @@ const kubernetes: ToolModule = {
   },
 }
 
+const etcd: ToolModule = {
+  name: 'etcd',
+  version: 'v3.6.8',
+  go: '1.24',
+  requires: [{ path: 'go.etcd.io/etcd/server/v3', version: 'v3.6.8' }],
+  variables: {},
+  main: `package main
+
+import (
+	"os"
+
+	"go.etcd.io/etcd/server/v3/etcdmain"
+)
+
+func main() { etcdmain.Main(os.Args) }
+`,
+}
+
+const clusterApiVersion = { gitVersion: 'v1.14.0', gitMajor: '1', gitMinor: '14' }
+
+const clusterApi: ToolModule = {
+  name: 'cluster-api',
+  version: clusterApiVersion.gitVersion,
+  go: '1.26',
+  requires: [
+    { path: 'sigs.k8s.io/cluster-api', version: clusterApiVersion.gitVersion },
+    { path: 'sigs.k8s.io/cluster-api/test', version: clusterApiVersion.gitVersion },
+  ],
+  replaces: { 'sigs.k8s.io/cluster-api/api': clusterApiVersion.gitVersion },
+  variables: versionVariables('sigs.k8s.io/cluster-api/version', clusterApiVersion),
+}
+
+/** Upstream's managers keep the short names that its community uses for them. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
+  { name: 'etcd', module: etcd, package: '.' },
+  { name: 'kube-apiserver', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-apiserver' },
+  { name: 'kube-controller-manager', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kube-controller-manager' },
+  { name: 'clusterctl', module: clusterApi, package: 'sigs.k8s.io/cluster-api/cmd/clusterctl' },
+  { name: 'capi-core', module: clusterApi, package: 'sigs.k8s.io/cluster-api/core' },
+  { name: 'cabpk', module: clusterApi, package: 'sigs.k8s.io/cluster-api/bootstrap/kubeadm' },
+  { name: 'kcp', module: clusterApi, package: 'sigs.k8s.io/cluster-api/controlplane/kubeadm' },
+  { name: 'capd', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/infrastructure/docker' },
+  { name: 'test-extension', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/extension' },
 ]
 
 /** What `version` commands report. Nothing here is true of a commit, so none is named. */
