@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { toolPaths } from './tools.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -170,20 +171,9 @@ function waitFor(what: string, object: string): Step {
 
 const lines = (text: string): string[] => text.split('\n').filter((line) => line !== '')
 
-/** Where the program is, built first if need be. */
-function toolPath(name: string): string {
-  const { stdout, status } = spawnSync(process.execPath, ['scripts/tools/main.ts', name], {
-    cwd: root,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  if (status !== 0) throw new Error(`there is no ${name}: scripts/tools could not build it`)
-  return stdout.trim()
-}
-
 /** Runs the whole script. Resolves with how many steps passed and failed. */
 export async function kubectlSuite(): Promise<{ passed: number; failed: number }> {
-  const kubectl = toolPath('kubectl')
+  const [kubectl] = await toolPaths('kubectl')
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kubectl-'))
   const kubeconfig = join(folder, 'kubeconfig')
   const plane = await startPlane(kubeconfig)

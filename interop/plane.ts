@@ -1,0 +1,187 @@
+/**
+ * What a suite asks of an API server, so that it can run on either: `startRealPlane` gives kube-apiserver with etcd and the
+ * controllers that belong to a server, `startCapstanPlane` gives `capstan apiserver`. Both are given the same certificates, tokens,
+ * keys and flags.
+ */
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
+import {
+  type CertifiedKey,
+  type ClusterAccess,
+  formatKubeconfig,
+  httpsTransport,
+  issueCertificate,
+  kubeconfigFor,
+  makeAuthority,
+} from '@capstan/kube/node'
+import type { Program } from './programs.ts'
+
+/** Somebody beside the administrator, known by a token. */
+export interface PlaneUser {
+  readonly name: string
+  readonly groups?: readonly string[]
+}
+
+export interface PlaneOptions {
+  /** Flags of kube-apiserver, `--name=value`; one that is a default of ours takes its place. */
+  readonly flags?: readonly string[]
+  /** Beside the administrator. They may do what RBAC lets them. */
+  readonly users?: readonly PlaneUser[]
+  /** Whether a write is acknowledged only when it is on disk. Default: no, since what a test writes need not outlive the machine. */
+  readonly durable?: boolean
+  /** Told what happens while it starts, a line each. */
+  readonly progress?: (line: string) => void
+}
+
+/** An API server that runs, with everything needed to talk to it as its administrator. */
+export interface ServedPlane extends AsyncDisposable {
+  readonly name: 'capstan' | 'kubernetes'
+  readonly url: string
+  /** File; the administrator by client certificate. */
+  readonly kubeconfig: string
+  /** The administrator's bearer token, for the same user and group. */
+  readonly token: string
+  /** Certificate of the authority, PEM. */
+  readonly ca: string
+  /** Signs what the server and its webhooks show, and who its clients are. */
+  readonly authority: CertifiedKey
+  /** Temporary; goes when the plane goes. */
+  readonly folder: string
+  /** Its processes; the API server is called `apiserver`. */
+  readonly programs: readonly Program[]
+  /** Seconds from the first process to an API that answers. */
+  readonly readyAfter: number
+  /** Writes a kubeconfig for one of the `users`. @returns its path */
+  kubeconfigOf(user: string): string
+  /** A client, closed with the plane. The administrator, or one of the `users`. */
+  client(user?: string): Client
+}
+
+/** What is made before any process starts. */
+export interface Credentials {
+  readonly folder: string
+  readonly authority: CertifiedKey
+  readonly admin: CertifiedKey
+  readonly tokens: ReadonlyMap<string, string>
+  readonly files: {
+    readonly ca: string
+    readonly serving: string
+    readonly servingKey: string
+    readonly signingKey: string
+    readonly verificationKey: string
+    readonly tokens: string
+  }
+}
+
+export const adminName = 'kubernetes-admin'
+
+/** Certificates, keys and tokens of one plane, as files in `folder`. */
+export async function makeCredentials(folder: string, users: readonly PlaneUser[] = []): Promise<Credentials> {
+  const pki = join(folder, 'pki')
+  mkdirSync(pki, { mode: 0o700 })
+  const write = (name: string, text: string): string => {
+    writeFileSync(join(pki, name), text, { mode: 0o600 })
+    return join(pki, name)
+  }
+  const clock = systemClock
+  const authority = await makeAuthority(clock, { commonName: 'interop-ca' })
+  const admin = await issueCertificate(authority, clock, {
+    commonName: adminName,
+    organizations: ['system:masters'],
+    usages: ['client'],
+  })
+  const serving = await issueCertificate(authority, clock, {
+    commonName: 'kube-apiserver',
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1', '10.0.0.1'],
+    dnsNames: ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'],
+  })
+  const signing = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const everybody = [{ name: adminName, groups: ['system:masters'] }, ...users]
+  const tokens = new Map(everybody.map(({ name }) => [name, randomUUID()]))
+  const rows = everybody.map(
+    ({ name, groups = [] }, i) => `${tokens.get(name)},${name},uid-${i}${groups.length > 0 ? `,"${groups.join(',')}"` : ''}
+`,
+  )
+  return {
+    folder,
+    authority,
+    admin,
+    tokens,
+    files: {
+      ca: write('ca.crt', authority.certificate),
+      serving: write('apiserver.crt', serving.certificate),
+      servingKey: write('apiserver.key', serving.key),
+      signingKey: write('sa.key', signing.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()),
+      verificationKey: write('sa.pub', signing.publicKey.export({ format: 'pem', type: 'spki' }).toString()),
+      tokens: write('tokens.csv', rows.join('')),
+    },
+  }
+}
+
+/** Flags that both servers are given; one of `given` takes the place of one with its name. */
+export function serverFlags({ files }: Credentials, port: number, given: readonly string[] = []): string[] {
+  const defaults = [
+    '--bind-address=127.0.0.1',
+    `--secure-port=${port}`,
+    `--tls-cert-file=${files.serving}`,
+    `--tls-private-key-file=${files.servingKey}`,
+    `--client-ca-file=${files.ca}`,
+    `--token-auth-file=${files.tokens}`,
+    '--authorization-mode=RBAC',
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-signing-key-file=${files.signingKey}`,
+    `--service-account-key-file=${files.verificationKey}`,
+    '--service-cluster-ip-range=10.0.0.0/16',
+  ]
+  return [...withoutGiven(defaults, given), ...given]
+}
+
+/** Those of `defaults` that `given` does not name. */
+export function withoutGiven(defaults: readonly string[], given: readonly string[]): string[] {
+  const named = new Set(given.map(flagName))
+  return defaults.filter((flag) => !named.has(flagName(flag)))
+}
+
+const flagName = (flag: string): string => flag.split('=', 1)[0]!
+
+/** The ways in to a server at `url`. */
+export function openAccess(
+  { folder, authority, admin, tokens }: Credentials,
+  url: string,
+): Pick<ServedPlane, 'kubeconfig' | 'token' | 'ca' | 'authority' | 'kubeconfigOf' | 'client'> & { close(): void } {
+  const ca = authority.certificate
+  const accessOf = (user: string): ClusterAccess => {
+    const token = tokens.get(user)
+    if (token === undefined) throw new Error(`There is no user ${user}: there are ${[...tokens.keys()].join(', ')}`)
+    return { server: url, ca, token }
+  }
+  const write = (name: string, access: ClusterAccess): string => {
+    const path = join(folder, `${name}.kubeconfig`)
+    writeFileSync(path, formatKubeconfig(kubeconfigFor(name, access)), { mode: 0o600 })
+    return path
+  }
+  const adminAccess: ClusterAccess = { server: url, ca, certificate: admin.certificate, key: admin.key }
+  const open: { close(): void }[] = []
+  return {
+    kubeconfig: write('admin', adminAccess),
+    token: tokens.get(adminName)!,
+    ca,
+    authority,
+    kubeconfigOf: (user) => write(user, accessOf(user)),
+    client(user) {
+      const transport = httpsTransport(user === undefined ? adminAccess : accessOf(user), {
+        clock: systemClock,
+        random: systemRandom,
+        userAgent: 'interop',
+      })
+      open.push(transport)
+      return createClient(transport)
+    },
+    close() {
+      for (const transport of open) transport.close()
+    },
+  }
+}

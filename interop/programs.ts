@@ -1,0 +1,146 @@
+/** Programs that are not ours as child processes: one folder, a log each, and an end that nobody can prevent. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface Program {
+  readonly name: string
+  readonly pid: number
+  /** File with all that it printed. */
+  readonly log: string
+  /** Set once it has ended. */
+  readonly ending: string | undefined
+  /** The end of its log, for whoever reads a failure. */
+  tail(lines?: number): string
+  /** SIGTERM, and SIGKILL when that has not helped. */
+  stop(): Promise<void>
+}
+
+export interface ProgramOptions {
+  readonly env?: NodeJS.ProcessEnv
+  readonly cwd?: string
+}
+
+/** Milliseconds that a program has to end by itself. */
+const Grace = 10_000
+
+/**
+ * Kills what is left when the process that holds its standard input is gone, however that went: `+PID` and `-PID` say what there is,
+ * and the end of the input that nobody is there any more. A shell, since nothing smaller is everywhere.
+ */
+const reaperScript = `trap '' INT TERM HUP
+pids=' '
+while read -r line; do
+  pid=\${line#?}
+  case $line in
+    +*) pids="$pids$pid " ;;
+    -*) case $pids in *" $pid "*) pids="\${pids%% $pid *} \${pids#* $pid }" ;; esac ;;
+  esac
+done
+for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+rm -rf -- "$1"`
+
+/** Programs that belong together. They end, and their folder is removed, when this is disposed of, and when this process dies. */
+export class Programs implements AsyncDisposable {
+  /** Theirs alone; holds the logs. */
+  readonly folder: string
+  readonly #programs: Program[] = []
+  readonly #reaper: ChildProcess
+
+  constructor(name: string) {
+    this.folder = mkdtempSync(join(tmpdir(), `capstan-${name}-`))
+    this.#reaper = spawn('sh', ['-c', reaperScript, 'reaper', this.folder], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
+    this.#reaper.stdin!.on('error', () => {})
+    // It is not what keeps this process going; nor is its pipe.
+    this.#reaper.unref()
+    ;(this.#reaper.stdin as unknown as { unref(): void }).unref()
+  }
+
+  get all(): readonly Program[] {
+    return this.#programs
+  }
+
+  start(name: string, command: string, args: readonly string[], { env = process.env, cwd }: ProgramOptions = {}): Program {
+    const log = join(this.folder, `${name}.log`)
+    const output = openSync(log, 'a', 0o600)
+    // A session of its own: Ctrl-C reaches this process alone, which stops them in order.
+    const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true, env, ...(cwd ? { cwd } : {}) })
+    closeSync(output)
+    let ending: string | undefined
+    const ended = new Promise<void>((resolve) => {
+      const end = (how: string) => {
+        ending ??= how
+        if (child.pid !== undefined) this.#tellReaper(`-${child.pid}`)
+        resolve()
+      }
+      child.once('error', (err) => end(err.message))
+      child.once('exit', (code, signal) => end(signal ? `ended by ${signal}` : `ended with code ${code}`))
+    })
+    if (child.pid !== undefined) this.#tellReaper(`+${child.pid}`)
+    const program: Program = {
+      name,
+      pid: child.pid ?? 0,
+      log,
+      get ending() {
+        return ending
+      },
+      tail: (lines = 20) => readFileSync(log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n'),
+      async stop() {
+        if (ending !== undefined) return
+        child.kill('SIGTERM')
+        const killing = setTimeout(() => child.kill('SIGKILL'), Grace)
+        await ended
+        clearTimeout(killing)
+      },
+    }
+    this.#programs.push(program)
+    return program
+  }
+
+  /** Stops them, the last one first. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const program of [...this.#programs].reverse()) await program.stop()
+    this.#reaper.stdin!.end()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #tellReaper(line: string): void {
+    this.#reaper.stdin!.write(`${line}\n`)
+  }
+}
+
+/** Asks again and again until `ask` says yes. @throws when the program ends before, or the time is over; with the end of its log */
+export async function ready(program: Program, ask: () => Promise<boolean>, seconds = 60): Promise<void> {
+  const end = performance.now() + seconds * 1000
+  for (;;) {
+    if (await ask().catch(() => false)) return
+    const why = program.ending ?? (performance.now() > end ? `was not ready within ${seconds} s` : undefined)
+    if (why !== undefined) throw new Error(`${program.name} ${why}. The end of its log:\n${program.tail()}`)
+    await new Promise((resolve) => void setTimeout(resolve, 50))
+  }
+}
+
+/** Where free ports are looked for: below those that the kernel gives to outgoing connections, which could take one in between. */
+const Ports = { from: 20_000, to: 32_000 }
+
+/** That many different ports of the loopback interface on which nobody listens. */
+export async function freePorts(count: number): Promise<number[]> {
+  const found = new Set<number>()
+  while (found.size < count) {
+    const port = Ports.from + Math.floor(Math.random() * (Ports.to - Ports.from))
+    if (await isFree(port)) found.add(port)
+  }
+  return [...found]
+}
+
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })

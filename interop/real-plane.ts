@@ -1,0 +1,121 @@
+/** A real Kubernetes API: etcd, kube-apiserver and the controllers that belong to a server, as processes on loopback. */
+import { type RequestOptions, request } from 'node:https'
+import { request as plainRequest } from 'node:http'
+import { join } from 'node:path'
+import { ConfigMap, ServiceAccount } from '@capstan/kube'
+import { makeCredentials, openAccess, type PlaneOptions, type ServedPlane, serverFlags, withoutGiven } from './plane.ts'
+import { freePorts, Programs, ready } from './programs.ts'
+import { toolPaths } from './tools.ts'
+
+export interface RealPlaneOptions extends PlaneOptions {
+  /** Controllers of kube-controller-manager; none: it is not started. Default: those that the embedded server has, too. */
+  readonly controllers?: readonly string[]
+}
+
+const serverControllers = [
+  'garbage-collector-controller',
+  'namespace-controller',
+  'serviceaccount-controller',
+  'root-ca-certificate-publisher-controller',
+  'clusterrole-aggregation-controller',
+]
+
+/** Builds the programs if need be, and resolves when the API answers and namespace `default` has been furnished. */
+export async function startRealPlane(options: RealPlaneOptions = {}): Promise<ServedPlane> {
+  const { flags = [], users = [], durable = false, progress = () => {}, controllers = serverControllers } = options
+  const [etcd, apiserver, controllerManager] = await toolPaths('etcd', 'kube-apiserver', 'kube-controller-manager')
+  const programs = new Programs('real-plane')
+  try {
+    const { folder } = programs
+    const credentials = await makeCredentials(folder, users)
+    const { files } = credentials
+    const [etcdPort = 0, peerPort = 0, port = 0, managerPort = 0] = await freePorts(4)
+    const started = performance.now()
+    const since = (from: number) => `${((performance.now() - from) / 1000).toFixed(1)} s`
+
+    const etcdUrl = `http://127.0.0.1:${etcdPort}`
+    const peerUrl = `http://127.0.0.1:${peerPort}`
+    const store = programs.start('etcd', etcd, [
+      `--data-dir=${join(folder, 'etcd')}`,
+      `--listen-client-urls=${etcdUrl}`,
+      `--advertise-client-urls=${etcdUrl}`,
+      `--listen-peer-urls=${peerUrl}`,
+      `--initial-advertise-peer-urls=${peerUrl}`,
+      `--initial-cluster=default=${peerUrl}`,
+      '--log-level=warn',
+      ...(durable ? [] : ['--unsafe-no-fsync']),
+    ])
+    await ready(store, () => answers(`${etcdUrl}/health`))
+    progress(`etcd healthy after ${since(started)}`)
+
+    const serverStarted = performance.now()
+    const url = `https://127.0.0.1:${port}`
+    const own = [
+      `--etcd-servers=${etcdUrl}`,
+      // So that the address of the service "kubernetes" may be one of loopback: nobody keeps it.
+      '--advertise-address=127.0.0.1',
+      '--endpoint-reconciler-type=none',
+      '--allow-privileged=true',
+    ]
+    const server = programs.start('apiserver', apiserver, [...withoutGiven(own, flags), ...serverFlags(credentials, port, flags)])
+    const { close, ...access } = openAccess(credentials, url)
+    await ready(server, () => answers(`${url}/readyz`, { ca: access.ca, headers: { authorization: `Bearer ${access.token}` } }))
+    const readyAfter = (performance.now() - started) / 1000
+    progress(`kube-apiserver ready after ${since(serverStarted)}`)
+
+    if (controllers.length > 0) {
+      const manager = programs.start('controller-manager', controllerManager, [
+        `--kubeconfig=${access.kubeconfig}`,
+        '--bind-address=127.0.0.1',
+        `--secure-port=${managerPort}`,
+        `--tls-cert-file=${files.serving}`,
+        `--tls-private-key-file=${files.servingKey}`,
+        `--controllers=${controllers.join(',')}`,
+        '--leader-elect=false',
+        '--use-service-account-credentials=false',
+        `--root-ca-file=${files.ca}`,
+        `--service-account-private-key-file=${files.signingKey}`,
+      ])
+      const client = access.client()
+      const key = { namespace: 'default' }
+      await ready(manager, async () => {
+        await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: access.ca })
+        if (controllers.includes('serviceaccount-controller')) await client.get(ServiceAccount, { ...key, name: 'default' })
+        if (controllers.includes('root-ca-certificate-publisher-controller'))
+          await client.get(ConfigMap, { ...key, name: 'kube-root-ca.crt' })
+        return true
+      })
+      progress(`kube-controller-manager ready, everything after ${since(started)}`)
+    }
+    return {
+      name: 'kubernetes',
+      url,
+      ...access,
+      folder,
+      programs: programs.all,
+      readyAfter,
+      async [Symbol.asyncDispose]() {
+        close()
+        await programs[Symbol.asyncDispose]()
+      },
+    }
+  } catch (err) {
+    await programs[Symbol.asyncDispose]()
+    throw err
+  }
+}
+
+/** Whether a GET is answered with 200. @throws when it is not answered at all */
+export const answers = (url: string, options: RequestOptions = {}): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const send = url.startsWith('https:') ? request : plainRequest
+    send(url, { agent: false, timeout: 2000, ...options }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode === 200)
+    })
+      .on('timeout', function (this: { destroy(err: Error): void }) {
+        this.destroy(new Error('no answer within 2 s'))
+      })
+      .on('error', reject)
+      .end()
+  })
