@@ -1,5 +1,6 @@
 export * from './engine.ts'
 export * from './server.ts'
+export * from './admission/plugin-names.ts'
 export * from './admission/webhook-caller.ts'
 export * from './store/store.ts'
 export * from './store/memory.ts'

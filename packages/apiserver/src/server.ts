@@ -17,6 +17,8 @@ import {
   unknownKind,
   type UnknownObject,
 } from '@capstan/kube'
+import { type AdmissionPluginSwitches, enabledPlugins } from './admission/plugin-names.ts'
+import { pluginsFor } from './admission/plugins.ts'
 import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
 import { Webhooks } from './admission/webhooks.ts'
 import { bootstrapRBAC } from './auth/bootstrap.ts'
@@ -61,8 +63,11 @@ export interface ApiServerOptions {
     /** Creates default, kube-system, kube-public and kube-node-lease. */
     readonly defaultNamespaces?: boolean
   }
-  /** Whether objects need a namespace that exists. Upstream: admission plugin NamespaceLifecycle. */
-  readonly namespaceLifecycle?: boolean
+  /**
+   * Which admission plugins run, by upstream's names; those that upstream runs unless told otherwise do so here, but for
+   * ServiceAccount where nobody makes service accounts. Upstream: --enable-admission-plugins, --disable-admission-plugins.
+   */
+  readonly admissionPlugins?: AdmissionPluginSwitches
   /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
   readonly authorization?: readonly AuthorizationMode[]
   /** Owners of static bearer tokens. */
@@ -105,6 +110,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const stops: (() => void)[] = []
   const closing = new AbortController()
 
+  const { enable = [], disable = [] } = options.admissionPlugins ?? {}
+  const enabled = enabledPlugins({ enable, disable: controllers.serviceAccounts ? disable : [...disable, 'ServiceAccount'] })
   const authorizer = authorizerOf(options.authorization ?? ['AlwaysAllow'], rbacAuthorizer(store))
   const tokens = serviceAccountTokens({ store, clock, random }, options.serviceAccountTokens)
   const authenticateToken = anyOf(staticTokens(options.tokens), tokens.authenticate)
@@ -124,6 +131,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     random,
     caller,
     log,
+    enabled,
     versions: ({ storage }) => registry.list().filter((one) => one.storage === storage),
     convert: async (to, object) => draft(await converter.show(to, object)) as UnknownObject,
   })
@@ -138,7 +146,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     webhooks,
     converter,
     reader: createClient(transport()),
-    namespaceLifecycle: options.namespaceLifecycle ?? true,
+    enabled,
+    pluginsFor: pluginsFor(enabled),
     authorizer,
     authenticateToken,
     tokens,

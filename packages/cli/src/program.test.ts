@@ -49,7 +49,7 @@ describe('wrong use ends with 2 and names what is wrong', () => {
     { argv: ['apiserver', '--authorization-mode', 'RBAC,RBAC'], says: /"RBAC" has mode specified more than once/ },
     { argv: ['apiserver', '--authorization-mode', 'rbac'], says: /authorization-mode "rbac" is not a valid mode/ },
     { argv: ['apiserver', '--disable-admission-plugins', 'Nope'], says: /disable-admission-plugins plugin "Nope" is unknown/ },
-    { argv: ['apiserver', '--enable-admission-plugins', 'PodSecurity'], says: /PodSecurity is not supported/ },
+    { argv: ['apiserver', '--enable-admission-plugins', 'EventRateLimit'], says: /EventRateLimit is not supported/ },
     { argv: ['apiserver', '--controllers', '*,-job'], says: /"-job" is not in the list of known controllers/ },
     { argv: ['apiserver', '--anonymous-auth=perhaps'], says: /expected true or false/ },
     { argv: ['apiserver', '--oidc-issuer-url', 'x'], says: /unknown option '--oidc-issuer-url'/ },

@@ -20,6 +20,7 @@ import {
 import type { Definition } from '../registry/definition.ts'
 import type { Store } from '../store/store.ts'
 import { holds, type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
+import type { AdmissionPlugin } from './plugin-names.ts'
 import {
   type Circumstances,
   type Question,
@@ -37,11 +38,18 @@ const configurations: { readonly [type in HookType]: string } = {
   validating: 'validatingwebhookconfigurations.admissionregistration.k8s.io',
 }
 
+const plugins = {
+  mutating: 'MutatingAdmissionWebhook',
+  validating: 'ValidatingAdmissionWebhook',
+} as const satisfies { readonly [type in HookType]: AdmissionPlugin }
+
 export interface WebhooksOptions {
   readonly store: Store
   readonly random: Random
   readonly caller: WebhookCaller
   readonly log: Logger
+  /** Admission plugins that are on: those of webhooks can be turned off, too. */
+  readonly enabled: ReadonlySet<AdmissionPlugin>
   /** All served versions of a resource. */
   readonly versions: (definition: Definition) => readonly Definition[]
   /** An object in another version, a draft. */
@@ -137,9 +145,11 @@ export class Webhooks {
   }
 
   #read(): Concerned {
-    const { store } = this.#options
+    const { store, enabled } = this.#options
     const of = (type: HookType) =>
-      hooksOf(type, store.list(configurations[type]) as readonly (KubeObject & { webhooks?: readonly Webhook[] })[])
+      enabled.has(plugins[type])
+        ? hooksOf(type, store.list(configurations[type]) as readonly (KubeObject & { webhooks?: readonly Webhook[] })[])
+        : []
     const hooks = { mutating: of('mutating'), validating: of('validating') }
     return hooks.mutating.length + hooks.validating.length === 0 ? nobody : hooks
   }

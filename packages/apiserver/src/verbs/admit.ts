@@ -9,6 +9,7 @@ import {
   StatusError,
   type UnknownObject,
 } from '@capstan/kube'
+import type { PluginWrite } from '../admission/plugin.ts'
 import type { Definition } from '../registry/definition.ts'
 import { type AdmissionView, mutateWebhooks, validateWebhooks } from './ask-webhooks.ts'
 import { metadataErrors, metadataUpdateErrors } from './metadata.ts'
@@ -29,6 +30,8 @@ export async function mutate(
   view?: AdmissionView,
 ): Promise<UnknownObject> {
   const request = admissionRequest(plane, call, old ? 'UPDATE' : 'CREATE', old)
+  const write = pluginWrite(plane, call, object, old, request.operation)
+  for (const plugin of plane.pluginsFor(call.definition)) await plugin.mutate?.(write)
   let ran = false
   for (const one of admissionOf(plane, call, request.operation)) {
     if (!one.default) continue
@@ -76,6 +79,8 @@ export async function validateAdmission(
   old: UnknownObject | undefined,
   operation: Operation,
 ): Promise<void> {
+  const write = pluginWrite(plane, call, object, old, operation)
+  for (const plugin of plane.pluginsFor(call.definition)) await plugin.validate?.(write)
   const request = admissionRequest(plane, call, operation, old)
   for (const one of admissionOf(plane, call, operation)) {
     const errors = (await one.validate?.(object, request)) ?? []
@@ -105,10 +110,32 @@ const admissionRequest = (
   warn: (message) => warnings.push(message),
 })
 
+const pluginWrite = (
+  { store, registry, authorizer, clock, random }: Plane,
+  { definition, request: { subresource, name }, caller }: Call,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  operation: Operation,
+): PluginWrite => ({
+  operation,
+  definition,
+  subresource,
+  namespace: object.metadata.namespace,
+  name: name ?? object.metadata.name ?? '',
+  object,
+  old,
+  caller,
+  store,
+  registry,
+  authorizer,
+  clock,
+  random,
+})
+
 /** Upstream: plugin NamespaceLifecycle. @throws StatusError NotFound or Forbidden */
-export function requireNamespace({ store, namespaceLifecycle }: Plane, definition: Definition, object: KubeObject): void {
+export function requireNamespace({ store, enabled }: Plane, definition: Definition, object: KubeObject): void {
   const { namespace, name } = object.metadata
-  if (!namespaceLifecycle || !definition.namespaced || namespace === undefined) return
+  if (!enabled.has('NamespaceLifecycle') || !definition.namespaced || namespace === undefined) return
   const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
   if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
   if (found.metadata.deletionTimestamp === undefined) return

@@ -78,7 +78,7 @@ export async function removeNamed(
   deletion: Deletion,
 ): Promise<Deleted> {
   const { definition, options } = call
-  refuseProtected(definition, name)
+  if (plane.enabled.has('NamespaceLifecycle')) refuseProtected(definition, name)
   const key = keyFor(definition, namespace, name)
   for (;;) {
     const current = stored(plane, definition, key)

@@ -9,6 +9,8 @@ import {
   type Reader,
   type RequestOptions,
 } from '@capstan/kube'
+import type { AdmissionPlugin } from '../admission/plugin-names.ts'
+import type { Plugin } from '../admission/plugin.ts'
 import type { Webhooks } from '../admission/webhooks.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
@@ -31,8 +33,10 @@ export interface Plane {
   readonly converter: Converter
   /** Reads for admission. */
   readonly reader: Reader
-  /** Whether objects need a namespace that exists and is not going away. */
-  readonly namespaceLifecycle: boolean
+  /** Admission plugins that are on, by upstream's names. */
+  readonly enabled: ReadonlySet<AdmissionPlugin>
+  /** Those of them that are code of this server and have a say in writes of a resource. */
+  readonly pluginsFor: (definition: Definition) => readonly Plugin[]
   readonly authorizer: Authorizer
   readonly authenticateToken: AuthenticateToken
   readonly tokens: ServiceAccountTokens

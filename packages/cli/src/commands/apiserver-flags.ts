@@ -1,7 +1,8 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
-import type { ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
-import { AuthorizationModes } from '@capstan/apiserver'
+import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
+import { AdmissionPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
 import { InvalidArgumentError } from 'commander'
+import { UsageError } from '../io.ts'
 
 /** A flag that may be given several times. */
 export const several = (value: string, before: string[] = []): string[] => [...before, value]
@@ -31,37 +32,40 @@ export function authorizationModes(text: string): AuthorizationMode[] {
   })
 }
 
-/** Upstream: the plugins that kube-apiserver knows, v1.36. Only few of them are part of this server. */
-const admissionPlugins = list(
-  'AlwaysAdmit,AlwaysDeny,AlwaysPullImages,CertificateApproval,CertificateSigning,CertificateSubjectRestriction,' +
-    'ClusterTrustBundleAttest,DefaultIngressClass,DefaultStorageClass,DefaultTolerationSeconds,DenyServiceExternalIPs,' +
-    'EventRateLimit,ExtendedResourceToleration,ImagePolicyWebhook,LimitPodHardAntiAffinityTopology,LimitRanger,' +
-    'MutatingAdmissionPolicy,MutatingAdmissionWebhook,NamespaceAutoProvision,NamespaceExists,NamespaceLifecycle,NodeRestriction,' +
-    'OwnerReferencesPermissionEnforcement,PersistentVolumeClaimResize,PodNodeSelector,PodSecurity,PodTolerationRestriction,' +
-    'PodTopologyLabels,Priority,ResourceQuota,RuntimeClass,ServiceAccount,StorageObjectInUseProtection,TaintNodesByCondition,' +
-    'ValidatingAdmissionPolicy,ValidatingAdmissionWebhook',
-)
-const alwaysOn = ['MutatingAdmissionWebhook', 'ValidatingAdmissionWebhook']
-
 /** Upstream: --disable-admission-plugins. What does not run here is off already. */
-export function disabledPlugins(text: string): string[] {
-  return list(text).map((plugin) => {
-    if (!admissionPlugins.includes(plugin))
-      throw new InvalidArgumentError(`disable-admission-plugins plugin ${JSON.stringify(plugin)} is unknown.`)
-    if (alwaysOn.includes(plugin)) throw new InvalidArgumentError(`${plugin} cannot be turned off.`)
-    return plugin
+export function disabledPlugins(text: string): AdmissionPlugin[] {
+  return list(text).flatMap((plugin) => {
+    const state = stateOf('disable-admission-plugins', plugin)
+    return state === 'on' || state === 'off' ? [plugin as AdmissionPlugin] : []
   })
 }
 
-/** Upstream: --enable-admission-plugins. What is not part of this server cannot be turned on. */
-export function enabledPlugins(text: string): string[] {
-  return list(text).map((plugin) => {
-    if (!admissionPlugins.includes(plugin))
-      throw new InvalidArgumentError(`enable-admission-plugins plugin ${JSON.stringify(plugin)} is unknown.`)
-    if (plugin !== 'NamespaceLifecycle' && !alwaysOn.includes(plugin))
-      throw new InvalidArgumentError(`${plugin} is not supported; there are ${['NamespaceLifecycle', ...alwaysOn].join(', ')}.`)
-    return plugin
+/** Upstream: --enable-admission-plugins. What upstream runs unless told otherwise and has no work here may be named all the same. */
+export function enabledPlugins(text: string): AdmissionPlugin[] {
+  return list(text).flatMap((plugin) => {
+    const state = stateOf('enable-admission-plugins', plugin)
+    if (state === 'refused')
+      throw new InvalidArgumentError(`${plugin} is not supported; there are ${AdmissionPlugins.join(', ')}.`)
+    return state === 'absent' ? [] : [plugin as AdmissionPlugin]
   })
+}
+
+function stateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof admissionPluginState>> {
+  const state = admissionPluginState(plugin)
+  if (state !== undefined) return state
+  throw new InvalidArgumentError(`${flag} plugin ${JSON.stringify(plugin)} is unknown.`)
+}
+
+/**
+ * Upstream: both flags together. ServiceAccount runs whoever makes service accounts.
+ *
+ * @throws Error when a plugin is to be on and off
+ */
+export function pluginSwitches(enable: readonly AdmissionPlugin[] = [], disable: readonly AdmissionPlugin[] = []) {
+  const both = enable.filter((plugin) => disable.includes(plugin))
+  if (both.length > 0)
+    throw new UsageError(`[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`)
+  return { enable: disable.includes('ServiceAccount') ? enable : [...enable, 'ServiceAccount' as const], disable }
 }
 
 type Controllers = NonNullable<ApiServerOptions['controllers']>

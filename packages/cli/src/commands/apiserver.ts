@@ -2,8 +2,17 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { Authenticate, AuthorizationMode, Endpoint, Listener, ServiceAccountTokenOptions, Store } from '@capstan/apiserver'
+import type {
+  AdmissionPlugin,
+  Authenticate,
+  AuthorizationMode,
+  Endpoint,
+  Listener,
+  ServiceAccountTokenOptions,
+  Store,
+} from '@capstan/apiserver'
 import {
+  AdmissionPlugins,
   AuthorizationModes,
   createApiServer,
   createHandler,
@@ -30,6 +39,7 @@ import {
   flag,
   knownControllers,
   list,
+  pluginSwitches,
   several,
 } from './apiserver-flags.ts'
 
@@ -48,7 +58,8 @@ interface Options {
   serviceAccountKeyFile?: string[]
   apiAudiences?: string[]
   anonymousAuth: boolean
-  disableAdmissionPlugins?: string[]
+  disableAdmissionPlugins?: AdmissionPlugin[]
+  enableAdmissionPlugins?: AdmissionPlugin[]
   controllers: EnabledControllers
   certDir?: string
 }
@@ -87,8 +98,8 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
     )
     .option('--api-audiences <names>', 'whom their tokens are for, a list (default: the issuers)', list)
     .option('--anonymous-auth [bool]', 'whether requests without credentials are looked at', flag, true)
-    .option('--disable-admission-plugins <names>', 'NamespaceLifecycle lets objects be where no namespace is', disabledPlugins)
-    .option('--enable-admission-plugins <names>', 'those that there are run anyway; others are refused', enabledPlugins)
+    .option('--disable-admission-plugins <names>', `turns plugins off, of ${AdmissionPlugins.join(', ')}`, disabledPlugins)
+    .option('--enable-admission-plugins <names>', 'turns plugins on that are off unless told otherwise', enabledPlugins)
     .addOption(
       new Option(
         '--controllers <names>',
@@ -135,7 +146,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     log,
     authorization: options.authorizationMode,
     serviceAccountTokens,
-    namespaceLifecycle: options.disableAdmissionPlugins?.includes('NamespaceLifecycle') !== true,
+    admissionPlugins: pluginSwitches(options.enableAdmissionPlugins, options.disableAdmissionPlugins),
     controllers: { ...switches, ...(isPublished ? { rootCA: access.authority.certificate } : {}) },
     ...(tokens ? { tokens } : {}),
   })

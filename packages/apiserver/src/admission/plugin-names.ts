@@ -1,0 +1,76 @@
+/**
+ * Admission plugins by the names that kube-apiserver has for them: which there are here, and which run unless told otherwise.
+ * Upstream: pkg/kubeapiserver/options/plugins.go, v1.36.
+ */
+
+/**
+ * `on` and `off`: part of this server, and whether it runs unless told otherwise. `absent`: upstream runs it unless told otherwise,
+ * and there is nothing here that it would look after. `refused`: whoever names it wants something that nobody here would do.
+ */
+const plugins = {
+  AlwaysAdmit: 'off',
+  AlwaysDeny: 'off',
+  AlwaysPullImages: 'refused',
+  CertificateApproval: 'absent',
+  CertificateSigning: 'absent',
+  CertificateSubjectRestriction: 'absent',
+  ClusterTrustBundleAttest: 'absent',
+  DefaultIngressClass: 'absent',
+  DefaultStorageClass: 'absent',
+  DefaultTolerationSeconds: 'absent',
+  DenyServiceExternalIPs: 'refused',
+  EventRateLimit: 'refused',
+  ExtendedResourceToleration: 'refused',
+  ImagePolicyWebhook: 'refused',
+  JobValidation: 'absent',
+  LimitPodHardAntiAffinityTopology: 'refused',
+  LimitRanger: 'absent',
+  MutatingAdmissionPolicy: 'absent',
+  MutatingAdmissionWebhook: 'on',
+  NamespaceAutoProvision: 'refused',
+  NamespaceExists: 'refused',
+  NamespaceLifecycle: 'on',
+  NodeDeclaredFeatureValidator: 'absent',
+  NodeRestriction: 'refused',
+  OwnerReferencesPermissionEnforcement: 'off',
+  PersistentVolumeClaimResize: 'absent',
+  PodGroupProtection: 'absent',
+  PodGroupWorkloadExists: 'absent',
+  PodNodeSelector: 'refused',
+  PodResizeValidator: 'absent',
+  PodSecurity: 'absent',
+  PodTolerationRestriction: 'refused',
+  PodTopologyLabels: 'absent',
+  Priority: 'absent',
+  ResourceQuota: 'absent',
+  RuntimeClass: 'absent',
+  ServiceAccount: 'on',
+  StorageObjectInUseProtection: 'absent',
+  TaintNodesByCondition: 'absent',
+  ValidatingAdmissionPolicy: 'absent',
+  ValidatingAdmissionWebhook: 'on',
+} as const satisfies { readonly [name: string]: 'on' | 'off' | 'absent' | 'refused' }
+
+type Plugins = typeof plugins
+type Name = keyof Plugins
+
+/** A plugin that is part of this server. */
+export type AdmissionPlugin = { [N in Name]: Plugins[N] extends 'on' | 'off' ? N : never }[Name]
+
+const isHere = (name: Name): name is AdmissionPlugin => plugins[name] === 'on' || plugins[name] === 'off'
+
+/** Those that are part of this server. */
+export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins) as Name[]).filter(isHere)
+
+/** What there is of a plugin of this name; `undefined` for a name that upstream does not have either. */
+export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'refused' | undefined =>
+  Object.hasOwn(plugins, name) ? plugins[name as Name] : undefined
+
+/** Which plugins run, beside those that run unless told otherwise. */
+export interface AdmissionPluginSwitches {
+  readonly enable?: readonly AdmissionPlugin[]
+  readonly disable?: readonly AdmissionPlugin[]
+}
+
+export const enabledPlugins = ({ enable = [], disable = [] }: AdmissionPluginSwitches = {}): ReadonlySet<AdmissionPlugin> =>
+  new Set(AdmissionPlugins.filter((name) => enable.includes(name) || (plugins[name] === 'on' && !disable.includes(name))))

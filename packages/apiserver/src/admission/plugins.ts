@@ -1,0 +1,20 @@
+import type { Definition } from '../registry/definition.ts'
+import { alwaysDeny } from './always-deny.ts'
+import { ownerReferences } from './owner-references.ts'
+import type { AdmissionPlugin } from './plugin-names.ts'
+import type { Plugin } from './plugin.ts'
+import { serviceAccount } from './service-account.ts'
+
+/** In the order in which upstream asks them. */
+const plugins: readonly Plugin[] = [serviceAccount, ownerReferences, alwaysDeny]
+
+/** The plugins that are on and concern a resource. */
+export function pluginsFor(enabled: ReadonlySet<AdmissionPlugin>): (definition: Definition) => readonly Plugin[] {
+  const on = plugins.filter(({ name }) => enabled.has(name))
+  const concerned = new WeakMap<Definition, readonly Plugin[]>()
+  return (definition) => {
+    let found = concerned.get(definition)
+    if (!found) concerned.set(definition, (found = on.filter((plugin) => plugin.concerns(definition))))
+    return found
+  }
+}
