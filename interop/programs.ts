@@ -125,8 +125,11 @@ export async function ready(program: Program, ask: () => Promise<boolean>, secon
   }
 }
 
-/** Where free ports are looked for: below those that the kernel gives to outgoing connections, which could take one in between. */
-const Ports = { from: 20_000, to: 32_000 }
+/**
+ * Where free ports are looked for: below those that the kernel gives to outgoing connections, which could take one in between, and
+ * below those that upstream's in-memory clusters take.
+ */
+const Ports = { from: 10_000, to: 18_999 }
 
 /** That many different ports of the loopback interface on which nobody listens. */
 export async function freePorts(count: number): Promise<number[]> {

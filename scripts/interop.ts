@@ -1,31 +1,103 @@
-/** Suites of whole processes, and against binaries that are not ours. `npm run interop [-- SUITE…]`; says plainly which suite could not run, and why. */
+/**
+ * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
+ * the ones named, `npm run interop -- --list` says which there are. Says plainly which could not run, and why; one that belongs to CI
+ * and did not run is a failure.
+ */
+import { spawn } from 'node:child_process'
+import { messageOf } from '@capstan/kube'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { managerSuite } from '../interop/manager.ts'
+import { ownNetwork } from '../interop/own-network.ts'
+import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
+import { toolPaths } from '../interop/tools.ts'
 
-const suites: Readonly<Record<string, () => Promise<{ passed: number; failed: number }>>> = {
-  kubectl: kubectlSuite,
-  kill: killSuite,
-  manager: managerSuite,
+const suites: { readonly [name: string]: Suite } = {
+  kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
+  kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
+  manager: { shows: 'capstan manager against capstan apiserver', ci: true, tools: [], run: managerSuite },
 }
 
+type Ending =
+  | ({ readonly kind: 'ran' } & Outcome)
+  | { readonly kind: 'not run'; readonly why: string }
+  | { readonly kind: 'broken'; readonly why: string }
+
 const asked = process.argv.slice(2)
+if (asked[0] === '--list') {
+  for (const [name, { shows, ci }] of Object.entries(suites)) console.log(`${name.padEnd(16)} ${ci ? 'CI' : '  '}  ${shows}`)
+  process.exit(0)
+}
+// A suite in a network of its own is this program again, which tells the one that started it how it ended.
+const isInside = asked[0] === '--inside'
+if (isInside) asked.shift()
 const unknown = asked.filter((name) => !suites[name])
 if (unknown.length > 0) {
   console.error(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
   process.exit(2)
 }
 
-let failures = 0
-for (const name of asked.length > 0 ? asked : Object.keys(suites)) {
-  console.log(`interop ${name}`)
+if (isInside) process.send!(await run(suites[asked[0]!]!))
+else {
+  const chosen = Object.keys(suites).filter((name) => (asked.length > 0 ? asked.includes(name) : suites[name]!.ci))
+  const endings = new Map<string, Ending>()
+  for (const name of chosen) {
+    const started = performance.now()
+    console.log(`=== ${name}: ${suites[name]!.shows}`)
+    const ending = await start(name, suites[name]!)
+    endings.set(name, ending)
+    console.log(`=== ${name}: ${textOf(ending)} (${Math.round((performance.now() - started) / 1000)} s)`)
+  }
+  console.log('')
+  for (const [name, ending] of endings) console.log(`${name.padEnd(16)} ${textOf(ending)}`)
+  const left = Object.keys(suites).filter((name) => !endings.has(name))
+  if (left.length > 0) console.log(`not asked for: ${left.join(', ')}`)
+  const isGood = [...endings.values()].every((ending) => ending.kind === 'ran' && ending.failed === 0)
+  process.exitCode = isGood ? 0 : 1
+}
+
+async function start(name: string, suite: Suite): Promise<Ending> {
   try {
-    const { passed, failed } = await suites[name]!()
-    console.log(`${name}: ${passed} passed, ${failed} failed`)
-    failures += failed
+    if (suite.tools.length > 0) await toolPaths(...suite.tools)
   } catch (err) {
-    console.error(`${name}: could not run: ${err instanceof Error ? err.message : String(err)}`)
-    failures++
+    return { kind: 'not run', why: messageOf(err) }
+  }
+  if (!suite.ownNetwork) return run(suite)
+  const network = ownNetwork()
+  if (network.kind === 'available') return runInside(name, network.prefix)
+  console.log(
+    `${name}: programs of this suite listen on every address of this machine, since it gives no network of their own: ${network.why}`,
+  )
+  return run(suite)
+}
+
+async function run(suite: Suite): Promise<Ending> {
+  try {
+    const { passed, failed } = await suite.run()
+    return { kind: 'ran', passed, failed }
+  } catch (err) {
+    if (err instanceof CannotRun) return { kind: 'not run', why: err.message }
+    return { kind: 'broken', why: err instanceof Error ? (err.stack ?? err.message) : String(err) }
   }
 }
-process.exitCode = failures === 0 ? 0 : 1
+
+function runInside(name: string, [command, ...prefix]: readonly string[]): Promise<Ending> {
+  const self = [process.execPath, ...process.execArgv, process.argv[1]!, '--inside', name]
+  const child = spawn(command!, [...prefix, ...self], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  return new Promise((resolve) => {
+    child.once('message', (ending) => resolve(ending as Ending))
+    child.once('error', (err) => resolve({ kind: 'not run', why: messageOf(err) }))
+    child.once('exit', (code, signal) => resolve({ kind: 'broken', why: `its process ended with ${signal ?? code}` }))
+  })
+}
+
+function textOf(ending: Ending): string {
+  switch (ending.kind) {
+    case 'ran':
+      return `${ending.passed} passed, ${ending.failed} failed`
+    case 'not run':
+      return `COULD NOT RUN: ${ending.why}`
+    case 'broken':
+      return `BROKE: ${ending.why}`
+  }
+}

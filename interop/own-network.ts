@@ -1,0 +1,22 @@
+/** A network namespace with nothing but loopback, for programs that can only be told to listen on every address. */
+import { spawnSync } from 'node:child_process'
+
+/** Command line to put before another, which then runs there; or why there is none. */
+export type OwnNetwork =
+  | { readonly kind: 'available'; readonly prefix: readonly string[] }
+  | { readonly kind: 'unavailable'; readonly why: string }
+
+export function ownNetwork(): OwnNetwork {
+  if (process.platform !== 'linux') return { kind: 'unavailable', why: `${process.platform} has no network namespaces` }
+  let why = ''
+  for (const unshare of [
+    ['unshare', '--net'],
+    ['unshare', '--user', '--map-root-user', '--net'],
+  ]) {
+    const prefix = [...unshare, 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh']
+    const { status, stderr, error } = spawnSync(prefix[0]!, [...prefix.slice(1), 'true'], { encoding: 'utf8' })
+    if (status === 0) return { kind: 'available', prefix }
+    why = error?.message ?? stderr.trim()
+  }
+  return { kind: 'unavailable', why }
+}
