@@ -8,10 +8,9 @@ export interface MortalStores extends Stores {
   readonly isDead: boolean
   /** Resolves when the last commit has been made. */
   readonly death: Promise<void>
+  /** Fails what the dead process still waits for, so that it can be closed and its memory be used again. */
+  bury(): void
 }
-
-/** A promise of its own each time: whatever waits for one that is shared would be kept in memory for ever. */
-const never = (): Promise<never> => new Promise(() => {})
 
 /**
  * A view of `base` for one process. The commit number `lifetime` is durable, and its writer never hears of it: what happens when
@@ -20,6 +19,10 @@ const never = (): Promise<never> => new Promise(() => {})
 export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY): MortalStores {
   const opened = new Map<string, Store>()
   const { promise: death, resolve: die } = Promise.withResolvers<void>()
+  const burial = Promise.withResolvers<never>()
+  burial.promise.catch(() => {})
+  /** What a dead process hears of its writes. */
+  const nothing = (): Promise<never> => burial.promise
   let commits = 0
   let isDead = false
 
@@ -33,15 +36,15 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
     count: (resource) => store.count(resource),
     since: (revision, resource) => store.since(revision, resource),
     async commit(write: Write): Promise<Change> {
-      if (isDead) return never()
+      if (isDead) return nothing()
       // One that is refused has changed nothing, and does not count.
       const change = await store.commit(write)
-      if (isDead) return never()
+      if (isDead) return nothing()
       commits++
       if (commits < lifetime) return change
       isDead = true
       die()
-      return never()
+      return nothing()
     },
     subscribe: (resource, listener) =>
       store.subscribe(resource, (change) => {
@@ -60,6 +63,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       return isDead
     },
     death,
+    bury: () => burial.reject(new Error('the process is dead')),
     async store(name) {
       const known = opened.get(name)
       if (known) return known
@@ -68,7 +72,7 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
       return store
     },
     async remove(name) {
-      if (isDead) return never()
+      if (isDead) return nothing()
       opened.delete(name)
       await base.remove(name)
     },

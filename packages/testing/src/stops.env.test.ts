@@ -93,6 +93,8 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     }
     // Started again, on a clock that the dead process cannot hear; the step is done once more.
     collect(env)
+    stores.bury()
+    await env?.close()
     commits += stores.commits
     clock = new VirtualClock(clock.now())
     stores = mortalStores(base)
