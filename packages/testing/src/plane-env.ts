@@ -67,7 +67,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     signal: following.signal,
     tell: ({ subject, text }) => tell(subject, text),
   })
-  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic }
+  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic, closed: following.signal }
   await settle(busy)
 
   return {

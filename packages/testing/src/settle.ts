@@ -14,6 +14,8 @@ export interface Busy {
   readonly managers: () => readonly Manager[]
   readonly stores: () => readonly Store[]
   readonly traffic: Traffic
+  /** Aborted once the environment has been closed: nobody waits for it any more. */
+  readonly closed?: AbortSignal
 }
 
 /** Requests that have been sent and not answered yet. */
@@ -59,7 +61,7 @@ export async function settle(busy: Busy): Promise<void> {
   let quiet = 0
   let before = ''
   let still = 0
-  while (quiet < QuietTurns) {
+  while (quiet < QuietTurns && !busy.closed?.aborted) {
     // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
     await (still < 20 ? turn() : pause())
     quiet = isQuiet(busy) ? quiet + 1 : 0
@@ -77,7 +79,7 @@ export async function settle(busy: Busy): Promise<void> {
 export async function advance(clock: VirtualClock, ms: number, busy: Busy): Promise<void> {
   const end = clock.now() + ms
   await settle(busy)
-  while (clock.step(end)) await settle(busy)
+  while (!busy.closed?.aborted && clock.step(end)) await settle(busy)
 }
 
 function isQuiet({ managers, stores, traffic }: Busy): boolean {
