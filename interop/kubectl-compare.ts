@@ -1,0 +1,118 @@
+/**
+ * The same kubectl commands against `capstan apiserver` and against a real kube-apiserver with etcd and kube-controller-manager: exit
+ * code, stdout and stderr must be the same, but for what must differ (`normalize.ts`) and what is explained (`explained.ts`).
+ * Run by `npm run interop -- kubectl-compare`.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { explained } from './kubectl-compare/explained.ts'
+import { normalized } from './kubectl-compare/normalize.ts'
+import { type Row, type Section, sections } from './kubectl-compare/rows.ts'
+
+const manifests = fileURLToPath(new URL('kubectl-compare/manifests', import.meta.url))
+
+/** A server that the commands are run against. */
+export interface Plane {
+  /** Of an administrator. */
+  readonly kubeconfig: string
+}
+
+interface Answer {
+  readonly code: string
+  readonly out: string
+  readonly err: string
+}
+
+export interface Compared {
+  readonly section: string
+  readonly run: string
+  readonly result: 'same' | 'explained' | 'different'
+  readonly why: string
+}
+
+/** Runs every row of the sections on both planes at once, and compares what is printed. `told` hears of each as soon as it is known. */
+export async function compareKubectl(
+  kubectl: string,
+  planes: { readonly ours: Plane; readonly real: Plane },
+  { wanted = sections, told }: { wanted?: readonly Section[]; told: (row: Compared) => void },
+): Promise<Compared[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-compare-'))
+  const ours = new Shell(kubectl, planes.ours, join(folder, 'ours'))
+  const real = new Shell(kubectl, planes.real, join(folder, 'real'))
+  const both = (command: string) => Promise.all([ours.run(command), real.run(command)])
+  const results: Compared[] = []
+  try {
+    for (const { name, rows } of wanted) {
+      await both(`kubectl create namespace ${name} && kubectl config set-context --current --namespace=${name}`)
+      for (const row of rows.map((one): Row => (typeof one === 'string' ? { run: one } : one))) {
+        const [our, their] = await both(row.run)
+        const compared = { section: name, run: row.run, ...compare(row, our, their, folder) }
+        results.push(compared)
+        told(compared)
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return results
+}
+
+/** A shell whose kubectl asks one plane. */
+class Shell {
+  readonly #env: NodeJS.ProcessEnv
+
+  constructor(kubectl: string, { kubeconfig }: Plane, home: string) {
+    mkdirSync(home)
+    const copy = join(home, 'config')
+    const config = readFileSync(kubeconfig, 'utf8')
+    writeFileSync(copy, config, { mode: 0o600 })
+    this.#env = {
+      HOME: home,
+      KUBECONFIG: copy,
+      PATH: `${join(kubectl, '..')}:${process.env.PATH}`,
+      SERVER: /server:\s*['"]?(\S+?)['"]?\s*$/m.exec(config)?.[1],
+    }
+  }
+
+  run(command: string): Promise<Answer> {
+    const child = spawn('bash', ['-c', command], { cwd: manifests, env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let out = ''
+    let err = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
+    const tooLong = setTimeout(() => child.kill('SIGKILL'), 90_000)
+    return new Promise((resolve) =>
+      child.once('close', (code, signal) => {
+        clearTimeout(tooLong)
+        resolve({ code: String(code ?? signal), out, err })
+      }),
+    )
+  }
+}
+
+function compare(row: Row, ours: Answer, real: Answer, folder: string): Pick<Compared, 'result' | 'why'> {
+  const shown = ({ code, out, err }: Answer): string => {
+    const text = [`exit ${code}`, normalized(out), ...(err === '' ? [] : ['stderr:', normalized(err)])].join('\n')
+    return row.anyOrder ? text.split('\n').sort().join('\n') : text
+  }
+  let [our, their] = [shown(ours), shown(real)]
+  if (our === their) return { result: 'same', why: '' }
+  for (const name of row.but ?? []) {
+    const { mask, reason } = explained[name]
+    ;[our, their] = [mask(our), mask(their)]
+    if (our === their) return { result: 'explained', why: reason }
+  }
+  return { result: 'different', why: difference(their, our, folder) }
+}
+
+/** Lines of the real server with `-`, ours with `+`. */
+function difference(real: string, ours: string, folder: string): string {
+  const files = [join(folder, 'real.txt'), join(folder, 'ours.txt')]
+  writeFileSync(files[0]!, `${real}\n`)
+  writeFileSync(files[1]!, `${ours}\n`)
+  const { stdout } = spawnSync('diff', ['-U1', ...files], { encoding: 'utf8' })
+  return stdout.split('\n').slice(2).join('\n').trimEnd()
+}

@@ -1,0 +1,34 @@
+/** What must differ between two servers, made alike: identities, times, counters, addresses, chance. */
+
+const replacements: readonly (readonly [RegExp, string])[] = [
+  [/https:\/\/127\.0\.0\.1:\d+/g, 'https://SERVER'],
+  [/127\.0\.0\.1:\d+/g, 'SERVER'],
+  [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, 'JWT'],
+  [/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g, 'UID'],
+  [/X509SHA256=[0-9a-f]{64}/g, 'X509SHA256=HASH'],
+  [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g, 'TIME'],
+  [/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}/g, 'TIME'],
+  [/\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?( [+-]\d{4}( \w+)?( m=\S+)?)?/g, 'TIME'],
+  // Klog's head: severity and date, time, process.
+  [/^([EWIF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ /gm, '$1 '],
+  [/("?resourceVersion\\?"?: ?\\?"?)\d+/gi, '$1RV'],
+  [/(ResourceVersion: +)\d+/g, '$1RV'],
+  [/("?storageVersionHash"?: ?"?)[\w+/=]+/g, '$1HASH'],
+  // Places of temporary files.
+  [/\/tmp\/(LIVE|MERGED|kubectl-edit)-\d+/g, '/tmp/$1-N'],
+  [/kubectl-edit-\d+\.yaml/g, 'kubectl-edit-N.yaml'],
+  [/(-----BEGIN CERTIFICATE-----)[\s\S]*?(-----END CERTIFICATE-----)/g, '$1$2'],
+  [/\b10\.\d+\.\d+\.\d+\b/g, 'CLUSTER-IP'],
+  [/(nodePort"?: |NodePort: +\S* +|:)3\d{4}\b/g, '$1NODE-PORT'],
+  [/-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-RANDOM'],
+  // Ages, alone in their column.
+  [/(?<=[ \t(]|^)(\d+(ms|[smhdy]))+(?=$|[ \t)])/gm, 'AGE'],
+  [/<(invalid|unknown)>(?=$)/gm, 'AGE'],
+  [/\b\d+ seconds? ago\b/g, 'AGE ago'],
+]
+
+/** The output of a command without what must differ. Columns are told apart by blanks; how many says nothing, when widths differ. */
+export function normalized(output: string): string {
+  const replaced = replacements.reduce((text, [pattern, by]) => text.replace(pattern, by), output)
+  return replaced.replace(/(?<=\S) {2,}/g, '  ').replace(/[ \t]+$/gm, '')
+}
