@@ -11,13 +11,44 @@ import { fileURLToPath } from 'node:url'
 import { explained } from './kubectl-compare/explained.ts'
 import { normalized } from './kubectl-compare/normalize.ts'
 import { type Row, type Section, sections } from './kubectl-compare/rows.ts'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Outcome, Suite } from './suite.ts'
+import { toolPaths } from './tools.ts'
 
 const manifests = fileURLToPath(new URL('kubectl-compare/manifests', import.meta.url))
 
+export const kubectlCompareSuite: Suite = {
+  shows: 'kubectl commands: the same code and output on ours as on a real server',
+  ci: false,
+  tools: ['kubectl', 'etcd', 'kube-apiserver', 'kube-controller-manager'],
+  run,
+}
+
+async function run(): Promise<Outcome> {
+  const [kubectl] = await toolPaths('kubectl')
+  const users = [{ name: 'bob', groups: ['devs'] }]
+  await using ours = await startCapstanPlane({ users, durable: true })
+  await using real = await startRealPlane({ users })
+  const planeOf = ({ kubeconfig, kubeconfigOf }: typeof ours): Plane => ({ kubeconfig, bob: kubeconfigOf('bob') })
+  const results = await compareKubectl(kubectl, { ours: planeOf(ours), real: planeOf(real) }, { told: tell })
+  const failed = results.filter(({ result }) => result === 'different').length
+  return { passed: results.length - failed, failed }
+}
+
+/** A row of the table; below it, what differs: lines of the real server with `-`, ours with `+`. */
+function tell({ section, run: command, result, why }: Compared): void {
+  const shown = command.length > 110 ? `${command.slice(0, 109)}…` : command
+  console.log(`${result.padEnd(9)}  ${section.padEnd(11)}  ${shown}${result === 'explained' ? `  (${why})` : ''}`)
+  if (result === 'different') console.log(why.replace(/^/gm, '             '))
+}
+
 /** A server that the commands are run against. */
 export interface Plane {
-  /** Of an administrator. */
+  /** File, of an administrator. */
   readonly kubeconfig: string
+  /** File, of somebody who may do nothing of note. */
+  readonly bob: string
 }
 
 interface Answer {
@@ -64,7 +95,7 @@ export async function compareKubectl(
 class Shell {
   readonly #env: NodeJS.ProcessEnv
 
-  constructor(kubectl: string, { kubeconfig }: Plane, home: string) {
+  constructor(kubectl: string, { kubeconfig, bob }: Plane, home: string) {
     mkdirSync(home)
     const copy = join(home, 'config')
     const config = readFileSync(kubeconfig, 'utf8')
@@ -72,6 +103,7 @@ class Shell {
     this.#env = {
       HOME: home,
       KUBECONFIG: copy,
+      BOB: bob,
       PATH: `${join(kubectl, '..')}:${process.env.PATH}`,
       SERVER: /server:\s*['"]?(\S+?)['"]?\s*$/m.exec(config)?.[1],
     }

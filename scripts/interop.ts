@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
+import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
 import { managerSuite } from '../interop/manager.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
@@ -14,6 +15,7 @@ import { toolPaths } from '../interop/tools.ts'
 
 const suites: { readonly [name: string]: Suite } = {
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
+  'kubectl-compare': kubectlCompareSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   manager: { shows: 'capstan manager against capstan apiserver', ci: true, tools: [], run: managerSuite },
 }
