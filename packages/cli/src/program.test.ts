@@ -11,11 +11,11 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out, err } = await ended(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    for (const command of ['up', 'apiserver', 'manager', 'kubeconfig', 'version'])
+    for (const command of ['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'version'])
       expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(['up', 'apiserver', 'manager', 'kubeconfig', 'version'])('of %s says what it is for', async (command) => {
+  test.each(['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'version'])('of %s says what it is for', async (command) => {
     const { code, out } = await ended([command, '--help'])
     expect(code).toBe(0)
     expect(out).toContain(`Usage: capstan ${command}`)

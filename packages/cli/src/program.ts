@@ -13,6 +13,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   apiserver: async () => (await import('./commands/apiserver.ts')).apiserverCommand,
   manager: async () => (await import('./commands/manager.ts')).managerCommand,
   kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
+  envtest: async () => (await import('./commands/envtest.ts')).envtestCommand,
   version: async () => (await import('./commands/version.ts')).versionCommand,
 }
 

@@ -24,8 +24,13 @@ export interface DurableStores {
 
 const Format = '1'
 
+export interface DurableOptions {
+  /** Whether a write waits for the disk; else what the operating system has not written yet is lost with the machine (not with the process). */
+  readonly sync?: boolean
+}
+
 /** Opens a data folder, made when absent. @throws when another process has it, or a later version wrote it. */
-export async function openDurable(folder: string): Promise<DurableStores> {
+export async function openDurable(folder: string, { sync = true }: DurableOptions = {}): Promise<DurableStores> {
   const db = new ClassicLevel<string, string>(folder)
   try {
     await db.open()
@@ -36,13 +41,13 @@ export async function openDurable(folder: string): Promise<DurableStores> {
     throw new Error(`Cannot open data folder ${folder}: ${causeText(cause)}`, { cause })
   }
   const format = await db.get('format')
-  if (format === undefined) await db.put('format', Format, { sync: true })
+  if (format === undefined) await db.put('format', Format, { sync })
   else if (format !== Format) {
     await db.close()
     throw new Error(`Cannot open data folder ${folder}: it has format ${format}, and this version reads format ${Format} only`)
   }
 
-  const write = groupCommit(db)
+  const write = groupCommit(db, sync)
   const open = new Map<string, Promise<Store>>()
   return {
     store(name, options) {
@@ -78,7 +83,7 @@ type Operation = { type: 'put'; key: string; value: string } | { type: 'del'; ke
 type GroupWrite = (operations: Operation[]) => Promise<void>
 
 /** One synced batch at a time; what arrives meanwhile, from whichever store, goes into the next. */
-function groupCommit(db: ClassicLevel<string, string>): GroupWrite {
+function groupCommit(db: ClassicLevel<string, string>, sync: boolean): GroupWrite {
   let waiting: Operation[] = []
   let next: Promise<void> | undefined
   let current: Promise<unknown> = Promise.resolve()
@@ -88,7 +93,7 @@ function groupCommit(db: ClassicLevel<string, string>): GroupWrite {
       const group = waiting
       waiting = []
       next = undefined
-      const written = db.batch(group, { sync: true })
+      const written = db.batch(group, { sync })
       current = written.catch(() => undefined)
       return written
     })

@@ -6,6 +6,7 @@ import type {
   AdmissionPlugin,
   Authenticate,
   AuthorizationMode,
+  DurableStores,
   Endpoint,
   Listener,
   ServiceAccountTokenOptions,
@@ -22,10 +23,11 @@ import {
   parseTokenFile,
 } from '@capstan/apiserver'
 import type { Clock } from '@capstan/kube'
-import { messageOf, systemClock, systemRandom } from '@capstan/kube'
+import { messageOf, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
+import { findState } from '../envtest/state-place.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger } from '../logger.ts'
@@ -51,6 +53,7 @@ interface Options {
   clientCaFile?: string
   tokenAuthFile?: string
   data?: string
+  etcdServers?: string[]
   kubeconfig?: string
   authorizationMode: readonly AuthorizationMode[]
   serviceAccountIssuer?: string[]
@@ -110,7 +113,11 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
     )
     .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, if --tls-cert-file names no others')
     .addOption(withoutEffect('--allow-privileged [bool]'))
-    .addOption(withoutEffect('--etcd-servers <urls>'))
+    .option(
+      '--etcd-servers <urls>',
+      'an etcd of `capstan envtest`, whose data folder state is kept in, unless --data names one',
+      list,
+    )
     .addOption(withoutEffect('--service-cluster-ip-range <ranges>'))
     .option('--data <dir>', 'folder for state and certificates (default: memory only)')
     .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
@@ -126,7 +133,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   }
   const options = withCertDir(given)
-  const { bindAddress: host, data } = options
+  const { bindAddress: host } = options
   if (!isLoopback(host) && options.authorizationMode.includes('AlwaysAllow'))
     io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, see --authorization-mode`)
 
@@ -134,7 +141,7 @@ async function serve(given: Options, io: Io): Promise<void> {
   const serviceAccountTokens = await tokenOptions(options)
   const { tokenAuthFile } = options
   const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
-  const stores = data === undefined ? undefined : await openDurable(resolve(data, 'db'))
+  const stores = await openStores(clock, options)
   const store: Store = stores ? await stores.store('management') : memoryStore()
   const { rootCA, ...switches } = options.controllers
   // Which authority a given certificate is of, is not known.
@@ -171,6 +178,14 @@ async function serve(given: Options, io: Io): Promise<void> {
     await server.close()
     await stores?.close()
   }
+}
+
+/** Where the state is kept; nowhere when no flag says so. */
+async function openStores(clock: Clock, { data, etcdServers }: Options): Promise<DurableStores | undefined> {
+  if (data !== undefined) return openDurable(resolve(data, 'db'))
+  if (etcdServers === undefined) return undefined
+  const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
+  return openDurable(folder, { sync: !isUnsafe })
 }
 
 /** The server's own authority; a serving certificate from files takes the place of the one it would make. */

@@ -1,0 +1,19 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { writeLaunchers } from '../envtest/launchers.ts'
+import type { Io } from '../io.ts'
+
+/** `capstan envtest`: test environments of controller-runtime, kube-rs and others start Capstan instead of etcd and kube-apiserver. */
+export const envtestCommand = (io: Io): Command =>
+  new Command('envtest')
+    .description('Write launchers named kube-apiserver and etcd, for test suites that start these two')
+    .argument('<dir>', 'folder to write them to')
+    .addHelpText('after', '\nPrints the folder:  KUBEBUILDER_ASSETS=$(capstan envtest bin/envtest) go test ./...')
+    .action(async (dir: string) => {
+      const folder = resolve(dir)
+      const entry = fileURLToPath(new URL('../../bin/envtest.js', import.meta.url))
+      const { kubectl } = await writeLaunchers({ folder, node: process.execPath, entry, path: io.env.PATH })
+      io.out(folder)
+      if (kubectl === undefined) io.err('There is no kubectl on the PATH to put beside them; suites that call it need one.')
+    })

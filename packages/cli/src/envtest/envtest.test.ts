@@ -1,0 +1,200 @@
+import { accessSync, constants, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigMap, createClient, Namespace, seededRandom, systemClock } from '@capstan/kube'
+import { httpsTransport, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterAll, describe, expect, test } from 'vitest'
+import type { Io } from '../io.ts'
+import { ended } from '../test-io.ts'
+import { runEtcd } from './etcd.ts'
+import { runKubeApiserver } from './kube-apiserver.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-envtest-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+describe('capstan envtest', () => {
+  test('writes executable launchers, prints the folder, and links the kubectl of the PATH', async () => {
+    const assets = join(folder, 'assets')
+    const bin = mkdtempSync(join(folder, 'bin-'))
+    writeFileSync(join(bin, 'kubectl'), '#!/bin/sh\n', { mode: 0o755 })
+    const { code, out, err } = await ended(['envtest', assets], { PATH: bin })
+    expect({ code, out, err }).toEqual({ code: 0, out: assets, err: '' })
+    for (const name of ['etcd', 'kube-apiserver', 'kubectl']) accessSync(join(assets, name), constants.X_OK)
+    expect(await ended(['envtest', assets], { PATH: bin })).toMatchObject({ code: 0 })
+  })
+
+  test('says when there is no kubectl', async () => {
+    const { code, err } = await ended(['envtest', join(folder, 'without')], {})
+    expect(code).toBe(0)
+    expect(err).toContain('no kubectl on the PATH')
+  })
+
+  test('does not overwrite programs that it did not write', async () => {
+    const taken = mkdtempSync(join(folder, 'taken-'))
+    writeFileSync(join(taken, 'kube-apiserver'), 'ELF')
+    const { code, err } = await ended(['envtest', taken], {})
+    expect(code).toBe(1)
+    expect(err).toContain(`Cannot write ${taken}/kube-apiserver: another program of that name is there`)
+    expect(existsSync(join(taken, 'etcd'))).toBe(false)
+  })
+
+  test('finds no kubectl where the PATH has only a broken link', async () => {
+    const bin = mkdtempSync(join(folder, 'bin-'))
+    symlinkSync('/nowhere', join(bin, 'kubectl'))
+    expect((await ended(['envtest', join(folder, 'broken')], { PATH: bin })).err).toContain('no kubectl')
+  })
+})
+
+describe('kube-apiserver of a test environment complains as upstream does', () => {
+  const required = [
+    '--etcd-servers=http://127.0.0.1:1',
+    '--service-account-issuer=https://i/',
+    '--service-account-key-file=k',
+    '--service-account-signing-key-file=/nowhere/k',
+  ]
+  test.each<{ argv: string[]; says: RegExp }>([
+    { argv: ['--nope'], says: /^Error: unknown flag: --nope$/ },
+    { argv: ['--nope=x'], says: /^Error: unknown flag: --nope$/ },
+    { argv: ['--insecure-port=0'], says: /^Error: unknown flag: --insecure-port$/ },
+    { argv: [...required, 'positional'], says: /^Error: "kube-apiserver" does not take any arguments, got \["positional"\]$/ },
+    { argv: ['--secure-port'], says: /^Error: flag needs an argument: --secure-port$/ },
+    { argv: ['--secure-port=x'], says: /^Error: invalid argument "x" for "--secure-port" flag: / },
+    {
+      argv: ['--secure-port=1'],
+      says: /^E\d{4} [\d:.]+ +1 run\.go:72\] "command failed" err="\[--etcd-servers must be specified, /,
+    },
+    {
+      argv: [...required, '--client-ca-file=/nowhere/ca'],
+      says: /"command failed" err="Cannot read --service-account-signing-key-file/,
+    },
+  ])('$argv', async ({ argv, says }) => {
+    const err: string[] = []
+    expect(await runKubeApiserver(argv, { ...silentIo(new AbortController().signal), err: (line) => void err.push(line) })).toBe(
+      1,
+    )
+    expect(err).toEqual([expect.stringMatching(says)])
+  })
+
+  test('help has flags on lines of their own, and none of the long gone', async () => {
+    const out: string[] = []
+    const io = { ...silentIo(new AbortController().signal), out: (line: string) => void out.push(line) }
+    expect(await runKubeApiserver(['--help'], io)).toBe(0)
+    expect(out.join('\n')).toMatch(/^\s*--cert-dir\b/m)
+    expect(out.join('\n')).not.toContain('--insecure-port')
+  })
+})
+
+describe('a test environment', () => {
+  test('knows users by certificate, runs no controllers, and keeps its state in the folder of etcd', async () => {
+    const environment = await makeEnvironment()
+    await environment.run(async ({ etcd, admin, url }) => {
+      expect(await (await fetch(`${etcd}/health`)).json()).toMatchObject({ health: 'true' })
+      expect((await fetch(`${etcd}/v3/kv/put`)).status).toBe(404)
+      await admin.create(Namespace, { metadata: { name: 'kept' } })
+      await admin.create(ConfigMap, { metadata: { name: 'a', namespace: 'kept' }, data: { k: 'v' } })
+      expect(url).toMatch(/^https:\/\/127\.0\.0\.1:/)
+    })
+    await environment.run(async ({ admin }) => {
+      expect((await admin.get(ConfigMap, { name: 'a', namespace: 'kept' })).data).toEqual({ k: 'v' })
+      expect((await admin.list(ConfigMap, { namespace: 'kept' })).items).toHaveLength(1)
+    })
+  })
+
+  test('a folder with the state of a real etcd is refused', async () => {
+    const dataDir = mkdtempSync(join(folder, 'real-'))
+    writeFileSync(join(dataDir, 'member'), '')
+    const err: string[] = []
+    const io = { ...silentIo(new AbortController().signal), err: (line: string) => void err.push(line) }
+    expect(await runEtcd([`--data-dir=${dataDir}`], io)).toBe(1)
+    expect(err.join()).toContain('has the state of a real etcd')
+  })
+})
+
+const silentIo = (signal: AbortSignal): Io => ({ out() {}, err() {}, terminal: undefined, env: {}, signal })
+
+/** What envtest prepares: folders, ports, an authority of its own, keys. */
+async function makeEnvironment() {
+  const dataDir = mkdtempSync(join(folder, 'etcd-'))
+  const certDir = mkdtempSync(join(folder, 'certs-'))
+  const clock = systemClock
+  const authority = await makeAuthority(clock, { commonName: 'envtest-environment' })
+  const serving = await issueCertificate(authority, clock, {
+    commonName: 'localhost',
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1'],
+    dnsNames: ['localhost'],
+  })
+  const user = await issueCertificate(authority, clock, {
+    commonName: 'admin',
+    organizations: ['system:masters'],
+    usages: ['client'],
+  })
+  writeFileSync(`${certDir}/apiserver.crt`, serving.certificate)
+  writeFileSync(`${certDir}/apiserver.key`, serving.key)
+  writeFileSync(`${certDir}/client-cert-auth-ca.crt`, authority.certificate)
+  writeFileSync(`${certDir}/sa-signer.crt`, serving.certificate)
+  writeFileSync(`${certDir}/sa-signer.key`, serving.key)
+
+  return {
+    async run(use: (at: { etcd: string; url: string; admin: ReturnType<typeof createClient> }) => Promise<void>) {
+      const stop = new AbortController()
+      const [etcdPort, port] = [await freePort(), await freePort()]
+      const etcd = `http://127.0.0.1:${etcdPort}`
+      const url = `https://127.0.0.1:${port}`
+      const ready = Promise.withResolvers<void>()
+      const complaints: string[] = []
+      const io: Io = {
+        ...silentIo(stop.signal),
+        err: (line) => void complaints.push(line),
+        out: (line) => (line.includes('ready at') ? ready.resolve() : undefined),
+      }
+      const etcdDone = runEtcd(
+        [`--data-dir=${dataDir}`, `--listen-client-urls=${etcd}`, `--advertise-client-urls=${etcd}`, '--unsafe-no-fsync=true'],
+        io,
+      )
+      const serverDone = runKubeApiserver(
+        [
+          '--allow-privileged=true',
+          '--authorization-mode=RBAC',
+          '--bind-address=127.0.0.1',
+          `--cert-dir=${certDir}`,
+          `--client-ca-file=${certDir}/client-cert-auth-ca.crt`,
+          '--disable-admission-plugins=ServiceAccount',
+          `--etcd-servers=${etcd}`,
+          `--secure-port=${port}`,
+          `--service-account-issuer=${url}/`,
+          `--service-account-key-file=${certDir}/sa-signer.crt`,
+          `--service-account-signing-key-file=${certDir}/sa-signer.key`,
+          '--service-cluster-ip-range=10.0.0.0/24',
+        ],
+        io,
+      )
+      await Promise.race([
+        ready.promise,
+        serverDone.then((code) => {
+          throw new Error(`kube-apiserver ended with ${code}: ${complaints.join('\n')}`)
+        }),
+      ])
+      const transport = httpsTransport(
+        { server: url, ca: authority.certificate, certificate: user.certificate, key: user.key },
+        { clock, random: seededRandom(1), userAgent: 'test' },
+      )
+      try {
+        await use({ etcd, url, admin: createClient(transport) })
+      } finally {
+        transport.close()
+        stop.abort()
+        expect(await Promise.all([etcdDone, serverDone])).toEqual([0, 0])
+      }
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as { port: number }
+  await new Promise((done) => server.close(done))
+  return port
+}

@@ -1,0 +1,112 @@
+/** The command line of etcd, as far as a test environment uses it. Upstream: Go's package flag, etcd v3.6. */
+
+export interface EtcdOptions {
+  readonly dataDir: string
+  /** Where clients are answered. */
+  readonly clientURLs: readonly URL[]
+  /** Whether what is written may be lost when the machine goes down. */
+  readonly isUnsafe: boolean
+}
+
+export type EtcdCommand =
+  | { readonly kind: 'serve'; readonly options: EtcdOptions }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'refused'; readonly reason: string }
+
+/** Flags that decide something here: what each needs, and its default. */
+const flags = {
+  name: { value: 'text', initial: 'default', does: 'Human-readable name for this member.' },
+  'data-dir': { value: 'text', initial: '${name}.etcd', does: 'Path to the data directory.' },
+  'listen-client-urls': {
+    value: 'text',
+    initial: 'http://localhost:2379',
+    does: 'List of URLs to listen on for client traffic.',
+  },
+  'unsafe-no-fsync': { value: 'bool', initial: 'false', does: 'Disables fsync, unsafe, will cause data loss.' },
+} as const
+
+/** Flags that have nothing to do here: there are no peers, and the API server keeps history itself. */
+const withoutEffect: readonly string[] = [
+  'advertise-client-urls',
+  'listen-peer-urls',
+  'initial-advertise-peer-urls',
+  'listen-metrics-urls',
+  'wal-dir',
+  'initial-cluster',
+  'initial-cluster-state',
+  'initial-cluster-token',
+  'snapshot-count',
+  'heartbeat-interval',
+  'election-timeout',
+  'max-snapshots',
+  'max-wals',
+  'quota-backend-bytes',
+  'max-txn-ops',
+  'max-request-bytes',
+  'auto-compaction-mode',
+  'auto-compaction-retention',
+  'backend-batch-interval',
+  'backend-batch-limit',
+  'logger',
+  'log-level',
+  'log-outputs',
+  'log-format',
+  'metrics',
+]
+const switchesWithoutEffect: readonly string[] = ['force-new-cluster', 'pre-vote', 'strict-reconfig-check', 'enable-pprof']
+
+export function etcdCommand(argv: readonly string[]): EtcdCommand {
+  const given: { [flag: string]: string } = {}
+  for (let i = 0; i < argv.length; i++) {
+    const [, flag, value] = /^--?([^-=][^=]*)(?:=([^]*))?$/.exec(argv[i]!) ?? []
+    if (flag === undefined) return { kind: 'refused', reason: `${JSON.stringify(argv[i])} is not a valid flag` }
+    if (flag === 'help' || flag === 'h') return { kind: 'help' }
+    if (flag === 'version') return { kind: 'version' }
+    if (isSwitch(flag)) {
+      const text = value ?? 'true'
+      if (!['true', 'false', '1', '0', 't', 'f', 'T', 'F', 'TRUE', 'FALSE', 'True', 'False'].includes(text))
+        return { kind: 'refused', reason: `invalid boolean value ${JSON.stringify(text)} for -${flag}: parse error` }
+      given[flag] = text
+    } else if (flag in flags || withoutEffect.includes(flag)) {
+      const text = value ?? argv[++i]
+      if (text === undefined) return { kind: 'refused', reason: `flag needs an argument: -${flag}` }
+      given[flag] = text
+    } else return { kind: 'refused', reason: `flag provided but not defined: -${flag}` }
+  }
+
+  const { name = flags.name.initial } = given
+  const clientURLs = (given['listen-client-urls'] ?? flags['listen-client-urls'].initial)
+    .split(',')
+    .map((text) => URL.parse(text))
+  if (!clientURLs.every((url) => url?.protocol === 'http:'))
+    return {
+      kind: 'refused',
+      reason: `invalid value ${JSON.stringify(given['listen-client-urls'])} for flag -listen-client-urls: expected http://HOST:PORT`,
+    }
+  return {
+    kind: 'serve',
+    options: {
+      dataDir: given['data-dir'] ?? `${name}.etcd`,
+      clientURLs: clientURLs as URL[],
+      isUnsafe: /^(t|1)/i.test(given['unsafe-no-fsync'] ?? ''),
+    },
+  }
+}
+
+const isSwitch = (flag: string): boolean =>
+  switchesWithoutEffect.includes(flag) || (flags as { [flag: string]: { value: string } })[flag]?.value === 'bool'
+
+/** Test environments read from it which flags there are: one to a line. */
+export const etcdHelp = `Usage:
+
+  etcd [flags]
+    Keep the state of one Capstan API server, which finds it through --etcd-servers. It speaks no etcd protocol beside /health and /version.
+
+Flags:
+${Object.entries(flags)
+  .map(([flag, { initial, does }]) => `  --${flag} '${initial}'\n    ${does}`)
+  .join('\n')}
+
+Taken, and without effect:
+${[...withoutEffect, ...switchesWithoutEffect].map((flag) => `  --${flag}`).join('\n')}`

@@ -1,0 +1,86 @@
+/**
+ * `etcd` of a test environment. It holds no state: it says which folder the API server that asks is to keep its state in, so that
+ * the state belongs to whoever owns etcd's data folder. See docs/adr/0020-etcd-launcher.md.
+ */
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { resolve } from 'node:path'
+import type { Io } from '../io.ts'
+import { ExitCodes, untilInterrupted } from '../io.ts'
+import { etcdCommand, etcdHelp, type EtcdOptions } from './etcd-flags.ts'
+import { StatePath, type StatePlace } from './state-place.ts'
+
+/** Behaves as this version of etcd where it behaves as etcd at all. */
+const version = '3.6.8'
+
+/** Runs until it is told to stop; resolves with the exit code. */
+export async function runEtcd(argv: readonly string[], io: Io): Promise<number> {
+  const command = etcdCommand(argv)
+  switch (command.kind) {
+    case 'help':
+      io.out(etcdHelp)
+      return ExitCodes.done
+    case 'version':
+      io.out(`etcd Version: ${version} (Capstan in its place)`)
+      return ExitCodes.done
+    case 'refused':
+      io.err(command.reason)
+      io.err('See etcd --help for the flags that there are.')
+      return ExitCodes.usage
+    case 'serve':
+      return serve(command.options, io)
+  }
+}
+
+async function serve({ dataDir, clientURLs, isUnsafe }: EtcdOptions, io: Io): Promise<number> {
+  const folder = resolve(dataDir)
+  const servers: Server[] = []
+  try {
+    if (existsSync(`${folder}/member`)) throw new Error(`${folder} has the state of a real etcd, which Capstan cannot read`)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const place: StatePlace = { folder: `${folder}/capstan`, isUnsafe }
+    for (const url of clientURLs) servers.push(await listen(url, answerer(place)))
+    log(io, 'info', 'ready to serve client requests', { 'listen-client-urls': clientURLs.map(String), 'data-dir': folder })
+    await untilInterrupted(io)
+    return ExitCodes.done
+  } catch (err) {
+    log(io, 'fatal', 'discovery failed', { error: err instanceof Error ? err.message : String(err) })
+    return ExitCodes.failed
+  } finally {
+    for (const server of servers) {
+      server.close()
+      server.closeAllConnections()
+    }
+  }
+}
+
+async function listen(url: URL, answer: (req: IncomingMessage, res: ServerResponse) => void): Promise<Server> {
+  const server = createServer(answer)
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  await new Promise<void>((done, failed) => {
+    server.once('error', failed)
+    server.listen(Number(url.port || 80), host, done)
+  })
+  return server
+}
+
+const answerer =
+  (place: StatePlace) =>
+  ({ url }: IncomingMessage, res: ServerResponse): void => {
+    const answers: { readonly [path: string]: object } = {
+      '/health': { health: 'true', reason: '' },
+      '/version': { etcdserver: version, etcdcluster: '3.6.0', storage: '3.6.0' },
+      [StatePath]: place,
+    }
+    const body = answers[url?.split('?')[0] ?? '']
+    if (!body) {
+      res.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('404 page not found\n')
+      return
+    }
+    res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+  }
+
+/** As etcd logs: JSON lines on standard error. */
+const log = (io: Io, level: 'info' | 'fatal', msg: string, fields: object): void =>
+  io.err(JSON.stringify({ level, logger: 'capstan', msg, ...fields }))

@@ -1,0 +1,49 @@
+/** A command line as kube-apiserver reads it, told in the way that `capstan apiserver` reads it. */
+
+/** Upstream: flags of type StringSlice; given again, they grow. */
+const lists = new Set([
+  'admission-control',
+  'api-audiences',
+  'authorization-mode',
+  'disable-admission-plugins',
+  'enable-admission-plugins',
+  'etcd-servers',
+  'feature-gates',
+  'runtime-config',
+  'service-cluster-ip-range',
+  'tls-cipher-suites',
+])
+
+/** Underscores in names of flags become dashes, and a list that is given in several pieces becomes one. Upstream: pflag, component-base/cli/flag. */
+export function upstreamArgv(argv: readonly string[]): string[] {
+  const out: string[] = []
+  const pieces = new Map<string, number>()
+  for (let i = 0; i < argv.length; i++) {
+    const [, name, joined] = /^--([^=]+)(?:=([^]*))?$/.exec(argv[i]!) ?? []
+    const flag = name?.replaceAll('_', '-')
+    if (flag === undefined) out.push(argv[i]!)
+    else if (!lists.has(flag)) out.push(joined === undefined ? `--${flag}` : `--${flag}=${joined}`)
+    else {
+      const value = joined ?? argv[++i] ?? ''
+      const at = pieces.get(flag)
+      if (at === undefined) pieces.set(flag, out.push(`--${flag}=${value}`) - 1)
+      else out[at] += `,${value}`
+    }
+  }
+  return out
+}
+
+/** What kube-apiserver asks for and does not find, in its words. */
+export function missingFlags(argv: readonly string[]): string[] {
+  const has = (flag: string) => argv.some((arg) => arg === `--${flag}` || arg.startsWith(`--${flag}=`))
+  return [
+    ...(has('etcd-servers') ? [] : ['--etcd-servers must be specified']),
+    ...(has('service-account-issuer') ? [] : ['service-account-issuer is a required flag']),
+    ...(has('service-account-key-file')
+      ? []
+      : ['either `--service-account-key-file` or `--service-account-signing-endpoint` must be set']),
+    ...(has('service-account-issuer') && has('service-account-signing-key-file')
+      ? []
+      : ['--service-account-signing-key-file and --service-account-issuer are required flags']),
+  ]
+}

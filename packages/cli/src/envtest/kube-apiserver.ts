@@ -1,0 +1,60 @@
+/** `kube-apiserver` of a test environment: `capstan apiserver` without controllers, which complains in kube-apiserver's words. */
+import { messageOf, systemClock } from '@capstan/kube'
+import { CommanderError } from 'commander'
+import { apiserverCommand } from '../commands/apiserver.ts'
+import type { Io } from '../io.ts'
+import { ExitCodes } from '../io.ts'
+import { defaultVersion } from '@capstan/apiserver'
+import { missingFlags, upstreamArgv } from './kube-apiserver-argv.ts'
+
+/** Runs until it is told to stop; resolves with the exit code. */
+export async function runKubeApiserver(given: readonly string[], io: Io): Promise<number> {
+  const argv = upstreamArgv(given)
+  if (argv.includes('--version')) {
+    io.out(`Kubernetes ${defaultVersion}`)
+    return ExitCodes.done
+  }
+  const command = apiserverCommand(io, () => {})
+    .name('kube-apiserver')
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: () => {} })
+    // Before anything is done: what upstream finds missing once all flags are read.
+    .hook('preAction', () => {
+      const missing = missingFlags(argv)
+      if (missing.length > 0) throw new Error(missing.length === 1 ? missing[0] : `[${missing.join(', ')}]`)
+    })
+  try {
+    // Upstream: what kube-controller-manager does is not done, and suites rely on that.
+    await command.parseAsync(['--controllers=', ...argv], { from: 'user' })
+    return ExitCodes.done
+  } catch (err) {
+    if (err instanceof CommanderError && err.exitCode === 0) return ExitCodes.done
+    io.err(err instanceof CommanderError ? usageError(err, command.args) : klogError(messageOf(err)))
+    return ExitCodes.failed
+  }
+}
+
+/** Upstream: pflag and cobra. */
+function usageError({ code, message }: CommanderError, args: readonly string[]): string {
+  const [, quoted = ''] = /'(?:-\w, )?([^' =]+)/.exec(message) ?? []
+  switch (code) {
+    case 'commander.unknownOption':
+      return `Error: unknown flag: ${quoted}`
+    case 'commander.optionMissingArgument':
+      return `Error: flag needs an argument: ${quoted}`
+    case 'commander.excessArguments':
+      return `Error: "kube-apiserver" does not take any arguments, got ${JSON.stringify(args)}`
+    case 'commander.invalidArgument': {
+      const [, value = '', why = ''] = /argument '([^]*?)' is invalid\. ([^]*)$/.exec(message) ?? []
+      return `Error: invalid argument ${JSON.stringify(value)} for "${quoted}" flag: ${why.replace(/\.$/, '')}`
+    }
+    default:
+      return `Error: ${message.replace(/^error: /, '')}`
+  }
+}
+
+/** Upstream: klog's line for a server that does not come up. */
+function klogError(message: string): string {
+  const at = new Date(systemClock.now()).toISOString()
+  return `E${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 23)}000       1 run.go:72] "command failed" err=${JSON.stringify(message)}`
+}

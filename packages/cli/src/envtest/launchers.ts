@@ -1,0 +1,69 @@
+/** The two programs that test environments start, as scripts that run ours. */
+import { chmod, lstat, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+
+export const launcherNames = ['etcd', 'kube-apiserver'] as const
+
+const mark = '# Written by `capstan envtest`'
+
+/** `exec`, so that the process that is told to stop is the one that serves. */
+export const launcher = (name: string, { node, entry }: { readonly node: string; readonly entry: string }): string =>
+  `#!/bin/sh
+${mark}: Capstan in place of ${name}.
+exec ${quoted(node)} ${quoted(entry)} ${name} "$@"
+`
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+export interface LauncherOptions {
+  readonly folder: string
+  /** The Node that runs them. */
+  readonly node: string
+  /** `bin/envtest.js`. */
+  readonly entry: string
+  /** Where to look for kubectl, which some suites call: $PATH. */
+  readonly path: string | undefined
+}
+
+/** Writes the launchers, and a link to kubectl when there is one. @throws rather than overwrite a program that is not ours */
+export async function writeLaunchers({ folder, node, entry, path }: LauncherOptions): Promise<{ kubectl: string | undefined }> {
+  await mkdir(folder, { recursive: true })
+  for (const name of launcherNames) {
+    const file = join(folder, name)
+    if (!(await isOurs(file))) throw new Error(`Cannot write ${file}: another program of that name is there; give another folder`)
+  }
+  for (const name of launcherNames) {
+    const file = join(folder, name)
+    await writeFile(file, launcher(name, { node, entry }))
+    await chmod(file, 0o755)
+  }
+  const kubectl = await findProgram('kubectl', path)
+  const link = join(folder, 'kubectl')
+  if (kubectl !== undefined && !(await exists(link))) await symlink(kubectl, link)
+  return { kubectl }
+}
+
+async function isOurs(file: string): Promise<boolean> {
+  if (!(await exists(file))) return true
+  return (await readFile(file, 'latin1')).includes(mark)
+}
+
+const exists = (file: string): Promise<boolean> =>
+  lstat(file).then(
+    () => true,
+    () => false,
+  )
+
+async function findProgram(name: string, path = ''): Promise<string | undefined> {
+  for (const folder of path.split(delimiter).filter(Boolean)) {
+    const file = join(folder, name)
+    const isThere = await access(file, constants.X_OK).then(
+      () => true,
+      () => false,
+    )
+    if (isThere) return file
+  }
+  return undefined
+}

@@ -1,0 +1,9 @@
+/** Entry of the launchers. Each program loads what it needs and no more: a test suite waits for both. */
+import { processIo } from '../process-io.ts'
+
+const [program, ...argv] = process.argv.slice(2)
+const io = processIo(process)
+process.exitCode =
+  program === 'etcd'
+    ? await (await import('./etcd.ts')).runEtcd(argv, io)
+    : await (await import('./kube-apiserver.ts')).runKubeApiserver(argv, io)

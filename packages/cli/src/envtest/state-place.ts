@@ -1,0 +1,45 @@
+/** How an API server learns from `--etcd-servers` where its state is. */
+
+/** What the `etcd` of `capstan envtest` answers at `StatePath`. */
+export interface StatePlace {
+  readonly folder: string
+  /** `--unsafe-no-fsync`: nobody waits for the disk. */
+  readonly isUnsafe: boolean
+}
+
+export const StatePath = '/capstan/state'
+
+/** How long an etcd that does not answer yet is waited for. Upstream: 20 s. */
+const patience = 20_000
+const pause = 100
+
+/** Asks the first server that answers. @throws naming the servers, and what answered instead */
+export async function findState(servers: readonly string[], sleep: (ms: number) => Promise<void>): Promise<StatePlace> {
+  let problem = ''
+  for (let waited = 0; waited <= patience; waited += pause) {
+    for (const server of servers) {
+      const answer = await ask(server)
+      if (typeof answer === 'object') return answer
+      problem = answer
+    }
+    await sleep(pause)
+  }
+  throw new Error(`cannot reach --etcd-servers ${servers.join(',')}: ${problem}`)
+}
+
+/** The place, or why this server does not answer. @throws when it is there and is not ours */
+async function ask(server: string): Promise<StatePlace | string> {
+  let answer: Response
+  try {
+    answer = await fetch(new URL(StatePath, server))
+  } catch (err) {
+    const { cause, message } = err as Error
+    return cause instanceof Error && cause.message !== '' ? cause.message : message
+  }
+  if (!answer.ok)
+    throw new Error(
+      `--etcd-servers ${server} is not an etcd of capstan envtest, and this API server keeps its state in no other; ` +
+        'capstan apiserver --data keeps it in a folder',
+    )
+  return (await answer.json()) as StatePlace
+}
