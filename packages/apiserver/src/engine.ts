@@ -81,8 +81,19 @@ export interface Resource {
   readonly storageVersion: string
   /** What can be done with it; everything when absent. Questions to the server can only be asked: `create`. */
   readonly verbs?: readonly Verb[]
+  /** The subresources of a built-in kind; custom resources have what `statusSubresource` and `scale` say. */
+  readonly subresources?: readonly Subresource[]
+  /** Under which name the schema of a built-in kind is published, such as `io.k8s.api.core.v1.Pod`. */
+  readonly component?: string
   /** Warning sent with every answer when the version is deprecated. */
   readonly deprecation: string | undefined
+}
+
+export interface Subresource {
+  readonly name: string
+  /** Group and version are empty where they are those of the resource. */
+  readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
+  readonly verbs: readonly string[]
 }
 
 /** A column of `kubectl get` whose cells are code. */

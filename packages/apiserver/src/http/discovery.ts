@@ -1,6 +1,6 @@
 /** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
 import { createHash } from 'node:crypto'
-import type { Resource } from '../engine.ts'
+import type { Resource, Subresource } from '../engine.ts'
 
 export interface GroupVersions {
   readonly group: string
@@ -112,7 +112,7 @@ export function apiResourceList(group: string, version: string, resources: reado
         ...(shortNames.length === 0 ? {} : { shortNames }),
         ...(categories.length === 0 ? {} : { categories }),
         // What is not stored has none.
-        ...(resource.verbs ? {} : { storageVersionHash: storageVersionHash(resource) }),
+        ...(isStored(resource) ? { storageVersionHash: storageVersionHash(resource) } : {}),
       },
       ...subresourcesOf(resource).map((subresource) => ({
         name: `${plural}/${subresource.name}`,
@@ -138,33 +138,19 @@ export function apiResourceList(group: string, version: string, resources: reado
 const storageVersionHash = ({ group, storageVersion, kind }: Resource): string =>
   createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest().subarray(0, 8).toString('base64')
 
+/** Questions to the server are not. */
+export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false
+
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const
 
-/** Namespaces are deleted one at a time. */
-export const hasDeleteCollection = ({ group, plural }: Resource): boolean => !(group === '' && plural === 'namespaces')
+const verbsOf = ({ verbs }: Resource): readonly string[] => verbs ?? allVerbs
 
-const verbsOf = (resource: Resource): readonly string[] =>
-  resource.verbs ?? allVerbs.filter((verb) => verb !== 'deletecollection' || hasDeleteCollection(resource))
-
-interface Subresource {
-  readonly name: string
-  readonly kind: { readonly group: string; readonly version: string; readonly kind: string }
-  readonly verbs: readonly string[]
-}
-
-function subresourcesOf(resource: Resource): Subresource[] {
+function subresourcesOf(resource: Resource): readonly Subresource[] {
+  if (resource.subresources) return resource.subresources
   const found: Subresource[] = []
-  if (resource.group === '' && resource.plural === 'namespaces') {
-    found.push({ name: 'finalize', kind: kindOf(resource), verbs: ['update'] })
-  }
-  if (resource.group === '' && resource.plural === 'serviceaccounts') {
-    const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
-    found.push({ name: 'token', kind, verbs: ['create'] })
-  }
-  if (resource.scale) {
-    found.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs: ['get', 'patch', 'update'] })
-  }
-  if (resource.statusSubresource) found.push({ name: 'status', kind: kindOf(resource), verbs: ['get', 'patch', 'update'] })
+  const verbs = ['get', 'patch', 'update']
+  if (resource.scale) found.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs })
+  if (resource.statusSubresource) found.push({ name: 'status', kind: kindOf(resource), verbs })
   return found
 }
 

@@ -4,14 +4,18 @@
  */
 import type { JSONSchema } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
+import { closureOf } from '../kinds/catalog.ts'
+import { isStored } from './discovery.ts'
 import { metaSchemas } from './openapi-meta.ts'
 
 export function openAPIDocument(resources: readonly Resource[]): object {
   const paths: { [path: string]: object } = {}
-  const schemas: { [name: string]: object } = { ...metaSchemas }
+  const schemas: { [name: string]: object } = { ...Object.fromEntries(closureOf(builtinNames(resources))), ...metaSchemas }
   for (const resource of resources) {
-    schemas[schemaName(resource)] = kindSchema(resource)
-    schemas[`${schemaName(resource)}List`] = listSchema(resource)
+    if (resource.component === undefined) {
+      schemas[schemaName(resource)] = kindSchema(resource)
+      schemas[`${schemaName(resource)}List`] = listSchema(resource)
+    }
     Object.assign(paths, resourcePaths(resource))
   }
   return {
@@ -22,9 +26,17 @@ export function openAPIDocument(resources: readonly Resource[]): object {
   }
 }
 
-/** Names of schemas have the group's parts in reverse, as upstream writes them. */
-const schemaName = ({ group, version, kind }: Resource): string =>
-  group === '' ? `io.k8s.api.core.${version}.${kind}` : `${group.split('.').reverse().join('.')}.${version}.${kind}`
+/** Names of schemas of custom resources have the group's parts in reverse. */
+const schemaName = ({ group, version, kind, component }: Resource): string =>
+  component ?? `${group.split('.').reverse().join('.')}.${version}.${kind}`
+
+function* builtinNames(resources: readonly Resource[]): Iterable<string> {
+  for (const resource of resources) {
+    if (resource.component === undefined) continue
+    yield resource.component
+    if (isStored(resource)) yield `${resource.component}List`
+  }
+}
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const ofMeta = (kind: keyof typeof metaSchemas) => reference(kind)
@@ -121,9 +133,15 @@ function resourcePaths(resource: Resource): { [path: string]: object } {
   const list: Operation = { method: 'get', action: 'list', parameters: [...selection, ...watching] }
   const post: Operation = { method: 'post', action: 'post', parameters: write, body: documents }
   // kubectl looks at the patch of a kind to see whether fields are validated here, and gives up when there is none.
-  if (resource.verbs) return { [collection]: pathItem(collection, [post, patch], resource) }
+  if (!isStored(resource)) return { [collection]: pathItem(collection, [post, patch], resource) }
   const paths: { [path: string]: readonly Operation[] } = {
-    [collection]: [list, post, { method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] }],
+    [collection]: [
+      list,
+      post,
+      ...(resource.verbs?.includes('deletecollection') === false
+        ? []
+        : [{ method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] }]),
+    ],
     [`${collection}/{name}`]: [get, put, patch, { method: 'delete', action: 'delete', parameters: removal }],
   }
   if (namespaced) paths[`${root}/${plural}`] = [list]

@@ -3,7 +3,6 @@ import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@cap
 import { StatusError, verbOf } from '@capstan/kube'
 import type { Caller, Engine, Resource } from '../engine.ts'
 import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
-import { hasDeleteCollection } from './discovery.ts'
 import type { Documents } from './documents.ts'
 import { errorEventBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
@@ -59,7 +58,7 @@ function verbAt(method: string, path: ResourcePath, resource: Resource, query: U
   if (verb === undefined) throw methodNotAllowed()
   const isEverywhere = resource.namespaced && namespace === undefined
   if (isEverywhere && verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
-  if (verb === 'deletecollection' && !hasDeleteCollection(resource)) throw methodNotAllowed()
+  if (resource.verbs?.includes(verb) === false) throw methodNotAllowed()
   if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb)) {
     throw resource.builtin ? methodNotAllowed() : verbNotSupported(verb, resource)
   }

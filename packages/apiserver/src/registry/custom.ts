@@ -40,6 +40,7 @@ function definitionOf(
     categories: names.categories ?? [],
     namespaced: scope === 'Namespaced',
     builtin: false,
+    validatesSchema: true,
     schema,
     columns: version.additionalPrinterColumns ?? [],
     printer: undefined,

@@ -14,6 +14,7 @@ import {
   type WebhookClientConfig,
 } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
+import type { WriteContext } from '../kinds/builtin-kind.ts'
 
 export interface ConversionWebhook {
   readonly clientConfig: WebhookClientConfig
@@ -31,6 +32,8 @@ export interface Definition extends Resource {
   readonly conversion: ConversionWebhook | undefined
   /** Compiled when first needed. */
   readonly structural: Structural
+  /** Whether objects must satisfy their schema; those of most built-in kinds are checked by code, and have the types of their schema. */
+  readonly validatesSchema: boolean
   /** Whether `metadata.generation` counts changes of the specification. */
   readonly generation: boolean
   /** Whether objects that were stored earlier may lack defaults. */
@@ -47,7 +50,7 @@ export interface Definition extends Resource {
   prepare?(object: UnknownObject, old: UnknownObject | undefined): void
   /** What the request to delete an object leaves in its status, at the given time. */
   markDeleted?(object: UnknownObject, now: string): void
-  validate?(object: UnknownObject, old: UnknownObject | undefined): FieldError[]
+  validate?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): FieldError[]
   /** Why no object can be created now, while the definition is being deleted. */
   readonly refusesCreates: string | undefined
 }

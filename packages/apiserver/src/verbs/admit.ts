@@ -63,8 +63,8 @@ export async function validate(
   const errors: FieldError[] = [
     ...ofMetadata,
     ...(old ? ofMetadata : []),
-    ...definition.structural.validate(object, old, ofMetadata),
-    ...(definition.validate?.(object, old) ?? []),
+    ...(definition.validatesSchema ? definition.structural.validate(object, old, ofMetadata) : []),
+    ...(definition.validate?.(object, old, { subresource: call.request.subresource }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
   const operation = old ? 'UPDATE' : 'CREATE'

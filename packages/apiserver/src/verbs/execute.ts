@@ -79,34 +79,18 @@ function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: Abort
   const needsNamespace = definition.namespaced && request.namespace === undefined
   if (needsNamespace && request.verb === 'create') throw methodNotAllowed()
   if (needsNamespace && request.name !== undefined) throw unknownResource()
-  if (definition.plural === 'namespaces' && definition.group === '' && request.verb === 'deletecollection')
-    throw methodNotAllowed()
   const warnings = definition.deprecation === undefined ? [] : [definition.deprecation]
   return { definition, request, options: request.options ?? {}, caller, warnings, signal }
 }
 
-/** @throws StatusError NotFound when the resource has no such subresource */
+/** @throws StatusError NotFound when the resource has no such subresource, MethodNotAllowed when that is not for the verb */
 function checkSubresource({ definition, request: { subresource, verb } }: Call): void {
-  switch (subresource) {
-    case undefined:
-      return
-    case 'status':
-      if (definition.statusSubresource) return
-      break
-    case 'scale':
-      if (definition.scale) return
-      break
-    case 'finalize':
-      if (definition.storage === 'namespaces') return
-      break
-    case 'eviction':
-      if (definition.storage === 'pods' && verb === 'create') return
-      break
-    case 'token':
-      if (definition.storage !== 'serviceaccounts') break
-      if (verb === 'create') return
-      throw methodNotAllowed()
-    default:
+  if (subresource === undefined) return
+  if (!definition.subresources) {
+    if (subresource === 'status' ? definition.statusSubresource : subresource === 'scale' && definition.scale) return
+    throw unknownResource()
   }
-  throw unknownResource()
+  const offered = definition.subresources.find(({ name }) => name === subresource)
+  if (!offered) throw unknownResource()
+  if (!offered.verbs.includes(verb)) throw methodNotAllowed()
 }

@@ -42,7 +42,10 @@ export function review(plane: Plane, call: Call): KubeObject {
   const { definition, request } = call
   const object = decode(call, draftOf(definition, request.body), 'body')
   delete object.status
-  const errors = [...definition.structural.validate(object, undefined), ...(definition.validate?.(object, undefined) ?? [])]
+  const errors = [
+    ...definition.structural.validate(object, undefined),
+    ...(definition.validate?.(object, undefined, { subresource: undefined }) ?? []),
+  ]
   if (errors.length > 0) throw invalidObject(definition, '', errors)
   const status = answers[definition.storage]!(plane, call, object as never)
   const metadata = { ...object.metadata, creationTimestamp: timestamp(plane.clock.now()) }

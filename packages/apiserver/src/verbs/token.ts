@@ -26,7 +26,10 @@ export function issueToken(plane: Plane, call: Call): KubeObject {
   ;(body.metadata as { name?: unknown }).name ??= request.name
   const object = decode({ ...call, definition: tokenRequest }, body, 'body') as UnknownObject & TokenRequest
   delete object.status
-  const errors = [...tokenRequest.structural.validate(object, undefined), ...(tokenRequest.validate?.(object, undefined) ?? [])]
+  const errors = [
+    ...tokenRequest.structural.validate(object, undefined),
+    ...(tokenRequest.validate?.(object, undefined, { subresource: 'token' }) ?? []),
+  ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 
   const { spec } = object

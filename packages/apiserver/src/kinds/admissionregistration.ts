@@ -1,0 +1,21 @@
+/** The kinds of `admissionregistration.k8s.io/v1`. */
+import { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '@capstan/kube'
+import { declaredIn, type KindTable } from './builtin-kind.ts'
+import { ageColumn, column, list, nameColumn } from './columns.ts'
+
+const columns = [nameColumn, column('Webhooks', (o) => list(o, 'webhooks').length), ageColumn]
+
+export const admissionregistration: KindTable = {
+  mutatingwebhookconfigurations: {
+    ...declaredIn(MutatingWebhookConfiguration),
+    schema: MutatingWebhookConfiguration.schema,
+    generation: true,
+    columns,
+  },
+  validatingwebhookconfigurations: {
+    ...declaredIn(ValidatingWebhookConfiguration),
+    schema: ValidatingWebhookConfiguration.schema,
+    generation: true,
+    columns,
+  },
+}

@@ -1,0 +1,58 @@
+/**
+ * How a built-in kind is declared. Names, scope, verbs, subresources and structure come from the catalog (`catalog.ts`); a declaration
+ * says what only a server knows of it. Each group has a table of them by resource, and `registry/builtin.ts` joins the tables.
+ */
+import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
+import type { PrinterColumn } from '../engine.ts'
+
+/** `T` is what its objects are once they are decoded: everything that is no pointer in Go is there. */
+export interface BuiltinKind<T = UnknownObject> {
+  /** Whether `metadata.generation` counts changes of the specification. */
+  readonly generation?: boolean
+  /** What is wrong with a name, as texts; absent: names are subdomains. */
+  readonly names?: (name: string) => string[]
+  /** Values that field selectors may ask for, beside metadata.name and metadata.namespace. */
+  readonly fields?: { readonly [field: string]: (object: UnknownObject) => string }
+  /** What `kubectl get` prints; absent: name and age. */
+  readonly columns?: readonly PrinterColumn[]
+  /** Where replicas are, for kinds that have `scale`. */
+  readonly scale?: ScaleSubresource
+  /** Whether a creation may bring a status along, although there is a status subresource. */
+  readonly statusOnCreate?: boolean
+  /** In the place of upstream's: for a kind whose objects are validated by it, too. */
+  readonly schema?: JSONSchema
+  /** Fills in what a client left out. Part of decoding: counts as sent by the client. Must give the same answer when run again. */
+  default?(object: T, old: T | undefined): void
+  /** Sets what the client has no say in, before validation. */
+  prepare?(object: T, old: T | undefined): void
+  /** What is wrong with the object, in upstream's order. */
+  validate?(object: T, old: T | undefined, context: WriteContext): FieldError[]
+  /** What the request to delete an object leaves in its status, at the given time. */
+  markDeleted?(object: T, now: string): void
+}
+
+/** What validation knows of a write beside the object. */
+export interface WriteContext {
+  readonly subresource: string | undefined
+}
+
+/** The kinds of one group version, by plural. Methods take what they like: the catalog holds that objects are of their kind. */
+export interface KindTable {
+  readonly [plural: string]: BuiltinKind<never>
+}
+
+/** A kind whose defaults and validation are declared in `@capstan/kube`, for whoever needs them without a server. */
+export function declaredIn<T extends KubeObject>(kind: {
+  default?(object: T, context: { operation: 'CREATE' | 'UPDATE'; oldObject: T | undefined; dryRun: boolean }): void
+  validate?(object: T, context: { operation: 'CREATE' | 'UPDATE'; oldObject: T | undefined; dryRun: boolean }): FieldError[]
+}): Pick<BuiltinKind<T>, 'default' | 'validate'> {
+  const context = (old: T | undefined) => ({
+    operation: old ? ('UPDATE' as const) : ('CREATE' as const),
+    oldObject: old,
+    dryRun: false,
+  })
+  return {
+    default: (object, old) => kind.default?.(object, context(old)),
+    validate: (object, old) => kind.validate?.(object, context(old)) ?? [],
+  }
+}

@@ -1,0 +1,141 @@
+/**
+ * What a real server's discovery and OpenAPI say of the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts.
+ * The one source of their structure, for field validation, discovery, OpenAPI, server-side apply and strategic merge patch.
+ * Read when first needed, once for all planes of a process.
+ */
+import { readFileSync } from 'node:fs'
+import type { JSONSchema } from '@capstan/kube'
+import type { Subresource } from '../engine.ts'
+
+/** A schema as OpenAPI v3 publishes it: other schemas are referred to by name. */
+export interface Component extends Omit<JSONSchema, 'allOf' | 'oneOf' | 'items' | 'properties' | 'additionalProperties'> {
+  $ref?: string
+  allOf?: Component[]
+  oneOf?: Component[]
+  items?: Component
+  properties?: { [name: string]: Component }
+  additionalProperties?: Component | boolean
+  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
+}
+
+/** One resource, as discovery tells of it. */
+export interface ResourceRecord {
+  readonly kind: string
+  readonly singular: string
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly subresources?: readonly Subresource[]
+}
+
+const read = (name: string): unknown => JSON.parse(readFileSync(new URL(`schemas/${name}.json`, import.meta.url), 'utf8'))
+
+let records: { readonly [groupVersion: string]: { readonly [plural: string]: ResourceRecord } } | undefined
+const files = new Map<string, { readonly [name: string]: Component }>()
+const resolved = new Map<string, JSONSchema>()
+
+/** @throws TypeError for a resource that upstream has not */
+export function recordOf(groupVersion: string, plural: string): ResourceRecord {
+  records ??= read('resources') as NonNullable<typeof records>
+  const record = records[groupVersion]?.[plural]
+  if (!record) throw new TypeError(`no built-in resource ${plural} in ${groupVersion}`)
+  return record
+}
+
+/** The schema that is published under a name such as `io.k8s.api.core.v1.Pod`. */
+export function componentOf(name: string): Component | undefined {
+  const [, , project = '', group = ''] = name.split('.')
+  const file = project === 'api' ? group : project
+  let schemas = files.get(file)
+  if (!schemas) files.set(file, (schemas = read(file) as { readonly [name: string]: Component }))
+  return schemas[name]
+}
+
+/** The name under which the schema of a kind is published. */
+export function componentName(group: string, version: string, kind: string): string {
+  switch (group) {
+    case 'apiextensions.k8s.io':
+      return `io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.${version}.${kind}`
+    case 'apiregistration.k8s.io':
+      return `io.k8s.kube-aggregator.pkg.apis.apiregistration.${version}.${kind}`
+    default:
+      return `io.k8s.api.${group === '' ? 'core' : group.split('.')[0]!}.${version}.${kind}`
+  }
+}
+
+/** Every schema that the named ones refer to, themselves included, by name. */
+export function closureOf(names: Iterable<string>): Map<string, Component> {
+  const found = new Map<string, Component>()
+  const visit = (name: string): void => {
+    if (found.has(name)) return
+    const component = componentOf(name)
+    if (!component) throw new TypeError(`no built-in schema ${name}`)
+    found.set(name, component)
+    for (const other of referencesOf(component)) visit(other)
+  }
+  for (const name of names) visit(name)
+  return found
+}
+
+function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalProperties }: Component): Iterable<string> {
+  if ($ref !== undefined) yield nameIn($ref)
+  const below = [...allOf, ...Object.values(properties)]
+  if (items) below.push(items)
+  if (typeof additionalProperties === 'object') below.push(additionalProperties)
+  for (const one of below) yield* referencesOf(one)
+}
+
+/**
+ * The schema of a kind at work. Go's decoder, which it stands for, fills in the zero of whatever is no pointer, and asks for
+ * nothing: what is required, and which values there are, is for validation to say. Schemas that several kinds have in common are one
+ * object.
+ */
+export function schemaNamed(name: string): JSONSchema {
+  let schema = resolved.get(name)
+  if (schema) return schema
+  const component = componentOf(name)
+  if (!component) throw new TypeError(`no built-in schema ${name}`)
+  schema = special[name] ?? {}
+  resolved.set(name, schema)
+  return special[name] ? schema : Object.assign(schema, resolve(component))
+}
+
+function resolve(component: Component): JSONSchema {
+  const {
+    $ref,
+    allOf,
+    items,
+    properties,
+    additionalProperties,
+    required: _,
+    enum: __,
+    description: ___,
+    oneOf,
+    ...rest
+  } = component
+  const target = $ref ?? allOf?.[0]?.$ref
+  if (target !== undefined) {
+    const schema = schemaNamed(nameIn(target))
+    return Object.keys(rest).length === 0 ? schema : { ...schema, ...rest }
+  }
+  const schema: JSONSchema = rest
+  if (oneOf) schema['x-kubernetes-int-or-string'] = true
+  if (items) schema.items = resolve(items)
+  if (properties) schema.properties = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, resolve(one)]))
+  if (additionalProperties !== undefined) {
+    schema.additionalProperties = typeof additionalProperties === 'object' ? resolve(additionalProperties) : additionalProperties
+  }
+  if (schema.type === 'object' && !properties && additionalProperties === undefined) {
+    schema['x-kubernetes-preserve-unknown-fields'] = true
+  }
+  return schema
+}
+
+const nameIn = (reference: string): string => reference.slice('#/components/schemas/'.length)
+
+/** Types of Go with a form of their own. */
+const special: { readonly [name: string]: JSONSchema } = {
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { 'x-kubernetes-int-or-string': true },
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': { 'x-kubernetes-int-or-string': true, format: 'quantity' },
+}

@@ -1,0 +1,28 @@
+/** The kinds of `rbac.authorization.k8s.io/v1`. */
+import { ClusterRole, ClusterRoleBinding, pathSegmentProblems, Role, RoleBinding, type UnknownObject } from '@capstan/kube'
+import type { PrinterColumn } from '../engine.ts'
+import { declaredIn, type KindTable } from './builtin-kind.ts'
+import { ageColumn, column, list, nameColumn, text, wide } from './columns.ts'
+
+function bindingColumns(): PrinterColumn[] {
+  const subjects = (o: UnknownObject, kind: string) =>
+    list<{ kind: string; name: string; namespace?: string }>(o, 'subjects')
+      .filter((subject) => subject.kind === kind)
+      .map(({ name: subject, namespace }) => (kind === 'ServiceAccount' ? `${namespace ?? ''}/${subject}` : subject))
+      .join(', ')
+  return [
+    nameColumn,
+    column('Role', (o) => `${text(o, 'roleRef', 'kind')}/${text(o, 'roleRef', 'name')}`),
+    ageColumn,
+    wide('Users', (o) => subjects(o, 'User')),
+    wide('Groups', (o) => subjects(o, 'Group')),
+    wide('ServiceAccounts', (o) => subjects(o, 'ServiceAccount')),
+  ]
+}
+
+export const rbac: KindTable = {
+  roles: { ...declaredIn(Role), names: pathSegmentProblems },
+  clusterroles: { ...declaredIn(ClusterRole), names: pathSegmentProblems },
+  rolebindings: { ...declaredIn(RoleBinding), names: pathSegmentProblems, columns: bindingColumns() },
+  clusterrolebindings: { ...declaredIn(ClusterRoleBinding), names: pathSegmentProblems, columns: bindingColumns() },
+}

@@ -1,0 +1,27 @@
+/** Questions to the server: they are asked, and not stored. */
+import {
+  LocalSubjectAccessReview,
+  SelfSubjectAccessReview,
+  SelfSubjectReview,
+  SelfSubjectRulesReview,
+  SubjectAccessReview,
+  TokenRequest,
+  TokenReview,
+} from '@capstan/kube'
+import { declaredIn, type KindTable } from './builtin-kind.ts'
+
+/** `authentication.k8s.io/v1` */
+export const authentication: KindTable = {
+  selfsubjectreviews: { ...declaredIn(SelfSubjectReview), schema: SelfSubjectReview.schema },
+  tokenreviews: { ...declaredIn(TokenReview), schema: TokenReview.schema },
+}
+
+/** `authorization.k8s.io/v1` */
+export const authorization: KindTable = {
+  localsubjectaccessreviews: { ...declaredIn(LocalSubjectAccessReview), schema: LocalSubjectAccessReview.schema },
+  selfsubjectaccessreviews: { ...declaredIn(SelfSubjectAccessReview), schema: SelfSubjectAccessReview.schema },
+  selfsubjectrulesreviews: { ...declaredIn(SelfSubjectRulesReview), schema: SelfSubjectRulesReview.schema },
+  subjectaccessreviews: { ...declaredIn(SubjectAccessReview), schema: SubjectAccessReview.schema },
+}
+
+export const tokenRequests = { ...declaredIn(TokenRequest), schema: TokenRequest.schema }

@@ -1,0 +1,182 @@
+/**
+ * `node scripts/tools/builtin-kinds.ts URL TOKEN`: asks a real kube-apiserver (v1.36.2, flags at default) what its built-in kinds
+ * look like, and writes it down in `packages/apiserver/src/kinds/schemas`: `resources.json` says which resources there are, one
+ * file per API group has the schemas, without what they say to people, and `types.ts` has them as types of TypeScript. The same
+ * server gives the same files.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { get } from 'node:https'
+import { join } from 'node:path'
+import type { JSONSchema } from '@capstan/kube'
+import type { Component, ResourceRecord } from '../../packages/apiserver/src/kinds/catalog.ts'
+
+const [server, token] = process.argv.slice(2)
+if (server === undefined || token === undefined) throw new Error('usage: builtin-kinds.ts URL TOKEN')
+const out = join(import.meta.dirname, '../../packages/apiserver/src/kinds/schemas')
+
+/** Paths that are no group version. */
+const left = /^(apis\/)?(api|apis|version|logs.*|openid.*|\.well-known.*)$/
+
+interface Discovered {
+  readonly items: readonly {
+    readonly metadata: { readonly name?: string }
+    readonly versions: readonly { readonly version: string; readonly resources: readonly DiscoveredResource[] }[]
+  }[]
+}
+interface DiscoveredResource {
+  readonly resource: string
+  readonly responseKind: { readonly kind: string }
+  readonly scope: string
+  readonly singularResource: string
+  readonly verbs: readonly string[]
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly subresources?: readonly {
+    readonly subresource: string
+    readonly responseKind: { readonly group: string; readonly version: string; readonly kind: string }
+    readonly verbs: readonly string[]
+  }[]
+}
+
+const index = (await ask('/openapi/v3')) as { paths: { [path: string]: { serverRelativeURL: string } } }
+const components = new Map<string, Component>()
+for (const [path, { serverRelativeURL }] of Object.entries(index.paths)) {
+  if (left.test(path) || path.split('/').length < (path.startsWith('apis/') ? 3 : 2)) continue
+  const document = (await ask(serverRelativeURL)) as { components: { schemas: { [name: string]: Component } } }
+  for (const [name, schema] of Object.entries(document.components.schemas)) components.set(name, withoutProse(schema))
+}
+const resources = Object.fromEntries(
+  [await ask('/api'), await ask('/apis')]
+    .flatMap((document) => (document as Discovered).items)
+    .flatMap(({ metadata: { name = '' }, versions }) =>
+      versions.map((one) => [name === '' ? one.version : `${name}/${one.version}`, one.resources] as const),
+    )
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([version, list]) => [version, Object.fromEntries(list.map((one) => [one.resource, recordOf(one)]))]),
+)
+
+const files = Map.groupBy(
+  [...components].sort(([a], [b]) => (a < b ? -1 : 1)),
+  ([name]) => fileOf(name),
+)
+mkdirSync(out, { recursive: true })
+for (const file of readdirSync(out)) rmSync(join(out, file))
+writeFileSync(join(out, 'resources.json'), oneLineEach(Object.entries(resources)))
+for (const [file, schemas] of files) writeFileSync(join(out, `${file}.json`), oneLineEach(schemas))
+writeFileSync(join(out, 'types.ts'), typesText())
+process.stderr.write(`${components.size} schemas in ${files.size} files\n`)
+
+/** `io.k8s.api.apps.v1.Deployment` is in `apps`; what is not of the API proper, in the file of its project. */
+function fileOf(name: string): string {
+  const [, , project = '', group = ''] = name.split('.')
+  return project === 'api' ? group : project
+}
+
+function oneLineEach(entries: readonly (readonly [string, unknown])[]): string {
+  return `{\n${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',\n')}\n}\n`
+}
+
+function recordOf(one: DiscoveredResource): ResourceRecord {
+  const { singularResource, shortNames, categories, subresources } = one
+  return {
+    kind: one.responseKind.kind,
+    singular: singularResource,
+    namespaced: one.scope === 'Namespaced',
+    verbs: one.verbs,
+    ...(shortNames ? { shortNames } : {}),
+    ...(categories ? { categories } : {}),
+    ...(subresources
+      ? {
+          subresources: subresources.map(({ subresource, responseKind, verbs }) => ({
+            name: subresource,
+            kind: responseKind,
+            verbs,
+          })),
+        }
+      : {}),
+  }
+}
+
+/** Descriptions are upstream's prose; what is left is structure. */
+function withoutProse(schema: Component): Component {
+  const { description: _, items, properties, additionalProperties, ...rest } = schema
+  return {
+    ...rest,
+    ...(items ? { items: withoutProse(items) } : {}),
+    ...(typeof additionalProperties === 'object'
+      ? { additionalProperties: withoutProse(additionalProperties) }
+      : additionalProperties === undefined
+        ? {}
+        : { additionalProperties }),
+    ...(properties
+      ? { properties: Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, withoutProse(field)])) }
+      : {}),
+  }
+}
+
+/** Types of everything that a built-in kind is made of, named as in Go; of several with one name, core's has it alone. */
+function typesText(): string {
+  const names = new Map<string, string>()
+  for (const name of components.keys()) {
+    const [version = '', kind = ''] = name.split('.').slice(-2)
+    const taken = [...components.keys()].filter((other) => other.endsWith(`.${kind}`)).length > 1
+    const isPlain = !taken || /\.(core|meta|networking|apps)\.v1\./.test(name)
+    const group = fileOf(name).replace(/\W/g, '')
+    names.set(
+      name,
+      isPlain ? kind : `${group[0]!.toUpperCase()}${group.slice(1)}${version[0]!.toUpperCase()}${version.slice(1)}${kind}`,
+    )
+  }
+  const typeOf = (schema: Component): string => {
+    const target = schema.$ref ?? schema.allOf?.[0]?.$ref
+    if (target !== undefined) return names.get(target.split('/').at(-1)!)!
+    if (schema.oneOf) return schema.oneOf.map(typeOf).join(' | ')
+    switch (schema.type) {
+      case 'integer':
+      case 'number':
+        return 'number'
+      case 'boolean':
+      case 'string':
+        return schema.type
+      case 'array':
+        return `${/\W/.test(typeOf(schema.items!)) ? `(${typeOf(schema.items!)})` : typeOf(schema.items!)}[]`
+      case 'object':
+      case undefined:
+    }
+    if (schema.properties) return fieldsOf(schema)
+    return `{ [key: string]: ${typeof schema.additionalProperties === 'object' ? typeOf(schema.additionalProperties) : 'unknown'} }`
+  }
+  const fieldsOf = ({ properties = {}, required = [] }: JSONSchema): string =>
+    `{\n${Object.entries(properties as { [name: string]: Component })
+      .map(
+        ([name, field]) =>
+          `  ${JSON.stringify(name)}${required.includes(name) || field.default !== undefined ? '' : '?'}: ${typeOf(field)}`,
+      )
+      .join('\n')}\n}`
+  const declarations = [...components]
+    .filter(([name]) => names.get(name) !== 'ObjectMeta')
+    .sort(([a], [b]) => (names.get(a)! < names.get(b)! ? -1 : 1))
+    .map(
+      ([name, schema]) =>
+        `export ${schema.properties ? `interface ${names.get(name)!} ${fieldsOf(schema)}` : `type ${names.get(name)!} = ${typeOf(schema)}`}\n`,
+    )
+  return `/** Generated by scripts/tools/builtin-kinds.ts: objects of built-in kinds, once decoded. */\nimport type { ObjectMeta } from '@capstan/kube'\n${declarations.join('')}`
+}
+
+function ask(path: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json',
+    }
+    get(new URL(path, server), { headers, rejectUnauthorized: false }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString('utf8')
+        if (response.statusCode === 200) resolve(JSON.parse(text))
+        else reject(new Error(`${path}: ${response.statusCode} ${text}`))
+      })
+    }).on('error', reject)
+  })
+}
