@@ -5,6 +5,14 @@ import type { Hook, ResponseOf } from '@capstan/api'
 export interface Proceed {
   readonly kind: 'proceed'
   readonly message?: string
+  readonly response?: never
+}
+
+/** Nothing stands in the way, and here is what was asked for. */
+export interface ProceedWith<Response> {
+  readonly kind: 'proceed'
+  readonly message?: string
+  readonly response: Response
 }
 
 /** What comes next is held back: call again after so many seconds. */
@@ -21,12 +29,21 @@ export interface Failed {
 }
 
 /** Any answer. */
-export type Answer = Proceed | Failed | Hold
+export type Answer = Proceed | ProceedWith<object> | Failed | Hold
 
-/** What a handler of the hook can answer: only hooks that block can be held. */
-export type AnswerOf<H extends Hook> = Proceed | Failed | (ResponseOf<H> extends { retryAfterSeconds: number } ? Hold : never)
+/** What a response of the hook carries beside success or failure: patches, variables, versions. */
+export type ContentOf<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind' | 'status' | 'message' | 'retryAfterSeconds'>
+
+/** What a handler of the hook can answer: only hooks that block can be held, only hooks that ask for something be given it. */
+export type AnswerOf<H extends Hook> =
+  | Failed
+  | (keyof ContentOf<H> extends never ? Proceed : Proceed | ProceedWith<ContentOf<H>>)
+  | (ResponseOf<H> extends { retryAfterSeconds: number } ? Hold : never)
 
 export const proceedNow = (message?: string): Proceed => ({ kind: 'proceed', ...(message === undefined ? {} : { message }) })
+
+/** Gives what the hook asks for, such as patches or variables. */
+export const proceedWith = <Response extends object>(response: Response): ProceedWith<Response> => ({ kind: 'proceed', response })
 
 /**
  * Holds back what comes next. `message` is what users read in a condition: it must not change from call to call without reason,

@@ -80,6 +80,7 @@ function responseBody(hook: Hook, answer: Answer): Record<string, unknown> {
     kind: `${hook.name}Response`,
     status: answer.kind === 'fail' ? 'Failure' : 'Success',
     ...(answer.message ? { message: answer.message } : {}),
+    ...('response' in answer ? answer.response : {}),
     ...(hook.blocking ? { retryAfterSeconds: answer.kind === 'hold' ? answer.seconds : 0 } : {}),
   }
 }

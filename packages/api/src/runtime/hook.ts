@@ -10,6 +10,8 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly version: string
   /** Such as BeforeClusterCreate: path segment in lower case, kinds are `<name>Request` and `<name>Response`. */
   readonly name: string
+  /** Under which heading documents list it. Upstream: the tags of its OpenAPI document. */
+  readonly tag: string
   /** Whether an answer may hold back what comes next with `retryAfterSeconds`. */
   readonly blocking: boolean
   /** True for Discovery alone: an extension server has one of it, without a name. */
@@ -52,6 +54,7 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
   name: string
   group?: string
   version?: string
+  tag: string
   blocking: boolean
   singleton?: boolean
   doc: string
@@ -62,6 +65,7 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
     group: options.group ?? HooksGroup,
     version: options.version ?? HooksVersion,
     name: options.name,
+    tag: options.tag,
     blocking: options.blocking,
     singleton: options.singleton ?? false,
     doc: options.doc,

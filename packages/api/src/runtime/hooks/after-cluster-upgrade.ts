@@ -5,6 +5,7 @@ import { wireCluster } from './wire-cluster.ts'
 /** Called until it no longer blocks, when control plane and workers run the version of the topology. */
 export const AfterClusterUpgrade = defineHook({
   name: 'AfterClusterUpgrade',
+  tag: 'Lifecycle Hooks',
   blocking: true,
   doc: 'Called after control plane and workers were upgraded. While it blocks, the next upgrade cannot begin.',
   request: {

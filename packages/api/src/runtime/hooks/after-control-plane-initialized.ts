@@ -4,6 +4,7 @@ import { wireCluster } from './wire-cluster.ts'
 /** Called when the API server of the workload cluster answers for the first time. */
 export const AfterControlPlaneInitialized = defineHook({
   name: 'AfterControlPlaneInitialized',
+  tag: 'Lifecycle Hooks',
   blocking: false,
   doc: 'Called once the control plane is available for the first time, until a call succeeds. It holds nothing back.',
   request: { cluster: wireCluster },

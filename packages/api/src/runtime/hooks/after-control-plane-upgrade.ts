@@ -6,6 +6,7 @@ import { wireCluster } from './wire-cluster.ts'
 /** Called until it no longer blocks, between the upgrade of the control plane and that of the workers. */
 export const AfterControlPlaneUpgrade = defineHook({
   name: 'AfterControlPlaneUpgrade',
+  tag: 'Lifecycle Hooks',
   blocking: true,
   doc: 'Called after the control plane was upgraded and immediately before the new version goes to the workers. While it blocks, the workers keep their version and other changes of them wait.',
   request: {

@@ -4,6 +4,7 @@ import { wireCluster } from './wire-cluster.ts'
 /** Called until it no longer blocks, before anything of the Cluster's topology is created. */
 export const BeforeClusterCreate = defineHook({
   name: 'BeforeClusterCreate',
+  tag: 'Lifecycle Hooks',
   blocking: true,
   doc: 'Called after the Cluster was created and immediately before the objects of its topology are. While it blocks, none of them exists.',
   request: { cluster: wireCluster },

@@ -4,6 +4,7 @@ import { wireCluster } from './wire-cluster.ts'
 /** Called until it no longer blocks, before anything of a Cluster that is being deleted goes. */
 export const BeforeClusterDelete = defineHook({
   name: 'BeforeClusterDelete',
+  tag: 'Lifecycle Hooks',
   blocking: true,
   doc: 'Called after the Cluster was deleted and immediately before its objects are. While it blocks, all of them stay.',
   request: { cluster: wireCluster },

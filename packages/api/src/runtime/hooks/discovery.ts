@@ -4,6 +4,7 @@ import { commonResponse, defineHook } from '../hook.ts'
 /** Asks an extension server which hooks it handles. */
 export const Discovery = defineHook({
   name: 'Discovery',
+  tag: 'Discovery',
   blocking: false,
   singleton: true,
   doc: 'Called when an ExtensionConfig is reconciled. The answer lists the handlers that the server has.',

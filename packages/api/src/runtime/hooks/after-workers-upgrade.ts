@@ -1,0 +1,18 @@
+import { s } from '@capstan/kube'
+import { defineHook, retryResponse } from '../hook.ts'
+import { upgradeSteps } from './upgrade-steps.ts'
+import { wireCluster } from './wire-cluster.ts'
+
+/** Called until it no longer blocks, after each version that the workers took. */
+export const AfterWorkersUpgrade = defineHook({
+  name: 'AfterWorkersUpgrade',
+  tag: 'Lifecycle Hooks',
+  blocking: true,
+  doc: 'Called after all workers took a version, for every step of an upgrade that they take. While it blocks, the control plane does not go on to the next version.',
+  request: {
+    cluster: wireCluster,
+    kubernetesVersion: s.string().doc('Version that the workers reached.'),
+    ...upgradeSteps,
+  },
+  response: retryResponse,
+})

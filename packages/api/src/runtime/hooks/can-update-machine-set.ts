@@ -1,0 +1,25 @@
+import { s } from '@capstan/kube'
+import { commonResponse, defineHook } from '../hook.ts'
+import { wireMachineSet, wireObject } from './wire-objects.ts'
+import { wirePatch } from './wire-patch.ts'
+
+const machineSetObjects = s.object({
+  machineSet: wireMachineSet,
+  infrastructureMachineTemplate: wireObject('The machine template of the infrastructure provider.'),
+  bootstrapConfigTemplate: wireObject('The template of the bootstrap provider; absent when there is none.').optional(),
+})
+
+/** Asks whether the Machines of one MachineSet can become those of another without being replaced. */
+export const CanUpdateMachineSet = defineHook({
+  name: 'CanUpdateMachineSet',
+  tag: 'In-Place Update Hooks',
+  blocking: false,
+  doc: 'Called for a MachineDeployment that rolls out, for each old MachineSet and the new one. The patches say which fields the handler can take from current to desired; when all differences are covered the Machines move to the new MachineSet and are updated in place, otherwise they are replaced.',
+  request: { current: machineSetObjects, desired: machineSetObjects },
+  response: {
+    ...commonResponse,
+    machineSetPatch: wirePatch.optional(),
+    infrastructureMachineTemplatePatch: wirePatch.optional(),
+    bootstrapConfigTemplatePatch: wirePatch.optional(),
+  },
+})

@@ -1,0 +1,26 @@
+import { s } from '@capstan/kube'
+import { objectMeta } from '../../core/v1beta2/shared/object-meta.ts'
+import { variableSchema } from '../../core/v1beta2/shared/variables.ts'
+import { commonResponse, defineHook } from '../hook.ts'
+
+/** Asks which variables an external patch has. Upstream: the v1beta2 shape of ClusterClass variables, v1.13 on. */
+export const DiscoverVariables = defineHook({
+  name: 'DiscoverVariables',
+  tag: 'Topology Mutation Hook',
+  blocking: false,
+  doc: 'Called when a ClusterClass with a patch that names the handler is reconciled. The answer declares variables, which Clusters of the class can then set.',
+  request: {},
+  response: {
+    ...commonResponse,
+    variables: s
+      .list(
+        s.object({
+          name: s.string().doc('Name of the variable.'),
+          required: s.boolean().optional().doc('Whether every Cluster must give a value.'),
+          deprecatedV1Beta1Metadata: objectMeta.optional().doc('Labels and annotations of the definition.'),
+          schema: variableSchema,
+        }),
+      )
+      .optional(),
+  },
+})

@@ -1,0 +1,25 @@
+/** What the hooks of topology mutation carry of templates and variables. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+import type { Infer } from '@capstan/kube'
+import { s } from '@capstan/kube'
+import { wireObject } from './wire-objects.ts'
+
+/** Values of variables: those of the user that the patch may see, and one named `builtin`. */
+export const wireVariables = s.list(s.object({ name: s.string(), value: s.any() }))
+export type WireVariable = Infer<typeof wireVariables>[number]
+
+/** Which object will be made from a template, and where that object is referred to. */
+export const holderReference = s.object({
+  apiVersion: s.string(),
+  kind: s.string(),
+  namespace: s.string(),
+  name: s.string(),
+  fieldPath: s.string().doc('Field of the holder that refers to what is made from the template, such as spec.infrastructureRef.'),
+})
+export interface HolderReference extends Infer<typeof holderReference> {}
+
+/** One template with what is said of it. */
+export const templateItem = {
+  holderReference,
+  object: wireObject('The template, whole.'),
+  variables: wireVariables.optional().doc('Variables of this template only, over those of the request; `builtin` is merged.'),
+}

@@ -1,0 +1,16 @@
+import { s } from '@capstan/kube'
+import { commonResponse, defineHook } from '../hook.ts'
+import { templateItem, wireVariables } from './topology-items.ts'
+
+/** Asks whether the templates of a topology, all patches applied, are to be accepted. */
+export const ValidateTopology = defineHook({
+  name: 'ValidateTopology',
+  tag: 'Topology Mutation Hook',
+  blocking: false,
+  doc: 'Called after all patches of the class were applied, for each patch that names a handler. Failure refuses the topology: nothing of it is changed, and the message is in the condition TopologyReconciled.',
+  request: {
+    variables: wireVariables.optional().doc('Variables of the Cluster that belong to the patch, and `builtin`.'),
+    items: s.list(s.object(templateItem)),
+  },
+  response: commonResponse,
+})
