@@ -88,9 +88,10 @@ export async function validateAdmission(
   }
 }
 
-/** Subresources are not what admission of a kind is about. */
+/** Of the subresources, a kind's admission is about scale, which writes its specification. */
 function admissionOf({ admission }: Plane, { definition, request }: Call, operation: Operation): readonly Admission[] {
-  if (request.subresource !== undefined || admission.length === 0) return []
+  const isAbout = request.subresource === undefined || request.subresource === 'scale'
+  if (!isAbout || admission.length === 0) return []
   return admission.filter(
     ({ kind, operations = ['CREATE', 'UPDATE'] }) =>
       kind.group === definition.group && kind.plural === definition.plural && operations.includes(operation),

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ConfigMap, draft, Namespace, Node } from '@capstan/kube'
+import { admission, ConfigMap, draft, forbidden, Namespace, Node } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
 import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
@@ -305,6 +305,23 @@ describe('scale', () => {
     ],
   ])('%s is refused', async (_, body, text) => {
     expect(await refusal(scale(body))).toBe(text)
+  })
+
+  test('passes the admission of the kind, which sees the whole object', async () => {
+    const even = {
+      kind: Widget,
+      default: (widget: Widget) => {
+        widget.spec.color ??= 'grey'
+      },
+      validate: ({ spec }: Widget) => (spec.replicas % 2 === 0 ? [] : [forbidden('spec.replicas', `not ${spec.replicas}`)]),
+    }
+    t = await testServer({ admission: [admission(even)] })
+    await t.client.create(Widget, aWidget('w', { replicas: 2 }))
+    expect(await refusal(scale({ spec: { replicas: 3 } }))).toBe(
+      '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Forbidden: not 3',
+    )
+    expect(await scale({ spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } })
+    expect((await t.client.get(Widget, at('w'))).spec).toEqual({ replicas: 4, color: 'grey' })
   })
 
   test('and status are refused where a kind has none', async () => {
