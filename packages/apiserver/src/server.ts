@@ -25,6 +25,7 @@ import { bootstrapRBAC } from './auth/bootstrap.ts'
 import { runClusterRoles } from './controllers/cluster-roles.ts'
 import { Converter } from './conversion/converter.ts'
 import { runCustomResources } from './controllers/custom-resources.ts'
+import { runEventExpiry } from './controllers/event-expiry.ts'
 import { runGarbageCollector } from './controllers/garbage-collector.ts'
 import { runRootCA, runServiceAccounts } from './controllers/namespace-content.ts'
 import { runNamespaces } from './controllers/namespaces.ts'
@@ -60,6 +61,8 @@ export interface ApiServerOptions {
     readonly serviceAccounts?: boolean
     /** Publishes this certificate of an authority (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`. */
     readonly rootCA?: string
+    /** Deletes events so many milliseconds after they were last written; absent: they stay. Upstream: --event-ttl. */
+    readonly eventLifetime?: number
     /** Creates default, kube-system, kube-public and kube-node-lease. */
     readonly defaultNamespaces?: boolean
   }
@@ -180,6 +183,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     log,
     client: createClient(transport({ name: `system:serviceaccount:kube-system:${name}`, agent: 'kube-controller-manager' })),
   })
+  if (controllers.eventLifetime !== undefined) stops.push(runEventExpiry({ store, clock, log }, controllers.eventLifetime))
   if (controllers.serviceAccounts) stops.push(runServiceAccounts(publisher('service-account-controller')))
   if (controllers.rootCA !== undefined) stops.push(runRootCA(publisher('root-ca-cert-publisher'), controllers.rootCA))
   if (authorizer.modes.includes('RBAC') && (controllers.clusterRoles ?? true)) {

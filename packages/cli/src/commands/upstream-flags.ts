@@ -1,0 +1,84 @@
+/**
+ * The flags of kube-apiserver v1.36 that this server takes without doing anything about them, and those that it refuses because
+ * to take them would be to promise something. With those that `apiserver.ts` declares, these are all: `upstream-flags.test.ts`.
+ */
+import { InvalidArgumentError, Option } from 'commander'
+
+/** Why: which. A flag with `=` in it takes effect with this value only by not having to. */
+const idle: { readonly [why: string]: string } = {
+  'state is kept by this server itself, see --data':
+    'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
+    'etcd-prefix etcd-readycheck-timeout etcd-servers etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
+    'storage-initialization-timeout storage-media-type watch-cache watch-cache-sizes delete-collection-workers',
+  'pods do not run here':
+    'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
+    'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec default-not-ready-toleration-seconds ' +
+    'default-unreachable-toleration-seconds enable-logs-handler',
+  'there is no network of Services': 'kubernetes-service-node-port service-cluster-ip-range service-node-port-range',
+  'there is one server': 'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
+    'coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period',
+  'clients find this server by the address that they were given': 'advertise-address external-hostname',
+  'there is no aggregation of other API servers':
+    'aggregator-reject-forwarding-redirect enable-aggregator-routing proxy-client-cert-file proxy-client-key-file ' +
+    'requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers ' +
+    'requestheader-uid-headers requestheader-username-headers egress-selector-config-file',
+  'nothing is audited':
+    'audit-log-batch-buffer-size audit-log-batch-max-size audit-log-batch-max-wait audit-log-batch-throttle-burst ' +
+    'audit-log-batch-throttle-enable audit-log-batch-throttle-qps audit-log-compress audit-log-format audit-log-maxage ' +
+    'audit-log-maxbackup audit-log-maxsize audit-log-mode audit-log-path audit-log-truncate-enabled ' +
+    'audit-log-truncate-max-batch-size audit-log-truncate-max-event-size audit-log-version audit-policy-file ' +
+    'audit-webhook-batch-buffer-size audit-webhook-batch-max-size audit-webhook-batch-max-wait ' +
+    'audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps ' +
+    'audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled ' +
+    'audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version',
+  'there are no metrics, traces or profiles':
+    'allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version profiling ' +
+    'contention-profiling debug-socket-path tracing-config-file',
+  'logs are JSON lines on standard error':
+    'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
+    'logging-format vmodule',
+  'requests are limited by number, see --max-requests-inflight': 'enable-priority-and-fairness',
+  'connections and their ends are looked after as they are':
+    'http2-max-streams-per-connection disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
+    'min-request-timeout request-timeout shutdown-delay-duration shutdown-send-retry-after ' +
+    'shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
+  'features are what they are by default in v1.36':
+    'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
+}
+
+/** Why not: which. */
+const refused: { readonly [why: string]: string } = {
+  'see --enable-admission-plugins and --disable-admission-plugins': 'admission-control',
+  'no admission plugin of this server has a configuration': 'admission-control-config-file',
+  'objects are stored as they are': 'encryption-provider-config encryption-provider-config-automatic-reload',
+  'users are known by client certificates, --token-auth-file and tokens of service accounts':
+    'authentication-config authentication-token-webhook-cache-ttl authentication-token-webhook-config-file ' +
+    'authentication-token-webhook-version oidc-ca-file oidc-client-id oidc-groups-claim oidc-groups-prefix oidc-issuer-url ' +
+    'oidc-required-claim oidc-signing-algs oidc-username-claim oidc-username-prefix',
+  'who may do what is decided by --authorization-mode':
+    'authorization-config authorization-policy-file authorization-webhook-cache-authorized-ttl ' +
+    'authorization-webhook-cache-unauthorized-ttl authorization-webhook-config-file authorization-webhook-version',
+  'tokens are signed with --service-account-signing-key-file': 'service-account-signing-endpoint',
+  'there is one serving certificate, see --tls-cert-file': 'tls-sni-cert-key',
+  'this is v1.36': 'emulated-version min-compatibility-version',
+}
+
+const entriesOf = (table: { readonly [why: string]: string }) =>
+  Object.entries(table).flatMap(([why, flags]) => flags.split(' ').map((name) => ({ name, why })))
+
+/** By name, without dashes. */
+export const idleFlags: ReadonlyMap<string, string> = new Map(entriesOf(idle).map(({ name, why }) => [name, why]))
+export const refusedFlags: ReadonlyMap<string, string> = new Map(entriesOf(refused).map(({ name, why }) => [name, why]))
+
+/** Options for all of them, which help does not list. `onIdle` hears of each that is given and does nothing. */
+export function upstreamFlags(onIdle: (flag: string, why: string) => void): Option[] {
+  const hidden = (name: string, parse: () => unknown) => new Option(`--${name} [value]`).argParser(parse).preset('').hideHelp()
+  return [
+    ...[...idleFlags].map(([name, why]) => hidden(name, () => onIdle(`--${name}`, why))),
+    ...[...refusedFlags].map(([name, why]) =>
+      hidden(name, () => {
+        throw new InvalidArgumentError(`--${name} is not supported: ${why}.`)
+      }),
+    ),
+  ]
+}
