@@ -40,6 +40,8 @@ export interface ListenOptions {
   readonly planes: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
+  /** The oldest version of TLS that is spoken; 1.2 when absent. */
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
 }
 
 export interface Listener {
@@ -59,12 +61,19 @@ type Res = ServerResponse
 const pingEvery = seconds(30)
 
 /** @throws Error naming the port when it is taken */
-export async function listen({ host = '127.0.0.1', port, planes, clock, log = silent }: ListenOptions): Promise<Listener> {
+export async function listen({
+  host = '127.0.0.1',
+  port,
+  planes,
+  clock,
+  log = silent,
+  minVersion = 'TLSv1.2',
+}: ListenOptions): Promise<Listener> {
   const stopping = new AbortController()
   const connections = new Connections(planes)
   const server = createSecureServer({
     allowHTTP1: true,
-    minVersion: 'TLSv1.2',
+    minVersion,
     // A resumed session would bring the verdict on its client certificate along, from whichever plane it was made with.
     secureOptions: constants.SSL_OP_NO_TICKET,
     requestCert: true,

@@ -42,7 +42,8 @@ export interface Authorizer {
   rulesFor(user: User, namespace: string): Rules
 }
 
-export const AuthorizationModes = ['AlwaysAllow', 'AlwaysDeny', 'RBAC'] as const
+/** `Node` allows nothing beside: what it would give to kubelets alone is given to nobody. */
+export const AuthorizationModes = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type AuthorizationMode = (typeof AuthorizationModes)[number]
 
 /** Whoever is in it may do everything, whatever the modes. */

@@ -15,6 +15,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createHandler } from '../http/handler.ts'
 import { webHandler } from '../http/web.ts'
 import { type ApiServer, type ApiServerOptions, createApiServer } from '../server.ts'
+import { refusal } from '../test-server.ts'
 import { makeSigningKey } from './service-account-tokens.ts'
 
 const stops: (() => Promise<void>)[] = []
@@ -274,4 +275,53 @@ test('every namespace has its service account and the certificate, again after s
   await client.delete(ServiceAccount, { name: 'default', namespace: 'new' })
   await settled()
   expect(await found()).toEqual(['default', 'kube-root-ca.crt'])
+})
+
+test('a token of a pod that is to be renewed within the hour goes on for a year; others live no longer than allowed', async () => {
+  const limited = await start({ serviceAccountTokens: { maxExpirationSeconds: 3600 } })
+  const { spec, status } = await request(limited, { expirationSeconds: 7200 })
+  expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])
+
+  const pod = {
+    metadata: { name: 'p', namespace },
+    spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
+  }
+  const ofPod = { expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } }
+  for (const [options, lives] of [
+    [{}, 365 * 24 * 3600],
+    [{ extendExpiration: false }, 3607],
+  ] as const) {
+    const world = await start({ serviceAccountTokens: options })
+    await world.client.create(Pod, pod as never)
+    const answer = await request(world, ofPod)
+    const now = world.clock.now() / 1000
+    expect(Date.parse(answer.status!.expirationTimestamp) / 1000).toBe(now + 3607)
+    const claims = claimsOf(answer.status!.token)
+    expect(claims.exp).toBe(now + lives)
+    expect((claims['kubernetes.io'] as { warnafter?: number }).warnafter).toBe(lives > 3607 ? now + 3607 : undefined)
+  }
+})
+
+test('a request for a token that means another account is refused', async () => {
+  const world = await start()
+  const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
+  const ask = (metadata: object) =>
+    refusal(
+      world.client.transport.send({
+        verb: 'create',
+        group: '',
+        version: 'v1',
+        plural: 'serviceaccounts',
+        namespace,
+        name: 'robot',
+        subresource: 'token',
+        body: { metadata, spec: {} },
+      }),
+    )
+  expect(await ask({ name: 'x' })).toBe(
+    '422 Invalid: TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified',
+  )
+  expect(await ask({ uid: 'x' })).toBe(
+    `409 Conflict: Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "robot": the UID in the token request (x) does not match the UID of the service account (${uid})`,
+  )
 })

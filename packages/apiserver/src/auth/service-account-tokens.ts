@@ -37,6 +37,12 @@ export interface ServiceAccountTokenOptions {
   readonly verificationKeys?: readonly string[]
   /** Whom tokens are for when nobody says otherwise; the issuers when absent. */
   readonly audiences?: readonly string[]
+  /** No token lives longer than so many seconds; none when absent. */
+  readonly maxExpirationSeconds?: number
+  /** Whether a pod's own token lives for a year, although the pod is told to renew it within the hour; yes when absent. */
+  readonly extendExpiration?: boolean
+  /** Where others find the keys, when that is not here. */
+  readonly jwksUri?: string
 }
 
 /** What a token is bound to beside its service account: with it, it goes. */
@@ -49,6 +55,8 @@ export interface BoundObject {
 export interface TokenOrder {
   readonly audiences: readonly string[]
   readonly expirationSeconds: number
+  /** When its bearer should have got another one. */
+  readonly warnAfterSeconds?: number | undefined
   readonly bound?: BoundObject | undefined
   /** The node of a bound pod. */
   readonly node?: { readonly name: string; readonly uid?: string } | undefined
@@ -63,8 +71,10 @@ export interface TokenIssuer {
 
 export interface ServiceAccountTokens extends TokenIssuer {
   readonly audiences: readonly string[]
+  readonly maxExpirationSeconds: number | undefined
+  readonly extendExpiration: boolean
   readonly authenticate: AuthenticateToken
-  issue(account: ServiceAccount, order: TokenOrder): { readonly token: string; readonly expires: number }
+  issue(account: ServiceAccount, order: TokenOrder): string
 }
 
 /** Upstream: what most distributions of Kubernetes set. */
@@ -92,7 +102,9 @@ export function serviceAccountTokens(
 
   return {
     audiences,
-    issue(account, { audiences: intended, expirationSeconds, bound, node }) {
+    maxExpirationSeconds: options.maxExpirationSeconds,
+    extendExpiration: options.extendExpiration ?? true,
+    issue(account, { audiences: intended, expirationSeconds, warnAfterSeconds, bound, node }) {
       const { signing, keys } = keyring()
       const { name, namespace = '', uid } = account.metadata
       const now = Math.floor(clock.now() / 1000)
@@ -103,11 +115,17 @@ export function serviceAccountTokens(
         iat: now,
         iss: issuers[0],
         jti: randomUUID(random),
-        'kubernetes.io': { namespace, ...(node ? { node } : {}), ...reference, serviceaccount: { name, uid } },
+        'kubernetes.io': {
+          namespace,
+          ...(node ? { node } : {}),
+          ...reference,
+          serviceaccount: { name, uid },
+          ...(warnAfterSeconds === undefined ? {} : { warnafter: now + warnAfterSeconds }),
+        },
         nbf: now,
         sub: serviceAccountUser(namespace, name),
       }
-      return { token: signed(signing, keys[0]!, claims), expires: seconds(claims.exp) }
+      return signed(signing, keys[0]!, claims)
     },
     authenticate(token, wanted) {
       const parsed = parse(token)
@@ -119,7 +137,7 @@ export function serviceAccountTokens(
       if (!issuers[0]!.startsWith('https://')) return undefined
       return {
         issuer: issuers[0],
-        jwks_uri: `${server}/openid/v1/jwks`,
+        jwks_uri: options.jwksUri ?? `${server}/openid/v1/jwks`,
         response_types_supported: ['id_token'],
         subject_types_supported: ['public'],
         id_token_signing_alg_values_supported: [...new Set(keyring().keys.map(({ algorithm }) => algorithm.name))].sort(),

@@ -2,10 +2,12 @@
 import {
   badRequest,
   conflict,
+  invalid,
   invalidObject,
   isRecord,
   type KubeObject,
   parseApiVersion,
+  seconds,
   type ServiceAccount,
   timestamp,
   type TokenRequest,
@@ -14,38 +16,72 @@ import {
 import type { BoundObject, TokenOrder } from '../auth/service-account-tokens.ts'
 import { tokenRequest } from '../registry/builtin.ts'
 import { decode, draftOf } from './decode.ts'
+import { trackFields } from './managed-fields.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
 
 /** @throws StatusError NotFound, BadRequest, Invalid or Conflict */
-export function issueToken(plane: Plane, call: Call): KubeObject {
-  const { request, definition } = call
-  const account = stored(plane, definition, keyFor(definition, request.namespace, request.name!)) as ServiceAccount
+export async function issueToken(plane: Plane, call: Call): Promise<KubeObject> {
+  const { request, definition, warnings } = call
   const body = draftOf(tokenRequest, request.body)
-  // Whoever asks need not say again what the path says.
-  if (!isRecord(body.metadata)) body.metadata = {}
-  ;(body.metadata as { name?: unknown }).name ??= request.name
-  const object = decode({ ...call, definition: tokenRequest }, body, 'body') as UnknownObject & TokenRequest
+  const asked: Call = { ...call, definition: tokenRequest }
+  const object = decode(asked, named(body, request.name!), 'body') as UnknownObject & TokenRequest
   delete object.status
+  const account = stored(plane, definition, keyFor(definition, request.namespace, request.name!)) as ServiceAccount
+  const { uid } = account.metadata
+  if (object.metadata.uid !== undefined && object.metadata.uid !== uid) {
+    const why = `the UID in the token request (${object.metadata.uid}) does not match the UID of the service account (${uid})`
+    throw conflict({ group: tokenRequest.group, plural: tokenRequest.kind }, request.name!, why)
+  }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
     ...(tokenRequest.validate?.(object, undefined, { subresource: 'token' }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 
-  const { spec } = object
-  const audiences = spec.audiences?.length ? spec.audiences : [...plane.apiAudiences]
+  const now = plane.clock.now()
+  const tracked = (await trackFields(plane, asked, object, undefined)) as typeof object
+  const { spec } = tracked
+  spec.audiences = spec.audiences?.length ? spec.audiences : [...plane.apiAudiences]
+  const binding = spec.boundObjectRef ? bindingOf(plane, account, spec.boundObjectRef) : {}
+  const { maxExpirationSeconds: limit, extendExpiration } = plane.tokens
+  if (limit !== undefined && spec.expirationSeconds! > limit) {
+    warnings.push(`requested expiration of ${spec.expirationSeconds} seconds shortened to ${limit} seconds`)
+    spec.expirationSeconds = limit
+  }
   const expirationSeconds = spec.expirationSeconds!
-  const { token, expires } = plane.tokens.issue(account, {
-    audiences,
-    expirationSeconds,
-    ...(spec.boundObjectRef ? bindingOf(plane, account, spec.boundObjectRef) : {}),
+  const isExtended =
+    extendExpiration &&
+    binding.bound?.kind === 'Pod' &&
+    expirationSeconds === PodExpirationSeconds &&
+    spec.audiences.every((audience) => plane.apiAudiences.includes(audience))
+  const token = plane.tokens.issue(account, {
+    audiences: spec.audiences,
+    ...binding,
+    ...(isExtended
+      ? { expirationSeconds: ExtendedExpirationSeconds, warnAfterSeconds: expirationSeconds }
+      : { expirationSeconds }),
   })
   return {
-    ...object,
-    metadata: { ...object.metadata, creationTimestamp: timestamp(plane.clock.now()) },
-    spec: { ...spec, audiences, expirationSeconds, ...(spec.boundObjectRef ? {} : { boundObjectRef: null }) },
-    status: { token, expirationTimestamp: timestamp(expires) },
+    ...tracked,
+    metadata: { ...tracked.metadata, uid, creationTimestamp: timestamp(now) },
+    spec: { ...spec, ...(spec.boundObjectRef ? {} : { boundObjectRef: null }) },
+    status: { token, expirationTimestamp: timestamp(now + seconds(expirationSeconds)) },
   } as KubeObject
+}
+
+/** Upstream: what pods ask for unless told otherwise is known by this number, and lives for a year while libraries learn to renew it. */
+const PodExpirationSeconds = 3607
+const ExtendedExpirationSeconds = 365 * 24 * 60 * 60
+
+/** Whoever asks need not say again what the path says. @throws StatusError Invalid for a name of somebody else */
+function named(body: { [field: string]: unknown }, name: string): { [field: string]: unknown } {
+  if (!isRecord(body.metadata)) body.metadata = {}
+  const metadata = body.metadata as { name?: unknown }
+  metadata.name ||= name
+  if (metadata.name === name) return body
+  throw invalidObject(tokenRequest, name, [
+    invalid('metadata.name', metadata.name, 'must match the service account name if specified'),
+  ])
 }
 
 type Bound = NonNullable<TokenRequest['spec']['boundObjectRef']>

@@ -1,8 +1,10 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
 import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
 import { AdmissionPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
+import { parseDuration } from '@capstan/kube'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
+import type { LogLevel } from '../logger.ts'
 
 /** A flag that may be given several times. */
 export const several = (value: string, before: string[] = []): string[] => [...before, value]
@@ -16,6 +18,71 @@ export function flag(text: string): boolean {
   throw new InvalidArgumentError('expected true or false.')
 }
 
+/** A duration as Go writes it, none below zero. @returns milliseconds */
+export function duration(text: string): number {
+  try {
+    const milliseconds = parseDuration(text)
+    if (milliseconds >= 0) return milliseconds
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('expected a duration such as 90s or 1h0m0s.')
+}
+
+/** Upstream: -v of klog. What is told from 4 on is told to whoever debugs. */
+export function verbosity(text: string): LogLevel {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('expected a number.')
+  return Number(text) >= 4 ? 'debug' : 'info'
+}
+
+/** Upstream: --tls-min-version. */
+export function tlsVersion(text: string): 'TLSv1.2' | 'TLSv1.3' {
+  if (text === 'VersionTLS13') return 'TLSv1.3'
+  if (['', 'VersionTLS10', 'VersionTLS11', 'VersionTLS12'].includes(text)) return 'TLSv1.2'
+  throw new InvalidArgumentError('expected VersionTLS12 or VersionTLS13.')
+}
+
+/** A flag that there is, and that cannot be false. */
+export function onlyTrue(text: string): true {
+  if (flag(text)) return true
+  throw new InvalidArgumentError('it cannot be turned off.')
+}
+
+/** Upstream: --service-account-jwks-uri. */
+export function jwksUri(text: string): string {
+  if (URL.canParse(text) && new URL(text).protocol === 'https:') return text
+  throw new InvalidArgumentError('service-account-jwks-uri requires https scheme.')
+}
+
+export interface ApiSwitch {
+  /** `apps/v1`, `v1`, or `api/all` and its kin. */
+  readonly version: string
+  readonly isOn: boolean
+}
+
+/** Upstream: --runtime-config, `apps/v1=true,batch/v1/jobs=false`. */
+export const apiSwitches = (text: string): ApiSwitch[] =>
+  list(text).map((entry) => {
+    const [version = '', value = ''] = entry.split('=', 2)
+    return { version, isOn: value === '' || flag(value) }
+  })
+
+/**
+ * What is served cannot be turned off, and what is not cannot be turned on; to say what is so anyway does no harm.
+ *
+ * @param served versions of groups
+ * @throws UsageError
+ */
+export function checkApiSwitches(switches: readonly ApiSwitch[], served: ReadonlySet<string>): void {
+  for (const { version, isOn } of switches) {
+    if (/^api\/(all|ga|beta|alpha|legacy)$/.test(version)) continue
+    const ofGroup = /^[^/]+\/v[^/]+|^v[^/]+/.exec(version)?.[0]
+    if (ofGroup === undefined) throw new UsageError(`--runtime-config: unknown api ${JSON.stringify(version)}`)
+    if (isOn !== served.has(ofGroup))
+      throw new UsageError(`--runtime-config: ${version} ${isOn ? 'is not served here' : 'cannot be turned off'}`)
+  }
+}
+
 /** Upstream: --authorization-mode. Each mode at most once; those that there are upstream and not here are refused by name. */
 export function authorizationModes(text: string): AuthorizationMode[] {
   const modes = text.split(',')
@@ -25,7 +92,7 @@ export function authorizationModes(text: string): AuthorizationMode[] {
       throw new InvalidArgumentError(`authorization-mode ${JSON.stringify(mode)} has mode specified more than once.`)
     if (known) return known
     throw new InvalidArgumentError(
-      ['ABAC', 'Webhook', 'Node'].includes(mode)
+      ['ABAC', 'Webhook'].includes(mode)
         ? `${mode} is not supported; use ${AuthorizationModes.join(', ')}.`
         : `authorization-mode ${JSON.stringify(mode)} is not a valid mode.`,
     )

@@ -23,27 +23,35 @@ import {
   parseTokenFile,
 } from '@capstan/apiserver'
 import type { Clock } from '@capstan/kube'
-import { messageOf, sleep, systemClock, systemRandom } from '@capstan/kube'
+import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
 import { findState } from '../envtest/state-place.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
-import { createLogger } from '../logger.ts'
+import { createLogger, type LogLevel } from '../logger.ts'
 import { portOption } from '../serve-plane.ts'
-import type { EnabledControllers } from './apiserver-flags.ts'
+import type { ApiSwitch, EnabledControllers } from './apiserver-flags.ts'
 import {
+  apiSwitches,
   authorizationModes,
+  checkApiSwitches,
   controllers,
   disabledPlugins,
+  duration,
   enabledPlugins,
   flag,
+  jwksUri,
   knownControllers,
   list,
+  onlyTrue,
   pluginSwitches,
   several,
+  tlsVersion,
+  verbosity,
 } from './apiserver-flags.ts'
+import { upstreamFlags } from './upstream-flags.ts'
 
 interface Options {
   bindAddress: string
@@ -65,14 +73,20 @@ interface Options {
   enableAdmissionPlugins?: AdmissionPlugin[]
   controllers: EnabledControllers
   certDir?: string
+  serviceAccountMaxTokenExpiration?: number
+  serviceAccountExtendTokenExpiration: boolean
+  serviceAccountJwksUri?: string
+  enableGarbageCollector: boolean
+  eventTtl: number
+  runtimeConfig?: readonly ApiSwitch[]
+  tlsMinVersion: 'TLSv1.2' | 'TLSv1.3'
+  v: LogLevel
 }
 
-/** What has nothing to do here, and is given all the same by whoever starts a kube-apiserver. */
-const withoutEffect = (flags: string): Option => new Option(flags, 'taken, and without effect')
-
 /** `capstan apiserver`: the embedded API server alone. Flags are kube-apiserver's where they mean the same. */
-export const apiserverCommand = (io: Io, finish: (code: number) => void): Command =>
-  new Command('apiserver')
+export function apiserverCommand(io: Io, finish: (code: number) => void): Command {
+  const idle: string[] = []
+  const command = new Command('apiserver')
     .description('Run the Kubernetes-compatible API server alone: no etcd, no other binaries')
     .option('--bind-address <ip>', 'address to listen on; anything but loopback warns', '127.0.0.1')
     .addOption(portOption('--secure-port <n>', 'port to listen on; 0 takes any').default(6443))
@@ -100,6 +114,14 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
       several,
     )
     .option('--api-audiences <names>', 'whom their tokens are for, a list (default: the issuers)', list)
+    .option(
+      '--service-account-max-token-expiration <duration>',
+      'how long their tokens live at most (default: as asked for)',
+      duration,
+    )
+    .option('--service-account-extend-token-expiration [bool]', "whether a pod's own token lives for a year", flag, true)
+    .option('--service-account-jwks-uri <url>', 'where others find the keys of their tokens (default: this server)', jwksUri)
+    .option('--service-account-lookup [bool]', 'their tokens end with what they are bound to; cannot be turned off', onlyTrue)
     .option('--anonymous-auth [bool]', 'whether requests without credentials are looked at', flag, true)
     .option('--disable-admission-plugins <names>', `turns plugins off, of ${AdmissionPlugins.join(', ')}`, disabledPlugins)
     .option('--enable-admission-plugins <names>', 'turns plugins on that are off unless told otherwise', enabledPlugins)
@@ -111,31 +133,53 @@ export const apiserverCommand = (io: Io, finish: (code: number) => void): Comman
         .argParser(controllers)
         .default(controllers('*'), '*'),
     )
+    .option('--enable-garbage-collector [bool]', 'false: as without garbage-collector-controller', flag, true)
+    .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
+    .option(
+      '--runtime-config <versions>',
+      'versions=true|false: may say what is served, and change nothing about it',
+      apiSwitches,
+    )
+    .option('--tls-min-version <version>', 'VersionTLS12 or VersionTLS13', tlsVersion, 'TLSv1.2')
     .option('--cert-dir <dir>', 'folder with apiserver.crt and apiserver.key, if --tls-cert-file names no others')
-    .addOption(withoutEffect('--allow-privileged [bool]'))
     .option(
       '--etcd-servers <urls>',
       'an etcd of `capstan envtest`, whose data folder state is kept in, unless --data names one',
       list,
     )
-    .addOption(withoutEffect('--service-cluster-ip-range <ranges>'))
     .option('--data <dir>', 'folder for state and certificates (default: memory only)')
     .option('--kubeconfig <file>', 'where to write a kubeconfig of the administrator, once the server is ready')
+    .addOption(new Option('-v, --v <level>', 'how much is logged: from 4 on, all').argParser(verbosity).default('info', '0'))
+    .addHelpText(
+      'after',
+      '\nOther flags of kube-apiserver v1.36 are taken with a warning where they change nothing, or refused by name.',
+    )
     .action(async (options: Options) => {
+      for (const line of idle) io.err(line)
       await serve(options, io)
       finish(ExitCodes.done)
     })
+  for (const option of upstreamFlags((flag, why) => idle.push(`capstan: warning: ${flag} has no effect: ${why}`)))
+    command.addOption(option)
+  return command
+}
 
 async function serve(given: Options, io: Io): Promise<void> {
   const clock = systemClock
-  const log = createLogger(io)
+  const log = createLogger(io, given.v)
   if ((given.tlsCertFile === undefined) !== (given.tlsPrivateKeyFile === undefined)) {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   }
   const options = withCertDir(given)
   const { bindAddress: host } = options
-  if (!isLoopback(host) && options.authorizationMode.includes('AlwaysAllow'))
-    io.err(`capstan: warning: listening on ${host}: everyone who is authenticated may do everything, see --authorization-mode`)
+  if (!isLoopback(host)) {
+    const everything = ', and everyone who is authenticated may do everything, see --authorization-mode'
+    const may = options.authorizationMode.includes('AlwaysAllow') ? everything : ''
+    io.err(`capstan: warning: listening on ${host}: other machines can reach this server${may}`)
+  }
+
+  if (options.authorizationMode.includes('Node'))
+    io.err('capstan: warning: --authorization-mode Node has no effect: there are no kubelets here')
 
   const access = await accessOf(clock, options)
   const serviceAccountTokens = await tokenOptions(options)
@@ -154,11 +198,18 @@ async function serve(given: Options, io: Io): Promise<void> {
     authorization: options.authorizationMode,
     serviceAccountTokens,
     admissionPlugins: pluginSwitches(options.enableAdmissionPlugins, options.disableAdmissionPlugins),
-    controllers: { ...switches, ...(isPublished ? { rootCA: access.authority.certificate } : {}) },
+    controllers: {
+      ...switches,
+      garbageCollector: switches.garbageCollector && options.enableGarbageCollector,
+      ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
+      ...(isPublished ? { rootCA: access.authority.certificate } : {}),
+    },
     ...(tokens ? { tokens } : {}),
   })
   let listener: Listener | undefined
   try {
+    const builtin = server.engine.resources.list().filter((one) => one.builtin)
+    checkApiSwitches(options.runtimeConfig ?? [], new Set(builtin.map(apiVersionOf)))
     await server.ready
     const endpoint: Endpoint = {
       handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer }),
@@ -169,7 +220,14 @@ async function serve(given: Options, io: Io): Promise<void> {
           ? access.authority.certificate
           : await readFlag('--client-ca-file', options.clientCaFile, certificatePem),
     }
-    listener = await listen({ host, port: options.securePort, planes: () => endpoint, clock, log })
+    listener = await listen({
+      host,
+      port: options.securePort,
+      planes: () => endpoint,
+      clock,
+      log,
+      minVersion: options.tlsMinVersion,
+    })
     if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
@@ -251,6 +309,11 @@ async function tokenOptions(options: Options): Promise<ServiceAccountTokenOption
         : await readFlag('--service-account-signing-key-file', keyFile, keyPem),
     verificationKeys: await Promise.all((options.serviceAccountKeyFile ?? []).map(verificationKey)),
     ...(apiAudiences ? { audiences: apiAudiences } : {}),
+    extendExpiration: options.serviceAccountExtendTokenExpiration,
+    ...(options.serviceAccountMaxTokenExpiration
+      ? { maxExpirationSeconds: options.serviceAccountMaxTokenExpiration / 1000 }
+      : {}),
+    ...(options.serviceAccountJwksUri === undefined ? {} : { jwksUri: options.serviceAccountJwksUri }),
   }
 }
 

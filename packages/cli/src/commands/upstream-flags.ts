@@ -4,18 +4,19 @@
  */
 import { InvalidArgumentError, Option } from 'commander'
 
-/** Why: which. A flag with `=` in it takes effect with this value only by not having to. */
+/** Why: which. */
 const idle: { readonly [why: string]: string } = {
   'state is kept by this server itself, see --data':
     'etcd-cafile etcd-certfile etcd-count-metric-poll-period etcd-db-metric-poll-interval etcd-healthcheck-timeout etcd-keyfile ' +
-    'etcd-prefix etcd-readycheck-timeout etcd-servers etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
+    'etcd-prefix etcd-readycheck-timeout etcd-servers-overrides lease-reuse-duration-seconds storage-backend ' +
     'storage-initialization-timeout storage-media-type watch-cache watch-cache-sizes delete-collection-workers',
   'pods do not run here':
     'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
     'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec default-not-ready-toleration-seconds ' +
     'default-unreachable-toleration-seconds enable-logs-handler',
   'there is no network of Services': 'kubernetes-service-node-port service-cluster-ip-range service-node-port-range',
-  'there is one server': 'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
+  'there is one server':
+    'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
     'coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period',
   'clients find this server by the address that they were given': 'advertise-address external-hostname',
   'there is no aggregation of other API servers':
@@ -40,8 +41,9 @@ const idle: { readonly [why: string]: string } = {
   'requests are limited by number, see --max-requests-inflight': 'enable-priority-and-fairness',
   'connections and their ends are looked after as they are':
     'http2-max-streams-per-connection disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
-    'min-request-timeout request-timeout shutdown-delay-duration shutdown-send-retry-after ' +
+    'max-requests-inflight max-mutating-requests-inflight min-request-timeout request-timeout shutdown-delay-duration shutdown-send-retry-after ' +
     'shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
+  'it is not there yet': 'cors-allowed-origins enable-bootstrap-token-auth etcd-compaction-interval',
   'features are what they are by default in v1.36':
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
