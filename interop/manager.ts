@@ -6,22 +6,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Cluster, coreKinds, Machine } from '@capstan/api'
-import {
-  type Client,
-  type DeclaredKind,
-  type Input,
-  type Kind,
-  keyOf,
-  keyText,
-  type KubeObject,
-  Secret,
-  systemClock,
-  systemRandom,
-  watchObjects,
-} from '@capstan/kube'
+import { type Client, type DeclaredKind, type Input, type Kind, keyOf, keyText, type KubeObject, Secret } from '@capstan/kube'
 import { LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import { until } from './until.ts'
 
 export async function managerSuite(): Promise<{ passed: number; failed: number }> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-manager-'))
@@ -139,33 +128,6 @@ async function create(client: Client, file: string): Promise<void> {
     const object = document.toJS() as Input<KubeObject> & { kind: string }
     await client.create(kinds.get(object.kind)!, object)
   }
-}
-
-/** Watches until what there is of a kind is as it should be. @throws when it is not within a minute */
-async function until<T extends KubeObject>(
-  client: Client,
-  kind: Kind<T>,
-  what: string,
-  holds: (objects: T[]) => boolean,
-): Promise<void> {
-  const objects = new Map<string, T>()
-  const done = new AbortController()
-  const signal = AbortSignal.any([done.signal, AbortSignal.timeout(60_000)])
-  try {
-    for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
-      if (event.kind === 'replaced') {
-        objects.clear()
-        for (const object of event.objects) objects.set(keyText(keyOf(object)), object)
-      } else if (event.kind === 'applied') objects.set(keyText(keyOf(event.object)), event.object)
-      else if (event.kind === 'deleted') objects.delete(keyText(keyOf(event.object)))
-      if (event.kind !== 'progress' && holds([...objects.values()])) return
-    }
-  } finally {
-    done.abort()
-  }
-  throw new Error(
-    `Waited a minute for: ${what}. There is: ${JSON.stringify([...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest })))}`,
-  )
 }
 
 const isTrue = ({ status }: Cluster, type: string): boolean =>

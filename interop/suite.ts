@@ -8,6 +8,8 @@ export interface Suite {
   readonly tools: readonly string[]
   /** It starts programs that listen on every address: where the machine allows it, it runs in a network with nothing but loopback. */
   readonly ownNetwork?: true
+  /** What it must have from elsewhere, before it starts. */
+  prepare?(): Promise<void>
   run(): Promise<Outcome>
 }
 

@@ -1,16 +1,43 @@
 import { spawn } from 'node:child_process'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { components } from '../scripts/tools/components.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** Where programs are that are not ours, in the order asked for; built now if the machine has them not. @throws naming what is missing */
 export async function toolPaths<const Names extends readonly string[]>(...names: Names): Promise<{ [I in keyof Names]: string }> {
-  const child = spawn(process.execPath, ['scripts/tools/main.ts', ...names], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  const out = await output(process.execPath, ['scripts/tools/main.ts', ...names], { cwd: root })
+  return out.trim().split('\n') as { [I in keyof Names]: string }
+}
+
+/**
+ * The folder of a Go module that a program of scripts/tools was built from, for the files in it that are no code. Downloads it when it
+ * has been cleaned away since.
+ */
+export async function moduleFolder(tool: string, module: string): Promise<string> {
+  const [path] = await toolPaths(tool)
+  const component = components.find(({ name }) => name === tool)!
+  const required = component.module.requires.find((one) => one.path === module)
+  if (!required) throw new Error(`${tool} is not built from ${module}`)
+  const text = await output('go', ['mod', 'download', '-json', `${module}@${required.version}`], {
+    cwd: dirname(path),
+    env: { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off' },
+  })
+  return (JSON.parse(text) as { Dir: string }).Dir
+}
+
+async function output(
+  command: string,
+  args: readonly string[],
+  options: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<string> {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
   let out = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     out += text
   })
   const code = await new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
-  if (code !== 0) throw new Error(`scripts/tools could not build all of ${names.join(', ')}`)
-  return out.trim().split('\n') as { [I in keyof Names]: string }
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${String(code)}`)
+  return out
 }

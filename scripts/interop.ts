@@ -1,7 +1,7 @@
 /**
  * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
- * the ones named, `npm run interop -- --list` says which there are. Says plainly which could not run, and why; one that belongs to CI
- * and did not run is a failure.
+ * the ones named. `--list` says which there are, `--prepare` builds what those of CI need and runs nothing. Says plainly which could not
+ * run, and why; one that belongs to CI and did not run is a failure.
  */
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
@@ -12,12 +12,14 @@ import { managerSuite } from '../interop/manager.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
+import { upstreamSuite } from '../interop/upstream.ts'
 
 const suites: { readonly [name: string]: Suite } = {
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   'kubectl-compare': kubectlCompareSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   manager: { shows: 'capstan manager against capstan apiserver', ci: true, tools: [], run: managerSuite },
+  upstream: upstreamSuite,
 }
 
 type Ending =
@@ -28,6 +30,10 @@ type Ending =
 const asked = process.argv.slice(2)
 if (asked[0] === '--list') {
   for (const [name, { shows, ci }] of Object.entries(suites)) console.log(`${name.padEnd(16)} ${ci ? 'CI' : '  '}  ${shows}`)
+  process.exit(0)
+}
+if (asked[0] === '--prepare') {
+  for (const suite of Object.values(suites).filter(({ ci }) => ci)) await prepare(suite)
   process.exit(0)
 }
 // A suite in a network of its own is this program again, which tells the one that started it how it ended.
@@ -60,7 +66,7 @@ else {
 
 async function start(name: string, suite: Suite): Promise<Ending> {
   try {
-    if (suite.tools.length > 0) await toolPaths(...suite.tools)
+    await prepare(suite)
   } catch (err) {
     return { kind: 'not run', why: messageOf(err) }
   }
@@ -71,6 +77,12 @@ async function start(name: string, suite: Suite): Promise<Ending> {
     `${name}: programs of this suite listen on every address of this machine, since it gives no network of their own: ${network.why}`,
   )
   return run(suite)
+}
+
+/** Builds and fetches what it needs from elsewhere: minutes the first time on a machine, nothing afterwards. */
+async function prepare({ tools, prepare: more }: Suite): Promise<void> {
+  if (tools.length > 0) await toolPaths(...tools)
+  await more?.()
 }
 
 async function run(suite: Suite): Promise<Ending> {

@@ -1,0 +1,34 @@
+import { type Client, type Kind, keyOf, keyText, type KubeObject, systemClock, systemRandom, watchObjects } from '@capstan/kube'
+
+export interface UntilOptions {
+  readonly namespace?: string
+  /** How long it may take; a minute when absent. */
+  readonly seconds?: number
+}
+
+/** Watches until what there is of a kind is as it should be, and gives it. @throws when it is not in time, showing what there is */
+export async function until<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  what: string,
+  holds: (objects: T[]) => boolean,
+  { seconds = 60, ...selection }: UntilOptions = {},
+): Promise<T[]> {
+  const objects = new Map<string, T>()
+  const done = new AbortController()
+  const signal = AbortSignal.any([done.signal, AbortSignal.timeout(seconds * 1000)])
+  try {
+    for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal, ...selection })) {
+      if (event.kind === 'replaced') {
+        objects.clear()
+        for (const object of event.objects) objects.set(keyText(keyOf(object)), object)
+      } else if (event.kind === 'applied') objects.set(keyText(keyOf(event.object)), event.object)
+      else if (event.kind === 'deleted') objects.delete(keyText(keyOf(event.object)))
+      if (event.kind !== 'progress' && holds([...objects.values()])) return [...objects.values()]
+    }
+  } finally {
+    done.abort()
+  }
+  const seen = [...objects.values()].map(({ metadata, ...rest }) => ({ name: metadata.name, ...rest }))
+  throw new Error(`Waited ${seconds} s for: ${what}. There is: ${JSON.stringify(seen)}`)
+}

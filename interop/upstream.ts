@@ -1,0 +1,88 @@
+/**
+ * Upstream's Cluster API, written in Go and unchanged, on the embedded API server and on the real one: all its kinds, conversion and
+ * admission webhooks. A ClusterClass cluster becomes Available, scales, is upgraded and deleted. What a manager logs as an error on
+ * ours and not on the real one is explained in `explained`, or a failure.
+ */
+import { readFileSync } from 'node:fs'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { Checks } from './capstan-process.ts'
+import type { PlaneOptions, ServedPlane } from './plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Suite } from './suite.ts'
+import { moduleFolder } from './tools.ts'
+import { type ErrorLine, errorLines } from './upstream/error-lines.ts'
+import { liveUpstream, type Phase, phases } from './upstream/life.ts'
+import { components, managersUser, startManagers } from './upstream/managers.ts'
+
+export const upstreamSuite: Suite = {
+  shows: "upstream's Cluster API on the embedded API server and on the real one",
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', ...components.map(({ tool }) => tool)],
+  ownNetwork: true,
+  async prepare() {
+    for (const { tool, module } of components) await moduleFolder(tool, module)
+  },
+  async run() {
+    const checks = new Checks()
+    const ours = await runOn(startCapstanPlane, checks)
+    const real = await runOn(startRealPlane, checks)
+    printTimes(ours.times, real.times)
+    compareErrors(ours.errors, real.errors, checks)
+    return checks
+  },
+}
+
+/** Errors that are logged on ours, and not in each run on the real one, with the reason why that is no fault of ours. */
+const explained: readonly { readonly text: RegExp; readonly reason: string }[] = []
+
+interface Run {
+  readonly times: ReadonlyMap<Phase, number>
+  readonly errors: readonly ErrorLine[]
+}
+
+async function runOn(start: (options: PlaneOptions) => Promise<ServedPlane>, checks: Checks): Promise<Run> {
+  const begun = performance.now()
+  let where = ''
+  const progress = (line: string) =>
+    console.log(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${where}${line}`)
+  await using plane = await start({ users: [managersUser], progress })
+  where = `${plane.name}: `
+  await using managers = await startManagers(plane, progress)
+  const { crds, mutating, validating } = managers.manifests
+  const hooks = [...mutating, ...validating].reduce((sum, { webhooks = [] }) => sum + webhooks.length, 0)
+  progress(`${crds.length} definitions, ${mutating.length + validating.length} configurations with ${hooks} webhooks`)
+  try {
+    const times = await liveUpstream(plane.client(), checks, progress)
+    for (const { name, ending } of [...plane.programs, ...managers.programs])
+      checks.check(`${plane.name}: ${name} is still running`, ending === undefined, ending)
+    const complaints =
+      plane.name === 'capstan' ? readFileSync(plane.programs[0]!.log, 'utf8').split('\n').slice(1).join('\n') : ''
+    checks.check('the embedded API server has nothing to complain of', complaints.trim() === '', complaints)
+    return { times, errors: errorLines(managers.programs) }
+  } catch (err) {
+    for (const program of [...plane.programs, ...managers.programs])
+      console.log(`--- ${plane.name}: ${program.name}${program.ending ? `, ${program.ending}` : ''}\n${program.tail()}`)
+    throw err
+  }
+}
+
+function printTimes(ours: Run['times'], real: Run['times']): void {
+  const seconds = (times: Run['times'], phase: Phase) => `${times.get(phase)!.toFixed(1)} s`.padStart(10)
+  console.log(`${'phase'.padEnd(28)}${'capstan'.padStart(10)}${'kubernetes'.padStart(12)}`)
+  for (const phase of phases) console.log(`${phase.padEnd(28)}${seconds(ours, phase)}  ${seconds(real, phase)}`)
+}
+
+function compareErrors(ours: readonly ErrorLine[], real: readonly ErrorLine[], checks: Checks): void {
+  const idOf = ({ manager, text }: ErrorLine) => `${manager}: ${text}`
+  const counts = (lines: readonly ErrorLine[]) => new Map(lines.map((line) => [idOf(line), line.count]))
+  const onReal = counts(real)
+  const all = new Map([...real, ...ours].map((line) => [idOf(line), line]))
+  console.log('errors that the managers logged, how often on capstan and on kubernetes:')
+  for (const [id, line] of all) {
+    const onOurs = counts(ours).get(id) ?? 0
+    const reason = onReal.has(id) ? undefined : explained.find(({ text }) => text.test(line.text))?.reason
+    console.log(`${String(onOurs).padStart(5)} ${String(onReal.get(id) ?? 0).padStart(5)}  ${id}${reason ? ` (${reason})` : ''}`)
+    if (onReal.has(id)) continue
+    checks.check('what a manager logs as an error on ours alone is explained', reason !== undefined, line.sample)
+  }
+}

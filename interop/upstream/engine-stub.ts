@@ -1,0 +1,26 @@
+/**
+ * As much of a container engine as upstream's infrastructure provider asks of one for machines in memory: how large it is. Without an
+ * answer its controller of machine templates tries again for ever.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+const host = { MemTotal: 8 * 1024 ** 3, NCPU: 4 }
+
+export async function startEngineStub(): Promise<{ url: string; close(): void }> {
+  const server = createServer((request, response) => {
+    const path = new URL(request.url ?? '/', 'http://engine').pathname
+    response.setHeader('Api-Version', '1.51')
+    if (path.endsWith('/_ping')) response.end('OK')
+    else if (path.endsWith('/info')) response.setHeader('Content-Type', 'application/json').end(JSON.stringify(host))
+    else response.writeHead(404, { 'Content-Type': 'application/json' }).end('{"message":"there are only machines in memory"}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}

@@ -1,0 +1,58 @@
+/** What managers log as errors, in a form in which two runs can be compared. */
+import { readFileSync } from 'node:fs'
+import type { Program } from '../programs.ts'
+
+/** An error, with all that differs from run to run taken out, and how often it was logged. */
+export interface ErrorLine {
+  readonly manager: string
+  readonly text: string
+  readonly count: number
+  /** One of the lines as it was. */
+  readonly sample: string
+}
+
+interface Line {
+  readonly msg?: string
+  readonly err?: string
+  readonly controller?: string
+  /** Level; errors have none. */
+  readonly v?: number
+}
+
+export function errorLines(programs: readonly Program[]): ErrorLine[] {
+  const found = new Map<string, ErrorLine>()
+  for (const { name: manager, log } of programs) {
+    for (const sample of readFileSync(log, 'utf8').split('\n')) {
+      const text = errorText(sample)
+      if (text === undefined) continue
+      const id = `${manager} ${text}`
+      found.set(id, { manager, text, sample, count: (found.get(id)?.count ?? 0) + 1 })
+    }
+  }
+  return [...found.values()]
+}
+
+/** What an error line says; `undefined` for other lines. Those that are not JSON come from panics and from net/http, and count. */
+export function errorText(line: string): string | undefined {
+  if (line.trim() === '') return undefined
+  let parsed: Line
+  try {
+    parsed = JSON.parse(line) as Line
+  } catch {
+    return normal(line)
+  }
+  if (parsed.v !== undefined) return undefined
+  const { controller, msg = '', err } = parsed
+  return normal([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
+}
+
+/** Without times, generated names, addresses and versions of objects. */
+function normal(text: string): string {
+  return text
+    .replaceAll(/\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?/g, 'TIME')
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
+    .replaceAll(/127\.0\.0\.1:\d+/g, 'ADDRESS')
+    .replaceAll(/\b([a-z][a-z0-9-]*?)((?:-[bcdfghjklmnpqrstvwxz2456789]{5,10})+)\b/g, '$1-*')
+    .replaceAll(/\b\d+(\.\d+)?(ms|µs|s)\b/g, 'DURATION')
+    .replaceAll(/\b\d{4,}\b/g, 'N')
+}

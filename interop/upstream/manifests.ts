@@ -1,0 +1,77 @@
+/**
+ * Upstream's definitions and webhook configurations, made to fit processes on loopback: what kustomize and cert-manager do upstream.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CustomResourceDefinition, Input, MutatingWebhookConfiguration, ValidatingWebhookConfiguration } from '@capstan/kube'
+import { parse, parseAllDocuments } from 'yaml'
+import { moduleFolder } from '../tools.ts'
+import type { Component } from './managers.ts'
+
+export interface Manifests {
+  readonly crds: readonly (Input<CustomResourceDefinition> & { metadata: { name: string } })[]
+  readonly mutating: readonly Input<MutatingWebhookConfiguration>[]
+  readonly validating: readonly Input<ValidatingWebhookConfiguration>[]
+}
+
+interface Place {
+  /** Where the webhook server of a component listens. */
+  urlOf(tool: string): string
+  /** Certificate of the authority that it is known by, PEM. */
+  readonly ca: string
+}
+
+export async function readManifests(components: readonly Component[], place: Place): Promise<Manifests> {
+  const crds: Manifests['crds'][number][] = []
+  const mutating: Input<MutatingWebhookConfiguration>[] = []
+  const validating: Input<ValidatingWebhookConfiguration>[] = []
+  for (const component of components) {
+    const folder = join(await moduleFolder(component.tool, component.module), component.config)
+    const bases = join(folder, 'crd/bases')
+    for (const file of readdirSync(bases).sort())
+      crds.push(definition(component, place, parse(readFileSync(join(bases, file), 'utf8')) as Manifests['crds'][number]))
+    for (const document of parseAllDocuments(readFileSync(join(folder, 'webhook/manifests.yaml'), 'utf8'))) {
+      const hook = configuration(component, place, document.toJS() as Configuration)
+      if (hook.kind === 'MutatingWebhookConfiguration') mutating.push(hook as Input<MutatingWebhookConfiguration>)
+      else validating.push(hook as Input<ValidatingWebhookConfiguration>)
+    }
+  }
+  return { crds, mutating, validating }
+}
+
+/** The labels that kustomize and `clusterctl init` add, and the conversion webhook of the manager that owns the kind. */
+function definition(
+  { tool, provider, isProvider }: Component,
+  place: Place,
+  crd: Manifests['crds'][number],
+): Manifests['crds'][number] {
+  const contracts = isProvider ? { 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' } : {}
+  const labels = {
+    ...crd.metadata.labels,
+    'cluster.x-k8s.io/provider': provider,
+    'clusterctl.cluster.x-k8s.io': '',
+    ...contracts,
+  }
+  const clientConfig = { url: `${place.urlOf(tool)}/convert`, caBundle: base64(place.ca) }
+  return {
+    ...crd,
+    metadata: { ...crd.metadata, labels },
+    spec: { ...crd.spec, conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } } },
+  }
+}
+
+type Configuration = Input<MutatingWebhookConfiguration | ValidatingWebhookConfiguration> & { metadata: { name: string } }
+
+function configuration({ tool, prefix, provider }: Component, { urlOf, ca }: Place, hook: Configuration): Configuration {
+  const caBundle = base64(ca)
+  return {
+    ...hook,
+    metadata: { name: prefix + hook.metadata.name, labels: { 'cluster.x-k8s.io/provider': provider } },
+    webhooks: hook.webhooks!.map((one) => ({
+      ...one,
+      clientConfig: { url: urlOf(tool) + (one.clientConfig.service?.path ?? ''), caBundle },
+    })),
+  } as Configuration
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
