@@ -1,12 +1,12 @@
 /** Request bodies: read, bounded, and parsed with the refusals of upstream's decoders. */
 import type { PatchType, RequestOptions } from '@capstan/kube'
-import { apiVersionOf, badRequest, isRecord, measureJSON, scanJSON, StatusError } from '@capstan/kube'
+import { apiVersionOf, badRequest, isRecord, measureJSON, messageOf, scanJSON, StatusError } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import type { HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 import { tooLarge, unsupportedBody, unsupportedMediaType } from './refusal.ts'
 import { decodeProtobuf, ProtobufError } from './protobuf.ts'
-import { parseYAML } from './yaml.ts'
+import type { YAMLReader } from './read-yaml.ts'
 
 /** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
 export const maxBodyBytes = 3 * 1024 * 1024
@@ -17,7 +17,12 @@ export interface Decoded {
 }
 
 /** The object of a create or an update. */
-export async function readObject(request: HttpRequest, resource: Resource, options: RequestOptions): Promise<Decoded> {
+export async function readObject(
+  request: HttpRequest,
+  resource: Resource,
+  options: RequestOptions,
+  yaml: YAMLReader,
+): Promise<Decoded> {
   const type = mediaType(request, 'application/json')
   // Upstream's clients of custom resources know no protobuf; whoever sends it all the same is told.
   if (type === protobuf && resource.builtin) {
@@ -29,7 +34,7 @@ export async function readObject(request: HttpRequest, resource: Resource, optio
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const text = await readText(request)
   const { value, duplicates } =
-    type === 'application/json' ? parseObject(text, resource.kind) : parseYAMLObject(text, resource, options)
+    type === 'application/json' ? parseObject(text, resource.kind) : await parseYAMLObject(text, resource, options, yaml)
   if (!resource.builtin && value.kind === undefined) {
     throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
   }
@@ -57,19 +62,18 @@ export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType
   throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
 }
 
-export async function readPatch(request: HttpRequest, type: PatchType): Promise<unknown> {
+export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAMLReader): Promise<unknown> {
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
-    let value: unknown
-    if (isJSON(text)) value = parseJSON(text, (error) => badRequest(`error decoding YAML: ${error}`)).value
-    else {
-      try {
-        value = withoutPrototypes(parseYAML(text), text)
-      } catch (err) {
-        throw err instanceof StatusError ? err : badRequest(`error decoding YAML: ${(err as Error).message}`)
-      }
+    const value = isJSON(text)
+      ? parseJSON(text, (error) => badRequest(`error decoding YAML: ${error}`)).value
+      : await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
+    // Upstream: nothing at all is an object that does not say what it is.
+    if (value === null) throw badRequest('invalid object type: /, Kind=')
+    if (!isRecord(value)) {
+      const problem = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`
+      throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
-    if (!isRecord(value)) throw badRequest(`error decoding YAML: expected an object, got ${goType(value)}`)
     return value
   }
   const { value } = parseJSON(text, (error) => badRequest(`error decoding patch: ${error}`))
@@ -89,14 +93,17 @@ export async function readPatch(request: HttpRequest, type: PatchType): Promise<
 const maxPatchOperations = 10_000
 
 /** DeleteOptions; `undefined` when the body is empty. */
-export async function readDeleteOptions(request: HttpRequest): Promise<unknown> {
+export async function readDeleteOptions(request: HttpRequest, yaml: YAMLReader): Promise<unknown> {
   const bytes = await readBytes(request)
   if (bytes.length === 0) return undefined
   const type = mediaType(request, 'application/json')
   if (type === protobuf) return readProtobuf(bytes, { apiVersion: 'v1', kind: 'DeleteOptions' })
   const text = bytes.toString('utf8')
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
-  const value = type === 'application/yaml' ? withoutPrototypes(parseYAML(text), text) : parseObject(text, 'DeleteOptions').value
+  const value =
+    type === 'application/yaml'
+      ? await parseYAML(text, yaml, (error) => unrecognized('DeleteOptions', error, text))
+      : parseObject(text, 'DeleteOptions').value
   if (!isRecord(value)) throw unrecognized('DeleteOptions', "Object 'Kind' is missing", text)
   return value
 }
@@ -131,15 +138,20 @@ function readProtobuf(bytes: Buffer, type: { apiVersion: string; kind: string })
 const isJSON = (text: string): boolean => /^\s*\{/.test(text)
 
 function parseObject(text: string, kind: string): { value: Record<string, unknown>; duplicates: readonly string[] } {
-  const refuse = (error: string) => unrecognized(kind, `couldn't get version/kind; json parse error: ${error}`, text)
-  const { value, keys } = parseJSON(text, refuse)
-  if (!isRecord(value)) {
-    const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-    throw refuse(`json: cannot unmarshal ${goType(value)} into Go value of type ${target}`)
-  }
+  const { value, keys } = parseJSON(text, (error) => unrecognized(kind, `${jsonProblem}${error}`, text))
+  if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
   // Only when keys were lost in parsing is it worth finding out which.
   const duplicates = keys === keysOf(value) ? [] : scanJSON(text).duplicates
   return { value, duplicates }
+}
+
+const jsonProblem = "couldn't get version/kind; json parse error: "
+
+/** Upstream: `null` reads as an object that says nothing. */
+function notAnObject(value: unknown): string {
+  if (value === null) return "Object 'Kind' is missing in 'null'"
+  const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+  return `${jsonProblem}json: cannot unmarshal ${goType(value)} into Go value of type ${target}`
 }
 
 /** Deeper than any object of use, and not so deep that walking it could exhaust the stack. */
@@ -148,41 +160,77 @@ const maxDepth = 1000
 function parseJSON(text: string, refuse: (error: string) => StatusError): { value: unknown; keys: number } {
   const { keys, depth } = measureJSON(text)
   if (depth > maxDepth) throw refuse('exceeded max depth')
+  let value: unknown
   try {
-    return { value: withoutPrototypes(JSON.parse(text), text), keys }
-  } catch (err) {
-    if (err instanceof StatusError) throw err
+    value = JSON.parse(text)
+  } catch {
     throw refuse(scanJSON(text).error ?? 'unexpected end of JSON input')
   }
+  return { value: checked(value, text, refuse), keys }
 }
 
-/** A key that JavaScript takes for something else when objects are copied. No API has such a field. */
-function withoutPrototypes(value: unknown, text: string): unknown {
-  if (text.includes('__proto__') && hasPrototypeKey(value)) throw badRequest('the key "__proto__" is not allowed in any object')
+/** Refuses what can be written down, but is nothing that can be kept. */
+function checked(value: unknown, text: string, refuse: (error: string) => StatusError): unknown {
+  // A key that JavaScript takes for something else when objects are copied. No API has such a field.
+  if (text.includes('__proto__') && some(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
+    throw badRequest('the key "__proto__" is not allowed in any object')
+  // Numbers beyond all bounds would come back as null.
+  if (mayBeInfinite.test(text) && some(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
+    const [number] = infinite.exec(text) ?? ['']
+    throw refuse(`json: cannot unmarshal number ${number} into Go value of type float64`)
+  }
   return value
 }
 
-const hasPrototypeKey = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && (Object.hasOwn(value, '__proto__') || Object.values(value).some(hasPrototypeKey))
+const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\.(?:inf|nan)/i
+const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
 
-function parseYAMLObject(
+const some = (value: unknown, is: (part: unknown) => boolean): boolean =>
+  is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => some(part, is)))
+
+async function parseYAML(text: string, yaml: YAMLReader, refuse: (error: string) => StatusError): Promise<unknown> {
+  let value: unknown
+  try {
+    value = await yaml.read(text)
+  } catch (err) {
+    throw refuse(messageOf(err))
+  }
+  const left = room(value, maxDepth, 2 * maxBodyBytes)
+  if (left === 'too deep') throw refuse('yaml: exceeded max depth')
+  if (left === 'too large') throw refuse('yaml: document contains excessive aliasing')
+  checked(value, text, refuse)
+  // What is mentioned twice must not be one object: each is defaulted for itself.
+  return text.includes('*') ? JSON.parse(JSON.stringify(value)) : value
+}
+
+/** What is left of `characters` once `value` is written out, aliases and all. */
+function room(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
+  if (typeof value !== 'object' || value === null) {
+    const left = characters - (typeof value === 'string' ? value.length : 4)
+    return left < 0 ? 'too large' : left
+  }
+  if (depth === 0) return 'too deep'
+  let left: ReturnType<typeof room> = characters
+  for (const [key, part] of Object.entries(value)) {
+    left = room(part, depth - 1, left - key.length)
+    if (typeof left === 'string') return left
+  }
+  return left
+}
+
+async function parseYAMLObject(
   text: string,
   resource: Resource,
   { fieldValidation }: RequestOptions,
-): { value: Record<string, unknown>; duplicates: readonly string[] } {
-  let value: unknown
-  try {
-    value = withoutPrototypes(parseYAML(text), text)
-  } catch (err) {
-    if (err instanceof StatusError) throw err
-    throw unrecognized(resource.kind, `couldn't get version/kind; json parse error: ${(err as Error).message}`, text)
-  }
-  if (!isRecord(value)) throw unrecognized(resource.kind, "Object 'Kind' is missing", text)
+  yaml: YAMLReader,
+): Promise<{ value: Record<string, unknown>; duplicates: readonly string[] }> {
+  const value = await parseYAML(text, yaml, (error) => unrecognized(resource.kind, error, text))
+  if (!isRecord(value)) throw unrecognized(resource.kind, notAnObject(value), text)
   if (fieldValidation === 'Strict') {
     try {
-      parseYAML(text, { strict: true })
+      await yaml.read(text, { strict: true })
     } catch (err) {
-      throw strictError(value, resource, [(err as Error).message])
+      throw strictError(value, resource, [messageOf(err)])
     }
   }
   return { value, duplicates: [] }

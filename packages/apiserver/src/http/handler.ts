@@ -16,6 +16,7 @@ import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
 import { acceptsAggregatedDiscovery } from './negotiate.ts'
 import { methodNotAllowed } from '../verbs/refusal.ts'
+import { YAMLReader } from './read-yaml.ts'
 import { unauthorized } from './refusal.ts'
 import { errorAnswer, json, jsonText, notFoundText } from './represent.ts'
 import { resourceAnswer } from './resource-request.ts'
@@ -42,6 +43,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     ...options,
     engine,
     documents: new Documents(engine.resources),
+    yaml: new YAMLReader(options.clock),
     version: JSON.stringify(versionInfo(options.version ?? defaultVersion)),
     checks: options.checks ?? [],
   }
@@ -60,6 +62,7 @@ interface Server {
   readonly engine: Engine
   readonly clock: Clock
   readonly documents: Documents
+  readonly yaml: YAMLReader
   readonly version: string
   readonly checks: readonly HealthCheck[]
   readonly issuer?: TokenIssuer

@@ -12,6 +12,7 @@ import { deleteOptionsOf, optionsOf } from './options.ts'
 import { methodNotAllowed, unknownResource, verbNotSupported } from '../verbs/refusal.ts'
 import { watchNotAcceptable } from './refusal.ts'
 import { notFoundText, represented } from './represent.ts'
+import type { YAMLReader } from './read-yaml.ts'
 import { includeObjectOf } from './table.ts'
 import { watchBody } from './watch-body.ts'
 
@@ -19,6 +20,7 @@ interface Server {
   readonly engine: Engine
   readonly clock: Clock
   readonly documents: Documents
+  readonly yaml: YAMLReader
 }
 
 export async function resourceAnswer(
@@ -43,7 +45,7 @@ export async function resourceAnswer(
     pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
     builtin: resource.builtin,
   })
-  const { request: apiRequest, warnings } = await apiRequestOf(verb, path, resource, request, query)
+  const { request: apiRequest, warnings } = await apiRequestOf(server, verb, path, resource, request, query)
   if (verb === 'watch') return watchAnswer(server, apiRequest, representation, request, query, caller)
   const answer = await engine.execute(apiRequest, caller, request.signal)
   return represented(server.clock, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
@@ -66,6 +68,7 @@ function verbAt(method: string, path: ResourcePath, resource: Resource, query: U
 }
 
 async function apiRequestOf(
+  { yaml }: Server,
   verb: Verb,
   path: ResourcePath,
   resource: Resource,
@@ -94,17 +97,17 @@ async function apiRequestOf(
     case 'create':
     case 'update': {
       const options = optionsOf(verb, query)
-      const { body, warnings } = await readObject(request, resource, options)
+      const { body, warnings } = await readObject(request, resource, options, yaml)
       return { request: make(options, { body }), warnings }
     }
     case 'patch': {
       const patchType = patchTypeOf(request, resource)
       const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
-      return { request: make(options, { body: await readPatch(request, patchType), patchType }), warnings: [] }
+      return { request: make(options, { body: await readPatch(request, patchType, yaml), patchType }), warnings: [] }
     }
     case 'delete':
     case 'deletecollection': {
-      const { body, options } = deleteOptionsOf(await readDeleteOptions(request), query)
+      const { body, options } = deleteOptionsOf(await readDeleteOptions(request, yaml), query)
       return { request: make({ ...optionsOf(verb, query), ...options }, { body }), warnings: [] }
     }
   }

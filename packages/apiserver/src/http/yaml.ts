@@ -8,17 +8,29 @@ import { parseDocument, stringify } from 'yaml'
 
 /** @throws Error with Go's wording */
 export function parseYAML(text: string, { strict = false } = {}): unknown {
-  const document = parseDocument(text, {
-    version: '1.1',
-    customTags: goTags,
-    uniqueKeys: strict,
-    prettyErrors: false,
-    merge: true,
-  })
-  const error = document.errors[0]
-  if (error) throw new Error(`yaml: ${error.message}`)
-  return document.toJS({ maxAliasCount: 1000 })
+  try {
+    const document = parseDocument(text, {
+      version: '1.1',
+      customTags: goTags,
+      uniqueKeys: strict,
+      prettyErrors: false,
+      merge: true,
+    })
+    // Of several documents only the first one counts.
+    const error = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS')
+    if (error) throw new Error(`yaml: ${error.message}`)
+    return document.toJS({ maxAliasCount: MaxAliases })
+  } catch (err) {
+    if (err instanceof ReferenceError) throw new Error('yaml: document contains excessive aliasing', { cause: err })
+    if (isTooDeep(err)) throw new Error('yaml: exceeded max depth', { cause: err })
+    throw err
+  }
 }
+
+const MaxAliases = 1000
+
+/** The reader calls itself, and tells of a stack that is used up as of a mistake in the text. */
+const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message.includes('Maximum call stack size exceeded')
 
 export const formatYAML = (value: unknown): string =>
   stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })
