@@ -3,6 +3,7 @@ import {
   BeforeClusterCreate,
   type ClientConfig,
   type ExtensionConfig,
+  createCatalog,
   hookCatalog,
 } from '@capstan/api'
 import { silent, VirtualClock } from '@capstan/kube'
@@ -34,7 +35,7 @@ const route: FetchHandler = async (request) => {
 const newClient = (namespaces: { [name: string]: { [key: string]: string } } = { default: {} }) =>
   createExtensionClient({
     transport: inProcess(route),
-    catalog: hookCatalog,
+    catalog: createCatalog(hookCatalog),
     clock,
     log: silent,
     namespaceLabels: async (name) => {

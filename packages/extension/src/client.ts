@@ -1,6 +1,6 @@
 /** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
-import type { ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
-import { Discovery } from '@capstan/api'
+import type { Catalog, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
+import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
 import type { Clock, KubeObject, Logger } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import { callHandler } from './call.ts'
@@ -36,8 +36,8 @@ export interface ExtensionClient extends RuntimeClient {
 
 export interface ExtensionClientOptions {
   readonly transport: HookTransport
-  /** Hooks that handlers may be for. */
-  readonly catalog: readonly Hook[]
+  /** Hooks that handlers may be for, those of providers among them. */
+  readonly catalog: Catalog
   /** Labels of a namespace. @throws when there is no such namespace */
   readonly namespaceLabels: (namespace: string) => Promise<{ readonly [key: string]: string }>
   readonly clock: Clock
@@ -110,12 +110,19 @@ export function createExtensionClient({
     request: object,
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse> => {
-    const registered = { ...hook, version }
+    const registered = catalog.find(hook.group, version, hook.name)
+    if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
     const target = targetOf(clientConfig, registered, handler)
-    return callHandler(
-      { hook: registered, target, timeoutSeconds: timeoutSeconds || defaultTimeout, request },
+    const response = await callHandler(
+      {
+        hook: registered,
+        target,
+        timeoutSeconds: timeoutSeconds || defaultTimeout,
+        request: converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
+      },
       { transport, clock, signal },
     )
+    return converted('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }
 
   return {
@@ -156,7 +163,16 @@ export function createExtensionClient({
   }
 }
 
-const groupHook = ({ group, name }: Hook): string => `${name}.${group}`
+/** Conversions are code of whoever declared a hook: what they throw fails the call, not the process. */
+function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
+  try {
+    return convert()
+  } catch (err) {
+    const versions = `from ${hookApiVersion(from)} to ${hookApiVersion(to)}`
+    const message = `http call failed: failed to convert ${what} ${versions}: ${(err as Error).message}`
+    throw new HookFailed('conversion', message, { cause: err })
+  }
+}
 
 /**
  * Several answers as one: success, the shortest time to wait, messages in the order of the handlers.

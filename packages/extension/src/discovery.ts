@@ -1,7 +1,6 @@
 /** What an extension server says about its handlers, checked. Upstream: internal/runtime/client, Discover, v1.14. */
-import type { ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
-import { Discovery, hookApiVersion } from '@capstan/api'
-import { dnsLabelProblems } from '@capstan/kube'
+import type { Catalog, Discovery, ExtensionHandler, ResponseOf } from '@capstan/api'
+import { dnsLabelProblems, parseApiVersion } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
 
 type Discovered = NonNullable<ResponseOf<typeof Discovery>['handlers']>[number]
@@ -12,11 +11,7 @@ type Discovered = NonNullable<ResponseOf<typeof Discovery>['handlers']>[number]
  *
  * @throws HookFailed bad-discovery with everything that is wrong
  */
-export function checkDiscovery(
-  extensionConfig: string,
-  discovered: readonly Discovered[],
-  catalog: readonly Hook[],
-): ExtensionHandler[] {
+export function checkDiscovery(extensionConfig: string, discovered: readonly Discovered[], catalog: Catalog): ExtensionHandler[] {
   const problems = discovered.flatMap((handler, index) => [
     ...(discovered.findIndex(({ name }) => name === handler.name) < index
       ? [`duplicate name for handler ${handler.name} found`]
@@ -40,7 +35,7 @@ export function checkDiscovery(
 /** Seconds, for a handler that does not say. */
 export const defaultTimeout = 10
 
-function handlerProblems({ name, requestHook, timeoutSeconds, failurePolicy }: Discovered, catalog: readonly Hook[]): string[] {
+function handlerProblems({ name, requestHook, timeoutSeconds, failurePolicy }: Discovered, catalog: Catalog): string[] {
   const { apiVersion, hook } = requestHook
   const problems: string[] = []
   const syntax = dnsLabelProblems(name)
@@ -55,8 +50,13 @@ function handlerProblems({ name, requestHook, timeoutSeconds, failurePolicy }: D
     problems.push(
       `handler ${name} requestHook APIVersion ${apiVersion} is not valid: unexpected GroupVersion string: ${apiVersion}`,
     )
-  } else if (!catalog.some((known) => known.name === hook && hookApiVersion(known) === apiVersion)) {
+  } else if (!isKnown(catalog, apiVersion, hook)) {
     problems.push(`handler ${name} requestHook ${apiVersion}/${hook} is not in the Runtime SDK catalog`)
   }
   return problems
+}
+
+function isKnown(catalog: Catalog, apiVersion: string, hook: string): boolean {
+  const { group, version } = parseApiVersion(apiVersion)
+  return catalog.find(group, version, hook) !== undefined
 }

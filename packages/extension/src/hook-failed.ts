@@ -9,6 +9,7 @@
  * - `timeout`: no answer in time
  * - `bad-status`: an answer that is not 200
  * - `bad-answer`: an answer that is too long or not what the hook says
+ * - `conversion`: request or response could not be brought to the version of the other side
  * - `failure`: the extension answered Failure
  * - `unknown-status`: the extension answered neither Success nor Failure
  * - `bad-discovery`: the list of handlers breaks its rules
@@ -23,6 +24,7 @@ export type HookFailureCode =
   | 'timeout'
   | 'bad-status'
   | 'bad-answer'
+  | 'conversion'
   | 'failure'
   | 'unknown-status'
   | 'bad-discovery'
@@ -46,4 +48,11 @@ export class HookFailed extends Error {
 /** What the failure policy Ignore covers: the call did not get through, or what came back was no answer. */
 export const isIgnorable = ({ code }: HookFailed): boolean => ignorable.has(code)
 
-const ignorable: ReadonlySet<HookFailureCode> = new Set(['bad-url', 'unreachable', 'timeout', 'bad-status', 'bad-answer'])
+const ignorable: ReadonlySet<HookFailureCode> = new Set([
+  'bad-url',
+  'unreachable',
+  'timeout',
+  'bad-status',
+  'bad-answer',
+  'conversion',
+])

@@ -1,6 +1,6 @@
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { BeforeClusterCreate, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { BeforeClusterCreate, createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
 import { silent, systemClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
@@ -32,7 +32,13 @@ beforeAll(async () => {
 afterAll(() => server.close())
 
 const clientOf = (transport = httpsHookTransport()) =>
-  createExtensionClient({ transport, catalog: hookCatalog, clock: systemClock, log: silent, namespaceLabels: async () => ({}) })
+  createExtensionClient({
+    transport,
+    catalog: createCatalog(hookCatalog),
+    clock: systemClock,
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
 
 const config = (url: string, ca: string = authority.certificate): ExtensionConfig => ({
   apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',

@@ -1,6 +1,6 @@
 /** An extension server as a function from Request to Response. Upstream: exp/runtime/server, v1.14. */
 import type { Hook } from '@capstan/api'
-import { Discovery, hookApiVersion, hookPath, HooksGroup } from '@capstan/api'
+import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
 import { silent } from '@capstan/kube'
 import type { Answer } from './answer.ts'
@@ -19,6 +19,7 @@ export function extensionServer(extension: Extension, { log = silent }: { log?: 
   const routes = new Map(
     [discovery, ...extension.handlers].map((handler) => [hookPath(handler.hook, handler.name), handler] as const),
   )
+  const groups = new Set([...routes.values()].map(({ hook }) => hook.group))
   const more = { handlers: extension.handlers.map(announce) }
 
   return async (request) => {
@@ -26,14 +27,22 @@ export function extensionServer(extension: Extension, { log = silent }: { log?: 
     const clean = pathname.replace(/\/{2,}/g, '/')
     // As Go's mux does.
     if (clean !== pathname) return new Response(null, { status: 301, headers: { location: clean + search } })
-    // An extension may be reached below a prefix: what counts is how the path ends.
-    const handler = routes.get(pathname) ?? routes.get(pathname.slice(Math.max(0, pathname.indexOf(`/${HooksGroup}/`))))
+    const handler = routes.get(pathname) ?? routes.get(belowPrefix(pathname, groups))
     if (!handler) return new Response('404 page not found\n', { status: 404 })
     const answer = await answerOf(handler, request, log.child({ hook: handler.hook.name, handler: handler.name }))
     if (answer === undefined) return new Response(`handler ${JSON.stringify(handler.name)} failed\n`, { status: 500 })
     const body = responseBody(handler.hook, answer)
     return Response.json(handler === discovery && answer.kind === 'proceed' ? { ...body, ...more } : body)
   }
+}
+
+/** An extension may be reached below a prefix: what counts is the path from the group of a hook on. */
+function belowPrefix(pathname: string, groups: ReadonlySet<string>): string {
+  for (const group of groups) {
+    const start = pathname.lastIndexOf(`/${group}/`)
+    if (start > 0) return pathname.slice(start)
+  }
+  return pathname
 }
 
 const announce = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({

@@ -1,4 +1,5 @@
 export * from './object.ts'
+export * from './api-version.ts'
 export * from './json.ts'
 export * from './json-scan.ts'
 export * from './clock.ts'

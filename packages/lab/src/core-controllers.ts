@@ -1,5 +1,5 @@
 /** Every controller of the core provider, wired to one cluster cache and one runtime client. */
-import { hookCatalog } from '@capstan/api'
+import { createCatalog, hookCatalog } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
 import { controller } from '@capstan/controller'
 import {
@@ -56,7 +56,7 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
 const extensionClient = ({ client, clock, log }: CoreControllersOptions): ExtensionClient =>
   createExtensionClient({
     transport: httpsHookTransport(),
-    catalog: hookCatalog,
+    catalog: createCatalog(hookCatalog),
     namespaceLabels: async (name) => (await client.get(Namespace, { name })).metadata.labels ?? {},
     clock,
     log,

@@ -20,9 +20,29 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly doc: string
   readonly request: Schema
   readonly response: Schema
+  /** Since when the version should no longer be used. */
+  readonly deprecated?: Deprecation
+  /** How to do with handlers of this version what core does with the next newer one. */
+  readonly newer?: NewerVersion
   /** Phantoms: exist for the type checker only. */
   readonly _request?: Request
   readonly _response?: Response
+}
+
+export interface Deprecation {
+  /** The release that announced it, such as v1.15.0. */
+  readonly release: string
+  /** Day of that release: 2027-04-20. */
+  readonly date: string
+}
+
+/** Conversion between a version of a hook and the next newer one: requests go down, responses go up. */
+export interface NewerVersion {
+  readonly hook: Hook
+  /** The request of the newer version as this one has it: what this one does not know is left out. */
+  requestDown(request: never): object
+  /** The response of this version as the newer one has it. */
+  responseUp(response: never): object
 }
 
 const typeMeta = { apiVersion: s.string(), kind: s.string() }
@@ -50,6 +70,19 @@ export const retryResponse = {
 export const HooksGroup = 'hooks.runtime.cluster.x-k8s.io'
 export const HooksVersion = 'v1alpha1'
 
+/** A request without what is the same in all versions. */
+export type RequestBody<H extends Hook> = Omit<RequestOf<H>, 'apiVersion' | 'kind'>
+export type ResponseBody<H extends Hook> = Omit<ResponseOf<H>, 'apiVersion' | 'kind'>
+
+/** Declares the next newer version of the hook that is being declared. */
+export const newerVersion = <Newer extends Hook, Request extends object, Response extends object>(
+  hook: Newer,
+  convert: {
+    requestDown(request: RequestBody<Newer>): Request
+    responseUp(response: Response): ResponseBody<Newer>
+  },
+): NewerVersion => ({ hook, ...convert })
+
 export function defineHook<Req extends Shape, Res extends Shape>(options: {
   name: string
   group?: string
@@ -60,6 +93,8 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
   doc: string
   request: Req
   response: Res
+  deprecated?: Deprecation
+  newer?: NewerVersion
 }): Hook<ObjectOfShape<typeof commonRequest> & ObjectOfShape<Req>, ObjectOfShape<Res>> {
   return {
     group: options.group ?? HooksGroup,
@@ -71,6 +106,8 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
     doc: options.doc,
     request: s.object({ ...(options.singleton ? typeMeta : commonRequest), ...options.request }),
     response: s.object(options.response),
+    ...(options.deprecated ? { deprecated: options.deprecated } : {}),
+    ...(options.newer ? { newer: options.newer } : {}),
   }
 }
 

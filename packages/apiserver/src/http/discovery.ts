@@ -1,5 +1,6 @@
 /** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
 import { createHash } from 'node:crypto'
+import { compareApiVersions } from '@capstan/kube'
 import type { Resource, Subresource } from '../engine.ts'
 
 export interface GroupVersions {
@@ -21,25 +22,9 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     .map(([group, versions]) => ({
       group,
       versions: [...versions]
-        .sort(([a], [b]) => compareVersions(a, b))
+        .sort(([a], [b]) => compareApiVersions(a, b))
         .map(([version, served]) => ({ version, resources: served.toSorted((a, b) => (a.plural < b.plural ? -1 : 1)) })),
     }))
-}
-
-/**
- * Orders versions with the preferred one first: v2 before v1 before v1beta1 before v1alpha1, other names last.
- * Upstream: k8s.io/apimachinery/pkg/version, CompareKubeAwareVersionStrings.
- */
-export function compareVersions(a: string, b: string): number {
-  const [left, right] = [parseVersion(a), parseVersion(b)]
-  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : a > b ? 1 : 0
-  return right.stability - left.stability || right.major - left.major || right.minor - left.minor
-}
-
-function parseVersion(version: string): { major: number; stability: number; minor: number } | undefined {
-  const [match, major, stage, minor] = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version) ?? []
-  if (match === undefined) return undefined
-  return { major: Number(major), stability: stage === undefined ? 2 : stage === 'beta' ? 1 : 0, minor: Number(minor ?? 0) }
 }
 
 /** `/api` and `/apis` as clients since 1.27 ask for them. Upstream: apidiscovery.k8s.io/v2. */

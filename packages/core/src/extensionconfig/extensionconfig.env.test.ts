@@ -1,4 +1,4 @@
-import { BeforeClusterCreate, type Cluster, ExtensionConfig, hookCatalog } from '@capstan/api'
+import { BeforeClusterCreate, type Cluster, createCatalog, ExtensionConfig, hookCatalog } from '@capstan/api'
 import {
   createExtensionClient,
   defineExtension,
@@ -43,7 +43,7 @@ async function start(from: { store?: never; clock?: VirtualClock } = {}) {
       calls++
       return server(request)
     }),
-    catalog: hookCatalog,
+    catalog: createCatalog(hookCatalog),
     clock,
     log: silent,
     namespaceLabels: async () => ({}),

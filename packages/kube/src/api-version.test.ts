@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compareVersions } from './discovery.ts'
+import { compareApiVersions } from './api-version.ts'
 
 test('versions are ordered as kubectl prefers them', () => {
   const versions = [
@@ -17,7 +17,7 @@ test('versions are ordered as kubectl prefers them', () => {
     'v2',
     'v10beta3',
   ]
-  expect(versions.toSorted(compareVersions)).toEqual([
+  expect(versions.toSorted(compareApiVersions)).toEqual([
     // Stable, beta, alpha, and names that say nothing.
     'v10',
     'v2',
@@ -41,8 +41,8 @@ test('the order does not depend on where it starts', () => {
   )
   fc.assert(
     fc.property(version, version, version, (a, b, c) => {
-      expect(Math.sign(compareVersions(a, b))).toBe(-Math.sign(compareVersions(b, a)) || 0)
-      if (compareVersions(a, b) < 0 && compareVersions(b, c) < 0) expect(compareVersions(a, c)).toBeLessThan(0)
+      expect(Math.sign(compareApiVersions(a, b))).toBe(-Math.sign(compareApiVersions(b, a)) || 0)
+      if (compareApiVersions(a, b) < 0 && compareApiVersions(b, c) < 0) expect(compareApiVersions(a, c)).toBeLessThan(0)
     }),
   )
 })

@@ -1,0 +1,217 @@
+import { s } from '@capstan/kube'
+import { describe, expect, it, test } from 'vitest'
+import { defineHook, type Hook, newerVersion, retryResponse } from '../hook.ts'
+import { hookCatalog } from '../hooks/catalog.ts'
+import { createCatalog } from './catalog.ts'
+import { preflight } from './preflight.ts'
+import { type ReleasedCatalog, releasedCatalog } from './release.ts'
+import { catalogProblems, converts, keepsElements, removesInTime, replacesBeforeDeprecating } from './rules.ts'
+
+const group = 'hooks.example.com'
+const gateV2 = defineHook({
+  name: 'Gate',
+  group,
+  version: 'v1',
+  tag: 'Example',
+  blocking: true,
+  doc: 'Called first.',
+  request: { cluster: s.object({ name: s.string(), namespace: s.string() }), urgent: s.boolean().optional() },
+  response: { ...retryResponse, reason: s.string().optional() },
+})
+const gateV1 = defineHook({
+  name: 'Gate',
+  group,
+  version: 'v1beta1',
+  tag: 'Example',
+  blocking: true,
+  doc: 'Called first.',
+  request: { clusterName: s.string() },
+  response: retryResponse,
+  newer: newerVersion(gateV2, {
+    requestDown: ({ cluster }) => ({ clusterName: cluster.name }),
+    responseUp: (response: { status: 'Success' | 'Failure'; message?: string; retryAfterSeconds: number }) => ({
+      ...response,
+      ...(response.message ? { reason: response.message } : {}),
+    }),
+  }),
+})
+const gateV0 = defineHook({
+  name: 'Gate',
+  group,
+  version: 'v1alpha1',
+  tag: 'Example',
+  blocking: true,
+  doc: 'Called first.',
+  request: { name: s.string() },
+  response: { status: s.enum('Success', 'Failure'), wait: s.int32().default(0) },
+  newer: newerVersion(gateV1, {
+    requestDown: ({ clusterName }) => ({ name: clusterName }),
+    responseUp: ({ status, wait }: { status: 'Success' | 'Failure'; wait: number }) => ({ status, retryAfterSeconds: wait }),
+  }),
+})
+
+describe('a hook in three versions', () => {
+  const catalog = createCatalog([gateV0, gateV1, gateV2])
+
+  test('the newest comes first', () =>
+    expect(catalog.versions(gateV0).map(({ version }) => version)).toEqual(['v1', 'v1beta1', 'v1alpha1']))
+
+  test('requests go down step by step', () => {
+    const request = { cluster: { name: 'demo', namespace: 'default' }, urgent: true }
+    expect(catalog.requestDown(gateV2, gateV2, request)).toBe(request)
+    expect(catalog.requestDown(gateV2, gateV1, request)).toEqual({ clusterName: 'demo' })
+    expect(catalog.requestDown(gateV2, gateV0, request)).toEqual({ name: 'demo' })
+  })
+
+  test('responses come up step by step', () => {
+    expect(catalog.responseUp(gateV0, gateV2, { status: 'Success', wait: 3 })).toEqual({
+      status: 'Success',
+      retryAfterSeconds: 3,
+    })
+    expect(catalog.responseUp(gateV1, gateV2, { status: 'Success', message: 'wait', retryAfterSeconds: 3 })).toEqual({
+      status: 'Success',
+      message: 'wait',
+      reason: 'wait',
+      retryAfterSeconds: 3,
+    })
+  })
+
+  test('nothing is converted from new to old responses', () =>
+    expect(() => catalog.responseUp(gateV2, gateV0, {})).toThrow(
+      'hooks.example.com/v1, Hook=Gate cannot be converted to hooks.example.com/v1alpha1, Hook=Gate',
+    ))
+})
+
+it('refuses a version that is declared twice', () =>
+  expect(() => createCatalog([gateV1, gateV1])).toThrow('The hook hooks.example.com/v1beta1, Hook=Gate is declared twice'))
+
+const released = (date: string, ...hooks: Hook[]): ReleasedCatalog => releasedCatalog(`of ${date}`, date, hooks)
+const deprecated = <H extends Hook>(hook: H, date: string): H => ({ ...hook, deprecated: { release: 'v2.0.0', date } })
+const changed = (of: Hook, change: { request?: Hook['request']; response?: Hook['response']; blocking?: boolean }): Hook => ({
+  ...of,
+  ...change,
+})
+
+describe('rule #1: what a version has it keeps', () => {
+  const id = 'Rule #1: hooks.example.com/v1beta1, Hook=Gate'
+  const request = (fields: object) =>
+    changed(gateV1, {
+      request: s.object({ apiVersion: s.string(), kind: s.string(), settings: s.map(s.string()).optional(), ...fields }),
+    })
+  const response = (fields: object) => changed(gateV1, { response: s.object({ ...retryResponse, ...fields }) })
+  test.each([
+    ['nothing changed', gateV1, []],
+    ['a field more in the request', request({ clusterName: s.string(), more: s.string() }), []],
+    ['an optional field more in the response', response({ more: s.string().optional() }), []],
+    ['a field less', request({}), [`${id}: request.clusterName is gone: that needs a new version`]],
+    [
+      'another type',
+      request({ clusterName: s.int32() }),
+      [`${id}: request.clusterName was string and is integer int32: that needs a new version`],
+    ],
+    [
+      'a field that may be absent now',
+      request({ clusterName: s.string().optional() }),
+      [`${id}: request.clusterName was always there and may be absent: that needs a new version`],
+    ],
+    [
+      'a new field that answers must have',
+      response({ more: s.string() }),
+      [`${id}: response.more is new and must be there: that needs a new version`],
+    ],
+    [
+      'a value less',
+      response({ status: s.enum('Success') }),
+      [`${id}: response.status may no longer be "Failure": that needs a new version`],
+    ],
+    [
+      'it cannot block any more',
+      changed(gateV1, { blocking: false }),
+      [`${id} could block and cannot any more: that needs a new version`],
+    ],
+  ])('%s', (_, now, problems) =>
+    expect(keepsElements(released('2026-01-01', gateV1), released('2026-05-01', now))).toEqual(problems),
+  )
+})
+
+describe('rule #2: every version can be converted', () => {
+  const { newer: _, ...alone } = gateV1
+  test.each([
+    ['all of them', [gateV0, gateV1, gateV2], []],
+    [
+      'one that says nothing',
+      [alone as Hook, gateV2],
+      [
+        'Rule #2: hooks.example.com/v1beta1, Hook=Gate cannot be converted to hooks.example.com/v1, Hook=Gate: declare its newer version',
+      ],
+    ],
+    [
+      'a step that is missing',
+      [gateV0, gateV2],
+      [
+        'Rule #2: hooks.example.com/v1alpha1, Hook=Gate is converted by way of hooks.example.com/v1beta1, Hook=Gate, which is not in the catalog',
+      ],
+    ],
+  ])('%s', (_, hooks, problems) => expect(converts(createCatalog(hooks as Hook[]))).toEqual(problems))
+})
+
+describe('rule #3: only what is replaced is deprecated', () => {
+  test.each([
+    ['beta replaced by stable', [deprecated(gateV1, '2026-05-01'), gateV2], []],
+    [
+      'stable left with beta',
+      [gateV1, deprecated(gateV2, '2026-05-01')],
+      [
+        'Rule #3: hooks.example.com/v1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
+      ],
+    ],
+    [
+      'alone',
+      [deprecated(gateV1, '2026-05-01')],
+      [
+        'Rule #3: hooks.example.com/v1beta1, Hook=Gate is deprecated, and no other version that is at least as stable is there instead',
+      ],
+    ],
+  ])('%s', (_, hooks, problems) =>
+    expect(replacesBeforeDeprecating(released('2026-05-01', ...(hooks as Hook[])))).toEqual(problems),
+  )
+})
+
+describe('rule #4: a version goes when its time is over', () => {
+  const head = 'Rule #4: hooks.example.com/v1beta1, Hook=Gate is gone'
+  const with_ = (date: string) => released(date, deprecated(gateV1, '2026-01-10'), gateV2)
+  test.each([
+    ['beta after 6 months and 2 releases', [with_('2026-01-10'), with_('2026-05-01')], '2026-07-10', []],
+    [
+      'too early by both',
+      [with_('2026-01-10')],
+      '2026-02-01',
+      [`${head} before 2026-07-10 and after 1 of 2 releases; it was deprecated in v2.0.0 on 2026-01-10`],
+    ],
+    [
+      'too few releases',
+      [with_('2026-01-10')],
+      '2027-02-01',
+      [`${head} after 1 of 2 releases; it was deprecated in v2.0.0 on 2026-01-10`],
+    ],
+    ['never deprecated', [released('2026-01-10', gateV1, gateV2)], '2027-02-01', [`${head} without having been deprecated`]],
+  ])('%s', (_, before, date, problems) => expect(removesInTime(before.at(-1)!, released(date, gateV2), before)).toEqual(problems))
+
+  test('alpha may go at once', () =>
+    expect(removesInTime(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
+})
+
+it('finds nothing wrong with what core has', () => {
+  const now = releasedCatalog('v1.14.0', '2026-08-11', hookCatalog)
+  expect(catalogProblems(createCatalog(hookCatalog), now, [now])).toEqual([])
+})
+
+test.each([
+  ['v1', []],
+  ['v1beta1', ['deprecated hooks.example.com/v1beta1, Hook=Gate is deprecated since v2.0.0']],
+  ['v1alpha1', ['gone hooks.example.com/v1alpha1, Hook=Gate is not in of 2026-05-01: it has v1beta1, v1']],
+])('a handler for %s under a release without the first version', (version, findings) => {
+  const target = released('2026-05-01', deprecated(gateV1, '2026-05-01'), gateV2)
+  const found = preflight([{ name: 'a.b', group, version, hook: 'Gate' }], target)
+  expect(found.map(({ kind, message }) => `${kind} ${message}`)).toEqual(findings)
+})

@@ -1,0 +1,65 @@
+/**
+ * The hooks that a core knows, each in all its versions. Core works with the newest; a handler may have registered for an older
+ * one: the request is converted down to it, the response up. Upstream: exp/runtime/catalog, v1.14.
+ */
+import { compareApiVersions } from '@capstan/kube'
+import type { Hook } from '../hook.ts'
+
+/** A hook whatever its version. */
+export type GroupHook = Pick<Hook, 'group' | 'name'>
+
+export interface Catalog {
+  /** Every version of every hook, in the order of declaration. */
+  readonly hooks: readonly Hook[]
+  find(group: string, version: string, name: string): Hook | undefined
+  /** All versions of a hook, preferred first; empty for one that is not known. */
+  versions(hook: GroupHook): readonly Hook[]
+  /** A request of `from` as handlers of `to`, an older version or the same, take it. */
+  requestDown(from: Hook, to: Hook, request: object): object
+  /** A response of `from` as the newer version `to` has it. */
+  responseUp(from: Hook, to: Hook, response: object): object
+}
+
+/** @throws TypeError for what nobody can have meant: a version declared twice, a hook without group, version or name */
+export function createCatalog(hooks: readonly Hook[]): Catalog {
+  const byId = new Map<string, Hook>()
+  const byName = new Map<string, Hook[]>()
+  for (const hook of hooks) {
+    const id = hookText(hook)
+    if (!hook.group || !hook.version || !hook.name) throw new TypeError(`A hook needs group, version and name: ${id}`)
+    if (byId.has(id)) throw new TypeError(`The hook ${id} is declared twice`)
+    byId.set(id, hook)
+    byName.set(groupHookText(hook), [...(byName.get(groupHookText(hook)) ?? []), hook])
+  }
+  for (const versions of byName.values()) versions.sort((a, b) => compareApiVersions(a.version, b.version))
+
+  return {
+    hooks,
+    find: (group, version, name) => byId.get(hookText({ group, version, name })),
+    versions: (hook) => byName.get(groupHookText(hook)) ?? [],
+    // Both walk from the old version to the new one; requests are converted on the way back.
+    requestDown: (from, to, request) =>
+      stepsBetween(to, from).reduceRight<object>((newer, step) => step.requestDown(newer as never), request),
+    responseUp: (from, to, response) =>
+      stepsBetween(from, to).reduce<object>((older, step) => step.responseUp(older as never), response),
+  }
+}
+
+/** `group/version, Hook=Name`. Upstream: GroupVersionHook.String. */
+export const hookText = ({ group, version, name }: Pick<Hook, 'group' | 'version' | 'name'>): string =>
+  `${group}/${version}, Hook=${name}`
+
+/** `Name.group`, as users see it in messages. Upstream: GroupHook.String. */
+export const groupHookText = ({ group, name }: GroupHook): string => `${name}.${group}`
+
+/** The conversions that lead from an old version to a newer one. */
+function stepsBetween(old: Hook, newer: Hook): NonNullable<Hook['newer']>[] {
+  const steps: NonNullable<Hook['newer']>[] = []
+  for (let at = old; at.version !== newer.version; ) {
+    const step = at.newer
+    if (!step || steps.length > 100) throw new TypeError(`${hookText(old)} cannot be converted to ${hookText(newer)}`)
+    steps.push(step)
+    at = step.hook
+  }
+  return steps
+}

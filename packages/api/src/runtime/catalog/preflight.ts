@@ -1,0 +1,41 @@
+/** Whether handlers that are registered now would go on working under another release. */
+import type { ReleasedCatalog } from './release.ts'
+import { hookText } from './catalog.ts'
+
+/** What a handler registered for. */
+export interface RegisteredHandler {
+  /** `<handler>.<extensionconfig>`. */
+  readonly name: string
+  readonly group: string
+  readonly version: string
+  readonly hook: string
+}
+
+export interface PreflightFinding {
+  readonly handler: string
+  /** `gone`: the release does not call it any more. `deprecated`: it will not for ever. */
+  readonly kind: 'gone' | 'deprecated'
+  readonly message: string
+}
+
+/** What of the handlers the release does not have, or has deprecated. */
+export const preflight = (
+  handlers: readonly RegisteredHandler[],
+  target: Pick<ReleasedCatalog, 'release' | 'hooks'>,
+): PreflightFinding[] => handlers.flatMap((handler) => findingOf(handler, target) ?? [])
+
+function findingOf(
+  { name, group, version, hook }: RegisteredHandler,
+  { release, hooks }: Pick<ReleasedCatalog, 'release' | 'hooks'>,
+): PreflightFinding | undefined {
+  const text = hookText({ group, version, name: hook })
+  const versions = hooks.filter((one) => one.group === group && one.name === hook)
+  const found = versions.find((one) => one.version === version)
+  if (!found) {
+    const instead =
+      versions.length === 0 ? 'it does not have this hook' : `it has ${versions.map((one) => one.version).join(', ')}`
+    return { handler: name, kind: 'gone', message: `${text} is not in ${release}: ${instead}` }
+  }
+  if (!found.deprecated) return undefined
+  return { handler: name, kind: 'deprecated', message: `${text} is deprecated since ${found.deprecated.release}` }
+}

@@ -1,0 +1,36 @@
+/** What a release promised of its hooks, as data: to compare releases with each other. */
+import type { JSONSchema } from '@capstan/kube'
+import type { Deprecation, Hook } from '../hook.ts'
+
+/** One version of a hook as a release had it. */
+export interface ReleasedHook {
+  readonly group: string
+  readonly version: string
+  readonly name: string
+  readonly blocking: boolean
+  readonly deprecated?: Deprecation
+  readonly request: JSONSchema
+  readonly response: JSONSchema
+}
+
+export interface ReleasedCatalog {
+  /** Such as v1.14.0. */
+  readonly release: string
+  /** Day of the release: 2026-08-11. */
+  readonly date: string
+  readonly hooks: readonly ReleasedHook[]
+}
+
+export const releasedCatalog = (release: string, date: string, hooks: readonly Hook[]): ReleasedCatalog => ({
+  release,
+  date,
+  hooks: hooks.map(({ group, version, name, blocking, deprecated, request, response }) => ({
+    group,
+    version,
+    name,
+    blocking,
+    ...(deprecated ? { deprecated } : {}),
+    request: request.json,
+    response: response.json,
+  })),
+})

@@ -1,0 +1,138 @@
+/**
+ * The four rules for versions of hooks, as checks over any catalog. Each problem is a sentence.
+ * From the proposal of the Runtime SDK, "Runtime Hooks versioning and deprecation".
+ */
+import type { JSONSchema, Stability } from '@capstan/kube'
+import { stabilityOf } from '@capstan/kube'
+import type { Hook } from '../hook.ts'
+import type { Catalog } from './catalog.ts'
+import { hookText } from './catalog.ts'
+import type { ReleasedCatalog } from './release.ts'
+
+/** What breaks a rule in `now`, which is about to be released, given all releases before it, oldest first. */
+export function catalogProblems(catalog: Catalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] {
+  const last = before.at(-1)
+  return [
+    ...(last ? keepsElements(last, now) : []),
+    ...converts(catalog),
+    ...replacesBeforeDeprecating(now),
+    ...(last ? removesInTime(last, now, before) : []),
+  ]
+}
+
+/** Rule #1: what a version has once had it keeps. */
+export const keepsElements = (last: ReleasedCatalog, now: ReleasedCatalog): string[] =>
+  last.hooks.flatMap((was) => {
+    const is = now.hooks.find((one) => hookText(one) === hookText(was))
+    if (!is) return []
+    const head = `Rule #1: ${hookText(was)}`
+    return [
+      ...(is.blocking === was.blocking
+        ? []
+        : [
+            `${head} ${was.blocking ? 'could block and cannot any more' : 'can block and could not before'}: that needs a new version`,
+          ]),
+      ...changes(was.request, is.request, 'request').map((change) => `${head}: ${change}: that needs a new version`),
+      ...changes(was.response, is.response, 'response').map((change) => `${head}: ${change}: that needs a new version`),
+    ]
+  })
+
+function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
+  if (was.type !== is.type || was.format !== is.format) {
+    return [`${path} was ${typeText(was)} and is ${typeText(is)}`]
+  }
+  const lostValues = (was.enum ?? []).filter((value) => is.enum && !is.enum.includes(value))
+  return [
+    ...lostValues.map((value) => `${path} may no longer be ${JSON.stringify(value)}`),
+    ...Object.entries(was.properties ?? {}).flatMap(([name, field]) => {
+      const below = `${path}.${name}`
+      const now = is.properties?.[name]
+      if (!now) return [`${below} is gone`]
+      const mustBe = [was, is].map((schema) => schema.required?.includes(name) === true)
+      // A caller may not leave out what handlers rely on; a handler may not be asked for more than before.
+      const isLooser = path.startsWith('request') && mustBe[0] && !mustBe[1]
+      const isStricter = path.startsWith('response') && !mustBe[0] && mustBe[1]
+      return [
+        ...(isLooser ? [`${below} was always there and may be absent`] : []),
+        ...(isStricter ? [`${below} could be left out and must be there`] : []),
+        ...changes(field, now, below),
+      ]
+    }),
+    ...(path.startsWith('response') ? newDemands(was, is, path) : []),
+    ...(was.items && is.items ? changes(was.items, is.items, `${path}[]`) : []),
+    ...(typeof was.additionalProperties === 'object' && typeof is.additionalProperties === 'object'
+      ? changes(was.additionalProperties, is.additionalProperties, `${path}{}`)
+      : []),
+  ]
+}
+
+/** Fields that answers must have and that did not exist before: no handler of today sends them. */
+const newDemands = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
+  (is.required ?? []).filter((name) => !was.properties?.[name]).map((name) => `${path}.${name} is new and must be there`)
+
+const typeText = ({ type, format }: JSONSchema): string => [type ?? 'any value', format].filter(Boolean).join(' ')
+
+/** Rule #2: a request of the newest version can go to handlers of every other, and their responses come back. */
+export const converts = (catalog: Catalog): string[] =>
+  groupHooks(catalog.hooks).flatMap((hook) => {
+    const versions = catalog.versions(hook)
+    return versions.slice(1).flatMap((older) => {
+      for (let at: Hook | undefined = older; at; at = at.newer?.hook) {
+        if (at.newer && !catalog.find(at.newer.hook.group, at.newer.hook.version, at.newer.hook.name)) {
+          return [`Rule #2: ${hookText(older)} is converted by way of ${hookText(at.newer.hook)}, which is not in the catalog`]
+        }
+        if (at.version === versions[0]!.version) return []
+      }
+      return [`Rule #2: ${hookText(older)} cannot be converted to ${hookText(versions[0]!)}: declare its newer version`]
+    })
+  })
+
+/** Rule #3: a version is deprecated only when another one, at least as stable, can take its place. */
+export const replacesBeforeDeprecating = ({ hooks }: ReleasedCatalog): string[] =>
+  hooks.flatMap((hook) => {
+    if (!hook.deprecated) return []
+    const isReplaced = hooks.some(
+      (other) =>
+        other.group === hook.group && other.name === hook.name && !other.deprecated && rank(other.version) >= rank(hook.version),
+    )
+    return isReplaced
+      ? []
+      : [`Rule #3: ${hookText(hook)} is deprecated, and no other version that is at least as stable is there instead`]
+  })
+
+const ranks: { readonly [stability in Stability]: number } = { alpha: 0, beta: 1, stable: 2 }
+const rank = (version: string): number => ranks[stabilityOf(version)]
+
+/** How long a version stays after its deprecation: so many months and so many releases, whichever is longer. */
+export const supportWindows: { readonly [stability in Stability]: { readonly months: number; readonly releases: number } } = {
+  alpha: { months: 0, releases: 0 },
+  beta: { months: 6, releases: 2 },
+  stable: { months: 12, releases: 3 },
+}
+
+/** Rule #4: a version goes only when its time is over. */
+export const removesInTime = (last: ReleasedCatalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] =>
+  last.hooks.flatMap((was) => {
+    if (now.hooks.some((one) => hookText(one) === hookText(was))) return []
+    const { months, releases } = supportWindows[stabilityOf(was.version)]
+    if (releases === 0) return []
+    const head = `Rule #4: ${hookText(was)} is gone`
+    if (!was.deprecated) return [`${head} without having been deprecated`]
+    const { release, date } = was.deprecated
+    const passed = before.filter((one) => one.date >= date).length
+    const until = addMonths(date, months)
+    const problems = [
+      ...(now.date < until ? [`before ${until}`] : []),
+      ...(passed < releases ? [`after ${passed} of ${releases} releases`] : []),
+    ]
+    return problems.length === 0 ? [] : [`${head} ${problems.join(' and ')}; it was deprecated in ${release} on ${date}`]
+  })
+
+function addMonths(date: string, months: number): string {
+  const day = new Date(`${date}T00:00:00Z`)
+  day.setUTCMonth(day.getUTCMonth() + months)
+  return day.toISOString().slice(0, 10)
+}
+
+const groupHooks = (hooks: readonly Hook[]): Hook[] =>
+  hooks.filter((hook, index) => hooks.findIndex((one) => one.group === hook.group && one.name === hook.name) === index)
