@@ -146,12 +146,12 @@ function typesText(): string {
     if (schema.properties) return fieldsOf(schema)
     return `{ [key: string]: ${typeof schema.additionalProperties === 'object' ? typeOf(schema.additionalProperties) : 'unknown'} }`
   }
+  // Lists and maps that are asked for are not there all the same, until validation has looked.
+  const isThere = (name: string, { type, default: value, properties }: Component, required: readonly string[]): boolean =>
+    value !== undefined || (required.includes(name) && type !== 'array' && (type !== 'object' || properties !== undefined))
   const fieldsOf = ({ properties = {}, required = [] }: JSONSchema): string =>
     `{\n${Object.entries(properties as { [name: string]: Component })
-      .map(
-        ([name, field]) =>
-          `  ${JSON.stringify(name)}${required.includes(name) || field.default !== undefined ? '' : '?'}: ${typeOf(field)}`,
-      )
+      .map(([name, field]) => `  ${JSON.stringify(name)}${isThere(name, field, required) ? '' : '?'}: ${typeOf(field)}`)
       .join('\n')}\n}`
   const declarations = [...components]
     .filter(([name]) => names.get(name) !== 'ObjectMeta')

@@ -105,7 +105,8 @@ const placeholders: { readonly [name: string]: string } = {
   '<time>': '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z',
   '<rand5>': '[a-z0-9]{5}',
   '<server>': '.*',
-  '<age>': '\\d+s',
+  '<text>': '.*',
+  '<age>': '(?:\\d+[ydhms])+',
 }
 /** Programs of the recorded server, as its managed fields name them. */
 const managers: { readonly [name: string]: string } = { kas: 'kube-apiserver', kcm: 'kube-controller-manager' }

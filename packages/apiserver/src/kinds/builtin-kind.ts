@@ -7,8 +7,8 @@ import type { PrinterColumn } from '../engine.ts'
 
 /** `T` is what its objects are once they are decoded: everything that is no pointer in Go is there. */
 export interface BuiltinKind<T = UnknownObject> {
-  /** Whether `metadata.generation` counts changes of the specification. */
-  readonly generation?: boolean
+  /** Whether `metadata.generation` counts changes of the specification; a function says which others it counts as well. */
+  readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** What is wrong with a name, as texts; absent: names are subdomains. */
   readonly names?: (name: string) => string[]
   /** Values that field selectors may ask for, beside metadata.name and metadata.namespace. */
@@ -19,19 +19,23 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly scale?: ScaleSubresource
   /** Whether a creation may bring a status along, although there is a status subresource. */
   readonly statusOnCreate?: boolean
+  /** Whether a deletion answers with what was deleted, as some do. */
+  readonly returnsDeleted?: boolean
   /** In the place of upstream's: for a kind whose objects are validated by it, too. */
   readonly schema?: JSONSchema
   /** Fills in what a client left out. Part of decoding: counts as sent by the client. Must give the same answer when run again. */
   default?(object: T, old: T | undefined): void
   /** Sets what the client has no say in, before validation. */
-  prepare?(object: T, old: T | undefined): void
+  prepare?(object: T, old: T | undefined, context: WriteContext): void
   /** What is wrong with the object, in upstream's order. */
   validate?(object: T, old: T | undefined, context: WriteContext): FieldError[]
+  /** What the client should know, although nothing is wrong. */
+  warnings?(object: T, old: T | undefined, context: WriteContext): string[]
   /** What the request to delete an object leaves in its status, at the given time. */
   markDeleted?(object: T, now: string): void
 }
 
-/** What validation knows of a write beside the object. */
+/** What a kind knows of a write beside the object. */
 export interface WriteContext {
   readonly subresource: string | undefined
 }

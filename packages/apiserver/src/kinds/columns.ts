@@ -1,5 +1,5 @@
 /** What columns of built-in kinds are made of. Upstream: pkg/printers/internalversion, v1.36. */
-import type { UnknownObject } from '@capstan/kube'
+import { type LabelSelector, labelSelector, type UnknownObject } from '@capstan/kube'
 import type { PrinterColumn } from '../engine.ts'
 import { memberAt, memberText } from '../registry/member.ts'
 
@@ -45,6 +45,16 @@ export const pairs = (labels: unknown): string =>
       .sort()
       .join(','),
   )
+
+/** What a label selector selects, in the form of a query. */
+export const selectorColumn = (of: (object: UnknownObject) => unknown): PrinterColumn =>
+  wide('Selector', (object) => selectorText(of(object)))
+
+export function selectorText(selector: unknown): string {
+  if (!selector) return '<none>'
+  const { text } = labelSelector(selector as LabelSelector)
+  return orNone(text)
+}
 
 /** Names and images of the containers of a pod template. */
 export function containerColumns(...template: string[]): PrinterColumn[] {

@@ -1,8 +1,26 @@
-/** The kinds of `coordination.k8s.io/v1`. */
-import { Lease } from '@capstan/kube'
-import { declaredIn, type KindTable } from './builtin-kind.ts'
+/** The kinds of `coordination.k8s.io/v1`. Upstream: pkg/apis/coordination and pkg/registry/coordination/lease, v1.36. */
+import { type FieldError, invalid } from '@capstan/kube'
+import type { BuiltinKind, KindTable } from './builtin-kind.ts'
+import { nonNegative } from './counts.ts'
 import { ageColumn, column, nameColumn, text } from './columns.ts'
+import type { Lease } from './schemas/types.ts'
 
-export const coordination: KindTable = {
-  leases: { ...declaredIn(Lease), columns: [nameColumn, column('Holder', (o) => text(o, 'spec', 'holderIdentity')), ageColumn] },
+const leases: BuiltinKind<Lease> = {
+  columns: [nameColumn, column('Holder', (o) => text(o, 'spec', 'holderIdentity')), ageColumn],
+  prepare({ spec }) {
+    // Leader election that the server takes part in is a feature that is off.
+    delete spec.strategy
+    delete spec.preferredHolder
+  },
+  validate({ spec }) {
+    const errors: FieldError[] = []
+    const { leaseDurationSeconds: duration } = spec
+    if (duration !== undefined && duration <= 0) {
+      errors.push(invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0'))
+    }
+    errors.push(...nonNegative('spec', spec, 'leaseTransitions'))
+    return errors
+  },
 }
+
+export const coordination: KindTable = { leases }

@@ -1,13 +1,5 @@
 /** The kinds that the server has of its own: what upstream says of them, joined with what `kinds/` declares. */
-import {
-  apiVersionOf,
-  parseApiVersion,
-  resourceName,
-  structural,
-  subdomainProblems,
-  type UnknownObject,
-  type Verb,
-} from '@capstan/kube'
+import { apiVersionOf, parseApiVersion, resourceName, structural, subdomainProblems, type Verb } from '@capstan/kube'
 import { admissionregistration } from '../kinds/admissionregistration.ts'
 import { apiextensions } from '../kinds/apiextensions.ts'
 import { apps } from '../kinds/apps.ts'
@@ -15,8 +7,12 @@ import type { BuiltinKind, KindTable } from '../kinds/builtin-kind.ts'
 import { componentName, recordOf, type ResourceRecord, schemaNamed } from '../kinds/catalog.ts'
 import { coordination } from '../kinds/coordination.ts'
 import { core } from '../kinds/core.ts'
+import { discovery } from '../kinds/discovery.ts'
+import { node } from '../kinds/node.ts'
 import { rbac } from '../kinds/rbac.ts'
 import { authentication, authorization, tokenRequests } from '../kinds/reviews.ts'
+import { scheduling } from '../kinds/scheduling.ts'
+import { storage } from '../kinds/storage.ts'
 import type { Definition } from './definition.ts'
 
 /** In the order in which discovery lists the groups. */
@@ -26,9 +22,13 @@ const groups: { readonly [groupVersion: string]: KindTable } = {
   'authentication.k8s.io/v1': authentication,
   'authorization.k8s.io/v1': authorization,
   'rbac.authorization.k8s.io/v1': rbac,
+  'storage.k8s.io/v1': storage,
   'admissionregistration.k8s.io/v1': admissionregistration,
   'apiextensions.k8s.io/v1': apiextensions,
+  'scheduling.k8s.io/v1': scheduling,
   'coordination.k8s.io/v1': coordination,
+  'node.k8s.io/v1': node,
+  'discovery.k8s.io/v1': discovery,
 }
 
 interface Builtins {
@@ -73,13 +73,15 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     get structural() {
       return structural(this.schema)
     },
-    generation: declared.generation === true,
+    returnsDeleted: declared.returnsDeleted === true,
+    generation: declared.generation ?? false,
     fields: declared.fields ?? {},
     verbs: record.verbs as readonly Verb[],
     nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
-    ...(declared.default ? { default: (object: UnknownObject, old?: UnknownObject) => declared.default!(object, old) } : {}),
-    ...(declared.prepare ? { prepare: (object: UnknownObject, old?: UnknownObject) => declared.prepare!(object, old) } : {}),
-    ...(declared.markDeleted ? { markDeleted: (object: UnknownObject, now: string) => declared.markDeleted!(object, now) } : {}),
+    ...(declared.default ? { default: declared.default.bind(declared) } : {}),
+    ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
+    ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
+    ...(declared.markDeleted ? { markDeleted: declared.markDeleted.bind(declared) } : {}),
     validate: (object, old, context) => declared.validate?.(object, old, context) ?? [],
     refusesCreates: undefined,
   } satisfies Definition)

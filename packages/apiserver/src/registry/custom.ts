@@ -47,6 +47,7 @@ function definitionOf(
     statusSubresource: version.subresources?.status !== undefined,
     completesOnRead: version === storage && hasDefaults(schema),
     statusOnCreate: false,
+    returnsDeleted: false,
     scale: version.subresources?.scale,
     storageVersion: storage.name,
     deprecation: deprecationOf(spec, version, names.kind),

@@ -34,12 +34,14 @@ export interface Definition extends Resource {
   readonly structural: Structural
   /** Whether objects must satisfy their schema; those of most built-in kinds are checked by code, and have the types of their schema. */
   readonly validatesSchema: boolean
-  /** Whether `metadata.generation` counts changes of the specification. */
-  readonly generation: boolean
+  /** Whether `metadata.generation` counts changes of the specification; a function says which others it counts as well. */
+  readonly generation: boolean | ((object: UnknownObject, old: UnknownObject) => boolean)
   /** Whether objects that were stored earlier may lack defaults. */
   readonly completesOnRead: boolean
   /** Whether a creation may bring a status along, although there is a status subresource. */
   readonly statusOnCreate: boolean
+  /** Whether a deletion answers with what was deleted. */
+  readonly returnsDeleted: boolean
   /** Values that field selectors may ask for, beside metadata.name and metadata.namespace. */
   readonly fields: { readonly [field: string]: (object: UnknownObject) => string }
   /** What is wrong with a name, as texts. */
@@ -47,10 +49,12 @@ export interface Definition extends Resource {
   /** Part of decoding: what it fills in counts as sent by the client. */
   default?(object: UnknownObject, old: UnknownObject | undefined): void
   /** Sets what the client has no say in. */
-  prepare?(object: UnknownObject, old: UnknownObject | undefined): void
+  prepare?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
   /** What the request to delete an object leaves in its status, at the given time. */
   markDeleted?(object: UnknownObject, now: string): void
   validate?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): FieldError[]
+  /** What the client should know, although nothing is wrong. */
+  warnings?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): string[]
   /** Why no object can be created now, while the definition is being deleted. */
   readonly refusesCreates: string | undefined
 }

@@ -67,6 +67,7 @@ export async function validate(
     ...(definition.validate?.(object, old, { subresource: call.request.subresource }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
+  call.warnings.push(...(definition.warnings?.(object, old, { subresource: call.request.subresource }) ?? []))
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)

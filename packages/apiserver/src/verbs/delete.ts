@@ -34,8 +34,8 @@ export type Deleted =
 
 export async function remove(plane: Plane, call: Call): Promise<KubeObject | Status> {
   const deleted = await removeNamed(plane, call, call.request.namespace, call.request.name!, deletionOf(call.request.body))
-  if (deleted.state === 'pending') return deleted.object
   const { definition } = call
+  if (deleted.state === 'pending' || definition.returnsDeleted) return deleted.object
   return {
     kind: 'Status',
     apiVersion: 'v1',

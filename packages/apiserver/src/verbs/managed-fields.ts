@@ -1,7 +1,7 @@
 /** Who owns which field: the books that every write keeps. */
 import {
   draft,
-  type JSONSchema,
+  freeze,
   type KubeObject,
   type ManagedFieldsContext,
   parseApiVersion,
@@ -86,7 +86,7 @@ function managedFieldsContext(
       hasStatusSubresource: definition.statusSubresource,
     }),
     now: clock.now(),
-    ...(definition.builtin ? { blank: blankOf(definition.schema) } : {}),
+    ...(definition.builtin ? { blank: blankOf(definition) } : {}),
     convert(object: KubeObject, apiVersion: string) {
       const { group, version } = parseApiVersion(apiVersion)
       const other = group === definition.group ? registry.find(group, version, definition.plural) : undefined
@@ -96,11 +96,17 @@ function managedFieldsContext(
   }
 }
 
-/** Upstream: Go types of built-in kinds have these two whether they are set or not. */
-const blankOf = ({ properties = {} }: JSONSchema): object => ({
-  ...(properties.spec ? { spec: {} } : {}),
-  ...(properties.status ? { status: {} } : {}),
-})
+/** Upstream: what Go types of built-in kinds have, whether it is set or not, is nobody's. */
+function blankOf(definition: Definition): object {
+  let blank = blanks.get(definition)
+  if (!blank) {
+    blank = {}
+    definition.structural.default(blank)
+    blanks.set(definition, freeze(blank))
+  }
+  return blank
+}
+const blanks = new WeakMap<Definition, object>()
 
 /** Upstream: FieldManagerNameMaxLength, in bytes. */
 const MaxManager = 128

@@ -67,7 +67,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
     keepOtherParts(definition, request.subresource, object, old)
   }
   requireRights(plane, call, object, old)
-  definition.prepare?.(object, old)
+  definition.prepare?.(object, old, { subresource: request.subresource })
   countGeneration(definition, object, old)
   await validate(plane, call, object, old, change.view)
 
@@ -146,8 +146,10 @@ function countGeneration(definition: Definition, object: UnknownObject, old: Unk
   const parts = new Set([...Object.keys(object), ...Object.keys(old)])
   parts.delete('metadata')
   if (definition.statusSubresource) parts.delete('status')
-  const changed = [...parts].some((part) => !equal(object[part], old[part]))
-  object.metadata.generation = (old.metadata.generation ?? 1) + (changed ? 1 : 0)
+  const changed =
+    [...parts].some((part) => !equal(object[part], old[part])) ||
+    (typeof definition.generation === 'function' && definition.generation(object, old))
+  object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 
 /** Nothing holds the object any more, and its deletion has been asked for. */

@@ -9,6 +9,8 @@ import {
   invalidObject,
   isRecord,
   type KubeObject,
+  type LabelSelector,
+  labelSelector,
   type ScaleSubresource,
   type UnknownObject,
 } from '@capstan/kube'
@@ -61,6 +63,10 @@ async function scaled(
       const { resourceVersion, uid } = isRecord(sent.metadata) ? (sent.metadata as Partial<KubeObject['metadata']>) : {}
       if (resourceVersion) object.metadata.resourceVersion = resourceVersion
       if (uid && replaces) object.metadata.uid = uid
+      if (call.definition.builtin && replicas < 0) {
+        const error = invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
+        throw invalidObject({ group: 'autoscaling', kind: 'Scale' }, current.metadata.name, [error])
+      }
       const errors = replicasErrors(call.definition, object, current, paths, replicas)
       if (errors.length > 0) throw invalidObject(call.definition, current.metadata.name, errors)
       return object
@@ -95,7 +101,7 @@ function checkType({ apiVersion, kind }: Record<string, unknown>): void {
 /** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */
 function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource, object: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
-  const selector = labelSelectorPath === undefined ? undefined : getPath(object, labelSelectorPath)
+  const selector = labelSelectorPath === undefined ? undefined : selectorText(getPath(object, labelSelectorPath))
   return freeze({
     kind: 'Scale',
     apiVersion: apiVersionOf({ group: 'autoscaling', version: 'v1' }),
@@ -107,6 +113,10 @@ function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: Sc
     },
   }) as KubeObject
 }
+
+/** Workloads have a selector, custom resources a text. */
+const selectorText = (selector: unknown): unknown =>
+  isRecord(selector) ? labelSelector(selector as LabelSelector).text : selector
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)
 const getPath = (object: object, path: string): unknown => memberAt(object, membersOf(path))

@@ -9,14 +9,14 @@ export interface APIResource {
   shortNames?: string[]
   singularName: string
   storageVersionHash?: string
-  verbs: string[]
+  verbs?: string[]
   version?: string
 }
 export interface APIResourceList {
   apiVersion?: string
   groupVersion: string
   kind?: string
-  resources: APIResource[]
+  resources?: APIResource[]
 }
 export interface APIService {
   apiVersion?: string
@@ -34,7 +34,7 @@ export interface APIServiceCondition {
 }
 export interface APIServiceList {
   apiVersion?: string
-  items: APIService[]
+  items?: APIService[]
   kind?: string
   metadata: ListMeta
 }
@@ -136,7 +136,7 @@ export interface AutoscalingV1HorizontalPodAutoscaler {
 }
 export interface AutoscalingV1HorizontalPodAutoscalerList {
   apiVersion?: string
-  items: AutoscalingV1HorizontalPodAutoscaler[]
+  items?: AutoscalingV1HorizontalPodAutoscaler[]
   kind?: string
   metadata: ListMeta
 }
@@ -167,7 +167,7 @@ export interface AutoscalingV2HorizontalPodAutoscaler {
 }
 export interface AutoscalingV2HorizontalPodAutoscalerList {
   apiVersion?: string
-  items: AutoscalingV2HorizontalPodAutoscaler[]
+  items?: AutoscalingV2HorizontalPodAutoscaler[]
   kind?: string
   metadata: ListMeta
 }
@@ -228,7 +228,7 @@ export interface CSIDriver {
 }
 export interface CSIDriverList {
   apiVersion?: string
-  items: CSIDriver[]
+  items?: CSIDriver[]
   kind?: string
   metadata: ListMeta
 }
@@ -259,12 +259,12 @@ export interface CSINodeDriver {
 }
 export interface CSINodeList {
   apiVersion?: string
-  items: CSINode[]
+  items?: CSINode[]
   kind?: string
   metadata: ListMeta
 }
 export interface CSINodeSpec {
-  drivers: CSINodeDriver[]
+  drivers?: CSINodeDriver[]
 }
 export interface CSIPersistentVolumeSource {
   controllerExpandSecretRef?: SecretReference
@@ -289,7 +289,7 @@ export interface CSIStorageCapacity {
 }
 export interface CSIStorageCapacityList {
   apiVersion?: string
-  items: CSIStorageCapacity[]
+  items?: CSIStorageCapacity[]
   kind?: string
   metadata: ListMeta
 }
@@ -318,7 +318,7 @@ export interface CapacityRequirements {
   requests?: { [key: string]: Quantity }
 }
 export interface CephFSPersistentVolumeSource {
-  monitors: string[]
+  monitors?: string[]
   path?: string
   readOnly?: boolean
   secretFile?: string
@@ -326,7 +326,7 @@ export interface CephFSPersistentVolumeSource {
   user?: string
 }
 export interface CephFSVolumeSource {
-  monitors: string[]
+  monitors?: string[]
   path?: string
   readOnly?: boolean
   secretFile?: string
@@ -350,7 +350,7 @@ export interface CertificateSigningRequestCondition {
 }
 export interface CertificateSigningRequestList {
   apiVersion?: string
-  items: CertificateSigningRequest[]
+  items?: CertificateSigningRequest[]
   kind?: string
   metadata: ListMeta
 }
@@ -399,13 +399,13 @@ export interface ClusterRoleBinding {
 }
 export interface ClusterRoleBindingList {
   apiVersion?: string
-  items: ClusterRoleBinding[]
+  items?: ClusterRoleBinding[]
   kind?: string
   metadata: ListMeta
 }
 export interface ClusterRoleList {
   apiVersion?: string
-  items: ClusterRole[]
+  items?: ClusterRole[]
   kind?: string
   metadata: ListMeta
 }
@@ -430,7 +430,7 @@ export interface ComponentStatus {
 }
 export interface ComponentStatusList {
   apiVersion?: string
-  items: ComponentStatus[]
+  items?: ComponentStatus[]
   kind?: string
   metadata: ListMeta
 }
@@ -461,7 +461,7 @@ export interface ConfigMapKeySelector {
 }
 export interface ConfigMapList {
   apiVersion?: string
-  items: ConfigMap[]
+  items?: ConfigMap[]
   kind?: string
   metadata: ListMeta
 }
@@ -598,7 +598,7 @@ export interface ControllerRevision {
 }
 export interface ControllerRevisionList {
   apiVersion?: string
-  items: ControllerRevision[]
+  items?: ControllerRevision[]
   kind?: string
   metadata: ListMeta
 }
@@ -606,7 +606,7 @@ export interface Counter {
   value: Quantity
 }
 export interface CounterSet {
-  counters: { [key: string]: Counter }
+  counters?: { [key: string]: Counter }
   name: string
 }
 export interface CronJob {
@@ -618,7 +618,7 @@ export interface CronJob {
 }
 export interface CronJobList {
   apiVersion?: string
-  items: CronJob[]
+  items?: CronJob[]
   kind?: string
   metadata: ListMeta
 }
@@ -666,7 +666,7 @@ export interface CustomResourceDefinitionCondition {
 }
 export interface CustomResourceDefinitionList {
   apiVersion?: string
-  items: CustomResourceDefinition[]
+  items?: CustomResourceDefinition[]
   kind?: string
   metadata: ListMeta
 }
@@ -684,7 +684,7 @@ export interface CustomResourceDefinitionSpec {
   names: CustomResourceDefinitionNames
   preserveUnknownFields?: boolean
   scope: string
-  versions: CustomResourceDefinitionVersion[]
+  versions?: CustomResourceDefinitionVersion[]
 }
 export interface CustomResourceDefinitionStatus {
   acceptedNames: CustomResourceDefinitionNames
@@ -735,7 +735,7 @@ export interface DaemonSetCondition {
 }
 export interface DaemonSetList {
   apiVersion?: string
-  items: DaemonSet[]
+  items?: DaemonSet[]
   kind?: string
   metadata: ListMeta
 }
@@ -789,7 +789,7 @@ export interface DeploymentCondition {
 }
 export interface DeploymentList {
   apiVersion?: string
-  items: Deployment[]
+  items?: Deployment[]
   kind?: string
   metadata: ListMeta
 }
@@ -876,7 +876,7 @@ export interface DeviceClassConfiguration {
 }
 export interface DeviceClassList {
   apiVersion?: string
-  items: DeviceClass[]
+  items?: DeviceClass[]
   kind?: string
   metadata: ListMeta
 }
@@ -892,7 +892,7 @@ export interface DeviceConstraint {
 }
 export interface DeviceCounterConsumption {
   counterSet: string
-  counters: { [key: string]: Counter }
+  counters?: { [key: string]: Counter }
 }
 export interface DeviceRequest {
   exactly?: ExactDeviceRequest
@@ -960,7 +960,7 @@ export interface EmptyDirVolumeSource {
   sizeLimit?: Quantity
 }
 export interface Endpoint {
-  addresses: string[]
+  addresses?: string[]
   conditions: EndpointConditions
   deprecatedTopology?: { [key: string]: string }
   hints?: EndpointHints
@@ -1000,7 +1000,7 @@ export interface EndpointSlice {
 }
 export interface EndpointSliceList {
   apiVersion?: string
-  items: EndpointSlice[]
+  items?: EndpointSlice[]
   kind?: string
   metadata: ListMeta
 }
@@ -1017,7 +1017,7 @@ export interface Endpoints {
 }
 export interface EndpointsList {
   apiVersion?: string
-  items: Endpoints[]
+  items?: Endpoints[]
   kind?: string
   metadata: ListMeta
 }
@@ -1090,7 +1090,7 @@ export interface Event {
 }
 export interface EventList {
   apiVersion?: string
-  items: Event[]
+  items?: Event[]
   kind?: string
   metadata: ListMeta
 }
@@ -1123,7 +1123,7 @@ export interface EventsV1Event {
 }
 export interface EventsV1EventList {
   apiVersion?: string
-  items: EventsV1Event[]
+  items?: EventsV1Event[]
   kind?: string
   metadata: ListMeta
 }
@@ -1229,7 +1229,7 @@ export interface FlowSchemaCondition {
 }
 export interface FlowSchemaList {
   apiVersion?: string
-  items: FlowSchema[]
+  items?: FlowSchema[]
   kind?: string
   metadata: ListMeta
 }
@@ -1311,7 +1311,7 @@ export interface HTTPIngressPath {
   pathType: string
 }
 export interface HTTPIngressRuleValue {
-  paths: HTTPIngressPath[]
+  paths?: HTTPIngressPath[]
 }
 export interface HorizontalPodAutoscalerBehavior {
   scaleDown?: HPAScalingRules
@@ -1343,7 +1343,7 @@ export interface IPAddress {
 }
 export interface IPAddressList {
   apiVersion?: string
-  items: IPAddress[]
+  items?: IPAddress[]
   kind?: string
   metadata: ListMeta
 }
@@ -1406,7 +1406,7 @@ export interface IngressClass {
 }
 export interface IngressClassList {
   apiVersion?: string
-  items: IngressClass[]
+  items?: IngressClass[]
   kind?: string
   metadata: ListMeta
 }
@@ -1423,7 +1423,7 @@ export interface IngressClassSpec {
 }
 export interface IngressList {
   apiVersion?: string
-  items: Ingress[]
+  items?: Ingress[]
   kind?: string
   metadata: ListMeta
 }
@@ -1532,7 +1532,7 @@ export interface JobCondition {
 }
 export interface JobList {
   apiVersion?: string
-  items: Job[]
+  items?: Job[]
   kind?: string
   metadata: ListMeta
 }
@@ -1602,7 +1602,7 @@ export interface Lease {
 }
 export interface LeaseList {
   apiVersion?: string
-  items: Lease[]
+  items?: Lease[]
   kind?: string
   metadata: ListMeta
 }
@@ -1642,12 +1642,12 @@ export interface LimitRangeItem {
 }
 export interface LimitRangeList {
   apiVersion?: string
-  items: LimitRange[]
+  items?: LimitRange[]
   kind?: string
   metadata: ListMeta
 }
 export interface LimitRangeSpec {
-  limits: LimitRangeItem[]
+  limits?: LimitRangeItem[]
 }
 export interface LimitResponse {
   queuing?: QueuingConfiguration
@@ -1764,7 +1764,7 @@ export interface MutatingAdmissionPolicyBinding {
 }
 export interface MutatingAdmissionPolicyBindingList {
   apiVersion?: string
-  items: MutatingAdmissionPolicyBinding[]
+  items?: MutatingAdmissionPolicyBinding[]
   kind?: string
   metadata: ListMeta
 }
@@ -1775,7 +1775,7 @@ export interface MutatingAdmissionPolicyBindingSpec {
 }
 export interface MutatingAdmissionPolicyList {
   apiVersion?: string
-  items: MutatingAdmissionPolicy[]
+  items?: MutatingAdmissionPolicy[]
   kind?: string
   metadata: ListMeta
 }
@@ -1789,7 +1789,7 @@ export interface MutatingAdmissionPolicySpec {
   variables?: Variable[]
 }
 export interface MutatingWebhook {
-  admissionReviewVersions: string[]
+  admissionReviewVersions?: string[]
   clientConfig: AdmissionregistrationV1WebhookClientConfig
   failurePolicy?: string
   matchConditions?: MatchCondition[]
@@ -1810,7 +1810,7 @@ export interface MutatingWebhookConfiguration {
 }
 export interface MutatingWebhookConfigurationList {
   apiVersion?: string
-  items: MutatingWebhookConfiguration[]
+  items?: MutatingWebhookConfiguration[]
   kind?: string
   metadata: ListMeta
 }
@@ -1848,7 +1848,7 @@ export interface NamespaceCondition {
 }
 export interface NamespaceList {
   apiVersion?: string
-  items: Namespace[]
+  items?: Namespace[]
   kind?: string
   metadata: ListMeta
 }
@@ -1880,7 +1880,7 @@ export interface NetworkPolicyIngressRule {
 }
 export interface NetworkPolicyList {
   apiVersion?: string
-  items: NetworkPolicy[]
+  items?: NetworkPolicy[]
   kind?: string
   metadata: ListMeta
 }
@@ -1918,7 +1918,7 @@ export interface NodeAffinity {
 export interface NodeAllocatableResourceClaimStatus {
   containers?: string[]
   resourceClaimName: string
-  resources: { [key: string]: Quantity }
+  resources?: { [key: string]: Quantity }
 }
 export interface NodeAllocatableResourceMapping {
   allocationMultiplier?: Quantity
@@ -1949,7 +1949,7 @@ export interface NodeFeatures {
 }
 export interface NodeList {
   apiVersion?: string
-  items: Node[]
+  items?: Node[]
   kind?: string
   metadata: ListMeta
 }
@@ -1962,7 +1962,7 @@ export interface NodeRuntimeHandlerFeatures {
   userNamespaces?: boolean
 }
 export interface NodeSelector {
-  nodeSelectorTerms: NodeSelectorTerm[]
+  nodeSelectorTerms?: NodeSelectorTerm[]
 }
 export interface NodeSelectorRequirement {
   key: string
@@ -2019,12 +2019,12 @@ export interface NonResourceAttributes {
   verb?: string
 }
 export interface NonResourcePolicyRule {
-  nonResourceURLs: string[]
-  verbs: string[]
+  nonResourceURLs?: string[]
+  verbs?: string[]
 }
 export interface NonResourceRule {
   nonResourceURLs?: string[]
-  verbs: string[]
+  verbs?: string[]
 }
 export interface ObjectFieldSelector {
   apiVersion?: string
@@ -2105,7 +2105,7 @@ export interface PersistentVolumeClaimCondition {
 }
 export interface PersistentVolumeClaimList {
   apiVersion?: string
-  items: PersistentVolumeClaim[]
+  items?: PersistentVolumeClaim[]
   kind?: string
   metadata: ListMeta
 }
@@ -2140,7 +2140,7 @@ export interface PersistentVolumeClaimVolumeSource {
 }
 export interface PersistentVolumeList {
   apiVersion?: string
-  items: PersistentVolume[]
+  items?: PersistentVolume[]
   kind?: string
   metadata: ListMeta
 }
@@ -2246,7 +2246,7 @@ export interface PodDisruptionBudget {
 }
 export interface PodDisruptionBudgetList {
   apiVersion?: string
-  items: PodDisruptionBudget[]
+  items?: PodDisruptionBudget[]
   kind?: string
   metadata: ListMeta
 }
@@ -2266,16 +2266,16 @@ export interface PodDisruptionBudgetStatus {
   observedGeneration?: number
 }
 export interface PodExtendedResourceClaimStatus {
-  requestMappings: ContainerExtendedResourceRequest[]
+  requestMappings?: ContainerExtendedResourceRequest[]
   resourceClaimName: string
 }
 export interface PodFailurePolicy {
-  rules: PodFailurePolicyRule[]
+  rules?: PodFailurePolicyRule[]
 }
 export interface PodFailurePolicyOnExitCodesRequirement {
   containerName?: string
   operator: string
-  values: number[]
+  values?: number[]
 }
 export interface PodFailurePolicyOnPodConditionsPattern {
   status: string
@@ -2291,7 +2291,7 @@ export interface PodIP {
 }
 export interface PodList {
   apiVersion?: string
-  items: Pod[]
+  items?: Pod[]
   kind?: string
   metadata: ListMeta
 }
@@ -2335,7 +2335,7 @@ export interface PodSpec {
   activeDeadlineSeconds?: number
   affinity?: Affinity
   automountServiceAccountToken?: boolean
-  containers: Container[]
+  containers?: Container[]
   dnsConfig?: PodDNSConfig
   dnsPolicy?: string
   enableServiceLinks?: boolean
@@ -2406,7 +2406,7 @@ export interface PodTemplate {
 }
 export interface PodTemplateList {
   apiVersion?: string
-  items: PodTemplate[]
+  items?: PodTemplate[]
   kind?: string
   metadata: ListMeta
 }
@@ -2427,12 +2427,12 @@ export interface PolicyRule {
   nonResourceURLs?: string[]
   resourceNames?: string[]
   resources?: string[]
-  verbs: string[]
+  verbs?: string[]
 }
 export interface PolicyRulesWithSubjects {
   nonResourceRules?: NonResourcePolicyRule[]
   resourceRules?: ResourcePolicyRule[]
-  subjects: FlowcontrolV1Subject[]
+  subjects?: FlowcontrolV1Subject[]
 }
 export interface PortStatus {
   error?: string
@@ -2463,7 +2463,7 @@ export interface PriorityClass {
 }
 export interface PriorityClassList {
   apiVersion?: string
-  items: PriorityClass[]
+  items?: PriorityClass[]
   kind?: string
   metadata: ListMeta
 }
@@ -2483,7 +2483,7 @@ export interface PriorityLevelConfigurationCondition {
 }
 export interface PriorityLevelConfigurationList {
   apiVersion?: string
-  items: PriorityLevelConfiguration[]
+  items?: PriorityLevelConfiguration[]
   kind?: string
   metadata: ListMeta
 }
@@ -2532,7 +2532,7 @@ export interface RBDPersistentVolumeSource {
   fsType?: string
   image: string
   keyring: string
-  monitors: string[]
+  monitors?: string[]
   pool: string
   readOnly?: boolean
   secretRef?: SecretReference
@@ -2542,7 +2542,7 @@ export interface RBDVolumeSource {
   fsType?: string
   image: string
   keyring: string
-  monitors: string[]
+  monitors?: string[]
   pool: string
   readOnly?: boolean
   secretRef?: LocalObjectReference
@@ -2571,7 +2571,7 @@ export interface ReplicaSetCondition {
 }
 export interface ReplicaSetList {
   apiVersion?: string
-  items: ReplicaSet[]
+  items?: ReplicaSet[]
   kind?: string
   metadata: ListMeta
 }
@@ -2606,7 +2606,7 @@ export interface ReplicationControllerCondition {
 }
 export interface ReplicationControllerList {
   apiVersion?: string
-  items: ReplicationController[]
+  items?: ReplicationController[]
   kind?: string
   metadata: ListMeta
 }
@@ -2647,7 +2647,7 @@ export interface ResourceClaimConsumerReference {
 }
 export interface ResourceClaimList {
   apiVersion?: string
-  items: ResourceV1ResourceClaim[]
+  items?: ResourceV1ResourceClaim[]
   kind?: string
   metadata: ListMeta
 }
@@ -2667,7 +2667,7 @@ export interface ResourceClaimTemplate {
 }
 export interface ResourceClaimTemplateList {
   apiVersion?: string
-  items: ResourceClaimTemplate[]
+  items?: ResourceClaimTemplate[]
   kind?: string
   metadata: ListMeta
 }
@@ -2694,11 +2694,11 @@ export interface ResourceMetricStatus {
   name: string
 }
 export interface ResourcePolicyRule {
-  apiGroups: string[]
+  apiGroups?: string[]
   clusterScope?: boolean
   namespaces?: string[]
-  resources: string[]
-  verbs: string[]
+  resources?: string[]
+  verbs?: string[]
 }
 export interface ResourcePool {
   generation: number
@@ -2714,7 +2714,7 @@ export interface ResourceQuota {
 }
 export interface ResourceQuotaList {
   apiVersion?: string
-  items: ResourceQuota[]
+  items?: ResourceQuota[]
   kind?: string
   metadata: ListMeta
 }
@@ -2736,7 +2736,7 @@ export interface ResourceRule {
   apiGroups?: string[]
   resourceNames?: string[]
   resources?: string[]
-  verbs: string[]
+  verbs?: string[]
 }
 export interface ResourceSlice {
   apiVersion?: string
@@ -2746,7 +2746,7 @@ export interface ResourceSlice {
 }
 export interface ResourceSliceList {
   apiVersion?: string
-  items: ResourceSlice[]
+  items?: ResourceSlice[]
   kind?: string
   metadata: ListMeta
 }
@@ -2786,13 +2786,13 @@ export interface RoleBinding {
 }
 export interface RoleBindingList {
   apiVersion?: string
-  items: RoleBinding[]
+  items?: RoleBinding[]
   kind?: string
   metadata: ListMeta
 }
 export interface RoleList {
   apiVersion?: string
-  items: Role[]
+  items?: Role[]
   kind?: string
   metadata: ListMeta
 }
@@ -2830,7 +2830,7 @@ export interface RuntimeClass {
 }
 export interface RuntimeClassList {
   apiVersion?: string
-  items: RuntimeClass[]
+  items?: RuntimeClass[]
   kind?: string
   metadata: ListMeta
 }
@@ -2914,7 +2914,7 @@ export interface SecretKeySelector {
 }
 export interface SecretList {
   apiVersion?: string
-  items: Secret[]
+  items?: Secret[]
   kind?: string
   metadata: ListMeta
 }
@@ -2997,7 +2997,7 @@ export interface ServiceAccount {
 }
 export interface ServiceAccountList {
   apiVersion?: string
-  items: ServiceAccount[]
+  items?: ServiceAccount[]
   kind?: string
   metadata: ListMeta
 }
@@ -3023,7 +3023,7 @@ export interface ServiceCIDR {
 }
 export interface ServiceCIDRList {
   apiVersion?: string
-  items: ServiceCIDR[]
+  items?: ServiceCIDR[]
   kind?: string
   metadata: ListMeta
 }
@@ -3035,7 +3035,7 @@ export interface ServiceCIDRStatus {
 }
 export interface ServiceList {
   apiVersion?: string
-  items: Service[]
+  items?: Service[]
   kind?: string
   metadata: ListMeta
 }
@@ -3098,7 +3098,7 @@ export interface StatefulSetCondition {
 }
 export interface StatefulSetList {
   apiVersion?: string
-  items: StatefulSet[]
+  items?: StatefulSet[]
   kind?: string
   metadata: ListMeta
 }
@@ -3175,7 +3175,7 @@ export interface StorageClass {
 }
 export interface StorageClassList {
   apiVersion?: string
-  items: StorageClass[]
+  items?: StorageClass[]
   kind?: string
   metadata: ListMeta
 }
@@ -3221,11 +3221,11 @@ export interface SubjectAccessReviewStatus {
 export interface SubjectRulesReviewStatus {
   evaluationError?: string
   incomplete: boolean
-  nonResourceRules: NonResourceRule[]
-  resourceRules: ResourceRule[]
+  nonResourceRules?: NonResourceRule[]
+  resourceRules?: ResourceRule[]
 }
 export interface SuccessPolicy {
-  rules: SuccessPolicyRule[]
+  rules?: SuccessPolicyRule[]
 }
 export interface SuccessPolicyRule {
   succeededCount?: number
@@ -3281,7 +3281,7 @@ export interface Toleration {
 }
 export interface TopologySelectorLabelRequirement {
   key: string
-  values: string[]
+  values?: string[]
 }
 export interface TopologySelectorTerm {
   matchLabelExpressions?: TopologySelectorLabelRequirement[]
@@ -3338,7 +3338,7 @@ export interface ValidatingAdmissionPolicyBinding {
 }
 export interface ValidatingAdmissionPolicyBindingList {
   apiVersion?: string
-  items: ValidatingAdmissionPolicyBinding[]
+  items?: ValidatingAdmissionPolicyBinding[]
   kind?: string
   metadata: ListMeta
 }
@@ -3346,11 +3346,11 @@ export interface ValidatingAdmissionPolicyBindingSpec {
   matchResources?: MatchResources
   paramRef?: ParamRef
   policyName: string
-  validationActions: string[]
+  validationActions?: string[]
 }
 export interface ValidatingAdmissionPolicyList {
   apiVersion?: string
-  items: ValidatingAdmissionPolicy[]
+  items?: ValidatingAdmissionPolicy[]
   kind?: string
   metadata: ListMeta
 }
@@ -3369,7 +3369,7 @@ export interface ValidatingAdmissionPolicyStatus {
   typeChecking?: TypeChecking
 }
 export interface ValidatingWebhook {
-  admissionReviewVersions: string[]
+  admissionReviewVersions?: string[]
   clientConfig: AdmissionregistrationV1WebhookClientConfig
   failurePolicy?: string
   matchConditions?: MatchCondition[]
@@ -3389,7 +3389,7 @@ export interface ValidatingWebhookConfiguration {
 }
 export interface ValidatingWebhookConfigurationList {
   apiVersion?: string
-  items: ValidatingWebhookConfiguration[]
+  items?: ValidatingWebhookConfiguration[]
   kind?: string
   metadata: ListMeta
 }
@@ -3453,7 +3453,7 @@ export interface VolumeAttachment {
 }
 export interface VolumeAttachmentList {
   apiVersion?: string
-  items: VolumeAttachment[]
+  items?: VolumeAttachment[]
   kind?: string
   metadata: ListMeta
 }
@@ -3481,7 +3481,7 @@ export interface VolumeAttributesClass {
 }
 export interface VolumeAttributesClassList {
   apiVersion?: string
-  items: VolumeAttributesClass[]
+  items?: VolumeAttributesClass[]
   kind?: string
   metadata: ListMeta
 }
@@ -3543,7 +3543,7 @@ export interface WatchEvent {
 }
 export interface WebhookConversion {
   clientConfig?: ApiextensionsapiserverV1WebhookClientConfig
-  conversionReviewVersions: string[]
+  conversionReviewVersions?: string[]
 }
 export interface WeightedPodAffinityTerm {
   podAffinityTerm: PodAffinityTerm

@@ -1,0 +1,291 @@
+/** The groups of few kinds: certificates, discovery, scheduling, nodes, leases, API services. */
+import { columnsOf, get, mergePatch, post, refused, remove, type Scenario } from './step.ts'
+
+const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
+// A request for CN=alice, O=devs.
+const pem =
+  'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIYk1JR0JBZ0VBTUI4eERUQUxCZ05WQkFvTUJHUmxkbk14RGpBTUJnTlZCQU1NQldGc2FXTmxNRmt3RXdZSApLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFSUhqUHZBTFF3TWw4MXo0TGRETXdmQnZMOGJ3a1dmVDBORUh3CllVdG16ajliWUhLY1pPOHdOL01QbkFHb3d5YSt6anU4WjdoTTlORXdGaUMwM2dCcHI2QUFNQW9HQ0NxR1NNNDkKQkFNQ0Ewa0FNRVlDSVFDUzEvblFHWjcrTGFTcVphN2o2allvbmNJOEpjbE5SNEpPTTFaWDBIdWtEd0loQUxKeApPL0t3bnRvRVkrUzhOSTV5UUQzQUhBWWV0d2dEOEFIZUlSWml3d3U1Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo='
+const signing = {
+  apiVersion: 'certificates.k8s.io/v1',
+  kind: 'CertificateSigningRequest',
+  metadata: { name: 'min' },
+  spec: { request: pem, signerName: 'example.com/signer', usages: ['client auth'] },
+}
+const approved = { type: 'Approved', status: 'True', reason: 'Fine', message: 'so be it' }
+const slices = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'
+const slice = {
+  apiVersion: 'discovery.k8s.io/v1',
+  kind: 'EndpointSlice',
+  metadata: { name: 'min' },
+  addressType: 'IPv4',
+  endpoints: [{ addresses: ['10.0.0.1'] }],
+  ports: [{ port: 80 }],
+}
+const classes = '/apis/scheduling.k8s.io/v1/priorityclasses'
+const priorityClass = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'min' }, value: 1000 }
+const runtimes = '/apis/node.k8s.io/v1/runtimeclasses'
+const runtime = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'min' }, handler: 'runc' }
+const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
+const lease = {
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'min' },
+  spec: { holderIdentity: 'me', leaseDurationSeconds: 15 },
+}
+const services = '/apis/apiregistration.k8s.io/v1/apiservices'
+const service = {
+  apiVersion: 'apiregistration.k8s.io/v1',
+  kind: 'APIService',
+  metadata: { name: 'v1.metrics.example.com' },
+  spec: {
+    group: 'metrics.example.com',
+    version: 'v1',
+    groupPriorityMinimum: 100,
+    versionPriority: 100,
+    insecureSkipTLSVerify: true,
+    service: { namespace: 'default', name: 'metrics' },
+  },
+}
+
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'certificate signing requests',
+    steps: [
+      post(requests, signing),
+      post(requests, {
+        ...signing,
+        metadata: { name: 'max' },
+        spec: {
+          ...signing.spec,
+          expirationSeconds: 3600,
+          usages: ['digital signature', 'client auth'],
+          username: 'forged',
+          groups: ['forged'],
+          uid: 'forged',
+        },
+        status: { certificate: 'YQ==' },
+      }),
+      post(requests, {
+        ...signing,
+        metadata: { name: 'kubelet' },
+        spec: { ...signing.spec, signerName: 'kubernetes.io/kube-apiserver-client' },
+      }),
+      ...refused(requests, signing, [
+        { spec: null },
+        { spec: { request: null } },
+        { spec: { request: 'YQ==' } },
+        { spec: { signerName: null } },
+        { spec: { signerName: 'nope' } },
+        { spec: { signerName: 'kubernetes.io/legacy-unknown' } },
+        { spec: { signerName: 'Not Valid/x' } },
+        { spec: { usages: null } },
+        { spec: { usages: ['sometimes'] } },
+        { spec: { usages: ['client auth', 'client auth'] } },
+        { spec: { expirationSeconds: 10 } },
+      ]),
+      mergePatch(`${requests}/min`, { spec: { signerName: 'example.com/other' }, metadata: { labels: { a: 'b' } } }),
+      mergePatch(`${requests}/min/approval`, { status: { conditions: [approved] } }),
+      mergePatch(`${requests}/min/approval`, { status: { conditions: [] } }),
+      mergePatch(`${requests}/min/approval`, {
+        status: {
+          conditions: [
+            { ...approved, message: 'other' },
+            { ...approved, type: 'Denied' },
+          ],
+        },
+      }),
+      mergePatch(`${requests}/kubelet/approval`, { status: { conditions: [{ ...approved, status: 'False' }] } }),
+      mergePatch(`${requests}/kubelet/approval`, {
+        status: { conditions: [{ ...approved, type: 'Denied', status: undefined }] },
+      }),
+      mergePatch(`${requests}/kubelet/approval`, {
+        status: { conditions: [{ ...approved, type: 'Denied' }], certificate: 'YQ==' },
+      }),
+      mergePatch(`${requests}/max/status`, { status: { conditions: [approved] } }),
+      mergePatch(`${requests}/max/status`, { status: { certificate: 'YQ==' } }),
+      mergePatch(`${requests}/max/status`, { status: { conditions: [{ type: 'Failed', status: 'True', reason: 'X' }] } }),
+      get(`${requests}/max/approval`),
+      columnsOf(requests),
+      get(`${requests}?fieldSelector=spec.signerName%3Dnone`),
+      get(`${requests}?fieldSelector=spec.username%3Dnone`),
+      remove(`${requests}/min`),
+    ],
+  },
+  {
+    name: 'endpoint slices',
+    steps: [
+      post(slices, slice),
+      post(slices, {
+        ...slice,
+        metadata: { name: 'max', labels: { 'kubernetes.io/service-name': 'web' } },
+        endpoints: [
+          {
+            addresses: ['10.0.0.1', '10.0.0.2'],
+            conditions: { ready: true, serving: true, terminating: false },
+            hostname: 'a',
+            nodeName: 'n',
+            zone: 'z',
+            hints: { forZones: [{ name: 'z' }] },
+            targetRef: { kind: 'Pod', namespace: 'default', name: 'a' },
+          },
+          { addresses: ['10.0.0.3', '10.0.0.4'] },
+        ],
+        ports: [
+          { name: 'http', port: 80, appProtocol: 'http' },
+          { name: 'dns', port: 53, protocol: 'UDP' },
+          { name: 'any' },
+          { name: 'more', port: 5 },
+        ],
+      }),
+      post(slices, {
+        ...slice,
+        metadata: { name: 'fqdn' },
+        addressType: 'FQDN',
+        endpoints: [{ addresses: ['a.example.com'] }],
+        ports: [],
+      }),
+      post(slices, { ...slice, metadata: { name: 'empty' }, endpoints: null, ports: null }),
+      ...refused(slices, slice, [
+        { addressType: null },
+        { addressType: 'Sometimes' },
+        { addressType: 'IPv6' },
+        { endpoints: [{ addresses: [] }] },
+        { endpoints: [{ addresses: ['nope'] }] },
+        { endpoints: [{ addresses: ['127.0.0.1'] }] },
+        { endpoints: [{ addresses: ['10.0.0.1'], hostname: 'Not Valid', nodeName: 'Not Valid' }] },
+        { endpoints: [{ addresses: ['10.0.0.1'], deprecatedTopology: { zone: 'a', 'kubernetes.io/hostname': 'x' } }] },
+        { ports: [{ port: 70000 }] },
+        { ports: [{ name: 'Not Valid', port: 80, protocol: 'Sometimes', appProtocol: 'Not Valid' }] },
+        { ports: [{ port: 80 }, { port: 81 }] },
+        { addressType: 'FQDN', endpoints: [{ addresses: ['Not Valid'] }] },
+      ]),
+      mergePatch(`${slices}/min`, { addressType: 'IPv6' }),
+      mergePatch(`${slices}/min`, { endpoints: [{ addresses: ['10.0.0.9'] }] }),
+      mergePatch(`${slices}/min`, { metadata: { labels: { a: 'b' } } }),
+      columnsOf(slices),
+      remove(`${slices}/min`),
+    ],
+  },
+  {
+    name: 'priority classes',
+    steps: [
+      get(`${classes}/system-cluster-critical`),
+      get(`${classes}/system-node-critical`),
+      post(classes, priorityClass),
+      post(classes, {
+        ...priorityClass,
+        metadata: { name: 'max' },
+        globalDefault: true,
+        preemptionPolicy: 'Never',
+        description: 'as it is',
+      }),
+      ...refused(classes, priorityClass, [
+        { metadata: { name: 'system-mine' } },
+        { value: 1000000001 },
+        { preemptionPolicy: 'Sometimes' },
+        { globalDefault: true },
+        { value: null },
+      ]),
+      mergePatch(`${classes}/min`, { value: 5 }),
+      mergePatch(`${classes}/min`, { preemptionPolicy: 'Never' }),
+      mergePatch(`${classes}/min`, { description: 'other' }),
+      columnsOf(classes),
+      remove(`${classes}/min`),
+      remove(`${classes}/max`),
+    ],
+  },
+  {
+    name: 'runtime classes',
+    steps: [
+      post(runtimes, runtime),
+      post(runtimes, {
+        ...runtime,
+        metadata: { name: 'max' },
+        overhead: { podFixed: { cpu: '10m', memory: '1Mi' } },
+        scheduling: { nodeSelector: { a: 'b' }, tolerations: [{ key: 'k', operator: 'Exists' }] },
+      }),
+      ...refused(runtimes, runtime, [
+        { handler: null },
+        { handler: 'Not Valid' },
+        { overhead: { podFixed: { cpu: '-1' } } },
+        { scheduling: { nodeSelector: { a: 'not valid!' } } },
+        {
+          scheduling: {
+            tolerations: [
+              { key: 'a', operator: 'Exists' },
+              { key: 'a', operator: 'Exists' },
+            ],
+          },
+        },
+      ]),
+      mergePatch(`${runtimes}/min`, { handler: 'other' }),
+      columnsOf(runtimes),
+      remove(`${runtimes}/min`),
+    ],
+  },
+  {
+    name: 'leases',
+    steps: [
+      post(leases, lease),
+      post(leases, {
+        ...lease,
+        metadata: { name: 'max' },
+        spec: {
+          ...lease.spec,
+          strategy: 'OldestEmulationVersion',
+          preferredHolder: 'you',
+          leaseTransitions: 3,
+          renewTime: '2026-01-01T00:00:00.000001Z',
+        },
+      }),
+      post(leases, { ...lease, metadata: { name: 'empty' }, spec: undefined }),
+      ...refused(leases, lease, [
+        { spec: { leaseDurationSeconds: 0 } },
+        { spec: { leaseTransitions: -1 } },
+        { spec: { holderIdentity: '' } },
+        { spec: { preferredHolder: 'you' } },
+        { spec: { strategy: '' } },
+        { spec: { strategy: 'Not Valid' } },
+      ]),
+      mergePatch(`${leases}/min`, { spec: { holderIdentity: 'you', leaseTransitions: 1 } }),
+      mergePatch(`${leases}/min`, { spec: { leaseDurationSeconds: -1 } }),
+      columnsOf(leases),
+      remove(`${leases}/min`),
+    ],
+  },
+  {
+    name: 'api services',
+    steps: [
+      get(`${services}/v1.`),
+      get(`${services}/v1.apps`),
+      get(`${services}/v2.autoscaling`),
+      post(services, service),
+      ...refused(services, service, [
+        { metadata: { name: 'other' } },
+        { metadata: { name: 'v1.metrics.example.com.x' }, spec: null },
+        { metadata: { name: 'Not.Valid' }, spec: { group: 'Valid', version: 'Not' } },
+        { spec: { groupPriorityMinimum: 0, versionPriority: 0 } },
+        { spec: { groupPriorityMinimum: 30000, versionPriority: 3000 } },
+        { spec: { service: { namespace: '', name: '' } } },
+        { spec: { service: { port: 70000 } } },
+        { spec: { insecureSkipTLSVerify: false } },
+        { spec: { caBundle: 'YQ==' } },
+        { spec: { service: null } },
+      ]),
+      columnsOf(services),
+      mergePatch(`${services}/v1.metrics.example.com`, { spec: { versionPriority: 5 } }),
+      remove(`${services}/v1.metrics.example.com`),
+    ],
+  },
+  {
+    name: 'flow control',
+    steps: [
+      columnsOf('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas'),
+      columnsOf('/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations'),
+      get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/catch-all'),
+      get('/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas/system-nodes'),
+      get('/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/exempt'),
+      get('/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations/workload-low'),
+    ],
+  },
+]

@@ -1,0 +1,56 @@
+/** What the recorder sends: the form of the recordings, without answers. */
+export interface Sent {
+  readonly method: string
+  readonly path: string
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: unknown
+}
+
+export interface Step {
+  /** Its answer is recorded. */
+  readonly request?: Sent
+  /** Its answer is not looked at, but it has to succeed. */
+  readonly prepare?: Sent
+  readonly save?: { readonly [variable: string]: string }
+  readonly sleepMs?: number
+}
+
+export interface Scenario {
+  readonly name: string
+  readonly steps: readonly Step[]
+}
+
+const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+
+export const post = (path: string, body: unknown, headers?: Sent['headers']): Step => sent('POST', path, body, headers)
+export const put = (path: string, body: unknown): Step => sent('PUT', path, body)
+export const get = (path: string): Step => sent('GET', path)
+export const remove = (path: string, body?: unknown): Step => sent('DELETE', path, body)
+export const mergePatch = (path: string, body: unknown): Step => sent('PATCH', path, body)
+export const strategicPatch = (path: string, body: unknown): Step =>
+  sent('PATCH', path, body, { 'content-type': 'application/strategic-merge-patch+json' })
+export const jsonPatch = (path: string, body: unknown): Step =>
+  sent('PATCH', path, body, { 'content-type': 'application/json-patch+json' })
+export const apply = (path: string, body: unknown): Step =>
+  sent('PATCH', `${path}?fieldManager=applier`, body, { 'content-type': 'application/apply-patch+yaml' })
+export const columnsOf = (path: string): Step => sent('GET', `${path}?includeObject=None`, undefined, table)
+
+const sent = (method: string, path: string, body?: unknown, headers?: Sent['headers']): Step => ({
+  request: { method, path, ...(headers ? { headers } : {}), ...(body === undefined ? {} : { body }) },
+})
+
+/** Objects that a server has to refuse: `good` with one thing changed, told by what is changed. A null takes a member away. */
+export const refused = (path: string, good: object, changes: readonly object[]): Step[] =>
+  changes.map((change, index) => post(path, merged(good, { metadata: { name: `bad-${index}` }, ...change })))
+
+/** Upstream: RFC 7396. */
+export function merged(into: unknown, change: unknown): unknown {
+  if (typeof change !== 'object' || change === null || Array.isArray(change)) return change
+  const result: { [member: string]: unknown } =
+    typeof into === 'object' && into !== null && !Array.isArray(into) ? { ...(into as object) } : {}
+  for (const [member, value] of Object.entries(change)) {
+    if (value === null) delete result[member]
+    else result[member] = merged(result[member], value)
+  }
+  return result
+}

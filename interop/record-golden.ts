@@ -1,0 +1,115 @@
+/**
+ * Records what a real kube-apiserver answers to the requests of `golden/<name>.ts`, for `golden.test.ts` of the package `apiserver` to
+ * hold ours to: `node interop/record-golden.ts groups --server https://127.0.0.1:6443 --token admin`. The server has to be a fresh one.
+ */
+import { writeFileSync } from 'node:fs'
+import { request } from 'node:https'
+import { parseArgs } from 'node:util'
+import type { Scenario, Sent, Step } from './golden/step.ts'
+
+interface Answer {
+  readonly status: number
+  readonly headers: { readonly [name: string]: string }
+  readonly text: string
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { server: { type: 'string' }, token: { type: 'string' } },
+})
+/** What names were generated from. */
+const prefixes = new Set<string>()
+for (const name of positionals) {
+  const { scenarios } = (await import(`./golden/${name}.ts`)) as { scenarios: readonly Scenario[] }
+  const recorded: unknown[] = []
+  const variables = new Map<string, string>()
+  for (const scenario of scenarios) {
+    const steps: unknown[] = []
+    for (const step of scenario.steps) steps.push(await record(step, variables))
+    recorded.push({ name: scenario.name, steps })
+  }
+  const file = new URL(`../packages/apiserver/testdata/golden/${name}.json`, import.meta.url)
+  writeFileSync(file, `${JSON.stringify({ group: name, server: 'v1.36.2', scenarios: recorded }, undefined, 1)}\n`)
+}
+
+async function record(step: Step, variables: Map<string, string>): Promise<unknown> {
+  const sent = step.request ?? step.prepare
+  if (step.sleepMs) await new Promise((resolve) => setTimeout(resolve, step.sleepMs))
+  if (!sent) return step
+  const { generateName } = (sent.body as { metadata?: { generateName?: string } } | undefined)?.metadata ?? {}
+  if (generateName) prefixes.add(generateName)
+  const answer = await send(filled(sent, variables))
+  for (const [variable, path] of Object.entries(step.save ?? {})) {
+    variables.set(variable, String(path.split('.').reduce((found: any, member) => found?.[member], JSON.parse(answer.text))))
+  }
+  if (step.prepare) {
+    if (answer.status >= 300) throw new Error(`${sent.method} ${sent.path}: ${answer.status} ${answer.text}`)
+    return step
+  }
+  return { ...step, response: normalised(answer) }
+}
+
+function send({ method, path, headers, body }: Sent): Promise<Answer> {
+  const defaults = {
+    authorization: `Bearer ${values.token}`,
+    accept: 'application/json',
+    'user-agent': 'golden/v1',
+    ...(body === undefined ? {} : { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
+  }
+  return new Promise((resolve, reject) => {
+    const sending = request(
+      new URL(path, values.server),
+      { method, headers: { ...defaults, ...headers }, rejectUnauthorized: false },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (part: string) => (text += part))
+        response.on('end', () =>
+          resolve({ status: response.statusCode!, headers: response.headers as { [name: string]: string }, text }),
+        )
+      },
+    )
+    const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
+    // Without it, the body of a DELETE would be taken for the next request.
+    if (text) sending.setHeader('content-length', Buffer.byteLength(text))
+    sending.on('error', reject).end(text)
+  })
+}
+
+function filled<T>(value: T, variables: Map<string, string>): T {
+  return JSON.parse(JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => variables.get(name) ?? '')) as T
+}
+
+/** What differs from one recording to the next is replaced by placeholders. */
+function normalised({ status, headers, text }: Answer): unknown {
+  const kept = Object.fromEntries(
+    ['content-type', 'warning', 'retry-after'].flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
+  )
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return { status, headers: kept, text }
+  }
+  return { status, headers: kept, body: masked(body, '', prefixes) }
+}
+
+function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unknown {
+  if (Array.isArray(value)) return value.map((item) => masked(item, key, prefixes))
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name,
+        // What columns say about themselves is documentation.
+        name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
+      ]),
+    )
+  }
+  if (typeof value !== 'string') return value
+  if (key === 'resourceVersion' && value !== '') return '<rv>'
+  if (key === 'continue' && value !== '') return '<continue>'
+  if (key === 'cells' && /^(\d+[ydhms])+$/.test(value)) return '<age>'
+  return [...prefixes]
+    .reduce((text, prefix) => text.replace(new RegExp(`^${prefix}[a-z0-9]{5}$`), `${prefix}<rand5>`), value)
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<uid>')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '<time>')
+}

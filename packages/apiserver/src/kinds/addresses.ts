@@ -1,0 +1,71 @@
+/** IP addresses and blocks of them. Upstream: apimachinery's pkg/util/validation and pkg/apis/core/validation, v1.36. */
+import { BlockList, isIP, isIPv4 } from 'node:net'
+import { type FieldError, invalid } from '@capstan/kube'
+
+export const addressErrors = (path: string, address: string): FieldError[] =>
+  isIP(address) === 0 || address.includes('%')
+    ? [invalid(path, address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
+    : []
+
+/** Where nothing can be reached that another machine should reach. */
+export function endpointAddressErrors(path: string, address: string): FieldError[] {
+  const family = isIPv4(address) ? 'ipv4' : 'ipv6'
+  if (/^[0.:]*$/.test(address)) return [invalid(path, address, `may not be unspecified (${address})`)]
+  const range = ranges.find(({ list }) => list.check(address, family))
+  return range ? [invalid(path, address, range.text)] : []
+}
+
+const block = (text: string, ...subnets: readonly (readonly [string, number])[]) => {
+  const list = new BlockList()
+  for (const [address, bits] of subnets) list.addSubnet(address, bits, isIPv4(address) ? 'ipv4' : 'ipv6')
+  return { list, text: `may not be in the ${text}` }
+}
+
+const ranges = [
+  block('loopback range (127.0.0.0/8, ::1/128)', ['127.0.0.0', 8], ['::1', 128]),
+  block('link-local range (169.254.0.0/16, fe80::/10)', ['169.254.0.0', 16], ['fe80::', 10]),
+  block('link-local multicast range (224.0.0.0/24, ff02::/10)', ['224.0.0.0', 24], ['ff02::', 16]),
+]
+
+export interface Block {
+  readonly address: string
+  readonly bits: number
+  readonly family: 'ipv4' | 'ipv6'
+}
+
+/** `undefined` for what is no block of addresses. */
+export function parseBlock(text: string): Block | undefined {
+  const [address = '', bits = '', ...rest] = text.split('/')
+  const kind = isIP(address)
+  if (kind === 0 || rest.length > 0 || !/^\d{1,3}$/.test(bits)) return undefined
+  if (Number(bits) > (kind === 4 ? 32 : 128)) return undefined
+  return { address, bits: Number(bits), family: kind === 4 ? 'ipv4' : 'ipv6' }
+}
+
+/** Whether the address is in the block. */
+export function contains({ address, bits, family }: Block, other: string): boolean {
+  if ((isIPv4(other) ? 'ipv4' : 'ipv6') !== family) return false
+  const list = new BlockList()
+  list.addSubnet(address, bits, family)
+  return list.check(other, family)
+}
+
+/** The bits of an address, from the left. */
+export function bitsOf(address: string): bigint {
+  if (isIPv4(address)) return address.split('.').reduce((sum, part) => sum * 256n + BigInt(part), 0n)
+  const [head = '', tail] = address.split('::')
+  const groups = (text: string): string[] =>
+    text === '' ? [] : text.split(':').flatMap((group) => (group.includes('.') ? halves(group) : [group]))
+  const [left, right] = [groups(head), groups(tail ?? '')]
+  const filled = [
+    ...left,
+    ...Array.from({ length: tail === undefined ? 0 : 8 - left.length - right.length }, () => '0'),
+    ...right,
+  ]
+  return filled.reduce((sum, group) => sum * 65_536n + BigInt(`0x${group}`), 0n)
+}
+
+function halves(address: string): string[] {
+  const bits = bitsOf(address)
+  return [(bits >> 16n).toString(16), (bits & 0xffffn).toString(16)]
+}

@@ -1,0 +1,54 @@
+/** Numbers of specifications and statuses, and percentages. Upstream: pkg/apis/core/validation and pkg/apis/apps/validation, v1.36. */
+import { type FieldError, invalid, tooMany } from '@capstan/kube'
+
+export const atLeastZero = 'must be greater than or equal to 0'
+
+/** Fields of an object that must not be negative, in the order in which they are given; `field` is empty for the object itself. */
+export function nonNegative<T extends object>(field: string, object: T, ...names: (keyof T & string)[]): FieldError[] {
+  return names.flatMap((name) => {
+    const value = object[name]
+    return typeof value === 'number' && value < 0 ? [invalid(field === '' ? name : `${field}.${name}`, value, atLeastZero)] : []
+  })
+}
+
+/** Fields of a status that count a part of what another field counts. */
+export function notAbove<T extends object>(
+  field: string,
+  object: T,
+  limit: keyof T & string,
+  names: readonly (keyof T & string)[],
+  text: string,
+): FieldError[] {
+  const most = Number(object[limit] ?? 0)
+  return names.flatMap((name) => {
+    const value = Number(object[name] ?? 0)
+    return value > most ? [invalid(`${field}.${name}`, value, text)] : []
+  })
+}
+
+/** Upstream: IsDecremented. */
+export const notDecremented = (field: string, value: number | undefined, old: number | undefined): FieldError[] =>
+  old !== undefined && (value === undefined || value < old) ? [invalid(field, value ?? 0, 'cannot be decremented')] : []
+
+export const noMoreThan = (field: string, list: readonly unknown[] | undefined, max: number): FieldError[] =>
+  (list?.length ?? 0) > max ? [tooMany(field, list!.length, max)] : []
+
+const percentText =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+const isPercent = (value: unknown): value is string => typeof value === 'string' && /^[0-9]+%$/.test(value)
+
+/** Upstream: ValidatePositiveIntOrPercent. */
+export function intOrPercentErrors(field: string, value: number | string | undefined): FieldError[] {
+  if (value === undefined) return []
+  if (typeof value === 'string') return isPercent(value) ? [] : [invalid(field, value, percentText)]
+  return value < 0 ? [invalid(field, value, atLeastZero)] : []
+}
+
+export const atMostWhole = (field: string, value: number | string | undefined): FieldError[] =>
+  isPercent(value) && Number.parseInt(value, 10) > 100 ? [invalid(field, value, 'must not be greater than 100%')] : []
+
+/** The number; of a percentage, the one before the sign. */
+export function numberOf(value: number | string | undefined): number {
+  if (typeof value === 'number') return value
+  return isPercent(value) || /^[+-]?\d+$/.test(value ?? '') ? Number.parseInt(value!, 10) : 0
+}

@@ -1,0 +1,40 @@
+/** Whether two values mean the same to the API, and what follows from it for fields that cannot be changed. */
+import { duplicate, equal, type FieldError, invalid } from '@capstan/kube'
+
+/** Upstream: Semantic.DeepEqual, to which an empty list is one that is not there. */
+export function same(a: unknown, b: unknown): boolean {
+  if (isEmpty(a) && isEmpty(b)) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return equal(a, b)
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, index) => same(item, b[index]))
+  }
+  const [left, right] = [a as { [name: string]: unknown }, b as { [name: string]: unknown }]
+  return [...new Set([...Object.keys(left), ...Object.keys(right)])].every((name) => same(left[name], right[name]))
+}
+
+const isEmpty = (value: unknown): boolean => value === undefined || value === null || (Array.isArray(value) && value.length === 0)
+
+export const immutable = (field: string, value: unknown, old: unknown): FieldError[] =>
+  same(value, old) ? [] : [invalid(field, value, 'field is immutable')]
+
+/** Values of a list that have come before. */
+export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {
+  const seen = new Set<string>()
+  return values.flatMap((value, index) => {
+    const text = JSON.stringify(value)
+    if (seen.has(text)) return [duplicate(fieldOf(index), value)]
+    seen.add(text)
+    return []
+  })
+}
+
+/** As Go prints a map: keys in order. */
+export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [key: string]: T } | undefined =>
+  map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+/** What is wrong with a value that the text does not show. */
+export const invalidWhole = (field: string, detail: string): FieldError => ({
+  type: 'FieldValueInvalid',
+  field,
+  text: `Invalid value: ${detail}`,
+})

@@ -1,0 +1,63 @@
+/** The kinds of `scheduling.k8s.io/v1`. Upstream: pkg/apis/scheduling and pkg/registry/scheduling, v1.36. */
+import { type FieldError, forbidden } from '@capstan/kube'
+import type { BuiltinKind, KindTable } from './builtin-kind.ts'
+import { oneOf } from './checks.ts'
+import { immutable } from './same.ts'
+import { ageColumn, at, column, nameColumn, number, text } from './columns.ts'
+import type { PriorityClass } from './schemas/types.ts'
+
+/** Those that every server has. */
+export const systemPriorityClasses = [
+  {
+    name: 'system-node-critical',
+    value: 2_000_001_000,
+    description: 'Used for system critical pods that must not be moved from their current node.',
+  },
+  {
+    name: 'system-cluster-critical',
+    value: 2_000_000_000,
+    description: 'Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.',
+  },
+] as const
+
+const HighestUserDefinable = 1_000_000_000
+
+const priorityclasses: BuiltinKind<PriorityClass> = {
+  generation: true,
+  columns: [
+    nameColumn,
+    column('Value', (o) => number(o, 'value'), { type: 'integer' }),
+    column('Global-Default', (o) => at(o, 'globalDefault') === true, { type: 'boolean' }),
+    ageColumn,
+    column('PreemptionPolicy', (o) => text(o, 'preemptionPolicy')),
+  ],
+  default(priorityClass) {
+    priorityClass.preemptionPolicy ??= 'PreemptLowerPriority'
+  },
+  validate(priorityClass, old) {
+    const { value, preemptionPolicy } = priorityClass
+    if (old) {
+      return [
+        ...(value === old.value ? [] : [forbidden('value', 'may not be changed in an update.')]),
+        ...immutable('preemptionPolicy', preemptionPolicy, old.preemptionPolicy),
+      ]
+    }
+    return [...nameErrors(priorityClass), ...oneOf('preemptionPolicy', preemptionPolicy, ['PreemptLowerPriority', 'Never'])]
+  },
+}
+
+function nameErrors({ metadata: { name }, value, globalDefault = false }: PriorityClass): FieldError[] {
+  if (!name.startsWith('system-')) {
+    const text = `maximum allowed value of a user defined priority is ${HighestUserDefinable}`
+    return value > HighestUserDefinable ? [forbidden('value', text)] : []
+  }
+  const known = systemPriorityClasses.find((one) => one.name === name)
+  const refuse = (why: string) => [
+    forbidden('metadata.name', `priority class names with 'system-' prefix are reserved for system use only. error: ${why}`),
+  ]
+  if (!known) return refuse(`${name} is not a known system priority class`)
+  if (value !== known.value) return refuse(`value of ${name} PriorityClass must be ${known.value}`)
+  return globalDefault ? refuse(`globalDefault of ${name} PriorityClass must be false`) : []
+}
+
+export const scheduling: KindTable = { priorityclasses }
