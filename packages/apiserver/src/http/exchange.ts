@@ -29,6 +29,11 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
+/** The server has more to do than it takes on. Upstream answers with text and not with a Status. */
+export class TooManyRequests extends Error {
+  override readonly name = 'TooManyRequests'
+}
+
 /** What authentication found out about whoever sent a request. */
 export type Identity =
   | ({ readonly kind: 'user' } & User)

@@ -1,10 +1,10 @@
 /**
- * The API server as a function from request to answer. Each request goes down one list: route, authentication, form of the
- * answer, options, body, verb of the engine, encoding.
+ * The API server as a function from request to answer. Each request goes down one list: route, authentication, authorization,
+ * body, a seat, form of the answer, options, verb of the engine, encoding.
  */
 import type { Clock, Logger } from '@capstan/kube'
 import { StatusError, silent } from '@capstan/kube'
-import { authorize } from '../auth/authorizer.ts'
+import { type Attributes, authorize } from '../auth/authorizer.ts'
 import { anonymous, impersonated } from '../auth/impersonate.ts'
 import { attributesOfPath } from '../auth/request-attributes.ts'
 import type { TokenIssuer } from '../auth/service-account-tokens.ts'
@@ -16,11 +16,12 @@ import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
 import { acceptsAggregatedDiscovery } from './negotiate.ts'
 import { methodNotAllowed } from '../verbs/refusal.ts'
+import { type Limited, limited, type Limits } from './limits.ts'
 import { YAMLReader } from './read-yaml.ts'
 import { unauthorized } from './refusal.ts'
 import { errorAnswer, json, jsonText, notFoundText } from './represent.ts'
 import { resourceAnswer } from './resource-request.ts'
-import { isPublic, routeOf } from './route.ts'
+import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
 import { errorOf } from './watch-body.ts'
 
@@ -32,6 +33,8 @@ export interface HandlerOptions {
   readonly checks?: readonly HealthCheck[]
   /** Tells others how to check tokens of service accounts. Absent: nobody is told. */
   readonly issuer?: TokenIssuer
+  /** How much is taken on; as kube-apiserver when absent. */
+  readonly limits?: Partial<Limits>
   readonly log?: Logger
 }
 
@@ -44,6 +47,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     engine,
     documents: new Documents(engine.resources),
     yaml: new YAMLReader(options.clock),
+    limited: limited(options.clock, options.limits),
     version: JSON.stringify(versionInfo(options.version ?? defaultVersion)),
     checks: options.checks ?? [],
   }
@@ -63,6 +67,7 @@ interface Server {
   readonly clock: Clock
   readonly documents: Documents
   readonly yaml: YAMLReader
+  readonly limited: Limited
   readonly version: string
   readonly checks: readonly HealthCheck[]
   readonly issuer?: TokenIssuer
@@ -75,20 +80,26 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const route = routeOf(path)
   // Whoever shows credentials that are wrong is told so everywhere.
   if (identity.kind === 'refused') throw unauthorized()
-  const { documents, engine } = server
-  const { authorizer } = engine
+  const { authorizer } = server.engine
   // Where everybody may do everything, upstream lets nobody in without a name.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
   const caller = impersonated(authorizer, callerOf(identity, request), request.headers)
-  if (!isAlwaysAllowed(path)) {
-    authorize(
-      authorizer,
-      route.kind === 'resource'
-        ? attributesOfPath(caller, request.method, route.path, query)
-        : { kind: 'path', user: caller, verb: request.method.toLowerCase(), path },
-    )
-  }
+  const attributes: Attributes =
+    route.kind === 'resource'
+      ? attributesOfPath(caller, request.method, route.path, query)
+      : { kind: 'path', user: caller, verb: request.method.toLowerCase(), path }
+  if (!isAlwaysAllowed(path)) authorize(authorizer, attributes)
+  return server.limited(attributes, request, query, (received) => routed(server, route, received, query, caller))
+}
 
+async function routed(
+  server: Server,
+  route: Route,
+  request: HttpRequest,
+  query: URLSearchParams,
+  caller: Caller,
+): Promise<HttpAnswer> {
+  const { documents } = server
   if (route.kind === 'health') return healthAnswer(route.check, server.checks, query)
   if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()

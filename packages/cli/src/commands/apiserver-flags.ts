@@ -1,7 +1,7 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
 import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
 import { AdmissionPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
-import { parseDuration } from '@capstan/kube'
+import { parseDuration, seconds } from '@capstan/kube'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
 import type { LogLevel } from '../logger.ts'
@@ -28,6 +28,15 @@ export function duration(text: string): number {
   }
   throw new InvalidArgumentError('expected a duration such as 90s or 1h0m0s.')
 }
+
+/** A whole number, none below zero. */
+export function count(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('expected a whole number, not below zero.')
+}
+
+/** A number of seconds. @returns milliseconds */
+export const secondsCount = (text: string): number => seconds(count(text))
 
 /** Upstream: -v of klog. What is told from 4 on is told to whoever debugs. */
 export function verbosity(text: string): LogLevel {

@@ -8,6 +8,7 @@ import type {
   AuthorizationMode,
   DurableStores,
   Endpoint,
+  Limits,
   Listener,
   ServiceAccountTokenOptions,
   Store,
@@ -17,6 +18,7 @@ import {
   AuthorizationModes,
   createApiServer,
   createHandler,
+  defaultLimits,
   listen,
   memoryStore,
   openDurable,
@@ -38,6 +40,7 @@ import {
   authorizationModes,
   checkApiSwitches,
   controllers,
+  count,
   disabledPlugins,
   duration,
   enabledPlugins,
@@ -47,6 +50,7 @@ import {
   list,
   onlyTrue,
   pluginSwitches,
+  secondsCount,
   several,
   tlsVersion,
   verbosity,
@@ -79,6 +83,11 @@ interface Options {
   enableGarbageCollector: boolean
   eventTtl: number
   runtimeConfig?: readonly ApiSwitch[]
+  maxRequestsInflight: number
+  maxMutatingRequestsInflight: number
+  enablePriorityAndFairness: boolean
+  requestTimeout: number
+  minRequestTimeout: number
   tlsMinVersion: 'TLSv1.2' | 'TLSv1.3'
   v: LogLevel
 }
@@ -134,6 +143,29 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
         .default(controllers('*'), '*'),
     )
     .option('--enable-garbage-collector [bool]', 'false: as without garbage-collector-controller', flag, true)
+    .option('--max-requests-inflight <n>', 'reads that are worked on at a time', count, defaultLimits.maxRequestsInflight)
+    .option(
+      '--max-mutating-requests-inflight <n>',
+      'writes that are worked on at a time',
+      count,
+      defaultLimits.maxMutatingRequestsInflight,
+    )
+    .option(
+      '--enable-priority-and-fairness [bool]',
+      'both together, shared out by importance and user; false: each apart, first come, first served',
+      flag,
+      true,
+    )
+    .addOption(
+      new Option('--request-timeout <duration>', 'how long a request may take')
+        .argParser(duration)
+        .default(defaultLimits.requestTimeout, '1m0s'),
+    )
+    .addOption(
+      new Option('--min-request-timeout <seconds>', 'how long a watch lasts at least that names no time')
+        .argParser(secondsCount)
+        .default(defaultLimits.minRequestTimeout, '1800'),
+    )
     .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
     .option(
       '--runtime-config <versions>',
@@ -212,7 +244,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     checkApiSwitches(options.runtimeConfig ?? [], new Set(builtin.map(apiVersionOf)))
     await server.ready
     const endpoint: Endpoint = {
-      handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer }),
+      handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer, limits: limitsOf(options) }),
       authenticate: options.anonymousAuth ? server.authenticate : withoutAnonymous(server.authenticate),
       serving: access.server,
       clientCA:
@@ -236,6 +268,16 @@ async function serve(given: Options, io: Io): Promise<void> {
     await server.close()
     await stores?.close()
   }
+}
+
+function limitsOf(options: Options): Limits {
+  const { maxRequestsInflight, maxMutatingRequestsInflight, requestTimeout, minRequestTimeout } = options
+  const priorityAndFairness = options.enablePriorityAndFairness
+  if (priorityAndFairness && maxRequestsInflight + maxMutatingRequestsInflight === 0)
+    throw new UsageError(
+      '--max-requests-inflight and --max-mutating-requests-inflight are 0 both: with --enable-priority-and-fairness nobody would be served',
+    )
+  return { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness, requestTimeout, minRequestTimeout }
 }
 
 /** Where the state is kept; nowhere when no flag says so. */

@@ -38,11 +38,9 @@ const idle: { readonly [why: string]: string } = {
   'logs are JSON lines on standard error':
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
     'logging-format vmodule',
-  'requests are limited by number, see --max-requests-inflight': 'enable-priority-and-fairness',
   'connections and their ends are looked after as they are':
     'http2-max-streams-per-connection disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
-    'max-requests-inflight max-mutating-requests-inflight min-request-timeout request-timeout shutdown-delay-duration shutdown-send-retry-after ' +
-    'shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
+    'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
   'it is not there yet': 'cors-allowed-origins enable-bootstrap-token-auth etcd-compaction-interval',
   'features are what they are by default in v1.36':
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
