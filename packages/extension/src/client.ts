@@ -1,7 +1,7 @@
 /** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
 import type { Catalog, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
-import type { Clock, KubeObject, Logger } from '@capstan/kube'
+import type { Clock, Logger } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import { callHandler } from './call.ts'
 import { targetOf } from './client-config.ts'
@@ -9,7 +9,7 @@ import { checkDiscovery, defaultTimeout } from './discovery.ts'
 import { HookFailed, isIgnorable } from './hook-failed.ts'
 import type { Registration } from './registry.ts'
 import { HandlerRegistry } from './registry.ts'
-import type { CallInput, RuntimeClient } from './runtime-client.ts'
+import type { RuntimeClient } from './runtime-client.ts'
 import type { HookTransport } from './transport.ts'
 
 /** The runtime client with what the ExtensionConfig controller needs of it. */
@@ -23,14 +23,6 @@ export interface ExtensionClient extends RuntimeClient {
   /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
   register(config: ExtensionConfig): void
   unregister(extensionConfig: string): void
-  /** The answer of one handler, by its registered name. @throws HookFailed */
-  call<H extends Hook>(
-    hook: H,
-    forObject: KubeObject,
-    handler: string,
-    request: CallInput<H>,
-    options?: { settings?: { [name: string]: string }; signal?: AbortSignal },
-  ): Promise<ResponseOf<H>>
   close(): void
 }
 

@@ -15,4 +15,21 @@ export interface RuntimeClient {
    * @throws HookFailed on the first handler that fails, unless its failure policy is Ignore and nothing but the transport failed
    */
   callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, signal?: AbortSignal): Promise<ResponseOf<H>>
+  /**
+   * Calls one handler by its registered name, as ClusterClasses name them.
+   * @throws HookFailed when it is not registered, is for another hook or namespace, or fails
+   */
+  call<H extends Hook>(
+    hook: H,
+    forObject: KubeObject,
+    handler: string,
+    request: CallInput<H>,
+    options?: CallOptions,
+  ): Promise<ResponseOf<H>>
+}
+
+export interface CallOptions {
+  /** Over those of the ExtensionConfig. */
+  readonly settings?: { readonly [name: string]: string }
+  readonly signal?: AbortSignal
 }

@@ -19,25 +19,30 @@ export interface HookCall {
 
 /** The same client; every call that reaches a handler is reported once it is answered. */
 export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) => void): RuntimeClient {
+  const observed = async <R>(hook: Hook, handlers: readonly string[], forObject: KubeObject, call: Promise<R>): Promise<R> => {
+    const tell = (answer: HookCall['answer']) => {
+      if (handlers.length > 0) report({ hook: hook.name, handlers, ...subjectOf(forObject), answer })
+    }
+    try {
+      const response = await call
+      tell(answerOf(response as ResponseOf<Hook>))
+      return response
+    } catch (err) {
+      tell({ kind: 'failed', message: messageOf(err) })
+      throw err
+    }
+  }
   return {
     get ready() {
       return runtime.ready
     },
     handlersFor: (hook, forObject) => runtime.handlersFor(hook, forObject),
-    async callAll(hook, forObject, request, signal) {
+    callAll: async (hook, forObject, request, signal) => {
       const handlers = await runtime.handlersFor(hook, forObject)
-      const tell = (answer: HookCall['answer']) => {
-        if (handlers.length > 0) report({ hook: hook.name, handlers, ...subjectOf(forObject), answer })
-      }
-      try {
-        const response = await runtime.callAll(hook, forObject, request, signal)
-        tell(answerOf(response))
-        return response
-      } catch (err) {
-        tell({ kind: 'failed', message: messageOf(err) })
-        throw err
-      }
+      return observed(hook, handlers, forObject, runtime.callAll(hook, forObject, request, signal))
     },
+    call: (hook, forObject, handler, request, options) =>
+      observed(hook, [handler], forObject, runtime.call(hook, forObject, handler, request, options)),
   }
 }
 

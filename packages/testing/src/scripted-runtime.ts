@@ -3,30 +3,28 @@ import type { Hook } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import type { KubeObject } from '@capstan/kube'
 
-/** What the one handler of a hook answers: nothing means go. */
+/** What the one handler of a hook answers: nothing means go; `response` is what the hook asks for. */
 export type HookScript = {
   readonly [hook: string]: (call: {
     request: Record<string, unknown>
     nth: number
-  }) => { wait: number; message?: string } | undefined
+  }) => { wait?: number; message?: string; response?: object } | undefined
 }
 
 /** Hooks that the script does not name have no handler. */
 export function scriptedRuntime(script: HookScript): RuntimeClient {
   const calls = new Map<string, number>()
+  const answer = (hook: Hook, forObject: KubeObject, request: object) => {
+    const counter = `${forObject.metadata.uid} ${hook.name}`
+    const nth = (calls.get(counter) ?? 0) + 1
+    calls.set(counter, nth)
+    const { message = '', wait = 0, response } = script[hook.name]?.({ request: request as Record<string, unknown>, nth }) ?? {}
+    return { status: 'Success', message, ...(hook.blocking ? { retryAfterSeconds: wait } : {}), ...response } as never
+  }
   return {
     ready: true,
     handlersFor: (hook: Hook) => Promise.resolve(script[hook.name] ? ['scripted.test'] : []),
-    callAll(hook: Hook, forObject: KubeObject, request: object) {
-      const counter = `${forObject.metadata.uid} ${hook.name}`
-      const nth = (calls.get(counter) ?? 0) + 1
-      calls.set(counter, nth)
-      const answer = script[hook.name]?.({ request: request as Record<string, unknown>, nth })
-      return Promise.resolve({
-        status: 'Success',
-        message: answer?.message ?? '',
-        ...(hook.blocking ? { retryAfterSeconds: answer?.wait ?? 0 } : {}),
-      } as never)
-    },
+    callAll: async (hook, forObject, request) => answer(hook, forObject, request),
+    call: async (hook, forObject, _handler, request) => answer(hook, forObject, request),
   }
 }

@@ -33,7 +33,6 @@ export const clusterClassAdmission: Admission = admission<ClusterClass>({
     }
     return [
       ...namingErrors(clusterClass),
-      ...upgradeErrors(clusterClass),
       ...variableDefinitionErrors(clusterClass.spec.variables ?? []),
       ...patchErrors(clusterClass.spec),
       ...(oldObject ? stillUsedErrors(clusterClass, oldObject, await clustersOf(clusterClass, reader)) : []),
@@ -87,12 +86,6 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
     ),
   ]
 }
-
-/** Refused by name rather than left out without a word. */
-const upgradeErrors = ({ spec: { upgrade } }: ClusterClass): FieldError[] =>
-  upgrade?.external?.generateUpgradePlanExtension === undefined
-    ? []
-    : [forbidden('spec.upgrade.external.generateUpgradePlanExtension', 'upgrade plans from an extension are not supported')]
 
 /** What a class may not lose as long as Clusters need it. */
 function stillUsedErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {

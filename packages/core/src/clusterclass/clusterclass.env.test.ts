@@ -205,11 +205,6 @@ describe('admission', () => {
       'external patches are not supported',
     ],
     [
-      'upgrade plans from an extension',
-      classSpec({ upgrade: { external: { generateUpgradePlanExtension: 'a.b' } } }),
-      'upgrade plans from an extension are not supported',
-    ],
-    [
       'a name template that gives no name',
       classSpec({ infrastructure: { ...ref(infra, 'DevClusterTemplate'), naming: { template: 'A_{{ .cluster.name }}' } } }),
       'invalid InfraCluster name template',

@@ -15,13 +15,15 @@ const aCluster = (annotations: Record<string, string> = {}): Cluster =>
 
 function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
   const state = { calls: 0, handlers: ['h.ext'], requests: [] as unknown[] }
+  const answer = (request: unknown) => {
+    state.requests.push(request)
+    return { status: 'Success', ...answers[Math.min(state.calls++, answers.length - 1)] } as never
+  }
   const client: RuntimeClient = {
     ready: true,
     handlersFor: async () => state.handlers,
-    callAll: async (_hook, _for, request) => {
-      state.requests.push(request)
-      return { status: 'Success', ...answers[Math.min(state.calls++, answers.length - 1)] } as never
-    },
+    callAll: async (_hook, _for, request) => answer(request),
+    call: async (_hook, _for, _handler, request) => answer(request),
   }
   return { client, state }
 }

@@ -1,8 +1,9 @@
 /** Calls of lifecycle hooks for one Cluster: who is asked, with what, and how long an answer holds. */
 import type { Hook } from '@capstan/api'
-import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, clusterOnTheWire } from '@capstan/api'
+import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, clusterOnTheWire, GenerateUpgradePlan } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
-import { type Clock, hours, seconds } from '@capstan/kube'
+import { type Clock, hours, minutes, seconds } from '@capstan/kube'
+import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
 /** A hook that holds something back, as the condition shows it. */
 export interface BlockingHook {
@@ -26,6 +27,7 @@ export class LifecycleHooks {
   readonly #runtime: RuntimeClient
   readonly #clock: Clock
   readonly #blocked = new Map<string, { readonly until: number; readonly message: string }>()
+  readonly #plans = new Map<string, { readonly until: number; readonly plan: UpgradePlan }>()
 
   constructor(runtime: RuntimeClient, clock: Clock) {
     this.#runtime = runtime
@@ -67,6 +69,40 @@ export class LifecycleHooks {
     const message = response.message ?? ''
     this.#blocked.set(question, { until: now + retryAfter, message })
     return { kind: 'blocked', hook: hook.name, message, retryAfter }
+  }
+
+  /**
+   * What the extension says about the steps of an upgrade. An answer holds for ten minutes: it is asked for in every pass.
+   * Upstream: exp/topology/desiredstate, GetUpgradePlanFromExtension, v1.14.
+   */
+  async upgradePlan(
+    cluster: Cluster,
+    handler: string,
+    { desired, controlPlane, workers }: UpgradeDue,
+    signal: AbortSignal,
+  ): Promise<UpgradePlan> {
+    const lowest = lowestVersion(workers, controlPlane)
+    const question = `${handler}: ${cluster.metadata.uid}: (${controlPlane},${lowest ?? ''}) => ${desired}`
+    const now = this.#clock.now()
+    const known = this.#plans.get(question)
+    if (known && known.until > now) return known.plan
+    const { controlPlaneUpgrades = [], workersUpgrades = [] } = await this.#runtime.call(
+      GenerateUpgradePlan,
+      cluster,
+      handler,
+      {
+        cluster: clusterOnTheWire(cluster),
+        fromControlPlaneKubernetesVersion: controlPlane,
+        ...(lowest === undefined ? {} : { fromWorkersKubernetesVersion: lowest }),
+        toKubernetesVersion: desired,
+      },
+      { signal },
+    )
+    const versions = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
+    const plan = { controlPlane: versions(controlPlaneUpgrades), workers: versions(workersUpgrades) }
+    for (const [old, { until }] of this.#plans) if (until <= now) this.#plans.delete(old)
+    this.#plans.set(question, { until: now + minutes(10), plan })
+    return plan
   }
 
   /** Answers for Clusters that are gone, or for questions that are not asked any more. */

@@ -27,6 +27,7 @@ import { applyPatches } from './patches.ts'
 import { pendingHooks } from './pending-hooks.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
 import { unsupportedParts } from './unsupported.ts'
+import { marksOfStep } from './upgrade.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
 
@@ -102,7 +103,7 @@ async function applyState(
   pass: Pass,
   desired: DesiredState,
   current: CurrentState,
-  { controlPlane, workers }: VersionDecision,
+  { controlPlane, workers, plan }: VersionDecision,
 ): Promise<void> {
   const applier: Applier = { cluster: pass.cluster, context: pass.context, applied: pass.memory.of(pass.cluster).applied }
   await applyInfrastructureCluster(applier, desired, current)
@@ -110,7 +111,7 @@ async function applyState(
   if (controlPlane.state === 'starting') {
     // Marked before the version is taken: a stop in between must not lose what comes after. See startWasInterrupted.
     await pass.change({
-      add: ['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'],
+      add: marksOfStep(controlPlane.version, plan),
       annotations: { [ClusterTopologyUpgradeStepAnnotation]: controlPlane.version },
     })
   }

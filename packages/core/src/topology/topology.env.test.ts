@@ -38,24 +38,32 @@ import { TopologyMemory } from './pass.ts'
 import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
 
-type Answer = { readonly retryAfterSeconds?: number; readonly message?: string }
+type Answer = { readonly retryAfterSeconds?: number; readonly message?: string; readonly [asked: string]: unknown }
+
+const versionFields = [
+  'fromKubernetesVersion',
+  'fromControlPlaneKubernetesVersion',
+  'fromWorkersKubernetesVersion',
+  'toKubernetesVersion',
+  'kubernetesVersion',
+]
 
 /** A runtime client whose handlers are functions, with a trace of what was called. */
 function aRuntime() {
   const trace: string[] = []
   const handlers = new Map<string, (request: Record<string, unknown>) => Answer>()
+  const respond = (hook: Hook, request: object) => {
+    const given = request as Record<string, unknown>
+    const versions = versionFields.map((name) => given[name] as string | undefined)
+    trace.push([hook.name, ...versions.filter(Boolean)].join(' '))
+    const answer = handlers.get(hook.name)?.(given) ?? {}
+    return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...answer } as never
+  }
   const client: RuntimeClient = {
     ready: true,
     handlersFor: async (hook: Hook) => (handlers.has(hook.name) ? [`${hook.name.toLowerCase()}.test`] : []),
-    callAll: async (hook, _for, request) => {
-      const given = request as Record<string, unknown>
-      const versions = ['fromKubernetesVersion', 'toKubernetesVersion', 'kubernetesVersion'].map(
-        (name) => given[name] as string | undefined,
-      )
-      trace.push([hook.name, ...versions.filter(Boolean)].join(' '))
-      const answer = handlers.get(hook.name)?.(given) ?? {}
-      return { apiVersion: 'v1', kind: `${hook.name}Response`, status: 'Success', ...answer } as never
-    },
+    callAll: async (hook, _for, request) => respond(hook, request),
+    call: async (hook, _for, _handler, request) => respond(hook, request),
   }
   const all = (...names: string[]) => names.forEach((name) => handlers.set(name, () => ({})))
   return { client, trace, on: handlers.set.bind(handlers), all }
@@ -416,7 +424,8 @@ describe('an upgrade', () => {
     await world.advance(seconds(6))
     expect(await version()).toEqual(['v1.35.0', 'v1.34.0'])
     expect((await world.cluster()).metadata.annotations).toMatchObject({
-      'runtime.cluster.x-k8s.io/pending-hooks': 'AfterClusterUpgrade,AfterControlPlaneUpgrade',
+      'runtime.cluster.x-k8s.io/pending-hooks':
+        'AfterClusterUpgrade,AfterControlPlaneUpgrade,AfterWorkersUpgrade,BeforeWorkersUpgrade',
       'topology.internal.cluster.x-k8s.io/upgrade-step': 'v1.35.0',
     })
     expect(await world.reconciled()).toMatch(
@@ -471,6 +480,54 @@ describe('an upgrade', () => {
     ])
     await expect(world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.3' } } })).rejects.toThrow(
       'version must match one of the versions defined in the ClusterClass',
+    )
+  })
+
+  test('goes the way that an extension plans, with four hooks around each step', async () => {
+    const world = await aWorld()
+    world.runtime.all(...SixHooks, 'BeforeControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade')
+    const steps = (...versions: string[]) => versions.map((version) => ({ version }))
+    world.runtime.on('GenerateUpgradePlan', (request) => {
+      const from = request['fromControlPlaneKubernetesVersion']
+      const ahead = ['v1.35.1', 'v1.36.2'].filter((version) => version > String(from))
+      const workers = ['v1.35.1', 'v1.36.2'].filter((version) => version > String(request['fromWorkersKubernetesVersion']))
+      return { controlPlaneUpgrades: steps(...ahead), workersUpgrades: steps(...workers) }
+    })
+    await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
+    await createCluster(world)
+    await comeUp(world)
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.2' } } })
+    await world.reportControlPlane('v1.35.1')
+    await world.reportControlPlane('v1.36.2')
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    expect(world.runtime.trace.slice(2)).toEqual([
+      'GenerateUpgradePlan v1.34.0 v1.34.0 v1.36.2',
+      'BeforeClusterUpgrade v1.34.0 v1.36.2',
+      'BeforeControlPlaneUpgrade v1.34.0 v1.35.1',
+      'GenerateUpgradePlan v1.35.1 v1.34.0 v1.36.2',
+      'AfterControlPlaneUpgrade v1.35.1',
+      'BeforeWorkersUpgrade v1.34.0 v1.35.1',
+      'GenerateUpgradePlan v1.35.1 v1.35.1 v1.36.2',
+      'AfterWorkersUpgrade v1.35.1',
+      'BeforeControlPlaneUpgrade v1.35.1 v1.36.2',
+      'GenerateUpgradePlan v1.36.2 v1.35.1 v1.36.2',
+      'AfterControlPlaneUpgrade v1.36.2',
+      'BeforeWorkersUpgrade v1.35.1 v1.36.2',
+      'AfterWorkersUpgrade v1.36.2',
+      'AfterClusterUpgrade v1.36.2',
+    ])
+    expect((await world.cluster()).metadata.annotations ?? {}).toEqual({})
+  })
+
+  test('a plan that breaks the rules changes nothing and says so', async () => {
+    const world = await aWorld()
+    world.runtime.on('GenerateUpgradePlan', () => ({ controlPlaneUpgrades: [{ version: 'v1.36.2' }] }))
+    await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
+    await createCluster(world)
+    await comeUp(world)
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.2' } } })
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: invalid ControlPlane upgrade plan: item 0; expecting a version with minor 34 or 35, found version v1.36.2',
     )
   })
 

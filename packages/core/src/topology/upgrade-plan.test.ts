@@ -55,3 +55,57 @@ describe('upgrade plan', () => {
     expect(() => upgradePlan({ desired, controlPlane, workers: [], known })).toThrow(message)
   })
 })
+
+describe('a plan that an extension gives', () => {
+  const from = { desired: 'v1.36.0', controlPlane: 'v1.34.1', workers: ['v1.32.0'], known: [] }
+  const steps = ['v1.35.0', 'v1.36.0']
+  test.each([
+    ['without workers is completed', { controlPlane: steps, workers: [] }, ['v1.35.0', 'v1.36.0']],
+    ['with workers is taken as it is', { controlPlane: steps, workers: ['v1.34.1', 'v1.36.0'] }, ['v1.34.1', 'v1.36.0']],
+  ])('%s', (_, given, workers) => expect(upgradePlan({ ...from, given })).toEqual({ controlPlane: steps, workers }))
+
+  test.each([
+    [
+      'leads workers to a version that the control plane never has',
+      { workers: ['v1.33.0', 'v1.36.0'] },
+      "invalid workers upgrade plan: versions v1.33.0 doesn't match any versions in the control plane upgrade plan nor the control plane version",
+    ],
+    [
+      'goes back',
+      { workers: ['v1.36.0', 'v1.35.0'] },
+      'invalid workers upgrade plan, item 0; workers cannot go from minor 32 (v1.32.0) to minor 36 (v1.36.0), an intermediate step is required to comply with Kubernetes version skew rules',
+    ],
+    [
+      'repeats a version',
+      { workers: ['v1.35.0', 'v1.35.0', 'v1.36.0'] },
+      'invalid workers upgrade plan, item 1; version v1.35.0 must be greater than v1.35.0',
+    ],
+    [
+      'ends too early',
+      { workers: ['v1.35.0'] },
+      'invalid workers upgrade plan; workers upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
+    ],
+    [
+      'ends the control plane too early',
+      { controlPlane: ['v1.35.0'] },
+      'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.36.0, ends with v1.35.0 instead',
+    ],
+    ['is no version', { controlPlane: ['next'] }, 'failed to parse version next: it is not a semantic version'],
+  ])('is refused when it %s', (_, given, message) =>
+    expect(() => upgradePlan({ ...from, given: { controlPlane: steps, workers: [], ...given } })).toThrow(message),
+  )
+
+  test('has nothing for workers that are not there', () =>
+    expect(() => upgradePlan({ ...from, workers: [], given: { controlPlane: steps, workers: ['v1.36.0'] } })).toThrow(
+      'invalid worker upgrade plan; there are no workers or workers already at the desired version',
+    ))
+
+  test('takes builds of one version in the order of the control plane', () => {
+    const builds = { desired: 'v1.34.1+c', controlPlane: 'v1.34.1+a', workers: ['v1.34.1+a'], known: [] }
+    const controlPlane = ['v1.34.1+b', 'v1.34.1+c']
+    expect(upgradePlan({ ...builds, given: { controlPlane, workers: controlPlane } }).workers).toEqual(controlPlane)
+    expect(() => upgradePlan({ ...builds, given: { controlPlane, workers: ['v1.34.1+c', 'v1.34.1+b', 'v1.34.1+c'] } })).toThrow(
+      'invalid workers upgrade plan, item 1; version v1.34.1+b must be before v1.34.1+c',
+    )
+  })
+})

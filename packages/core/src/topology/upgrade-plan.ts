@@ -20,15 +20,34 @@ export interface VersionsNow {
   readonly workers: readonly string[]
   /** `spec.kubernetesVersions` of the ClusterClass; without it only one minor can be gone at a time. */
   readonly known: readonly string[]
+  /** What an extension says, if one is asked. */
+  readonly given?: UpgradePlan
+}
+
+export interface UpgradeDue extends VersionsNow {
+  readonly controlPlane: string
 }
 
 /** @throws Error when the version cannot be reached from here */
-export function upgradePlan({ desired, controlPlane, workers, known }: VersionsNow): UpgradePlan {
+export function upgradePlan({ desired, controlPlane, workers, known, given }: VersionsNow): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   const lowest = lowestVersion(workers, controlPlane)
-  const steps = known.length > 0 ? knownSteps(controlPlane, desired, known) : singleStep(controlPlane, desired)
+  const steps =
+    given?.controlPlane ?? (known.length > 0 ? knownSteps(controlPlane, desired, known) : singleStep(controlPlane, desired))
   checkControlPlaneSteps(steps, controlPlane, desired)
+  if (given && given.workers.length > 0) {
+    checkWorkerSteps(given.workers, steps, controlPlane, lowest, desired)
+    return { controlPlane: steps, workers: given.workers }
+  }
   return { controlPlane: steps, workers: lowest === undefined ? [] : workerSteps(steps, controlPlane, lowest, desired) }
+}
+
+/** Whether there is anything to plan: only then an extension is asked. */
+export function isUpgradeDue(now: VersionsNow): now is UpgradeDue {
+  const { desired, controlPlane, workers } = now
+  if (controlPlane === undefined) return false
+  const lowest = lowestVersion(workers, controlPlane)
+  return !sameVersion(controlPlane, desired) || (lowest !== undefined && !sameVersion(lowest, desired))
 }
 
 /** The version that is furthest behind. Between two that have no order, the one that is not the control plane's. */
@@ -80,6 +99,45 @@ function checkControlPlaneSteps(steps: readonly string[], from: string, to: stri
   }
   if (!sameVersion(versionText(current), to)) {
     throw new Error(`${plan}: control plane upgrade plan must end with version ${to}, ends with ${versionText(current)} instead`)
+  }
+}
+
+function checkWorkerSteps(
+  steps: readonly string[],
+  controlPlaneSteps: readonly string[],
+  controlPlane: string,
+  lowest: string | undefined,
+  to: string,
+): void {
+  const plan = 'invalid workers upgrade plan'
+  if (lowest === undefined || sameVersion(lowest, to)) {
+    throw new Error('invalid worker upgrade plan; there are no workers or workers already at the desired version')
+  }
+  const order = [controlPlane, ...controlPlaneSteps]
+  const foreign = steps.filter((step) => !order.includes(step))
+  if (controlPlaneSteps.length > 0 && foreign.length > 0) {
+    const known = 'any versions in the control plane upgrade plan nor the control plane version'
+    throw new Error(`${plan}: versions ${foreign.join(',')} doesn't match ${known}`)
+  }
+  let current = parseVersion(lowest)
+  for (const [index, step] of steps.entries()) {
+    const item = `${plan}, item ${index};`
+    const from = versionText(current)
+    const next = parseVersion(step)
+    const compared = compareWithBuild(step, from)
+    if (compared === -1 || compared === 0) throw new Error(`${item} version ${step} must be greater than ${from}`)
+    // Builds of one version have no order but the one in which the control plane takes them.
+    if (compared === 'differ' && order.includes(from) && order.indexOf(step) < order.indexOf(from)) {
+      throw new Error(`${item} version ${step} must be before ${from}`)
+    }
+    if (next.minor - current.minor > 3) {
+      const skew = 'an intermediate step is required to comply with Kubernetes version skew rules'
+      throw new Error(`${item} workers cannot go from minor ${current.minor} (${from}) to minor ${next.minor} (${step}), ${skew}`)
+    }
+    current = next
+  }
+  if (!sameVersion(versionText(current), to)) {
+    throw new Error(`${plan}; workers upgrade plan must end with version ${to}, ends with ${versionText(current)} instead`)
   }
 }
 

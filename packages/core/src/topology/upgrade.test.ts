@@ -13,6 +13,7 @@ const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
   desired: 'v1.34.1',
   plan: { controlPlane: ['v1.34.1'], workers: ['v1.34.1'] },
   controlPlane: at('v1.33.2'),
+  lowestWorker: 'v1.33.2',
   anyWorkerUpgrading: false,
   pending: new Set(),
   step: undefined,
@@ -21,6 +22,9 @@ const facts = (more: Partial<UpgradeFacts> = {}): UpgradeFacts => ({
 })
 const done = { controlPlane: [], workers: ['v1.34.1'] }
 const started = new Set(['AfterClusterUpgrade', 'AfterControlPlaneUpgrade'])
+
+const clusterGoes = new Map([['BeforeClusterUpgrade', 'go']])
+const stepGoes = new Map([...clusterGoes, ['BeforeControlPlaneUpgrade', 'go']])
 
 describe('the control plane version', () => {
   test.each([
@@ -37,14 +41,66 @@ describe('the control plane version', () => {
     ],
     ['an upgrade begins by asking', {}, 'call BeforeClusterUpgrade'],
     ['a blocking answer holds it', { answers: new Map([['BeforeClusterUpgrade', 'blocked']]) }, 'v1.33.2 pending'],
-    ['an unblocking answer starts it', { answers: new Map([['BeforeClusterUpgrade', 'go']]) }, 'v1.34.1 starting'],
+    ['an unblocking answer leads to the step', { answers: clusterGoes }, 'call BeforeControlPlaneUpgrade'],
+    [
+      'a blocking answer holds the step',
+      { answers: new Map([...clusterGoes, ['BeforeControlPlaneUpgrade', 'blocked']]) },
+      'v1.33.2 pending',
+    ],
+    ['an unblocking answer starts the step', { answers: stepGoes }, 'v1.34.1 starting'],
     ['nobody is asked before workers have settled', { anyWorkerUpgrading: true }, 'v1.33.2 pending'],
-    ['an upgrade under way does not ask again', { pending: new Set(['AfterClusterUpgrade']) }, 'v1.34.1 starting'],
-    ['a step that was marked but never taken is taken now', { pending: started, step: 'v1.34.1' }, 'v1.34.1 starting'],
+    [
+      'an upgrade under way asks for the step only',
+      { pending: new Set(['AfterClusterUpgrade']) },
+      'call BeforeControlPlaneUpgrade',
+    ],
+    [
+      'a step that was marked but never taken is taken now',
+      { pending: started, step: 'v1.34.1', answers: stepGoes },
+      'v1.34.1 starting',
+    ],
     [
       'a step that was taken is told',
       { pending: started, step: 'v1.34.1', controlPlane: at('v1.34.1'), plan: done },
       'call AfterControlPlaneUpgrade',
+    ],
+    [
+      'workers are asked for when the control plane is told of',
+      {
+        pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
+        controlPlane: at('v1.34.1'),
+        plan: done,
+      },
+      'call BeforeWorkersUpgrade',
+    ],
+    [
+      'workers that may not go are not waited for',
+      {
+        pending: new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']),
+        controlPlane: at('v1.34.1'),
+        plan: done,
+        answers: new Map([['BeforeWorkersUpgrade', 'blocked']]),
+      },
+      'v1.34.1 stable',
+    ],
+    [
+      'nobody is told of workers that still move',
+      {
+        pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
+        controlPlane: at('v1.34.1'),
+        plan: { controlPlane: [], workers: [] },
+        anyWorkerUpgrading: true,
+      },
+      'v1.34.1 stable',
+    ],
+    [
+      'workers that have arrived are told of',
+      {
+        pending: new Set(['AfterClusterUpgrade', 'AfterWorkersUpgrade']),
+        controlPlane: at('v1.34.1'),
+        plan: { controlPlane: [], workers: [] },
+      },
+      'call AfterWorkersUpgrade',
     ],
     [
       'a mark without a step is told',
@@ -114,6 +170,13 @@ describe('worker versions', () => {
   })
   test('nobody moves while AfterControlPlaneUpgrade blocks, and nobody is created', () => {
     const blocked = { pending: started, answers: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
+    expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
+      'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
+    )
+  })
+  test('nobody moves while BeforeWorkersUpgrade blocks, and nobody is created', () => {
+    const pending = new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'])
+    const blocked = { pending, answers: new Map([['BeforeWorkersUpgrade', 'blocked'] as const]) }
     expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )

@@ -6,12 +6,30 @@ import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
 
 /** The hooks of an upgrade. */
-export type UpgradeHook = 'BeforeClusterUpgrade' | 'AfterControlPlaneUpgrade' | 'AfterClusterUpgrade'
+export type UpgradeHook =
+  | 'BeforeClusterUpgrade'
+  | 'BeforeControlPlaneUpgrade'
+  | 'AfterControlPlaneUpgrade'
+  | 'BeforeWorkersUpgrade'
+  | 'AfterWorkersUpgrade'
+  | 'AfterClusterUpgrade'
+
+/** Hooks of a step that are marked pending when it begins; each holds the control plane back until it lets go. */
+export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
+
+/** Hooks to mark when the control plane takes `version`: those of the workers only when it is theirs, too. */
+export const marksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
+  'AfterClusterUpgrade',
+  'AfterControlPlaneUpgrade',
+  ...(workers[0] === version ? (['BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const) : []),
+]
 
 export interface UpgradeFacts {
   /** `spec.topology.version`. */
   readonly desired: string
   readonly plan: UpgradePlan
+  /** The version of the workers that is furthest behind; absent when there are none. */
+  readonly lowestWorker: string | undefined
   /** Absent while there is no control plane object. */
   readonly controlPlane: { readonly version: string; readonly provisioning: boolean; readonly upgrading: boolean } | undefined
   readonly anyWorkerUpgrading: boolean
@@ -53,12 +71,17 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
-  if (hooks.has('AfterControlPlaneUpgrade') && !startWasInterrupted(facts)) {
-    if (answers.get('AfterControlPlaneUpgrade') === 'blocked') return keep(held)
-    return { kind: 'call', hook: 'AfterControlPlaneUpgrade' }
+  /** Whether a hook that was marked is still in the way: to be called, or blocking. */
+  const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
+    if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
+    return answers.get(hook) === 'blocked' ? keep(held) : { kind: 'call', hook }
   }
+  const beforeWorkers = due('AfterControlPlaneUpgrade') ?? due('BeforeWorkersUpgrade')
+  if (beforeWorkers) return beforeWorkers
   if (plan.workers[0] === current) return keep(held, true)
   if (facts.anyWorkerUpgrading) return keep(held)
+  const afterWorkers = due('AfterWorkersUpgrade')
+  if (afterWorkers) return afterWorkers
   if (!pending) return keep('stable')
 
   if (!hooks.has('AfterClusterUpgrade')) {
@@ -68,6 +91,9 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
   }
   const next = plan.controlPlane[0]
   if (next === undefined) throw new Error('cannot compute the control plane version: the upgrade plan is empty')
+  const answer = answers.get('BeforeControlPlaneUpgrade')
+  if (answer === undefined) return { kind: 'call', hook: 'BeforeControlPlaneUpgrade' }
+  if (answer === 'blocked') return keep('pending')
   return { kind: 'version', version: next, state: 'starting', pending: false, waitingForWorkers: false }
 }
 
@@ -106,7 +132,9 @@ export function workerVersions(
   concurrency: number,
 ): WorkerVersion[] {
   const stable = controlPlane.state === 'stable' && !controlPlane.pending
-  const blocked = facts.answers.get('AfterControlPlaneUpgrade') === 'blocked'
+  const blocked = (['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade'] as const).some(
+    (hook) => facts.answers.get(hook) === 'blocked',
+  )
   let upgrading = workers.filter((worker) => worker.upgrading).length
   let held = false
 
@@ -142,7 +170,7 @@ export function upgradeIsOver(
   workers: readonly WorkerVersion[],
 ): boolean {
   return (
-    !facts.pending.has('AfterControlPlaneUpgrade') &&
+    !stepHooks.some((hook) => facts.pending.has(hook)) &&
     controlPlane.state === 'stable' &&
     !controlPlane.pending &&
     workers.every((worker) => worker.state === 'settled' && !worker.upgrading)

@@ -2,7 +2,10 @@
 import {
   AfterClusterUpgrade,
   AfterControlPlaneUpgrade,
+  AfterWorkersUpgrade,
   BeforeClusterUpgrade,
+  BeforeControlPlaneUpgrade,
+  BeforeWorkersUpgrade,
   type Cluster,
   ClusterTopologyDeferUpgradeAnnotation,
   ClusterTopologyHoldUpgradeSequenceAnnotation,
@@ -24,10 +27,11 @@ import {
   type ControlPlaneVersion,
   type UpgradeFacts,
   type UpgradeHook,
+  stepHooks,
   type WorkerVersion,
   workerVersions,
 } from './upgrade.ts'
-import { type UpgradePlan, upgradePlan } from './upgrade-plan.ts'
+import { isUpgradeDue, lowestVersion, type UpgradePlan, upgradePlan } from './upgrade-plan.ts'
 
 /** Who has which version after this pass. */
 export interface VersionDecision {
@@ -44,7 +48,7 @@ export async function decideVersions(
   blueprint: Blueprint,
   current: CurrentState,
 ): Promise<VersionDecision> {
-  const plan = decided(() => planOf(cluster, blueprint, current))
+  const plan = await planOf(pass, cluster, blueprint, current)
   const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
   for (;;) {
     const facts = upgradeFacts(pass.cluster, cluster, current, plan, answers)
@@ -66,7 +70,7 @@ export async function decideVersions(
     }
     const goes = pass.passes(await askUpgradeHook(pass, cluster, controlPlane.hook, facts))
     answers.set(controlPlane.hook, goes ? 'go' : 'blocked')
-    if (goes && controlPlane.hook === 'AfterControlPlaneUpgrade') await pass.change({ remove: [controlPlane.hook] })
+    if (goes && isStepHook(controlPlane.hook)) await pass.change({ remove: [controlPlane.hook] })
   }
 }
 
@@ -74,7 +78,7 @@ export async function askUpgradeHook(
   pass: Pass,
   cluster: Cluster,
   hook: UpgradeHook,
-  { controlPlane, desired, plan }: UpgradeFacts,
+  { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
 ): Promise<HookAnswer> {
   const { hooks } = pass.memory
   const { signal } = pass.context
@@ -90,6 +94,16 @@ export async function askUpgradeHook(
       const versions = { fromKubernetesVersion: version, toKubernetesVersion: desired }
       return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, signal)
     }
+    case 'BeforeControlPlaneUpgrade': {
+      const versions = { fromKubernetesVersion: version, toKubernetesVersion: plan.controlPlane[0] ?? desired }
+      return hooks.call(BeforeControlPlaneUpgrade, cluster, { ...versions, ...steps }, signal)
+    }
+    case 'BeforeWorkersUpgrade': {
+      const versions = { fromKubernetesVersion: lowestWorker ?? version, toKubernetesVersion: version }
+      return hooks.call(BeforeWorkersUpgrade, cluster, { ...versions, ...steps }, signal)
+    }
+    case 'AfterWorkersUpgrade':
+      return hooks.call(AfterWorkersUpgrade, cluster, { kubernetesVersion: version, ...steps }, signal)
     case 'AfterControlPlaneUpgrade':
       return hooks.call(AfterControlPlaneUpgrade, cluster, { kubernetesVersion: version, ...steps }, signal)
     case 'AfterClusterUpgrade':
@@ -97,34 +111,46 @@ export async function askUpgradeHook(
   }
 }
 
-function planOf(
+const isStepHook = (hook: UpgradeHook): boolean => (stepHooks as readonly string[]).includes(hook)
+
+/** The steps that the class or its extension gives; an extension is asked only when there is something to upgrade. */
+async function planOf(
+  pass: Pass,
   cluster: Cluster,
   { class: clusterClass }: Blueprint,
-  { controlPlane, machineDeployments }: CurrentState,
-): UpgradePlan {
-  return upgradePlan({
-    desired: cluster.spec.topology!.version,
-    controlPlane: controlPlane && readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract),
-    workers: [...machineDeployments.values()].flatMap(({ object }) => object.spec.template.spec.version ?? []),
-    known: clusterClass.spec.kubernetesVersions ?? [],
-  })
+  current: CurrentState,
+): Promise<UpgradePlan> {
+  const now = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
+  const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
+  if (!handler || !isUpgradeDue(now)) return decided(() => upgradePlan(now))
+  const given = await pass.memory.hooks.upgradePlan(cluster, handler, now, pass.context.signal)
+  return decided(() => upgradePlan({ ...now, given }))
 }
+
+const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments }: CurrentState) => ({
+  desired: cluster.spec.topology!.version,
+  controlPlane: controlPlane && readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract),
+  workers: [...machineDeployments.values()].flatMap(({ object }) => object.spec.template.spec.version ?? []),
+})
 
 function upgradeFacts(
   marked: Cluster,
   cluster: Cluster,
-  { controlPlane, machineDeployments }: CurrentState,
+  current: CurrentState,
   plan: UpgradePlan,
   answers: UpgradeFacts['answers'],
 ): UpgradeFacts {
+  const { controlPlane, machineDeployments } = current
+  const { desired, controlPlane: version = '', workers } = versionsNow(cluster, current)
   return {
-    desired: cluster.spec.topology!.version,
+    desired,
     plan,
     controlPlane: controlPlane && {
-      version: readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract) ?? '',
+      version,
       provisioning: isProvisioning(controlPlane.object, controlPlane.contract),
       upgrading: isUpgrading(controlPlane.object, controlPlane.contract),
     },
+    lowestWorker: lowestVersion(workers, version),
     anyWorkerUpgrading: [...machineDeployments.values()].some(({ upgrading }) => upgrading),
     pending: pendingHooks(marked),
     step: marked.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
