@@ -1,5 +1,7 @@
 /** What must differ between two servers, made alike: identities, times, counters, addresses, chance. */
 
+import { isRecord } from '@capstan/kube'
+
 const replacements: readonly (readonly [RegExp, string])[] = [
   [/https:\/\/127\.0\.0\.1:\d+/g, 'https://SERVER'],
   [/127\.0\.0\.1:\d+/g, 'SERVER'],
@@ -12,7 +14,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   // Klog's head: severity and date, time, process.
   [/^([EWIF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ /gm, '$1 '],
   [/("?resourceVersion\\?"?: ?\\?"?)\d+/gi, '$1RV'],
-  [/(ResourceVersion: +)\d+/g, '$1RV'],
+  [/(Resource ?Version: +)\d+/g, '$1RV'],
   [/("?storageVersionHash"?: ?"?)[\w+/=]+/g, '$1HASH'],
   // Places of temporary files.
   [/\/tmp\/(LIVE|MERGED|kubectl-edit)-\d+/g, '/tmp/$1-N'],
@@ -21,6 +23,8 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/\b10\.\d+\.\d+\.\d+\b/g, 'CLUSTER-IP'],
   [/(nodePort"?: |NodePort: +\S* +|:)3\d{4}\b/g, '$1NODE-PORT'],
   [/-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-RANDOM'],
+  // Addresses in memory, when kubectl panics: the version at hand does so in `auth reconcile`.
+  [/\b0x[0-9a-f]+\b/g, '0xN'],
   // Ages, alone in their column.
   [/(?<=[ \t(]|^)(\d+(ms|[smhdy]))+(?=$|[ \t)])/gm, 'AGE'],
   [/<(invalid|unknown)>(?=$)/gm, 'AGE'],
@@ -29,6 +33,24 @@ const replacements: readonly (readonly [RegExp, string])[] = [
 
 /** The output of a command without what must differ. Columns are told apart by blanks; how many says nothing, when widths differ. */
 export function normalized(output: string): string {
+  const json = sortedJSON(output)
+  if (json !== undefined) return normalized(json)
   const replaced = replacements.reduce((text, [pattern, by]) => text.replace(pattern, by), output)
   return replaced.replace(/(?<=\S) {2,}/g, '  ').replace(/[ \t]+$/gm, '')
+}
+
+/** JSON on one line, as `--raw` shows it, with its members in order and a line each: their order says nothing. */
+function sortedJSON(output: string): string | undefined {
+  if (!/^\{".*\}\n?$/.test(output)) return undefined
+  try {
+    const sorted = JSON.stringify(
+      JSON.parse(output),
+      (_, value: unknown) =>
+        isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
+      1,
+    )
+    return `${sorted}${output.endsWith('\n') ? '\n' : ''}`
+  } catch {
+    return undefined
+  }
 }

@@ -16,11 +16,11 @@ import {
   timestamp,
 } from '@capstan/kube'
 import { customDefinitions } from '../registry/custom.ts'
+import { CleanupFinalizer } from '../registry/definition-hooks.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
 import { WorkQueue } from './work-queue.ts'
 
-const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
 
 const keyOfDefinition = (name: string): StoreKey => ({ resource: Definitions, namespace: '', name })
@@ -91,16 +91,13 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     )
   }
 
-  /** Brings status and finalizer of one definition to where they belong. */
+  /** Brings the status of one definition to where it belongs, and lets it go when it is being deleted. */
   async function settle(name: string): Promise<void> {
     const current = store.get(keyOfDefinition(name)) as CustomResourceDefinition | undefined
     if (!current) return
     const next = draft(current)
     if (current.metadata.deletionTimestamp === undefined) {
       settleNames(next)
-      if (!next.metadata.finalizers?.includes(CleanupFinalizer)) {
-        next.metadata.finalizers = [...(next.metadata.finalizers ?? []), CleanupFinalizer]
-      }
       await write(current, next)
     } else if (current.metadata.finalizers?.includes(CleanupFinalizer)) await cleanUp(current)
   }

@@ -1,4 +1,4 @@
-import { ConfigMap, Namespace, orAbsent } from '@capstan/kube'
+import { ConfigMap, Namespace, orAbsent, seconds } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { quiet, testServer, Widget } from '../test-server.ts'
 
@@ -17,7 +17,7 @@ test('a server begins with the namespaces that every cluster has', async () => {
 })
 
 test('a namespace goes with all that is in it, once nothing is held any more', async () => {
-  const { client } = await testServer()
+  const { client, clock } = await testServer()
   await client.create(Namespace, aNamespace)
   await client.create(ConfigMap, { metadata: inside('free') })
   await client.create(Widget, { metadata: { ...inside('held'), finalizers: ['example.com/hold'] }, spec: { replicas: 1 } })
@@ -27,8 +27,14 @@ test('a namespace goes with all that is in it, once nothing is held any more', a
   expect(pending).toMatchObject({ spec: { finalizers: ['kubernetes'] }, status: { phase: 'Terminating' } })
   await quiet()
   expect((await client.list(ConfigMap, { namespace: 'ns' })).items).toEqual([])
+  expect((await client.get(Namespace, { name: 'ns' })).status?.conditions, 'it may go any moment').toBeUndefined()
+  clock.step(clock.now() + seconds(5))
+  await quiet()
   const { status } = await client.get(Namespace, { name: 'ns' })
   expect(status?.conditions?.map(({ type, message }) => `${type}: ${message}`)).toEqual([
+    'NamespaceDeletionDiscoveryFailure: All resources successfully discovered',
+    'NamespaceDeletionGroupVersionParsingFailure: All legacy kube types successfully parsed',
+    'NamespaceDeletionContentFailure: All content successfully deleted, may be waiting on finalization',
     'NamespaceContentRemaining: Some resources are remaining: widgets.shop.example.com has 1 resource instances',
     'NamespaceFinalizersRemaining: Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances',
   ])

@@ -11,6 +11,7 @@ import {
   isReason,
   type Logger,
   Namespace,
+  seconds,
   timestamp,
   unknownKind,
 } from '@capstan/kube'
@@ -60,8 +61,10 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     const namespace = terminating(name)
     if (!namespace) return
     const left = remains(name)
-    if (left.instances.size > 0) await report(namespace, left)
-    else await release(namespace)
+    if (left.size === 0) return release(namespace)
+    const wait = Date.parse(namespace.metadata.deletionTimestamp!) + Patience - clock.now()
+    if (wait > 0) queue.addAfter(name, wait)
+    else await report(namespace, left)
   }
 
   /** Every namespaced resource once, whatever the number of its versions. */
@@ -70,44 +73,43 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     return registry.list().filter(({ storage, namespaced }) => namespaced && !seen.has(storage) && seen.add(storage))
   }
 
-  function remains(name: string) {
-    const instances = new Map<string, number>()
-    const finalizers = new Map<string, number>()
-    for (const { storage } of stored()) {
+  /** What is still there, and what holds it, counted. */
+  function remains(name: string): Map<string, Remains> {
+    const left = new Map<string, Remains>()
+    for (const { storage, plural, group } of stored()) {
       const objects = store.list(storage, name)
-      if (objects.length > 0) instances.set(storage, objects.length)
-      for (const { metadata } of objects) {
-        for (const finalizer of metadata.finalizers ?? []) finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1)
-      }
+      if (objects.length === 0) continue
+      const finalizers = objects.flatMap(({ metadata }) => metadata.finalizers ?? [])
+      left.set(`${plural}.${group}`, { count: objects.length, finalizers })
     }
-    return { instances, finalizers }
+    return left
   }
 
-  async function report(namespace: Namespace, { instances, finalizers }: ReturnType<typeof remains>): Promise<void> {
-    const texts = (counts: Map<string, number>, say: (name: string, count: number) => string) =>
-      [...counts]
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([name, count]) => say(name, count))
-        .join(', ')
-    const content = texts(instances, (resource, count) => `${resource} has ${count} resource instances`)
-    const held = texts(finalizers, (finalizer, count) => `${finalizer} in ${count} resource instances`)
+  async function report(namespace: Namespace, left: ReturnType<typeof remains>): Promise<void> {
+    const finalizers = new Map<string, number>()
+    for (const name of [...left.values()].flatMap((one) => one.finalizers)) finalizers.set(name, (finalizers.get(name) ?? 0) + 1)
+    const content = [...left].map(([resource, { count }]) => `${resource} has ${count} resource instances`)
+    const held = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`)
     const next = draft(namespace)
     const conditions = ((next.status ??= {}).conditions ??= [])
-    const set = (type: string, status: Condition['status'], reason: string, message: string) => {
-      const found = conditions.find((condition) => condition.type === type)
-      if (found?.status === status && found.reason === reason && found.message === message) return
-      const condition = { type, status, lastTransitionTime: timestamp(clock.now()), reason, message }
-      if (found) Object.assign(found, condition)
-      else conditions.push(condition)
-    }
-    set('NamespaceContentRemaining', 'True', 'SomeResourcesRemain', `Some resources are remaining: ${content}`)
-    if (held === '')
+    for (const { type, reason, message } of fine) set(type, 'False', reason, message)
+    set('NamespaceContentRemaining', 'True', 'SomeResourcesRemain', `Some resources are remaining: ${listed(content)}`)
+    if (held.length === 0)
       set('NamespaceFinalizersRemaining', 'False', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
     else {
-      const message = `Some content in the namespace has finalizers remaining: ${held}`
+      const message = `Some content in the namespace has finalizers remaining: ${listed(held)}`
       set('NamespaceFinalizersRemaining', 'True', 'SomeFinalizersRemain', message)
     }
     if (!equal(next, namespace)) await ignoreConflict(client.update(Namespace, next, { subresource: 'status' }))
+
+    function set(type: string, status: Condition['status'], reason: string, message: string): void {
+      const found = conditions.find((condition) => condition.type === type)
+      if (found?.status === status && found.reason === reason && found.message === message) return
+      const lastTransitionTime = (found?.status === status ? found.lastTransitionTime : undefined) ?? timestamp(clock.now())
+      const condition = { type, status, lastTransitionTime, reason, message }
+      if (found) Object.assign(found, condition)
+      else conditions.push(condition)
+    }
   }
 
   async function release(namespace: Namespace): Promise<void> {
@@ -125,6 +127,35 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     )
   }
 }
+
+interface Remains {
+  readonly count: number
+  readonly finalizers: readonly string[]
+}
+
+/** Upstream first looks when as much time has gone by, and says nothing before. */
+const Patience = seconds(5)
+
+/** What cannot go wrong where everything is in one process; upstream says so all the same. */
+const fine = [
+  {
+    type: 'NamespaceDeletionDiscoveryFailure',
+    reason: 'ResourcesDiscovered',
+    message: 'All resources successfully discovered',
+  },
+  {
+    type: 'NamespaceDeletionGroupVersionParsingFailure',
+    reason: 'ParsedGroupVersions',
+    message: 'All legacy kube types successfully parsed',
+  },
+  {
+    type: 'NamespaceDeletionContentFailure',
+    reason: 'ContentDeleted',
+    message: 'All content successfully deleted, may be waiting on finalization',
+  },
+]
+
+const listed = (texts: string[]): string => texts.sort().join(', ')
 
 /** Whoever wrote in between has put the namespace in the queue again. */
 async function ignoreConflict(write: Promise<unknown>): Promise<void> {

@@ -18,6 +18,7 @@ export class WorkQueue {
   readonly #running = new Set<string>()
   /** Asked for while running: looked at once more when done. */
   readonly #again = new Set<string>()
+  readonly #timers = new Map<string, Timer>()
   readonly #failures = new Map<string, { count: number; timer: Timer }>()
   #closed = false
 
@@ -34,9 +35,20 @@ export class WorkQueue {
     }
   }
 
+  /** Asks for a key once that much time has gone by. */
+  addAfter(key: string, delay: number): void {
+    if (this.#closed || this.#timers.has(key)) return
+    const timer = this.#options.clock.schedule(delay, () => {
+      this.#timers.delete(key)
+      this.add(key)
+    })
+    this.#timers.set(key, timer)
+  }
+
   close(): void {
     this.#closed = true
     this.#waiting.clear()
+    for (const timer of this.#timers.values()) timer.cancel()
     for (const { timer } of this.#failures.values()) timer.cancel()
   }
 

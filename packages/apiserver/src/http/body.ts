@@ -76,7 +76,8 @@ export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAM
     }
     return value
   }
-  const { value } = parseJSON(text, (error) => badRequest(`error decoding patch: ${error}`))
+  const isStrategic = type === 'application/strategic-merge-patch+json'
+  const { value } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
   if (type === 'application/json-patch+json' && !Array.isArray(value)) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into Go value of type []handlers.jsonPatchOp`)
   }

@@ -113,7 +113,8 @@ export function apiResourceList(group: string, version: string, resources: reado
   })
   return {
     kind: 'APIResourceList',
-    apiVersion: 'v1',
+    // Upstream: that of the core group has none.
+    ...(group === '' ? {} : { apiVersion: 'v1' }),
     groupVersion: group === '' ? version : `${group}/${version}`,
     resources: list,
   }

@@ -8,7 +8,7 @@ export function objectBytes(object: object): Buffer {
   return cached(whole, object, () => JSON.stringify(object))
 }
 
-/** A list, put together from the bytes of its items. Upstream leaves the type out of the items of built-in lists. */
+/** A list as a line, put together from the bytes of its items. Upstream leaves the type out of the items of built-in lists. */
 export function listBytes({ items, ...list }: ObjectList, { typedItems = true } = {}): Buffer {
   const parts: Buffer[] = [Buffer.from(`${JSON.stringify(list).slice(0, -1)},"items":[`)]
   items.forEach((item, index) => {
@@ -53,7 +53,7 @@ function cached(cache: WeakMap<object, Buffer>, object: object, make: () => stri
 }
 
 const comma = Buffer.from(',')
-const listEnd = Buffer.from(']}')
+const listEnd = Buffer.from(']}\n')
 const eventEnd = Buffer.from('}\n')
 const eventStarts = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),

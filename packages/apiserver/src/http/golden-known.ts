@@ -35,7 +35,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'patch semantics / 35',
       'patch semantics / 36',
     ],
-    'a namespace says why it is not gone yet sooner': ['namespace / 7'],
   },
   'crd-definition': {
     'what a CEL rule may cost is not estimated': ['invalid definitions / 14', 'invalid definitions / 15'],

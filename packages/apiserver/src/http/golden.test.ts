@@ -46,7 +46,7 @@ const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8
 describe.each<[string, number, number]>([
   ['errors', 188, 190],
   ['list-watch', 49, 58],
-  ['lifecycle', 86, 102],
+  ['lifecycle', 87, 102],
   ['cr-validation', 88, 88],
   ['crd-definition', 45, 47],
   ['core-types', 31, 45],

@@ -48,7 +48,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     documents: new Documents(engine.resources),
     yaml: new YAMLReader(options.clock),
     limited: limited(options.clock, options.limits),
-    version: JSON.stringify(versionInfo(options.version ?? defaultVersion)),
+    version: JSON.stringify(versionInfo(options.version ?? defaultVersion), undefined, 2),
     checks: options.checks ?? [],
   }
   return async (request, identity) => {

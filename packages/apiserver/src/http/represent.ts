@@ -65,9 +65,11 @@ function send(
   headers: HttpAnswer['headers'] = {},
 ): HttpAnswer {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
-  const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : objectBytes(value)
+  const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : Buffer.concat([objectBytes(value), lineEnd])
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
 }
+
+const lineEnd = Buffer.from('\n')
 
 /** A header holds bytes, which Node writes from Latin-1: this is UTF-8 seen as such. */
 const warningOf = (text: string): string => {
@@ -91,7 +93,7 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
 
 const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
 
-export const json = (value: object): HttpAnswer => jsonText(JSON.stringify(value))
+export const json = (value: object): HttpAnswer => jsonText(`${JSON.stringify(value)}\n`)
 export const jsonText = (text: string): HttpAnswer => ({
   status: 200,
   headers: { 'content-type': 'application/json' },

@@ -33,10 +33,9 @@ export async function resourceAnswer(
   const { engine, documents } = server
   const resource = engine.resources.find(path.group, path.version, path.plural)
   if (!resource) {
-    // Upstream's router does not know groups and versions of custom resources that are not served.
+    // Upstream's router knows groups of built-in kinds, but not those of custom resources.
     const versions = documents.group(path.group)?.versions ?? []
-    const isRouted = versions.some(({ version, resources }) => version === path.version || resources[0]?.builtin)
-    if (!isRouted) return notFoundText()
+    if (!versions.some(({ resources }) => resources[0]?.builtin)) return notFoundText()
     throw unknownResource()
   }
   const verb = verbAt(request.method, path, resource, query)

@@ -9,6 +9,11 @@ import { age } from './human-duration.ts'
 import { jsonPath } from './json-path.ts'
 import { partialMetadata, withoutEmpty } from './partial-metadata.ts'
 
+const nameDescription =
+  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
+const createdDescription =
+  'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata'
+
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
 type Cell = string | number | boolean | null
 
@@ -49,7 +54,7 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
   const isList = 'items' in body
   const objects = (isList ? body.items : [body]) as unknown as readonly UnknownObject[]
   const { resourceVersion } = body.metadata
-  const columns = columnsOf(resource)
+  const columns = isScale(body) ? scaleColumns : columnsOf(resource)
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${options.version}`,
@@ -77,6 +82,8 @@ interface TableColumn {
   readonly definition: ColumnDefinition
   cell(object: UnknownObject, now: number): Cell
 }
+
+const isScale = ({ kind, apiVersion }: KubeObject | ObjectList): boolean => kind === 'Scale' && apiVersion === 'autoscaling/v1'
 
 /** Columns are worked out once for each resource, and forgotten with it. */
 const known = new WeakMap<Resource, readonly TableColumn[]>()
@@ -129,6 +136,21 @@ const definitionOf = (
   priority: priority ?? 0,
 })
 
+const scaleColumn = (name: string, type: string, cell: TableColumn['cell']): TableColumn => ({
+  definition: definitionOf({ name, type }, ''),
+  cell,
+})
+
+const scaleColumns: readonly TableColumn[] = [
+  {
+    definition: { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 },
+    cell: ({ metadata }) => metadata.name,
+  },
+  scaleColumn('Desired', 'integer', ({ spec }) => (spec as { replicas: number }).replicas),
+  scaleColumn('Available', 'integer', ({ status }) => (status as { replicas: number }).replicas),
+  scaleColumn('Age', 'string', ({ metadata }, now) => age(metadata.creationTimestamp, now)),
+]
+
 /** A value as a cell of the type; what does not fit the type is not shown. */
 function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   if (value === undefined || value === null) return null
@@ -149,8 +171,3 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
           : String(value as number)
   }
 }
-
-const nameDescription =
-  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
-const createdDescription =
-  'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata'

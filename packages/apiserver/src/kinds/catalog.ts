@@ -132,6 +132,29 @@ function resolve(component: Component): JSONSchema {
   return schema
 }
 
+/**
+ * What a value of a Go type holds before anything is put into it: structs that are no pointers, lists and maps that are `null` where
+ * they are not left out. Whoever creates an object does not become the owner of those.
+ */
+export function blankOf(name: string): object {
+  let blank = blanks.get(name)
+  if (blank) return blank
+  blank = {}
+  blanks.set(name, blank)
+  const { properties = {}, required = [] } = componentOf(name) ?? {}
+  for (const [field, { $ref, allOf, type, default: given }] of Object.entries(properties)) {
+    const target = $ref ?? allOf?.[0]?.$ref
+    if (given === '' || given === 0 || given === false) Object.assign(blank, { [field]: given })
+    else if (isStruct(given)) Object.assign(blank, { [field]: target === undefined ? {} : blankOf(nameIn(target)) })
+    else if (required.includes(field) && given === undefined && (type === 'array' || type === 'object'))
+      Object.assign(blank, { [field]: null })
+  }
+  return Object.freeze(blank)
+}
+const blanks = new Map<string, object>()
+
+const isStruct = (given: unknown): boolean => typeof given === 'object' && given !== null && Object.keys(given).length === 0
+
 const nameIn = (reference: string): string => reference.slice('#/components/schemas/'.length)
 
 /** Types of Go with a form of their own. */

@@ -2,6 +2,9 @@
 import type { CustomResourceDefinition, UnknownObject } from '@capstan/kube'
 import { definitionErrors } from './definition-errors.ts'
 
+/** Holds a definition that is being deleted until its objects are gone. */
+export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+
 const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
 
 export const definitionHooks = {
@@ -38,7 +41,10 @@ export const definitionHooks = {
     }
   },
 
+  /** Only now the finalizer is put on: a definition with nobody to clean up after it goes at once, but in steps. */
   markDeleted(object: UnknownObject, now: string): void {
+    const { metadata } = object
+    if (!metadata.finalizers?.includes(CleanupFinalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), CleanupFinalizer]
     const status = (as(object).status ??= {})
     const condition = {
       type: 'Terminating',

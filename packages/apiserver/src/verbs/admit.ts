@@ -14,6 +14,7 @@ import type { Definition } from '../registry/definition.ts'
 import { type AdmissionView, mutateWebhooks, validateWebhooks } from './ask-webhooks.ts'
 import { metadataErrors, metadataUpdateErrors } from './metadata.ts'
 import type { Call, Plane } from './plane.ts'
+import { scaleErrors } from './scale-errors.ts'
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
 
@@ -60,10 +61,11 @@ export async function validate(
   const ofMetadata = metadataErrors(definition, object)
   // Upstream looks at the metadata of an update twice, and lists what is wrong with it twice.
   if (old) ofMetadata.push(...metadataUpdateErrors(object, old))
+  const ofScale = definition.builtin ? [] : scaleErrors(definition, call.request.subresource, object)
   const errors: FieldError[] = [
     ...ofMetadata,
     ...(old ? ofMetadata : []),
-    ...(definition.validatesSchema ? definition.structural.validate(object, old, ofMetadata) : []),
+    ...(definition.validatesSchema ? definition.structural.validate(object, old, ofMetadata, ofScale) : []),
     ...(definition.validate?.(object, old, { subresource: call.request.subresource }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)

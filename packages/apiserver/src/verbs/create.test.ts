@@ -101,7 +101,7 @@ describe('a create is refused', () => {
     [
       'with a value of a wrong type',
       aWidget('w', { replicas: 'x' as never }),
-      '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string"',
+      '422 Invalid: Widget.shop.example.com "w" is invalid: [spec.replicas: Invalid value: "string": spec.replicas in body must be of type integer: "string", .spec.replicas: Invalid value: 0: .spec.replicas accessor error: x is of the type string, expected int64]',
     ],
     [
       'with a value out of bounds',
@@ -135,7 +135,7 @@ describe('a create is refused', () => {
 
   test('when a built-in kind gets a value of a wrong type', async () => {
     expect(await refusal(t.client.create(ConfigMap, { metadata: at('c'), data: 5 as never }))).toBe(
-      '400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type object',
+      '400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
     )
   })
 })

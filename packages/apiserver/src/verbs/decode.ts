@@ -1,5 +1,6 @@
 /** From what a client sent to a draft of the object it means: type checked, pruned, defaulted. */
-import { badRequest, draft, invalid, invalidObject, isRecord, type StatusError, type UnknownObject } from '@capstan/kube'
+import { badRequest, draft, goText, invalid, invalidObject, isRecord, type StatusError, type UnknownObject } from '@capstan/kube'
+import { convertedTypeProblem, jsonTypeProblem } from '../kinds/go-types.ts'
 import { builtins } from '../registry/builtin.ts'
 import type { Definition } from '../registry/definition.ts'
 import { coerceMetadata } from './metadata.ts'
@@ -18,10 +19,10 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
   const unknown = coerceMetadata(definition, raw)
   const object = raw as UnknownObject
+  if (definition.component !== undefined) checkTypes(call, definition.component, object, source)
   unknown.push(...definition.structural.prune(object))
   report(call, unknown, source, patched)
   definition.structural.dropNulls(object)
-  if (definition.builtin) checkTypes(definition, object)
   definition.structural.default(object)
   definition.default?.(object, old)
   checkPlace(call, object)
@@ -74,26 +75,23 @@ function checkType(definition: Definition, raw: { [field: string]: unknown }, so
   }
 }
 
-/**
- * Values of built-in kinds that are not of their Go type never get as far as validation.
- *
- * @throws StatusError BadRequest
- */
-function checkTypes({ kind, version, structural }: Definition, object: UnknownObject): void {
-  const wrong = structural.validate(object).find(({ type }) => type === 'FieldValueTypeInvalid')
-  if (!wrong) return
-  const where = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}`
-  if (wrong.text.includes(' of type byte: ')) throw badRequest(`${where}: illegal base64 data at input byte 0`)
-  const [, wanted = '', found = ''] = /must be of type ([\w,-]+): "(\w+)"/.exec(wrong.text) ?? []
-  const [value, type] = [goNames[found] ?? found, goNames[wanted] ?? wanted]
-  // Go knows the field of the struct, not the key of the map that it is.
-  const field = wrong.field
-    .replaceAll(/\[\d+\]/g, '')
-    .replace(/^(data|binaryData|stringData|metadata\.labels|metadata\.annotations)\..*$/s, '$1')
-  throw badRequest(`${where}: json: cannot unmarshal ${value} into Go struct field ${kind}.${field} of type ${type}`)
+/** @throws StatusError BadRequest, or Invalid for what a patch leaves, when a value of a built-in kind is not of its Go type */
+function checkTypes({ definition, request }: Call, component: string, object: UnknownObject, source: Source): void {
+  const { kind, version } = definition
+  if (source === 'patch' && request.patchType === 'application/strategic-merge-patch+json') {
+    const problem = convertedTypeProblem(component, object)
+    if (problem !== undefined) throw invalidPatch(goText(request.body), problem)
+    return
+  }
+  const problem = jsonTypeProblem(component, object)
+  if (problem === undefined) return
+  if (source === 'patch') throw invalidPatch(sortedJSON(object), problem)
+  throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
 
-const goNames: { readonly [type: string]: string } = { boolean: 'bool', integer: 'number', number: 'number' }
+/** Upstream names neither kind nor object here. */
+const invalidPatch = (patch: string, problem: string): StatusError =>
+  invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
 
 /** As Go writes it: keys in order. */
 const sortedJSON = (value: unknown): string =>
@@ -121,7 +119,7 @@ function strictError(
   const text = `strict decoding error: ${texts.join(', ')}`
   return source === 'body'
     ? badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${text}`)
-    : invalidObject({ group: '', kind: '' }, '', [invalid('patch', patched, text)])
+    : invalidPatch(patched, text)
 }
 
 /** Name and namespace of the object must be those of the request. */

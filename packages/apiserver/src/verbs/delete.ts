@@ -113,9 +113,12 @@ function markedForDeletion({ clock }: Plane, definition: Definition, old: Unknow
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
     metadata.deletionTimestamp = timestamp(clock.now())
-    metadata.deletionGracePeriodSeconds = 0
-    if (definition.generation) metadata.generation = (metadata.generation ?? 1) + 1
-    definition.markDeleted?.(object, metadata.deletionTimestamp)
+    // Upstream: kinds that mark their objects in a way of their own do so without the rest.
+    if (definition.markDeleted) definition.markDeleted(object, metadata.deletionTimestamp)
+    else {
+      metadata.deletionGracePeriodSeconds = 0
+      if (definition.generation) metadata.generation = (metadata.generation ?? 1) + 1
+    }
   }
   return object
 }

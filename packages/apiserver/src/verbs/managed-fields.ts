@@ -1,7 +1,6 @@
 /** Who owns which field: the books that every write keeps. */
 import {
   draft,
-  freeze,
   type KubeObject,
   type ManagedFieldsContext,
   parseApiVersion,
@@ -10,6 +9,7 @@ import {
   updateManagedFields,
 } from '@capstan/kube'
 import { needsWebhook } from '../conversion/converter.ts'
+import { blankOf } from '../kinds/catalog.ts'
 import { type Definition, inVersion } from '../registry/definition.ts'
 import type { Call, Plane } from './plane.ts'
 
@@ -86,7 +86,8 @@ function managedFieldsContext(
       hasStatusSubresource: definition.statusSubresource,
     }),
     now: clock.now(),
-    ...(definition.builtin ? { blank: blankOf(definition) } : {}),
+    ...(definition.component === undefined ? {} : { blank: blankOf(definition.component) }),
+    untimed: definition.builtin && subresource === 'scale',
     convert(object: KubeObject, apiVersion: string) {
       const { group, version } = parseApiVersion(apiVersion)
       const other = group === definition.group ? registry.find(group, version, definition.plural) : undefined
@@ -95,18 +96,6 @@ function managedFieldsContext(
     },
   }
 }
-
-/** Upstream: what Go types of built-in kinds have, whether it is set or not, is nobody's. */
-function blankOf(definition: Definition): object {
-  let blank = blanks.get(definition)
-  if (!blank) {
-    blank = {}
-    definition.structural.default(blank)
-    blanks.set(definition, freeze(blank))
-  }
-  return blank
-}
-const blanks = new WeakMap<Definition, object>()
 
 /** Upstream: FieldManagerNameMaxLength, in bytes. */
 const MaxManager = 128

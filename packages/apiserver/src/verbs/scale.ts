@@ -3,7 +3,6 @@ import {
   apiVersionOf,
   badRequest,
   draft,
-  type FieldError,
   freeze,
   invalid,
   invalidObject,
@@ -14,7 +13,6 @@ import {
   type ScaleSubresource,
   type UnknownObject,
 } from '@capstan/kube'
-import type { Definition } from '../registry/definition.ts'
 import { memberAt } from '../registry/member.ts'
 import { draftOf } from './decode.ts'
 import { modify } from './modify.ts'
@@ -67,8 +65,6 @@ async function scaled(
         const error = invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
         throw invalidObject({ group: 'autoscaling', kind: 'Scale' }, current.metadata.name, [error])
       }
-      const errors = replicasErrors(call.definition, object, current, paths, replicas)
-      if (errors.length > 0) throw invalidObject(call.definition, current.metadata.name, errors)
       return object
     },
   })
@@ -77,21 +73,6 @@ async function scaled(
 
 const replicasOf = ({ spec }: Record<string, unknown>): number =>
   isRecord(spec) && spec.replicas !== undefined ? Number(spec.replicas) : 0
-
-/** What the schema says is said first: both are told at once. */
-function replicasErrors(
-  definition: Definition,
-  object: UnknownObject,
-  current: UnknownObject,
-  { specReplicasPath }: ScaleSubresource,
-  replicas: number,
-): FieldError[] {
-  if (replicas >= 0) return []
-  return [
-    ...definition.structural.validate(object, current),
-    invalid(specReplicasPath, replicas, 'should be a non-negative integer'),
-  ]
-}
 
 function checkType({ apiVersion, kind }: Record<string, unknown>): void {
   if ((apiVersion ?? 'autoscaling/v1') === 'autoscaling/v1' && (kind ?? 'Scale') === 'Scale') return

@@ -83,6 +83,6 @@ test('groups of users and roles are filled in, and roles cannot be changed', () 
   const changed = { ...binding, roleRef: { ...view, name: 'edit' } }
   const update = { operation: 'UPDATE' as const, oldObject: binding, dryRun: false }
   expect(texts(RoleBinding.validate!(changed, update))).toEqual([
-    'roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"edit"}: cannot change roleRef',
+    'roleRef: Invalid value: {"APIGroup":"rbac.authorization.k8s.io","Kind":"ClusterRole","Name":"edit"}: cannot change roleRef',
   ])
 })

@@ -153,7 +153,11 @@ function bindingErrors(
   else errors.push(...pathSegmentProblems(ref.name).map((problem) => invalid('roleRef.name', ref.name, problem)))
   const isNamespaced = kinds.includes('Role')
   given.forEach((one, index) => errors.push(...subjectErrors(one, `subjects[${index}]`, isNamespaced)))
-  if (old && !equal(old.roleRef, ref)) errors.push(invalid('roleRef', ref, 'cannot change roleRef'))
+  if (old && !equal(old.roleRef, ref)) {
+    // Upstream prints its internal type.
+    const printed = { APIGroup: ref.apiGroup, Kind: ref.kind, Name: ref.name }
+    errors.push(invalid('roleRef', printed, 'cannot change roleRef'))
+  }
   return errors
 }
 

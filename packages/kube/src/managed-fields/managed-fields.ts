@@ -34,10 +34,12 @@ export interface ManagedFieldsContext {
   /** Milliseconds since the Unix epoch. */
   readonly now: number
   /**
-   * What an object has before it is created. Upstream: Go types of built-in kinds always have their `spec` and `status`, so that
-   * whoever creates an object does not own these as such.
+   * What an object has before it is created. Upstream: Go types of built-in kinds always have those of their members that are no
+   * pointers, so that whoever creates an object does not own these as such.
    */
   readonly blank?: object
+  /** Upstream keeps no time of updates through scale of built-in kinds. */
+  readonly untimed?: boolean
   /** An object in another version of its kind. Absent or `undefined`: there is no such version. */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
@@ -112,7 +114,7 @@ function accountFor(
     entries.set(managerId(manager), {
       ...manager,
       owned: { apiVersion, applied: false, fields: union(fields, before) },
-      time: timestamp(now),
+      time: context.untimed ? undefined : timestamp(now),
     })
   }
   mergeOldest(entries)

@@ -23,9 +23,9 @@ export interface Structural {
   /**
    * What is wrong with the object: its schema, then embedded resources, then items that appear twice, then rules in CEL. With
    * `old`, what the update leaves as it was is not held against it. `earlier` is what was found wrong with the object elsewhere:
-   * rules are left alone when the object is not of a form that they can rely on.
+   * rules are left alone when the object is not of a form that they can rely on. `also` is told before the rules are.
    */
-  validate(object: object, old?: object, earlier?: readonly FieldError[]): FieldError[]
+  validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
   /** The same without the rules in CEL. */
   validateSchema(object: object, old?: object): FieldError[]
   /** The rules in CEL alone, of an object that is valid otherwise. */
@@ -73,8 +73,8 @@ function compile(schema: JSONSchema): Structural {
     },
     dropNulls: (object) => dropNulls?.(object),
     default: (object) => fill?.(object),
-    validate(object, old, earlier = []) {
-      const errors = validateSchema(object, old)
+    validate(object, old, earlier = [], also = []) {
+      const errors = [...validateSchema(object, old), ...also]
       if (!validateRules) return errors
       if (earlier.some(leavesRulesUnread) || errors.some(leavesRulesUnread)) return [...errors, rulesUnread]
       return [...errors, ...validateRules(object, old)]
