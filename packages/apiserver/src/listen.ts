@@ -4,17 +4,16 @@
  */
 import { constants } from 'node:crypto'
 import { once } from 'node:events'
-import type { Http2SecureServer, Http2ServerRequest, ServerHttp2Session } from 'node:http2'
+import type { ServerHttp2Session } from 'node:http2'
 import { createSecureServer } from 'node:http2'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { createSecureContext } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
-import type { HttpAnswer, HttpHandler, HttpRequest } from './http/exchange.ts'
-import { BodyTooLarge } from './http/exchange.ts'
+import type { HttpHandler, HttpRequest } from './http/exchange.ts'
+import { BodyRoom, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /** One API server behind the port. */
 export interface Endpoint {
@@ -40,6 +39,8 @@ export interface ListenOptions {
   readonly planes: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
+  /** As upstream has it, as far as it has any, when absent. */
+  readonly patience?: Partial<Patience>
   /** The oldest version of TLS that is spoken; 1.2 when absent. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
 }
@@ -53,12 +54,27 @@ export interface Listener {
   close(grace?: number): Promise<void>
 }
 
-type Req = Http2ServerRequest | IncomingMessage
-/** Node's HTTP/2 responses have the same methods; their types only differ too much to be called as a union. */
-type Res = ServerResponse
+/** How long the other side may take, in milliseconds. */
+export interface Patience {
+  /** To speak TLS. */
+  readonly handshake: number
+  /** To say what it wants. Upstream: as long. */
+  readonly headers: number
+  /** To take something of an answer; also of a watch. */
+  readonly reading: number
+}
+
+const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32), reading: seconds(60) }
+
+/** Upstream: http.DefaultMaxHeaderBytes. */
+const MaxHeaderBytes = 1024 * 1024
+const MaxConnections = 10_000
+/** Of all requests together; each may have 3 MiB. */
+const MaxBodyBytes = 256 * 1024 * 1024
 
 /** Go clients drop a connection that does not answer pings; so do we. */
 const pingEvery = seconds(30)
+const IdleTime = seconds(120)
 
 /** @throws Error naming the port when it is taken */
 export async function listen({
@@ -68,8 +84,11 @@ export async function listen({
   clock,
   log = silent,
   minVersion = 'TLSv1.2',
+  patience: given,
 }: ListenOptions): Promise<Listener> {
+  const patience = { ...defaultPatience, ...given }
   const stopping = new AbortController()
+  const room = new BodyRoom(MaxBodyBytes)
   const connections = new Connections(planes)
   const server = createSecureServer({
     allowHTTP1: true,
@@ -80,14 +99,19 @@ export async function listen({
     rejectUnauthorized: false,
     SNICallback: (servername, done) => connections.context(servername, done),
     ...defaultContext(planes(undefined)),
-    settings: { maxConcurrentStreams: 1000, initialWindowSize: 1 << 20 },
-    maxSessionMemory: 256,
-    // Clients end watches by resetting streams, hundreds at a time when they stop.
-    streamResetBurst: 10_000,
-    streamResetRate: 1000,
+    handshakeTimeout: patience.handshake,
+    settings: { maxConcurrentStreams: 1000, initialWindowSize: 1 << 20, maxHeaderListSize: MaxHeaderBytes },
+    // Megabytes that are held for one connection: beyond them it gets no more streams.
+    maxSessionMemory: 128,
+    // Clients end watches by resetting streams, hundreds at a time when they stop. Who goes on like that is told to go.
+    streamResetBurst: 1500,
+    streamResetRate: 200,
+    ...http1Options(patience),
   })
-  configureHTTP1(server)
+  server.maxConnections = MaxConnections
+  server.setTimeout(0)
   const sockets = new Set<TLSSocket>()
+  const sessions = new Set<ServerHttp2Session>()
   server.on('secureConnection', (socket: TLSSocket) => {
     sockets.add(socket)
     socket.setNoDelay(true)
@@ -96,12 +120,19 @@ export async function listen({
   })
   server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
   server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
-  server.on('session', (session) => keepAlive(session, clock))
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.on('close', () => sessions.delete(session))
+    keepAlive(session, clock)
+  })
   let pending = 0
   let idle: (() => void) | undefined
   server.on('request', (req, res) => {
     pending++
-    void serve(req, res as unknown as Res, connections, stopping.signal, log).finally(() => {
+    const share = room.share()
+    const site = { connections, stopping: stopping.signal, log, clock, patience: patience.reading, room: share }
+    void serve(req, res as unknown as Res, site).finally(() => {
+      share.free()
       if (--pending === 0) idle?.()
     })
   })
@@ -124,10 +155,15 @@ export async function listen({
     async close(grace = seconds(5)) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       stopping.abort()
+      // Clients are told to take their next requests elsewhere.
+      for (const session of sessions) session.close()
       if (pending > 0) {
         await new Promise<void>((resolve) => {
-          idle = resolve
-          clock.schedule(grace, resolve)
+          const timer = clock.schedule(grace, resolve)
+          idle = () => {
+            timer.cancel()
+            resolve()
+          }
         })
       }
       for (const socket of sockets) socket.destroy()
@@ -147,20 +183,31 @@ const contextOf = ({ clientCA }: Endpoint, { certificate, key }: ServingKey) => 
   ...(clientCA === undefined ? {} : { ca: clientCA }),
 })
 
-function configureHTTP1(server: Http2SecureServer): void {
-  Object.assign(server, {
-    // Longer than clients keep idle connections, so that it is they who close them.
-    keepAliveTimeout: seconds(120),
-    headersTimeout: seconds(30),
-    requestTimeout: 0,
-  })
-  server.setTimeout(0)
-}
+const http1Options = ({ headers, reading }: Patience) => ({
+  maxHeaderSize: MaxHeaderBytes,
+  // Longer than clients keep idle connections, so that it is they who close them.
+  keepAliveTimeout: IdleTime,
+  headersTimeout: headers,
+  // A body that comes slowly is answered for after the time that a request may take; this is for one that nobody waits for.
+  requestTimeout: headers + reading,
+  connectionsCheckingInterval: headers / 4,
+})
 
 function keepAlive(session: ServerHttp2Session, clock: Clock): void {
   let answered = true
+  let streams = 0
+  let idleBeats = 0
+  session.on('stream', (stream) => {
+    streams++
+    idleBeats = 0
+    stream.on('close', () => streams--)
+  })
   const beat = () => {
     if (session.destroyed) return
+    if (streams === 0 && ++idleBeats * pingEvery > IdleTime) {
+      session.close()
+      return
+    }
     if (!answered) {
       session.destroy()
       return
@@ -236,8 +283,18 @@ function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['
 /** One reason for all, since each new one costs a stack trace. */
 const clientGone = new Error('the client went away')
 
-async function serve(req: Req, res: Res, connections: Connections, stopping: AbortSignal, log: Logger): Promise<void> {
+interface Site {
+  readonly connections: Connections
+  readonly stopping: AbortSignal
+  readonly log: Logger
+  readonly clock: Clock
+  readonly patience: number
+  readonly room: { take(bytes: number): boolean }
+}
+
+async function serve(req: Req, res: Res, { connections, stopping, log, clock, patience, room }: Site): Promise<void> {
   res.on('error', () => {})
+  if (stopping.aborted && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
   const connection = connections.of(req)
   if (!connection) {
     res.writeHead(421, { 'content-type': 'text/plain; charset=utf-8' })
@@ -261,8 +318,8 @@ async function serve(req: Req, res: Res, connections: Connections, stopping: Abo
       ...(certificate === undefined ? {} : { certificate }),
       ...(authorization === undefined ? {} : { authorization }),
     })
-    const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal), identity)
-    await respond(answer, req, res, gone.signal)
+    const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, room), identity)
+    await respond(answer, req, res, { clock, patience, gone: gone.signal })
   } catch (err) {
     const refusal = err instanceof StatusError ? err : undefined
     if (!refusal && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
@@ -273,60 +330,13 @@ async function serve(req: Req, res: Res, connections: Connections, stopping: Abo
   }
 }
 
-function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal): HttpRequest {
+function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, room: Site['room']): HttpRequest {
   return {
     method: req.method ?? 'GET',
     url: req.url ?? '/',
     headers: req.headers as { [name: string]: string | undefined },
     signal,
     streamSignal,
-    body: (limit) => readBody(req, limit),
+    body: (limit) => readBody(req, limit, room),
   }
 }
-
-function readBody(req: Req, limit: number): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    req.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      // What is too long is still read to its end, up to a point, so that the client gets to see the answer.
-      if (size <= limit) chunks.push(chunk)
-      else if (size > 8 * limit) req.destroy()
-    })
-    req.on('end', () =>
-      size > limit ? reject(new BodyTooLarge()) : resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)),
-    )
-    req.on('error', reject)
-    req.on('close', () => reject(new Error('the client went away')))
-  })
-}
-
-async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, gone: AbortSignal): Promise<void> {
-  const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
-  const isEmpty = req.method === 'HEAD' || status === 304
-  const length = isStream || isEmpty ? {} : { 'content-length': String(Buffer.byteLength(body)) }
-  res.writeHead(status, { ...headers, ...length } as Record<string, string | string[]>)
-  if (!isStream) {
-    res.end(isEmpty ? undefined : body)
-    return
-  }
-  // Clients wait for the head before they take a watch as started.
-  res.flushHeaders()
-  for await (const part of body) {
-    if (gone.aborted) break
-    if (!res.write(part) && !gone.aborted) await drained(res, gone)
-  }
-  res.end()
-}
-
-const drained = (res: Res, gone: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const done = () => {
-      res.off('drain', done)
-      gone.removeEventListener('abort', done)
-      resolve()
-    }
-    res.on('drain', done)
-    gone.addEventListener('abort', done, { once: true })
-  })

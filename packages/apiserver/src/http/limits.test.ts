@@ -157,7 +157,7 @@ describe('who finds no seat', () => {
     expect(before).toBeLessThan(20)
     while (clock.step(clock.now() + seconds(14)));
     const last = asked.at(-1)!.answer
-    expect(await Promise.race([last, 'still waiting'])).toBe('still waiting')
+    expect(await Promise.race([last, Promise.resolve('still waiting')])).toBe('still waiting')
     while (clock.step(clock.now() + seconds(1)));
     expect(await last).toBe(tooManyRequests)
     expect(started).toHaveLength(before)
@@ -204,7 +204,7 @@ test.each([
   const { answer } = ask({}, { query })
   await settled()
   while (clock.step(clock.now() + seconds(allowed) - 1));
-  expect(await Promise.race([answer, 'at work'])).toBe('at work')
+  expect(await Promise.race([answer, Promise.resolve('at work')])).toBe('at work')
   while (clock.step(clock.now() + 1));
   expect(await answer).toMatchObject({ status: 504 })
 })

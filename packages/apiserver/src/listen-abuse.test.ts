@@ -1,0 +1,362 @@
+/** Clients that do not behave: on real sockets, since it is there that they do it. */
+import { connect as connectHTTP2, constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
+import { once } from 'node:events'
+import { connect as connectTCP } from 'node:net'
+import { connect as connectTLS, type TLSSocket } from 'node:tls'
+import { type Clock, seconds, systemClock, VirtualClock } from '@capstan/kube'
+import type { CertifiedKey } from '@capstan/kube/node'
+import { issueCertificate, makeAuthority } from '@capstan/kube/node'
+import fc from 'fast-check'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { authenticator } from './auth/authenticate.ts'
+import type { HttpHandler } from './http/exchange.ts'
+import { listen, type Listener, type Patience } from './listen.ts'
+import { BodyRoom } from './node-exchange.ts'
+
+let ca: string
+let serving: CertifiedKey
+beforeAll(async () => {
+  const authority = await makeAuthority(systemClock, { commonName: 'kubernetes' })
+  ca = authority.certificate
+  serving = await issueCertificate(authority, systemClock, { commonName: 's', usages: ['server'], ipAddresses: ['127.0.0.1'] })
+})
+
+const stops: (() => unknown)[] = []
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()))
+})
+
+const fine: HttpHandler = async (request) => {
+  const body = request.method === 'POST' ? await request.body(1000) : ''
+  return { status: 200, headers: {}, body: `fine ${body.length}` }
+}
+
+async function start(
+  handler: HttpHandler = fine,
+  { clock = systemClock, patience = {} }: { clock?: Clock; patience?: Partial<Patience> } = {},
+) {
+  const endpoint = { handler, authenticate: authenticator(), serving }
+  const listener = await listen({ port: 0, planes: () => endpoint, clock, patience })
+  stops.push(() => listener.close(0))
+  return listener
+}
+
+async function open({ port }: Listener, protocol: 'h2' | 'http/1.1' = 'http/1.1'): Promise<TLSSocket> {
+  const socket = connectTLS({ host: '127.0.0.1', port, ca, ALPNProtocols: [protocol] })
+  socket.on('error', () => {})
+  stops.push(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+/** All that the server says until it closes the connection. */
+async function lastWords(socket: TLSSocket): Promise<string> {
+  let text = ''
+  socket.on('data', (part: Buffer) => {
+    text += part.toString('latin1')
+  })
+  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve))
+  return text
+}
+
+async function session({ url }: Listener, options: object = {}): Promise<ClientHttp2Session> {
+  const made = connectHTTP2(url, { ca, ...options })
+  made.on('error', () => {})
+  stops.push(() => made.destroy())
+  await once(made, 'connect')
+  return made
+}
+
+const get = (from: ClientHttp2Session, path = '/') =>
+  new Promise<number>((resolve, reject) => {
+    const stream = from.request({ ':path': path })
+    stream
+      .on('response', (headers) => resolve(headers[':status'] ?? 0))
+      .on('error', reject)
+      .resume()
+  })
+
+/** Whether somebody else is served. */
+const serves = async (listener: Listener): Promise<boolean> => (await get(await session(listener))) === 200
+
+const settled = async () => {
+  for (let turn = 0; turn < 300; turn++) await new Promise(setImmediate)
+}
+
+describe('whoever keeps the server waiting is let go:', () => {
+  const patience = { handshake: 100, headers: 200, reading: 200 }
+
+  test('a connection that never speaks TLS', async () => {
+    const { port } = await start(fine, { patience })
+    const socket = connectTCP(port, '127.0.0.1')
+    socket.on('error', () => {})
+    await once(socket, 'close')
+  })
+
+  test.each([
+    ['headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
+    ['a body that nobody reads and that never comes', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
+  ])('%s', async (_, text) => {
+    const socket = await open(await start(fine, { patience }))
+    socket.write(text)
+    await lastWords(socket)
+  })
+
+  test('a body that never comes, after the request has been answered for', async () => {
+    const listener = await start(async () => ({ status: 504, headers: {}, body: 'too slow' }))
+    const socket = await open(listener)
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n1')
+    expect(await lastWords(socket)).toMatch(/^HTTP\/1.1 504 [^]*connection: close[^]*too slow$/i)
+
+    const stream = (await session(listener)).request({ ':method': 'POST', ':path': '/' })
+    stream.write('1')
+    stream.resume()
+    await once(stream, 'close')
+    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR)
+  })
+})
+
+describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, whoever does not read', (protocol) => {
+  const large = Buffer.alloc(64 * 1024 * 1024)
+  const answers: [string, HttpHandler][] = [
+    ['a large answer', async () => ({ status: 200, headers: {}, body: large })],
+    [
+      'a stream',
+      async ({ streamSignal }) => ({
+        status: 200,
+        headers: {},
+        body: (async function* () {
+          while (!streamSignal.aborted) yield large.subarray(0, 64 * 1024)
+        })(),
+      }),
+    ],
+  ]
+  test.each(answers)('%s is let go after a minute', async (_, handler) => {
+    const clock = new VirtualClock()
+    const listener = await start(handler, { clock })
+    let ended = false
+    if (protocol === 'HTTP/1.1') {
+      const socket = await open(listener)
+      socket.pause()
+      socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+      socket.on('close', () => {
+        ended = true
+      })
+      await settled()
+      clock.step(clock.now() + seconds(30))
+      while (clock.step(clock.now() + seconds(30)));
+      // Only who reads sees the end.
+      socket.resume()
+      await once(socket, 'close')
+    } else {
+      const stream = (await session(listener)).request({ ':path': '/' })
+      stream.on('error', () => {})
+      stream.on('close', () => {
+        ended = true
+      })
+      await once(stream, 'response')
+      await settled()
+      expect(ended).toBe(false)
+      while (clock.step(clock.now() + seconds(15)));
+      for (let beat = 0; beat < 5; beat++) {
+        await settled()
+        while (clock.step(clock.now() + seconds(15)));
+      }
+      stream.resume()
+      if (!ended) await once(stream, 'close')
+    }
+    expect(ended).toBe(true)
+  })
+
+  test('a stream holds up nobody else, not even on the same connection', async () => {
+    const listener = await start(async (request, identity) =>
+      request.url === '/stream' ? answers[1]![1](request, identity) : fine(request, identity),
+    )
+    if (protocol === 'HTTP/1.1') {
+      const socket = await open(listener)
+      socket.pause()
+      socket.write('GET /stream HTTP/1.1\r\nHost: a\r\n\r\n')
+    } else {
+      const shared = await session(listener)
+      for (let count = 0; count < 20; count++)
+        shared
+          .request({ ':path': '/stream' })
+          .on('error', () => {})
+          .pause()
+      await settled()
+      expect(await get(shared)).toBe(200)
+    }
+    await settled()
+    expect(await serves(listener)).toBe(true)
+  })
+})
+
+describe('headers that are too large are refused', () => {
+  const long = 'a'.repeat(1024 * 1024 + 2000)
+
+  test('over HTTP/1.1', async () => {
+    const socket = await open(await start())
+    socket.write(`GET /${long} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    expect(await lastWords(socket)).toMatch(/^HTTP\/1.1 431 Request Header Fields Too Large\r\n/)
+  })
+
+  test('over HTTP/2, and long selectors are not too large', async () => {
+    const listener = await start()
+    expect(await get(await session(listener), `/?labelSelector=${long.slice(0, 60_000)}`)).toBe(200)
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`x-${index}`, long.slice(0, 12_000)]))
+    const careless = await session(listener, { maxSendHeaderBlockLength: 10_000_000 })
+    const answered = await new Promise((resolve) => {
+      const stream = careless.request({ ':path': '/', ...many }).resume()
+      stream.on('response', (headers) => resolve(headers[':status']))
+      stream.on('error', () => {})
+      stream.on('close', () => resolve('refused'))
+    })
+    expect(answered).not.toBe(200)
+    expect(await serves(listener)).toBe(true)
+  })
+})
+
+test('bodies of all requests share one room', () => {
+  const room = new BodyRoom(10)
+  const [first, second] = [room.share(), room.share()]
+  expect([first.take(6), second.take(4), second.take(1), first.take(1)]).toEqual([true, true, false, false])
+  first.free()
+  first.free()
+  expect([second.take(6), second.take(1)]).toEqual([true, false])
+})
+
+/** Frames of HTTP/2, well formed or not. */
+const frame = (type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head[3] = type
+  head[4] = flags
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)])
+/** `GET https /` with an authority, in HPACK. */
+const request = Buffer.from([0x82, 0x87, 0x84, 0x41, 1, 0x61])
+const repeated = (count: number, make: (index: number) => Buffer) =>
+  Buffer.concat(Array.from({ length: count }, (_, index) => make(index)))
+
+test.each<[string, () => Buffer]>([
+  ['pings', () => repeated(100_000, () => frame(6, 0, 0, Buffer.alloc(8)))],
+  ['settings', () => repeated(100_000, () => frame(4, 0, 0, Buffer.from([0, 3, 0, 0, 0, 100])))],
+  [
+    'requests that are taken back',
+    () =>
+      repeated(20_000, (index) =>
+        Buffer.concat([frame(1, 5, 2 * index + 1, request), frame(3, 0, 2 * index + 1, Buffer.from([0, 0, 0, 8]))]),
+      ),
+  ],
+  [
+    'headers that go on and on',
+    () => Buffer.concat([frame(1, 1, 1, request), repeated(10_000, () => frame(9, 0, 1, Buffer.alloc(1000, 0x82)))]),
+  ],
+  ['empty data', () => Buffer.concat([frame(1, 4, 1, request), repeated(100_000, () => frame(0, 0, 1))])],
+  ['priorities', () => repeated(100_000, (index) => frame(2, 0, 2 * index + 1, Buffer.from([0, 0, 0, 0, 16])))],
+  ['window updates', () => repeated(100_000, () => frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))],
+  ['unknown frames', () => repeated(100_000, () => frame(77, 0, 0, Buffer.alloc(10)))],
+  ['more streams than there may be', () => repeated(5000, (index) => frame(1, 4, 2 * index + 1, request))],
+])('a flood of HTTP/2 %s holds up nobody else', async (_, flood) => {
+  const listener = await start()
+  const socket = await open(listener, 'h2')
+  // It does not read what it is answered either.
+  socket.pause()
+  socket.write(preface)
+  socket.write(flood())
+  expect(await serves(listener)).toBe(true)
+  await settled()
+  expect(await serves(listener)).toBe(true)
+})
+
+/** How often each property is tried: CAPSTAN_FUZZ=100 for a hundred times as often. */
+const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
+
+test('whatever bytes come, the server goes on', async () => {
+  const listener = await start()
+  const piece = fc.oneof(
+    fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+    fc
+      .constantFrom(
+        'GET ',
+        'POST ',
+        '/',
+        ' HTTP/1.1\r\n',
+        'Host: a\r\n',
+        '\r\n',
+        'Content-Length: 5\r\n',
+        'Content-Length: -1\r\n',
+        'Transfer-Encoding: chunked\r\n',
+        '5\r\nhello\r\n',
+        '0\r\n\r\n',
+        'ffffffffffffffff\r\n',
+        '\0',
+        'Expect: 100-continue\r\n',
+        'Upgrade: h2c\r\nConnection: upgrade\r\n',
+      )
+      .map((text) => Buffer.from(text)),
+  )
+  const h2 = fc.oneof(
+    fc
+      .record({ type: fc.nat(12), flags: fc.nat(255), stream: fc.nat(6), payload: fc.uint8Array({ maxLength: 40 }) })
+      .map(({ type, flags, stream, payload }) => frame(type, flags, stream, Buffer.from(payload))),
+    fc.constantFrom(preface, frame(1, 5, 1, request), frame(1, 4, 3, request), frame(0, 1, 3, Buffer.from('{}'))),
+  )
+  const talk = fc.oneof(
+    fc.array(piece, { maxLength: 8 }).map((pieces) => ({ protocol: 'http/1.1' as const, bytes: Buffer.concat(pieces) })),
+    fc.array(h2, { maxLength: 8 }).map((frames) => ({ protocol: 'h2' as const, bytes: Buffer.concat([preface, ...frames]) })),
+  )
+  await fc.assert(
+    fc.asyncProperty(talk, async ({ protocol, bytes }) => {
+      const socket = await open(listener, protocol)
+      const ended = lastWords(socket)
+      socket.end(bytes)
+      expect(await ended).not.toMatch(/^HTTP\/1.1 5/)
+      stops.length = 1
+    }),
+    { seed: 1, numRuns: 100 * often },
+  )
+  expect(await serves(listener)).toBe(true)
+})
+
+test('closing under load is done in bounded time: requests that were taken on are answered, watches end, new ones go elsewhere', async () => {
+  let working = 0
+  const listener = await start(async ({ url, streamSignal }) => {
+    if (url === '/watch') {
+      const body = (async function* () {
+        while (!streamSignal.aborted) {
+          yield Buffer.from('event\n')
+          await new Promise(setImmediate)
+        }
+      })()
+      return { status: 200, headers: {}, body }
+    }
+    working++
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+    return { status: 200, headers: {}, body: 'done' }
+  })
+  const watching = await session(listener)
+  const watches: ClientHttp2Stream[] = Array.from({ length: 50 }, () => watching.request({ ':path': '/watch' }))
+  const ends = watches.map((stream) => once(stream.resume(), 'end'))
+  let cut = 0
+  let answered = 0
+  const clients = Array.from({ length: 20 }, async () => {
+    const client = await session(listener)
+    try {
+      for (;;) {
+        if ((await get(client)) === 200) answered++
+        if (client.closed || client.destroyed) return
+      }
+    } catch {
+      cut++
+    }
+  })
+  while (answered < 100) await new Promise(setImmediate)
+  await listener.close(seconds(5))
+  await Promise.all(ends)
+  await Promise.all(clients)
+  expect(answered).toBe(working)
+  expect(cut).toBeLessThanOrEqual(20)
+})
