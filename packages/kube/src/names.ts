@@ -35,6 +35,12 @@ export const subdomainProblems = (value: string, unit: 'bytes' | 'characters' = 
   ...(matches(Subdomain, value) ? [] : [notOfForm(Subdomain, 'example.com')]),
 ]
 
+/** A subdomain of which the first part may be anything: `*.example.com`. */
+export const wildcardSubdomainProblems = (value: string): string[] => [
+  ...(value.length > 253 ? [tooLongText(253, 'characters')] : []),
+  ...(matches(WildcardSubdomain, value) ? [] : [notOfForm(WildcardSubdomain, '*.example.com')]),
+]
+
 /** What may be a part of a path, and no more is asked for. Upstream: path.ValidatePathSegmentName. */
 export function pathSegmentProblems(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`]
@@ -77,6 +83,10 @@ const LabelValue = form(
 const Subdomain = form(
   '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*',
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+)
+const WildcardSubdomain = form(
+  '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*',
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
 )
 const DNSLabel = form(
   '[a-z0-9]([-a-z0-9]*[a-z0-9])?',

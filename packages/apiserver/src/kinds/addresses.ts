@@ -2,10 +2,16 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import { type FieldError, invalid } from '@capstan/kube'
 
+/** What is wrong with an address, as texts. */
+export function addressProblems(address: string): string[] {
+  if (isIP(address) !== 0 && !address.includes('%')) return []
+  // Once, leading zeros were let pass.
+  const stripped = address.replaceAll(/(^|\.)0+(?=\d)/g, '$1')
+  return isIPv4(stripped) ? ['must not have leading 0s'] : ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
+}
+
 export const addressErrors = (path: string, address: string): FieldError[] =>
-  isIP(address) === 0 || address.includes('%')
-    ? [invalid(path, address, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
-    : []
+  addressProblems(address).map((text) => invalid(path, address, text))
 
 /** Where nothing can be reached that another machine should reach. */
 export function endpointAddressErrors(path: string, address: string): FieldError[] {
@@ -68,4 +74,13 @@ export function bitsOf(address: string): bigint {
 function halves(address: string): string[] {
   const bits = bitsOf(address)
   return [(bits >> 16n).toString(16), (bits & 0xffffn).toString(16)]
+}
+
+/** `withHostBits`: whether bits may be set beyond the prefix, as older fields let them. */
+export function blockErrors(path: string, text: string, withHostBits: boolean): FieldError[] {
+  const block = parseBlock(text)
+  if (!block) return [invalid(path, text, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]
+  const width = block.family === 'ipv4' ? 32 : 128
+  const rest = bitsOf(block.address) & ((1n << BigInt(width - block.bits)) - 1n)
+  return withHostBits || rest === 0n ? [] : [invalid(path, text, 'must not have bits set beyond the prefix length')]
 }

@@ -8,7 +8,9 @@ import { componentName, recordOf, type ResourceRecord, schemaNamed } from '../ki
 import { coordination } from '../kinds/coordination.ts'
 import { core } from '../kinds/core.ts'
 import { discovery } from '../kinds/discovery.ts'
+import { networking } from '../kinds/networking.ts'
 import { node } from '../kinds/node.ts'
+import { policy } from '../kinds/policy.ts'
 import { rbac } from '../kinds/rbac.ts'
 import { authentication, authorization, tokenRequests } from '../kinds/reviews.ts'
 import { scheduling } from '../kinds/scheduling.ts'
@@ -21,6 +23,8 @@ const groups: { readonly [groupVersion: string]: KindTable } = {
   'apps/v1': apps,
   'authentication.k8s.io/v1': authentication,
   'authorization.k8s.io/v1': authorization,
+  'networking.k8s.io/v1': networking,
+  'policy/v1': policy,
   'rbac.authorization.k8s.io/v1': rbac,
   'storage.k8s.io/v1': storage,
   'admissionregistration.k8s.io/v1': admissionregistration,

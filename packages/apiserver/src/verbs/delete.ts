@@ -132,7 +132,7 @@ function collectionFinalizers(finalizers: readonly string[], policy: Deletion['p
   return others.length === finalizers.length && others.every((one) => finalizers.includes(one)) ? [...finalizers] : others
 }
 
-function checkPreconditions(definition: Definition, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {
+export function checkPreconditions(definition: Definition, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {
   const { uid, resourceVersion } = preconditions
   // Upstream names the kind here where all other texts name the resource.
   const kind = { group: definition.group, plural: definition.kind }

@@ -1,0 +1,31 @@
+/** What an Ingress sends requests to. */
+import { dnsLabelProblems, type FieldError, invalid, pathSegmentProblems, required, subdomainProblems } from '@capstan/kube'
+import { portNameProblems, portNumber, problems } from '../checks.ts'
+import type { IngressBackend, IngressServiceBackend } from '../schemas/types.ts'
+
+export function backendErrors(path: string, { resource, service }: IngressBackend): FieldError[] {
+  if (resource && service) return [invalid(path, '', 'cannot set both resource and service backends')]
+  if (resource) return referenceErrors(`${path}.resource`, resource)
+  return service ? serviceErrors(path, service) : [invalid(path, '', 'resource or service backend is required')]
+}
+
+function serviceErrors(path: string, { name, port }: IngressServiceBackend): FieldError[] {
+  const errors = name === '' ? [required(`${path}.service.name`)] : problems(`${path}.service.name`, name, dnsLabelProblems(name))
+  if (port.name && port.number) errors.push(invalid(path, '', 'cannot set both port name & port number'))
+  else if (port.name) errors.push(...problems(`${path}.service.port.name`, port.name, portNameProblems(port.name)))
+  else if (port.number) errors.push(...portNumber(`${path}.service.port.number`, port.number))
+  else errors.push(required(path, 'port name or number is required'))
+  return errors
+}
+
+/** An object of any kind, by its name. */
+export function referenceErrors(
+  path: string,
+  { apiGroup, kind, name }: { apiGroup?: string; kind: string; name: string },
+): FieldError[] {
+  return [
+    ...(apiGroup === undefined ? [] : problems(`${path}.apiGroup`, apiGroup, subdomainProblems(apiGroup))),
+    ...(kind === '' ? [required(`${path}.kind`)] : problems(`${path}.kind`, kind, pathSegmentProblems(kind))),
+    ...(name === '' ? [required(`${path}.name`)] : problems(`${path}.name`, name, pathSegmentProblems(name))),
+  ]
+}
