@@ -213,7 +213,7 @@ export const scenarios: readonly Scenario[] = [
           conditions: [{ type: 'Ready', status: 'True', reason: 'R', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
         },
       }),
-      columnsOf(`${cidrs}`),
+      columnsOf(`${cidrs}/min`),
     ],
   },
 ]

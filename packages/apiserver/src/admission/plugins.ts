@@ -1,12 +1,14 @@
 import type { Definition } from '../registry/definition.ts'
 import { alwaysDeny } from './always-deny.ts'
 import { ownerReferences } from './owner-references.ts'
+import { defaultIngressClass } from './default-ingress-class.ts'
 import type { AdmissionPlugin } from './plugin-names.ts'
 import type { Plugin } from './plugin.ts'
+import { priority } from './priority.ts'
 import { serviceAccount } from './service-account.ts'
 
 /** In the order in which upstream asks them. */
-const plugins: readonly Plugin[] = [serviceAccount, ownerReferences, alwaysDeny]
+const plugins: readonly Plugin[] = [serviceAccount, priority, ownerReferences, defaultIngressClass, alwaysDeny]
 
 /** The plugins that are on and concern a resource. */
 export function pluginsFor(enabled: ReadonlySet<AdmissionPlugin>): (definition: Definition) => readonly Plugin[] {

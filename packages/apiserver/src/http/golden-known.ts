@@ -59,12 +59,8 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
     'kinds that are not served': [
       'leases, events, service accounts, services, nodes, pods / 5',
       'leases, events, service accounts, services, nodes, pods / 6',
-      'leases, events, service accounts, services, nodes, pods / 17',
-      'leases, events, service accounts, services, nodes, pods / 20',
-      'leases, events, service accounts, services, nodes, pods / 22',
       'leases, events, service accounts, services, nodes, pods / 23',
       'leases, events, service accounts, services, nodes, pods / 24',
-      'defaulting of common kinds / 5',
     ],
     'defaults and validation of workloads, nodes and services': [
       'leases, events, service accounts, services, nodes, pods / 8',

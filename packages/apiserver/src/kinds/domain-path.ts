@@ -9,7 +9,5 @@ export function domainPathProblems(name: string): string[] {
   if (texts.length > 0) return texts
   return /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)
     ? []
-    : [
-        "Invalid path (e.g. '/path', regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')",
-      ]
+    : ["Invalid path (e.g. '/path', regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"]
 }

@@ -34,7 +34,11 @@ export async function evict(plane: Plane, call: Call): Promise<Status> {
   const isBound = spared !== undefined && deletion.preconditions?.resourceVersion === undefined
   const { resourceVersion } = pod.metadata
   try {
-    await removePod(plane, evicting, isBound ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion)
+    await removePod(
+      plane,
+      evicting,
+      isBound ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
+    )
   } catch (err) {
     if (isBound && isReason(err, 'Conflict')) throw stillProcessed(spared)
     throw err

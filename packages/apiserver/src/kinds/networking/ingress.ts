@@ -4,7 +4,14 @@ import { addressErrors } from '../addresses.ts'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { problems } from '../checks.ts'
 import { ageColumn, column, list, nameColumn, orNone, text } from '../columns.ts'
-import type { HTTPIngressPath, Ingress, IngressLoadBalancerIngress, IngressRule, IngressSpec, IngressTLS } from '../schemas/types.ts'
+import type {
+  HTTPIngressPath,
+  Ingress,
+  IngressLoadBalancerIngress,
+  IngressRule,
+  IngressSpec,
+  IngressTLS,
+} from '../schemas/types.ts'
 import { backendErrors } from './backend.ts'
 
 export const classAnnotation = 'kubernetes.io/ingress.class'
@@ -70,8 +77,7 @@ function specErrors({ rules = [], defaultBackend, tls = [], ingressClassName: na
   ]
 }
 
-const hostProblems = (host: string): string[] =>
-  host.includes('*') ? wildcardSubdomainProblems(host) : subdomainProblems(host)
+const hostProblems = (host: string): string[] => (host.includes('*') ? wildcardSubdomainProblems(host) : subdomainProblems(host))
 
 function ruleErrors({ host, http }: IngressRule, index: number): FieldError[] {
   const path = `spec.rules[${index}]`
