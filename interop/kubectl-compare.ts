@@ -77,7 +77,7 @@ export async function compareKubectl(
   const results: Compared[] = []
   try {
     for (const { name, rows } of wanted) {
-      await both(`kubectl create namespace ${name} && kubectl config set-context --current --namespace=${name}`)
+      await both(`kubectl create namespace ${name}; kubectl config set-context --current --namespace=${name}`)
       for (const row of rows.map((one): Row => (typeof one === 'string' ? { run: one } : one))) {
         const [our, their] = await both(row.run)
         const compared = { section: name, run: row.run, ...compare(row, our, their, folder) }

@@ -13,7 +13,9 @@ import {
   isReason,
   type KubeObject,
   type Logger,
+  resetFields,
   timestamp,
+  updateManagedFields,
 } from '@capstan/kube'
 import { customDefinitions } from '../registry/custom.ts'
 import { CleanupFinalizer } from '../registry/definition-hooks.ts'
@@ -22,6 +24,13 @@ import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
 import { WorkQueue } from './work-queue.ts'
 
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
+
+/** Upstream: the status is written through its subresource, by the server itself. */
+const books = {
+  manager: 'kube-apiserver',
+  subresource: 'status',
+  ignored: resetFields({ subresource: 'status', hasStatusSubresource: true }),
+} as const
 
 const keyOfDefinition = (name: string): StoreKey => ({ resource: Definitions, namespace: '', name })
 
@@ -40,13 +49,13 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   const queue = new WorkQueue({ name: 'custom resources', clock, log, run: settle })
 
   const stopDefinitions = store.subscribe(Definitions, (change) => {
-    look(change.key.name, change.object as CustomResourceDefinition | undefined)
+    look(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
     queue.add(change.key.name)
     // Names that were taken may be free now.
     if (!change.object) {
       for (const other of store.list(Definitions) as readonly CustomResourceDefinition[]) {
         if (!isTrue(other, 'NamesAccepted')) {
-          look(other.metadata.name, other)
+          look(other.metadata.name, other, change.revision)
           queue.add(other.metadata.name)
         }
       }
@@ -69,8 +78,8 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     queue.close()
   }
 
-  /** Serves what can be served, at once. */
-  function look(name: string, crd: CustomResourceDefinition | undefined): void {
+  /** Serves what can be served, at once. `revision` is that of the change that is looked at; what has been there for longer has none. */
+  function look(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
     if (!crd || nameConflict(crd, others(name)) !== undefined) {
       if (before && !crd) {
@@ -82,7 +91,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const now = { spec: crd.spec, terminating: crd.metadata.deletionTimestamp !== undefined, accepted: crd.status?.acceptedNames }
     if (before && before.terminating === now.terminating && equal(before.spec, now.spec)) return
     served.set(name, now)
-    registry.serve(name, customDefinitions(crd))
+    registry.serve(name, customDefinitions(crd), before ? undefined : revision)
   }
 
   function others(name: string): CustomResourceDefinition[] {
@@ -146,6 +155,8 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const { name, deletionTimestamp, finalizers = [] } = next.metadata
     const gone = deletionTimestamp !== undefined && finalizers.length === 0
     if (finalizers.length === 0) delete next.metadata.finalizers
+    const { apiVersion, schema } = registry.find('apiextensions.k8s.io', 'v1', 'customresourcedefinitions')!
+    updateManagedFields(current, next, { ...books, apiVersion, schema, now: clock.now() })
     try {
       await store.commit({ key: keyOfDefinition(name), previous: current, object: gone ? undefined : next })
     } catch (err) {

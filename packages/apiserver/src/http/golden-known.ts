@@ -14,11 +14,8 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'table and partial metadata / 18',
       'table and partial metadata / 19',
     ],
-    'the recorded definition was made by kubectl': ['table and partial metadata / 17'],
-    'history reaches back further here': ['expired / 0'],
   },
   lifecycle: {
-    'oddities of upstream: a cause said twice, warnings of an object of another version': ['generation and no-op updates / 15'],
     'defaults and validation of workloads, nodes and services': [
       'patch semantics / 20',
       'patch semantics / 21',

@@ -8,6 +8,7 @@ export class Registry implements Resources {
   #custom = new Map<string, Definition>()
   #all: readonly Definition[] | undefined
   #generation = 0
+  readonly #beginnings = new Map<string, number>()
   readonly #removals = new Map<string, Set<() => void>>()
 
   get generation(): number {
@@ -34,8 +35,14 @@ export class Registry implements Resources {
     return this.list().find((definition) => definition.group === group && definition.kind === kind)
   }
 
-  /** Serves exactly these versions of a custom resource from now on. */
-  serve(storage: string, versions: readonly Definition[]): void {
+  /** The revision at which a custom resource came to be; 0 when it has been there for longer than this process. */
+  servedSince(storage: string): number {
+    return this.#beginnings.get(storage) ?? 0
+  }
+
+  /** Serves exactly these versions of a custom resource from now on; `since` says that there was none before that revision. */
+  serve(storage: string, versions: readonly Definition[], since?: number): void {
+    if (since !== undefined) this.#beginnings.set(storage, since)
     const next = new Map([...this.#custom].filter(([, definition]) => definition.storage !== storage))
     for (const definition of versions) next.set(idOf(definition), definition)
     const gone = [...this.#custom].filter(([id, was]) => !sameObjects(was, next.get(id))).map(([id]) => id)

@@ -15,7 +15,7 @@ export type Source = 'body' | 'patch'
  */
 export function decode(call: Call, raw: { [field: string]: unknown }, source: Source, old?: UnknownObject): UnknownObject {
   const { definition } = call
-  checkType(definition, raw, source)
+  checkType(call, raw, source)
   const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
   const unknown = coerceMetadata(definition, raw)
   const object = raw as UnknownObject
@@ -39,7 +39,8 @@ export function draftOf({ kind }: Definition, body: unknown): { [field: string]:
   )
 }
 
-function checkType(definition: Definition, raw: { [field: string]: unknown }, source: Source): void {
+function checkType(call: Call, raw: { [field: string]: unknown }, source: Source): void {
+  const { definition } = call
   const { apiVersion, kind, version, group, builtin } = definition
   if (builtin) {
     raw.apiVersion ??= apiVersion
@@ -68,7 +69,12 @@ function checkType(definition: Definition, raw: { [field: string]: unknown }, so
     throw invalidObject(sent, name, [invalid('kind', raw.kind, `must be ${kind}`)])
   }
   if (raw.apiVersion !== apiVersion) {
-    if (source === 'patch') throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
+    if (source === 'patch') {
+      // Upstream: nothing is known of an object of a version that there is not.
+      const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
+      report(call, fields.sort(), source, '')
+      throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
+    }
     throw badRequest(
       `the API version in the data (${typeof raw.apiVersion === 'string' ? raw.apiVersion : ''}) does not match the expected API version (${group}/${version})`,
     )

@@ -1,4 +1,12 @@
-import { ConfigMap, CustomResourceDefinition, minutes, seconds, type WatchOptions } from '@capstan/kube'
+import {
+  ConfigMap,
+  customResourceDefinition,
+  CustomResourceDefinition,
+  minutes,
+  seconds,
+  unknownKind,
+  type WatchOptions,
+} from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { memoryStore } from '../store/memory.ts'
 import { at, aWidget, collected, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
@@ -90,8 +98,27 @@ describe('a watch', () => {
 
   test('from a version that is forgotten is Expired', async () => {
     t = await testServer({ store: memoryStore({ history: { changes: 2 } }) })
+    for (const name of ['a', 'b', 'c']) await t.client.create(Widget, aWidget(name))
     const oldest = t.server.store.revision - 2
     expect(await refusal(watch({ resourceVersion: '1' }))).toBe(`410 Expired: too old resource version: 1 (${oldest})`)
+  })
+
+  test('from before the resource came to be is Expired', async () => {
+    const { metadata } = await t.client.create(CustomResourceDefinition, {
+      ...customResourceDefinition(Widget),
+      metadata: { name: 'gadgets.shop.example.com' },
+      spec: { ...customResourceDefinition(Widget).spec, names: { kind: 'Gadget', plural: 'gadgets' } },
+    })
+    const Gadget = unknownKind({
+      apiVersion: 'shop.example.com/v1',
+      kind: 'Gadget',
+      plural: 'gadgets',
+      scope: 'Namespaced',
+    })
+    const from = (revision: number) => t.client.watch(Gadget, { resourceVersion: String(revision), signal: stop.signal })
+    const beginning = Number(metadata.resourceVersion)
+    expect(await refusal(from(beginning - 1))).toBe(`410 Expired: too old resource version: ${beginning - 1} (${beginning})`)
+    await from(beginning)
   })
 
   test.each([

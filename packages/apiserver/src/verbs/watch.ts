@@ -37,8 +37,10 @@ export function watch(plane: Plane, call: Call, signal: AbortSignal): WatchStrea
     if (start.endMark) initial.push(bookmark(definition, from, true))
   } else if (start.kind === 'after') {
     const since = store.since(start.revision, definition.storage)
-    if (since.kind === 'expired') {
-      throw new StatusError('Expired', `too old resource version: ${start.revision} (${since.oldest - 1})`)
+    // Upstream: what was before a resource came to be, nobody knows.
+    const beginning = Math.max(plane.registry.servedSince(definition.storage), since.kind === 'expired' ? since.oldest - 1 : 0)
+    if (since.kind === 'expired' || start.revision < beginning) {
+      throw new StatusError('Expired', `too old resource version: ${start.revision} (${beginning})`)
     }
     for (const change of since.changes) {
       const event = view.event(change)
