@@ -5,37 +5,43 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseApiVersion } from '@capstan/kube'
+import type { ResourceRecord } from '../../packages/apiserver/src/kinds/catalog.ts'
 
 const version = 'v0.36.2'
 
-/** Kinds that clients send, with the package that has them. */
-const roots = [
-  ...['Namespace', 'ConfigMap', 'Secret', 'ServiceAccount', 'Event', 'Node', 'Pod', 'Service'].map((kind) => `core/v1.${kind}`),
-  ...['Deployment', 'DaemonSet'].map((kind) => `apps/v1.${kind}`),
-  ...['Mutating', 'Validating'].map((type) => `admissionregistration/v1.${type}WebhookConfiguration`),
-  'coordination/v1.Lease',
-  'autoscaling/v1.Scale',
-  'meta/v1.DeleteOptions',
-  ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => `rbac/v1.${kind}`),
-  ...['SelfSubjectAccessReview', 'SubjectAccessReview', 'LocalSubjectAccessReview', 'SelfSubjectRulesReview'].map(
-    (kind) => `authorization/v1.${kind}`,
-  ),
-  ...['SelfSubjectReview', 'TokenReview', 'TokenRequest'].map((kind) => `authentication/v1.${kind}`),
-]
+type Records = { readonly [groupVersion: string]: { readonly [plural: string]: ResourceRecord } }
+const resources = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../packages/apiserver/src/kinds/schemas/resources.json'), 'utf8'),
+) as Records
 
-const packages: { readonly [name: string]: { readonly module: string; readonly path: string } } = {
-  'core/v1': { module: 'k8s.io/api', path: 'core/v1' },
-  'admissionregistration/v1': { module: 'k8s.io/api', path: 'admissionregistration/v1' },
-  'apps/v1': { module: 'k8s.io/api', path: 'apps/v1' },
-  'coordination/v1': { module: 'k8s.io/api', path: 'coordination/v1' },
-  'autoscaling/v1': { module: 'k8s.io/api', path: 'autoscaling/v1' },
-  'rbac/v1': { module: 'k8s.io/api', path: 'rbac/v1' },
-  'authorization/v1': { module: 'k8s.io/api', path: 'authorization/v1' },
-  'authentication/v1': { module: 'k8s.io/api', path: 'authentication/v1' },
-  'meta/v1': { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1' },
+/** Their clients speak JSON. */
+const jsonOnly = new Set(['apiextensions.k8s.io/v1', 'apiregistration.k8s.io/v1'])
+
+/** `core/v1` for `v1`, `rbac/v1` for `rbac.authorization.k8s.io/v1`. */
+const packageOf = (groupVersion: string): string => {
+  const { group, version } = parseApiVersion(groupVersion)
+  return `${group === '' ? 'core' : group.split('.')[0]!}/${version}`
 }
+const served = Object.keys(resources).filter((groupVersion) => !jsonOnly.has(groupVersion))
+
+/** Kinds that clients send, with the package that has them. */
+const roots = new Set([
+  ...served.flatMap((groupVersion) =>
+    Object.values(resources[groupVersion]!).map(({ kind }) => `${packageOf(groupVersion)}.${kind}`),
+  ),
+  'autoscaling/v1.Scale',
+  'authentication/v1.TokenRequest',
+  'meta/v1.DeleteOptions',
+  'policy/v1.Eviction',
+])
+
+const packages = new Map(
+  served.map((groupVersion) => [packageOf(groupVersion), { module: 'k8s.io/api', path: packageOf(groupVersion) }]),
+)
+packages.set('meta/v1', { module: 'k8s.io/apimachinery', path: 'pkg/apis/meta/v1' })
 /** What Go files call other packages. */
-const aliases: { readonly [alias: string]: string } = { metav1: 'meta/v1', v1: 'core/v1', corev1: 'core/v1' }
+const aliases: { readonly [alias: string]: string } = { metav1: 'meta/v1', apiv1: 'core/v1', v1: 'core/v1', corev1: 'core/v1' }
 
 /** Types with a form of their own on the wire. */
 const special: { readonly [type: string]: string } = {
@@ -71,8 +77,7 @@ const directory = (module: string): string =>
 
 const structs = new Map<string, Field[]>()
 const named = new Map<string, string>()
-for (const [name, { module, path }] of Object.entries(packages))
-  read(name, readFileSync(join(directory(module), path, 'types.go'), 'utf8'))
+for (const [name, { module, path }] of packages) read(name, readFileSync(join(directory(module), path, 'types.go'), 'utf8'))
 
 function read(from: string, source: string): void {
   for (const [, name, type] of source.matchAll(/^type (\w+) ((?:map\[|\[\])?[\w.\]]+)$/gm))

@@ -3,20 +3,55 @@
  * wire, its name in JSON ('.' for one whose fields belong to the message around it), its type, and ! where JSON shows its zero.
  */
 export const messages: { readonly [message: string]: string } = {
+  'admissionregistration/v1.ApplyConfiguration': '1 expression string',
+  'admissionregistration/v1.AuditAnnotation': '1 key string !, 2 valueExpression string !',
+  'admissionregistration/v1.ExpressionWarning': '2 fieldRef string !, 3 warning string !',
+  'admissionregistration/v1.JSONPatch': '1 expression string',
   'admissionregistration/v1.MatchCondition': '1 name string !, 2 expression string !',
+  'admissionregistration/v1.MatchResources':
+    '1 namespaceSelector meta/v1.LabelSelector !, 2 objectSelector meta/v1.LabelSelector !, 3 resourceRules []admissionregistration/v1.NamedRuleWithOperations, 4 excludeResourceRules []admissionregistration/v1.NamedRuleWithOperations, 7 matchPolicy string !',
+  'admissionregistration/v1.MutatingAdmissionPolicy':
+    '1 metadata meta/v1.ObjectMeta, 2 spec admissionregistration/v1.MutatingAdmissionPolicySpec',
+  'admissionregistration/v1.MutatingAdmissionPolicyBinding':
+    '1 metadata meta/v1.ObjectMeta, 2 spec admissionregistration/v1.MutatingAdmissionPolicyBindingSpec',
+  'admissionregistration/v1.MutatingAdmissionPolicyBindingSpec':
+    '1 policyName string, 2 paramRef admissionregistration/v1.ParamRef !, 3 matchResources admissionregistration/v1.MatchResources !',
+  'admissionregistration/v1.MutatingAdmissionPolicySpec':
+    '1 paramKind admissionregistration/v1.ParamKind !, 2 matchConstraints admissionregistration/v1.MatchResources !, 3 variables []admissionregistration/v1.Variable, 4 mutations []admissionregistration/v1.Mutation, 5 failurePolicy string !, 6 matchConditions []admissionregistration/v1.MatchCondition, 7 reinvocationPolicy string',
   'admissionregistration/v1.MutatingWebhook':
     '1 name string !, 2 clientConfig admissionregistration/v1.WebhookClientConfig !, 3 rules []admissionregistration/v1.RuleWithOperations, 4 failurePolicy string !, 5 namespaceSelector meta/v1.LabelSelector !, 6 sideEffects string !, 7 timeoutSeconds int !, 8 admissionReviewVersions []string !, 9 matchPolicy string !, 10 reinvocationPolicy string !, 11 objectSelector meta/v1.LabelSelector !, 12 matchConditions []admissionregistration/v1.MatchCondition',
   'admissionregistration/v1.MutatingWebhookConfiguration':
     '1 metadata meta/v1.ObjectMeta, 2 webhooks []admissionregistration/v1.MutatingWebhook',
+  'admissionregistration/v1.Mutation':
+    '2 patchType string !, 3 applyConfiguration admissionregistration/v1.ApplyConfiguration !, 4 jsonPatch admissionregistration/v1.JSONPatch !',
+  'admissionregistration/v1.NamedRuleWithOperations':
+    '1 resourceNames []string, 2 . admissionregistration/v1.RuleWithOperations !',
+  'admissionregistration/v1.ParamKind': '1 apiVersion string, 2 kind string',
+  'admissionregistration/v1.ParamRef':
+    '1 name string, 2 namespace string, 3 selector meta/v1.LabelSelector !, 4 parameterNotFoundAction string !',
   'admissionregistration/v1.Rule': '1 apiGroups []string, 2 apiVersions []string, 3 resources []string, 4 scope string !',
-  'admissionregistration/v1.RuleWithOperations': '1 operations []string, 2 . admissionregistration/v1.Rule',
+  'admissionregistration/v1.RuleWithOperations': '1 operations []string, 2 . admissionregistration/v1.Rule !',
   'admissionregistration/v1.ServiceReference': '1 namespace string !, 2 name string !, 3 path string !, 4 port int !',
+  'admissionregistration/v1.TypeChecking': '1 expressionWarnings []admissionregistration/v1.ExpressionWarning',
+  'admissionregistration/v1.ValidatingAdmissionPolicy':
+    '1 metadata meta/v1.ObjectMeta, 2 spec admissionregistration/v1.ValidatingAdmissionPolicySpec, 3 status admissionregistration/v1.ValidatingAdmissionPolicyStatus',
+  'admissionregistration/v1.ValidatingAdmissionPolicyBinding':
+    '1 metadata meta/v1.ObjectMeta, 2 spec admissionregistration/v1.ValidatingAdmissionPolicyBindingSpec',
+  'admissionregistration/v1.ValidatingAdmissionPolicyBindingSpec':
+    '1 policyName string, 2 paramRef admissionregistration/v1.ParamRef !, 3 matchResources admissionregistration/v1.MatchResources !, 4 validationActions []string',
+  'admissionregistration/v1.ValidatingAdmissionPolicySpec':
+    '1 paramKind admissionregistration/v1.ParamKind !, 2 matchConstraints admissionregistration/v1.MatchResources !, 3 validations []admissionregistration/v1.Validation, 4 failurePolicy string !, 5 auditAnnotations []admissionregistration/v1.AuditAnnotation, 6 matchConditions []admissionregistration/v1.MatchCondition, 7 variables []admissionregistration/v1.Variable',
+  'admissionregistration/v1.ValidatingAdmissionPolicyStatus':
+    '1 observedGeneration int, 2 typeChecking admissionregistration/v1.TypeChecking !, 3 conditions []meta/v1.Condition',
   'admissionregistration/v1.ValidatingWebhook':
     '1 name string !, 2 clientConfig admissionregistration/v1.WebhookClientConfig !, 3 rules []admissionregistration/v1.RuleWithOperations, 4 failurePolicy string !, 5 namespaceSelector meta/v1.LabelSelector !, 6 sideEffects string !, 7 timeoutSeconds int !, 8 admissionReviewVersions []string !, 9 matchPolicy string !, 10 objectSelector meta/v1.LabelSelector !, 11 matchConditions []admissionregistration/v1.MatchCondition',
   'admissionregistration/v1.ValidatingWebhookConfiguration':
     '1 metadata meta/v1.ObjectMeta, 2 webhooks []admissionregistration/v1.ValidatingWebhook',
+  'admissionregistration/v1.Validation': '1 expression string !, 2 message string, 3 reason string !, 4 messageExpression string',
+  'admissionregistration/v1.Variable': '1 name string !, 2 expression string !',
   'admissionregistration/v1.WebhookClientConfig':
     '1 service admissionregistration/v1.ServiceReference !, 2 caBundle bytes, 3 url string !',
+  'apps/v1.ControllerRevision': '1 metadata meta/v1.ObjectMeta, 2 data JSON, 3 revision int !',
   'apps/v1.DaemonSet': '1 metadata meta/v1.ObjectMeta, 2 spec apps/v1.DaemonSetSpec, 3 status apps/v1.DaemonSetStatus',
   'apps/v1.DaemonSetCondition':
     '1 type string !, 2 status string !, 3 lastTransitionTime Time, 4 reason string, 5 message string',
@@ -33,8 +68,26 @@ export const messages: { readonly [message: string]: string } = {
   'apps/v1.DeploymentStatus':
     '1 observedGeneration int, 2 replicas int, 3 updatedReplicas int, 4 availableReplicas int, 5 unavailableReplicas int, 6 conditions []apps/v1.DeploymentCondition, 7 readyReplicas int, 8 collisionCount int !, 9 terminatingReplicas int !',
   'apps/v1.DeploymentStrategy': '1 type string, 2 rollingUpdate apps/v1.RollingUpdateDeployment !',
+  'apps/v1.ReplicaSet': '1 metadata meta/v1.ObjectMeta, 2 spec apps/v1.ReplicaSetSpec, 3 status apps/v1.ReplicaSetStatus',
+  'apps/v1.ReplicaSetCondition':
+    '1 type string !, 2 status string !, 3 lastTransitionTime Time, 4 reason string, 5 message string',
+  'apps/v1.ReplicaSetSpec':
+    '1 replicas int !, 2 selector meta/v1.LabelSelector !, 3 template core/v1.PodTemplateSpec, 4 minReadySeconds int',
+  'apps/v1.ReplicaSetStatus':
+    '1 replicas int !, 2 fullyLabeledReplicas int, 3 observedGeneration int, 4 readyReplicas int, 5 availableReplicas int, 6 conditions []apps/v1.ReplicaSetCondition, 7 terminatingReplicas int !',
   'apps/v1.RollingUpdateDaemonSet': '1 maxUnavailable IntOrString !, 2 maxSurge IntOrString !',
   'apps/v1.RollingUpdateDeployment': '1 maxUnavailable IntOrString !, 2 maxSurge IntOrString !',
+  'apps/v1.RollingUpdateStatefulSetStrategy': '1 partition int !, 2 maxUnavailable IntOrString !',
+  'apps/v1.StatefulSet': '1 metadata meta/v1.ObjectMeta, 2 spec apps/v1.StatefulSetSpec, 3 status apps/v1.StatefulSetStatus',
+  'apps/v1.StatefulSetCondition':
+    '1 type string !, 2 status string !, 3 lastTransitionTime Time, 4 reason string, 5 message string',
+  'apps/v1.StatefulSetOrdinals': '1 start int !',
+  'apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy': '1 whenDeleted string, 2 whenScaled string',
+  'apps/v1.StatefulSetSpec':
+    '1 replicas int !, 2 selector meta/v1.LabelSelector !, 3 template core/v1.PodTemplateSpec !, 4 volumeClaimTemplates []core/v1.PersistentVolumeClaim, 5 serviceName string !, 6 podManagementPolicy string, 7 updateStrategy apps/v1.StatefulSetUpdateStrategy, 8 revisionHistoryLimit int !, 9 minReadySeconds int, 10 persistentVolumeClaimRetentionPolicy apps/v1.StatefulSetPersistentVolumeClaimRetentionPolicy !, 11 ordinals apps/v1.StatefulSetOrdinals !',
+  'apps/v1.StatefulSetStatus':
+    '1 observedGeneration int, 2 replicas int !, 3 readyReplicas int, 4 currentReplicas int, 5 updatedReplicas int, 6 currentRevision string, 7 updateRevision string, 9 collisionCount int !, 10 conditions []apps/v1.StatefulSetCondition, 11 availableReplicas int !',
+  'apps/v1.StatefulSetUpdateStrategy': '1 type string, 2 rollingUpdate apps/v1.RollingUpdateStatefulSetStrategy !',
   'authentication/v1.BoundObjectReference': '1 kind string, 2 apiVersion string, 3 name string, 4 uid string',
   'authentication/v1.SelfSubjectReview': '1 metadata meta/v1.ObjectMeta, 2 status authentication/v1.SelfSubjectReviewStatus',
   'authentication/v1.SelfSubjectReviewStatus': '1 userInfo authentication/v1.UserInfo',
@@ -72,9 +125,79 @@ export const messages: { readonly [message: string]: string } = {
   'authorization/v1.SubjectAccessReviewStatus': '1 allowed bool !, 2 reason string, 3 evaluationError string, 4 denied bool',
   'authorization/v1.SubjectRulesReviewStatus':
     '1 resourceRules []authorization/v1.ResourceRule !, 2 nonResourceRules []authorization/v1.NonResourceRule !, 3 incomplete bool !, 4 evaluationError string',
+  'autoscaling/v1.CrossVersionObjectReference': '1 kind string !, 2 name string !, 3 apiVersion string',
+  'autoscaling/v1.HorizontalPodAutoscaler':
+    '1 metadata meta/v1.ObjectMeta, 2 spec autoscaling/v1.HorizontalPodAutoscalerSpec, 3 status autoscaling/v1.HorizontalPodAutoscalerStatus',
+  'autoscaling/v1.HorizontalPodAutoscalerSpec':
+    '1 scaleTargetRef autoscaling/v1.CrossVersionObjectReference !, 2 minReplicas int !, 3 maxReplicas int !, 4 targetCPUUtilizationPercentage int !',
+  'autoscaling/v1.HorizontalPodAutoscalerStatus':
+    '1 observedGeneration int !, 2 lastScaleTime Time !, 3 currentReplicas int !, 4 desiredReplicas int !, 5 currentCPUUtilizationPercentage int !',
   'autoscaling/v1.Scale': '1 metadata meta/v1.ObjectMeta, 2 spec autoscaling/v1.ScaleSpec, 3 status autoscaling/v1.ScaleStatus',
   'autoscaling/v1.ScaleSpec': '1 replicas int',
   'autoscaling/v1.ScaleStatus': '1 replicas int !, 2 selector string',
+  'autoscaling/v2.ContainerResourceMetricSource': '1 name string !, 2 target autoscaling/v2.MetricTarget !, 3 container string !',
+  'autoscaling/v2.ContainerResourceMetricStatus':
+    '1 name string !, 2 current autoscaling/v2.MetricValueStatus !, 3 container string !',
+  'autoscaling/v2.CrossVersionObjectReference': '1 kind string !, 2 name string !, 3 apiVersion string',
+  'autoscaling/v2.ExternalMetricSource': '1 metric autoscaling/v2.MetricIdentifier !, 2 target autoscaling/v2.MetricTarget !',
+  'autoscaling/v2.ExternalMetricStatus':
+    '1 metric autoscaling/v2.MetricIdentifier !, 2 current autoscaling/v2.MetricValueStatus !',
+  'autoscaling/v2.HPAScalingPolicy': '1 type string !, 2 value int !, 3 periodSeconds int !',
+  'autoscaling/v2.HPAScalingRules':
+    '1 selectPolicy string !, 2 policies []autoscaling/v2.HPAScalingPolicy, 3 stabilizationWindowSeconds int !, 4 tolerance Quantity !',
+  'autoscaling/v2.HorizontalPodAutoscaler':
+    '1 metadata meta/v1.ObjectMeta, 2 spec autoscaling/v2.HorizontalPodAutoscalerSpec, 3 status autoscaling/v2.HorizontalPodAutoscalerStatus',
+  'autoscaling/v2.HorizontalPodAutoscalerBehavior':
+    '1 scaleUp autoscaling/v2.HPAScalingRules !, 2 scaleDown autoscaling/v2.HPAScalingRules !',
+  'autoscaling/v2.HorizontalPodAutoscalerCondition':
+    '1 type string !, 2 status string !, 3 lastTransitionTime Time, 4 reason string, 5 message string',
+  'autoscaling/v2.HorizontalPodAutoscalerSpec':
+    '1 scaleTargetRef autoscaling/v2.CrossVersionObjectReference !, 2 minReplicas int !, 3 maxReplicas int !, 4 metrics []autoscaling/v2.MetricSpec, 5 behavior autoscaling/v2.HorizontalPodAutoscalerBehavior !',
+  'autoscaling/v2.HorizontalPodAutoscalerStatus':
+    '1 observedGeneration int !, 2 lastScaleTime Time !, 3 currentReplicas int, 4 desiredReplicas int !, 5 currentMetrics []autoscaling/v2.MetricStatus !, 6 conditions []autoscaling/v2.HorizontalPodAutoscalerCondition',
+  'autoscaling/v2.MetricIdentifier': '1 name string !, 2 selector meta/v1.LabelSelector !',
+  'autoscaling/v2.MetricSpec':
+    '1 type string !, 2 object autoscaling/v2.ObjectMetricSource !, 3 pods autoscaling/v2.PodsMetricSource !, 4 resource autoscaling/v2.ResourceMetricSource !, 5 external autoscaling/v2.ExternalMetricSource !, 7 containerResource autoscaling/v2.ContainerResourceMetricSource !',
+  'autoscaling/v2.MetricStatus':
+    '1 type string !, 2 object autoscaling/v2.ObjectMetricStatus !, 3 pods autoscaling/v2.PodsMetricStatus !, 4 resource autoscaling/v2.ResourceMetricStatus !, 5 external autoscaling/v2.ExternalMetricStatus !, 7 containerResource autoscaling/v2.ContainerResourceMetricStatus !',
+  'autoscaling/v2.MetricTarget': '1 type string !, 2 value Quantity !, 3 averageValue Quantity !, 4 averageUtilization int !',
+  'autoscaling/v2.MetricValueStatus': '1 value Quantity !, 2 averageValue Quantity !, 3 averageUtilization int !',
+  'autoscaling/v2.ObjectMetricSource':
+    '1 describedObject autoscaling/v2.CrossVersionObjectReference !, 2 target autoscaling/v2.MetricTarget !, 3 metric autoscaling/v2.MetricIdentifier !',
+  'autoscaling/v2.ObjectMetricStatus':
+    '1 metric autoscaling/v2.MetricIdentifier !, 2 current autoscaling/v2.MetricValueStatus !, 3 describedObject autoscaling/v2.CrossVersionObjectReference !',
+  'autoscaling/v2.PodsMetricSource': '1 metric autoscaling/v2.MetricIdentifier !, 2 target autoscaling/v2.MetricTarget !',
+  'autoscaling/v2.PodsMetricStatus': '1 metric autoscaling/v2.MetricIdentifier !, 2 current autoscaling/v2.MetricValueStatus !',
+  'autoscaling/v2.ResourceMetricSource': '1 name string !, 2 target autoscaling/v2.MetricTarget !',
+  'autoscaling/v2.ResourceMetricStatus': '1 name string !, 2 current autoscaling/v2.MetricValueStatus !',
+  'batch/v1.CronJob': '1 metadata meta/v1.ObjectMeta, 2 spec batch/v1.CronJobSpec, 3 status batch/v1.CronJobStatus',
+  'batch/v1.CronJobSpec':
+    '1 schedule string !, 2 startingDeadlineSeconds int !, 3 concurrencyPolicy string, 4 suspend bool !, 5 jobTemplate batch/v1.JobTemplateSpec !, 6 successfulJobsHistoryLimit int !, 7 failedJobsHistoryLimit int !, 8 timeZone string !',
+  'batch/v1.CronJobStatus': '1 active []core/v1.ObjectReference, 4 lastScheduleTime Time !, 5 lastSuccessfulTime Time !',
+  'batch/v1.Job': '1 metadata meta/v1.ObjectMeta, 2 spec batch/v1.JobSpec, 3 status batch/v1.JobStatus',
+  'batch/v1.JobCondition':
+    '1 type string !, 2 status string !, 3 lastProbeTime Time, 4 lastTransitionTime Time, 5 reason string, 6 message string',
+  'batch/v1.JobSpec':
+    '1 parallelism int !, 2 completions int !, 3 activeDeadlineSeconds int !, 4 selector meta/v1.LabelSelector !, 5 manualSelector bool !, 6 template core/v1.PodTemplateSpec !, 7 backoffLimit int !, 8 ttlSecondsAfterFinished int !, 9 completionMode string !, 10 suspend bool !, 11 podFailurePolicy batch/v1.PodFailurePolicy !, 12 backoffLimitPerIndex int !, 13 maxFailedIndexes int !, 14 podReplacementPolicy string !, 15 managedBy string !, 16 successPolicy batch/v1.SuccessPolicy !',
+  'batch/v1.JobStatus':
+    '1 conditions []batch/v1.JobCondition, 2 startTime Time !, 3 completionTime Time !, 4 active int, 5 succeeded int, 6 failed int, 7 completedIndexes string, 8 uncountedTerminatedPods batch/v1.UncountedTerminatedPods !, 9 ready int !, 10 failedIndexes string !, 11 terminating int !',
+  'batch/v1.JobTemplateSpec': '1 metadata meta/v1.ObjectMeta, 2 spec batch/v1.JobSpec',
+  'batch/v1.PodFailurePolicy': '1 rules []batch/v1.PodFailurePolicyRule !',
+  'batch/v1.PodFailurePolicyOnExitCodesRequirement': '1 containerName string !, 2 operator string !, 3 values []int !',
+  'batch/v1.PodFailurePolicyOnPodConditionsPattern': '1 type string !, 2 status string !',
+  'batch/v1.PodFailurePolicyRule':
+    '1 action string !, 2 onExitCodes batch/v1.PodFailurePolicyOnExitCodesRequirement !, 3 onPodConditions []batch/v1.PodFailurePolicyOnPodConditionsPattern',
+  'batch/v1.SuccessPolicy': '1 rules []batch/v1.SuccessPolicyRule !',
+  'batch/v1.SuccessPolicyRule': '1 succeededIndexes string !, 2 succeededCount int !',
+  'batch/v1.UncountedTerminatedPods': '1 succeeded []string, 2 failed []string',
+  'certificates/v1.CertificateSigningRequest':
+    '1 metadata meta/v1.ObjectMeta, 2 spec certificates/v1.CertificateSigningRequestSpec !, 3 status certificates/v1.CertificateSigningRequestStatus',
+  'certificates/v1.CertificateSigningRequestCondition':
+    '1 type string !, 2 reason string, 3 message string, 4 lastUpdateTime Time, 5 lastTransitionTime Time, 6 status string !',
+  'certificates/v1.CertificateSigningRequestSpec':
+    '1 request bytes !, 2 username string, 3 uid string, 4 groups []string, 5 usages []string, 6 extra {}[]string, 7 signerName string !, 8 expirationSeconds int !',
+  'certificates/v1.CertificateSigningRequestStatus':
+    '1 conditions []certificates/v1.CertificateSigningRequestCondition, 2 certificate bytes',
   'coordination/v1.Lease': '1 metadata meta/v1.ObjectMeta, 2 spec coordination/v1.LeaseSpec',
   'coordination/v1.LeaseSpec':
     '1 holderIdentity string !, 2 leaseDurationSeconds int !, 3 acquireTime MicroTime !, 4 renewTime MicroTime !, 5 leaseTransitions int !, 6 strategy string !, 7 preferredHolder string !',
@@ -85,17 +208,28 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.AttachedVolume': '1 name string !, 2 devicePath string !',
   'core/v1.AzureDiskVolumeSource':
     '1 diskName string !, 2 diskURI string !, 3 cachingMode string !, 4 fsType string !, 5 readOnly bool !, 6 kind string !',
+  'core/v1.AzureFilePersistentVolumeSource':
+    '1 secretName string !, 2 shareName string !, 3 readOnly bool, 4 secretNamespace string !',
   'core/v1.AzureFileVolumeSource': '1 secretName string !, 2 shareName string !, 3 readOnly bool',
+  'core/v1.Binding': '1 metadata meta/v1.ObjectMeta, 2 target core/v1.ObjectReference !',
+  'core/v1.CSIPersistentVolumeSource':
+    '1 driver string !, 2 volumeHandle string !, 3 readOnly bool, 4 fsType string, 5 volumeAttributes {}string, 6 controllerPublishSecretRef core/v1.SecretReference !, 7 nodeStageSecretRef core/v1.SecretReference !, 8 nodePublishSecretRef core/v1.SecretReference !, 9 controllerExpandSecretRef core/v1.SecretReference !, 10 nodeExpandSecretRef core/v1.SecretReference !',
   'core/v1.CSIVolumeSource':
     '1 driver string !, 2 readOnly bool !, 3 fsType string !, 4 volumeAttributes {}string, 5 nodePublishSecretRef core/v1.LocalObjectReference !',
   'core/v1.Capabilities': '1 add []string, 2 drop []string',
+  'core/v1.CephFSPersistentVolumeSource':
+    '1 monitors []string !, 2 path string, 3 user string, 4 secretFile string, 5 secretRef core/v1.SecretReference !, 6 readOnly bool',
   'core/v1.CephFSVolumeSource':
     '1 monitors []string !, 2 path string, 3 user string, 4 secretFile string, 5 secretRef core/v1.LocalObjectReference !, 6 readOnly bool',
+  'core/v1.CinderPersistentVolumeSource':
+    '1 volumeID string !, 2 fsType string, 3 readOnly bool, 4 secretRef core/v1.SecretReference !',
   'core/v1.CinderVolumeSource':
     '1 volumeID string !, 2 fsType string, 3 readOnly bool, 4 secretRef core/v1.LocalObjectReference !',
   'core/v1.ClientIPConfig': '1 timeoutSeconds int !',
   'core/v1.ClusterTrustBundleProjection':
     '1 name string !, 2 signerName string !, 3 labelSelector meta/v1.LabelSelector !, 4 path string !, 5 optional bool !',
+  'core/v1.ComponentCondition': '1 type string !, 2 status string !, 3 message string, 4 error string',
+  'core/v1.ComponentStatus': '1 metadata meta/v1.ObjectMeta, 2 conditions []core/v1.ComponentCondition',
   'core/v1.ConfigMap': '1 metadata meta/v1.ObjectMeta, 2 data {}string, 3 binaryData {}bytes, 4 immutable bool !',
   'core/v1.ConfigMapEnvSource': '1 . core/v1.LocalObjectReference !, 2 optional bool !',
   'core/v1.ConfigMapKeySelector': '1 . core/v1.LocalObjectReference !, 2 key string !, 3 optional bool !',
@@ -127,6 +261,11 @@ export const messages: { readonly [message: string]: string } = {
     '1 path string !, 2 fieldRef core/v1.ObjectFieldSelector !, 3 resourceFieldRef core/v1.ResourceFieldSelector !, 4 mode int !',
   'core/v1.DownwardAPIVolumeSource': '1 items []core/v1.DownwardAPIVolumeFile, 2 defaultMode int !',
   'core/v1.EmptyDirVolumeSource': '1 medium string, 2 sizeLimit Quantity !',
+  'core/v1.EndpointAddress': '1 ip string !, 2 targetRef core/v1.ObjectReference !, 3 hostname string, 4 nodeName string !',
+  'core/v1.EndpointPort': '1 name string, 2 port int !, 3 protocol string, 4 appProtocol string !',
+  'core/v1.EndpointSubset':
+    '1 addresses []core/v1.EndpointAddress, 2 notReadyAddresses []core/v1.EndpointAddress, 3 ports []core/v1.EndpointPort',
+  'core/v1.Endpoints': '1 metadata meta/v1.ObjectMeta, 2 subsets []core/v1.EndpointSubset',
   'core/v1.EnvFromSource': '1 prefix string, 2 configMapRef core/v1.ConfigMapEnvSource !, 3 secretRef core/v1.SecretEnvSource !',
   'core/v1.EnvVar': '1 name string !, 2 value string, 3 valueFrom core/v1.EnvVarSource !',
   'core/v1.EnvVarSource':
@@ -142,12 +281,16 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.ExecAction': '1 command []string',
   'core/v1.FCVolumeSource': '1 targetWWNs []string, 2 lun int !, 3 fsType string, 4 readOnly bool, 5 wwids []string',
   'core/v1.FileKeySelector': '1 volumeName string !, 2 path string !, 3 key string !, 4 optional bool !',
+  'core/v1.FlexPersistentVolumeSource':
+    '1 driver string !, 2 fsType string, 3 secretRef core/v1.SecretReference !, 4 readOnly bool, 5 options {}string',
   'core/v1.FlexVolumeSource':
     '1 driver string !, 2 fsType string, 3 secretRef core/v1.LocalObjectReference !, 4 readOnly bool, 5 options {}string',
   'core/v1.FlockerVolumeSource': '1 datasetName string, 2 datasetUUID string',
   'core/v1.GCEPersistentDiskVolumeSource': '1 pdName string !, 2 fsType string, 3 partition int, 4 readOnly bool',
   'core/v1.GRPCAction': '1 port int !, 2 service string !',
   'core/v1.GitRepoVolumeSource': '1 repository string !, 2 revision string, 3 directory string',
+  'core/v1.GlusterfsPersistentVolumeSource':
+    '1 endpoints string !, 2 path string !, 3 readOnly bool, 4 endpointsNamespace string !',
   'core/v1.GlusterfsVolumeSource': '1 endpoints string !, 2 path string !, 3 readOnly bool',
   'core/v1.HTTPGetAction':
     '1 path string, 2 port IntOrString !, 3 host string, 4 scheme string, 5 httpHeaders []core/v1.HTTPHeader',
@@ -155,6 +298,8 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.HostAlias': '1 ip string !, 2 hostnames []string',
   'core/v1.HostIP': '1 ip string !',
   'core/v1.HostPathVolumeSource': '1 path string !, 2 type string !',
+  'core/v1.ISCSIPersistentVolumeSource':
+    '1 targetPortal string !, 2 iqn string !, 3 lun int !, 4 iscsiInterface string, 5 fsType string, 6 readOnly bool, 7 portals []string, 8 chapAuthDiscovery bool, 10 secretRef core/v1.SecretReference !, 11 chapAuthSession bool, 12 initiatorName string !',
   'core/v1.ISCSIVolumeSource':
     '1 targetPortal string !, 2 iqn string !, 3 lun int !, 4 iscsiInterface string, 5 fsType string, 6 readOnly bool, 7 portals []string, 8 chapAuthDiscovery bool, 10 secretRef core/v1.LocalObjectReference !, 11 chapAuthSession bool, 12 initiatorName string !',
   'core/v1.ImageVolumeSource': '1 reference string, 2 pullPolicy string',
@@ -163,10 +308,16 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.Lifecycle': '1 postStart core/v1.LifecycleHandler !, 2 preStop core/v1.LifecycleHandler !, 3 stopSignal string !',
   'core/v1.LifecycleHandler':
     '1 exec core/v1.ExecAction !, 2 httpGet core/v1.HTTPGetAction !, 3 tcpSocket core/v1.TCPSocketAction !, 4 sleep core/v1.SleepAction !',
+  'core/v1.LimitRange': '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.LimitRangeSpec',
+  'core/v1.LimitRangeItem':
+    '1 type string !, 2 max {}Quantity, 3 min {}Quantity, 4 default {}Quantity, 5 defaultRequest {}Quantity, 6 maxLimitRequestRatio {}Quantity',
+  'core/v1.LimitRangeSpec': '1 limits []core/v1.LimitRangeItem !',
   'core/v1.LinuxContainerUser': '1 uid int !, 2 gid int !, 3 supplementalGroups []int',
   'core/v1.LoadBalancerIngress': '1 ip string, 2 hostname string, 3 ipMode string !, 4 ports []core/v1.PortStatus',
   'core/v1.LoadBalancerStatus': '1 ingress []core/v1.LoadBalancerIngress',
   'core/v1.LocalObjectReference': '1 name string',
+  'core/v1.LocalVolumeSource': '1 path string !, 2 fsType string !',
+  'core/v1.ModifyVolumeStatus': '1 targetVolumeAttributesClassName string, 2 status string !',
   'core/v1.NFSVolumeSource': '1 server string !, 2 path string !, 3 readOnly bool',
   'core/v1.Namespace': '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.NamespaceSpec, 3 status core/v1.NamespaceStatus',
   'core/v1.NamespaceCondition':
@@ -201,10 +352,23 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.ObjectFieldSelector': '1 apiVersion string, 2 fieldPath string !',
   'core/v1.ObjectReference':
     '1 kind string, 2 namespace string, 3 name string, 4 uid string, 5 apiVersion string, 6 resourceVersion string, 7 fieldPath string',
+  'core/v1.PersistentVolume':
+    '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.PersistentVolumeSpec, 3 status core/v1.PersistentVolumeStatus',
+  'core/v1.PersistentVolumeClaim':
+    '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.PersistentVolumeClaimSpec, 3 status core/v1.PersistentVolumeClaimStatus',
+  'core/v1.PersistentVolumeClaimCondition':
+    '1 type string !, 2 status string !, 3 lastProbeTime Time, 4 lastTransitionTime Time, 5 reason string, 6 message string',
   'core/v1.PersistentVolumeClaimSpec':
     '1 accessModes []string, 2 resources core/v1.VolumeResourceRequirements, 3 volumeName string, 4 selector meta/v1.LabelSelector !, 5 storageClassName string !, 6 volumeMode string !, 7 dataSource core/v1.TypedLocalObjectReference !, 8 dataSourceRef core/v1.TypedObjectReference !, 9 volumeAttributesClassName string !',
+  'core/v1.PersistentVolumeClaimStatus':
+    '1 phase string, 2 accessModes []string, 3 capacity {}Quantity, 4 conditions []core/v1.PersistentVolumeClaimCondition, 5 allocatedResources {}Quantity, 7 allocatedResourceStatuses {}string, 8 currentVolumeAttributesClassName string !, 9 modifyVolumeStatus core/v1.ModifyVolumeStatus !',
   'core/v1.PersistentVolumeClaimTemplate': '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.PersistentVolumeClaimSpec !',
   'core/v1.PersistentVolumeClaimVolumeSource': '1 claimName string !, 2 readOnly bool',
+  'core/v1.PersistentVolumeSource':
+    '1 gcePersistentDisk core/v1.GCEPersistentDiskVolumeSource !, 2 awsElasticBlockStore core/v1.AWSElasticBlockStoreVolumeSource !, 3 hostPath core/v1.HostPathVolumeSource !, 4 glusterfs core/v1.GlusterfsPersistentVolumeSource !, 5 nfs core/v1.NFSVolumeSource !, 6 rbd core/v1.RBDPersistentVolumeSource !, 7 iscsi core/v1.ISCSIPersistentVolumeSource !, 8 cinder core/v1.CinderPersistentVolumeSource !, 9 cephfs core/v1.CephFSPersistentVolumeSource !, 10 fc core/v1.FCVolumeSource !, 11 flocker core/v1.FlockerVolumeSource !, 12 flexVolume core/v1.FlexPersistentVolumeSource !, 13 azureFile core/v1.AzureFilePersistentVolumeSource !, 14 vsphereVolume core/v1.VsphereVirtualDiskVolumeSource !, 15 quobyte core/v1.QuobyteVolumeSource !, 16 azureDisk core/v1.AzureDiskVolumeSource !, 17 photonPersistentDisk core/v1.PhotonPersistentDiskVolumeSource !, 18 portworxVolume core/v1.PortworxVolumeSource !, 19 scaleIO core/v1.ScaleIOPersistentVolumeSource !, 20 local core/v1.LocalVolumeSource !, 21 storageos core/v1.StorageOSPersistentVolumeSource !, 22 csi core/v1.CSIPersistentVolumeSource !',
+  'core/v1.PersistentVolumeSpec':
+    '1 capacity {}Quantity, 2 . core/v1.PersistentVolumeSource !, 3 accessModes []string, 4 claimRef core/v1.ObjectReference !, 5 persistentVolumeReclaimPolicy string, 6 storageClassName string, 7 mountOptions []string, 8 volumeMode string !, 9 nodeAffinity core/v1.VolumeNodeAffinity !, 10 volumeAttributesClassName string !',
+  'core/v1.PersistentVolumeStatus': '1 phase string, 2 message string, 3 reason string, 4 lastPhaseTransitionTime Time !',
   'core/v1.PhotonPersistentDiskVolumeSource': '1 pdID string !, 2 fsType string',
   'core/v1.Pod': '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.PodSpec, 3 status core/v1.PodStatus',
   'core/v1.PodAffinity':
@@ -234,6 +398,7 @@ export const messages: { readonly [message: string]: string } = {
     '1 volumes []core/v1.Volume, 2 containers []core/v1.Container !, 3 restartPolicy string, 4 terminationGracePeriodSeconds int !, 5 activeDeadlineSeconds int !, 6 dnsPolicy string, 7 nodeSelector {}string, 8 serviceAccountName string, 9 serviceAccount string, 10 nodeName string, 11 hostNetwork bool, 12 hostPID bool, 13 hostIPC bool, 14 securityContext core/v1.PodSecurityContext !, 15 imagePullSecrets []core/v1.LocalObjectReference, 16 hostname string, 17 subdomain string, 18 affinity core/v1.Affinity !, 19 schedulerName string, 20 initContainers []core/v1.Container, 21 automountServiceAccountToken bool !, 22 tolerations []core/v1.Toleration, 23 hostAliases []core/v1.HostAlias, 24 priorityClassName string, 25 priority int !, 26 dnsConfig core/v1.PodDNSConfig !, 27 shareProcessNamespace bool !, 28 readinessGates []core/v1.PodReadinessGate, 29 runtimeClassName string !, 30 enableServiceLinks bool !, 31 preemptionPolicy string !, 32 overhead {}Quantity, 33 topologySpreadConstraints []core/v1.TopologySpreadConstraint, 34 ephemeralContainers []core/v1.EphemeralContainer, 35 setHostnameAsFQDN bool !, 36 os core/v1.PodOS !, 37 hostUsers bool !, 38 schedulingGates []core/v1.PodSchedulingGate, 39 resourceClaims []core/v1.PodResourceClaim, 40 resources core/v1.ResourceRequirements !, 41 hostnameOverride string !, 43 schedulingGroup core/v1.PodSchedulingGroup !',
   'core/v1.PodStatus':
     '1 phase string, 2 conditions []core/v1.PodCondition, 3 message string, 4 reason string, 5 hostIP string, 6 podIP string, 7 startTime Time !, 8 containerStatuses []core/v1.ContainerStatus, 9 qosClass string, 10 initContainerStatuses []core/v1.ContainerStatus, 11 nominatedNodeName string, 12 podIPs []core/v1.PodIP, 13 ephemeralContainerStatuses []core/v1.ContainerStatus, 14 resize string, 15 resourceClaimStatuses []core/v1.PodResourceClaimStatus, 16 hostIPs []core/v1.HostIP, 17 observedGeneration int, 18 extendedResourceClaimStatus core/v1.PodExtendedResourceClaimStatus !, 19 allocatedResources {}Quantity, 20 resources core/v1.ResourceRequirements !, 21 nodeAllocatableResourceClaimStatuses []core/v1.NodeAllocatableResourceClaimStatus',
+  'core/v1.PodTemplate': '1 metadata meta/v1.ObjectMeta, 2 template core/v1.PodTemplateSpec',
   'core/v1.PodTemplateSpec': '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.PodSpec',
   'core/v1.PortStatus': '1 port int !, 2 protocol string !, 3 error string !',
   'core/v1.PortworxVolumeSource': '1 volumeID string !, 2 fsType string, 3 readOnly bool',
@@ -245,21 +410,40 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.ProjectedVolumeSource': '1 sources []core/v1.VolumeProjection !, 2 defaultMode int !',
   'core/v1.QuobyteVolumeSource':
     '1 registry string !, 2 volume string !, 3 readOnly bool, 4 user string, 5 group string, 6 tenant string',
+  'core/v1.RBDPersistentVolumeSource':
+    '1 monitors []string !, 2 image string !, 3 fsType string, 4 pool string, 5 user string, 6 keyring string, 7 secretRef core/v1.SecretReference !, 8 readOnly bool',
   'core/v1.RBDVolumeSource':
     '1 monitors []string !, 2 image string !, 3 fsType string, 4 pool string, 5 user string, 6 keyring string, 7 secretRef core/v1.LocalObjectReference !, 8 readOnly bool',
+  'core/v1.ReplicationController':
+    '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.ReplicationControllerSpec, 3 status core/v1.ReplicationControllerStatus',
+  'core/v1.ReplicationControllerCondition':
+    '1 type string !, 2 status string !, 3 lastTransitionTime Time, 4 reason string, 5 message string',
+  'core/v1.ReplicationControllerSpec':
+    '1 replicas int !, 2 selector {}string, 3 template core/v1.PodTemplateSpec !, 4 minReadySeconds int',
+  'core/v1.ReplicationControllerStatus':
+    '1 replicas int !, 2 fullyLabeledReplicas int, 3 observedGeneration int, 4 readyReplicas int, 5 availableReplicas int, 6 conditions []core/v1.ReplicationControllerCondition',
   'core/v1.ResourceClaim': '1 name string !, 2 request string',
   'core/v1.ResourceFieldSelector': '1 containerName string, 2 resource string !, 3 divisor Quantity',
   'core/v1.ResourceHealth': '1 resourceID string !, 2 health string, 6 message string !',
+  'core/v1.ResourceQuota':
+    '1 metadata meta/v1.ObjectMeta, 2 spec core/v1.ResourceQuotaSpec, 3 status core/v1.ResourceQuotaStatus',
+  'core/v1.ResourceQuotaSpec': '1 hard {}Quantity, 2 scopes []string, 3 scopeSelector core/v1.ScopeSelector !',
+  'core/v1.ResourceQuotaStatus': '1 hard {}Quantity, 2 used {}Quantity',
   'core/v1.ResourceRequirements': '1 limits {}Quantity, 2 requests {}Quantity, 3 claims []core/v1.ResourceClaim',
   'core/v1.ResourceStatus': '1 name string !, 2 resources []core/v1.ResourceHealth',
   'core/v1.SELinuxOptions': '1 user string, 2 role string, 3 type string, 4 level string',
+  'core/v1.ScaleIOPersistentVolumeSource':
+    '1 gateway string !, 2 system string !, 3 secretRef core/v1.SecretReference !, 4 sslEnabled bool, 5 protectionDomain string, 6 storagePool string, 7 storageMode string, 8 volumeName string, 9 fsType string, 10 readOnly bool',
   'core/v1.ScaleIOVolumeSource':
     '1 gateway string !, 2 system string !, 3 secretRef core/v1.LocalObjectReference !, 4 sslEnabled bool, 5 protectionDomain string, 6 storagePool string, 7 storageMode string, 8 volumeName string, 9 fsType string, 10 readOnly bool',
+  'core/v1.ScopeSelector': '1 matchExpressions []core/v1.ScopedResourceSelectorRequirement',
+  'core/v1.ScopedResourceSelectorRequirement': '1 scopeName string !, 2 operator string !, 3 values []string',
   'core/v1.SeccompProfile': '1 type string !, 2 localhostProfile string !',
   'core/v1.Secret': '1 metadata meta/v1.ObjectMeta, 2 data {}bytes, 3 type string, 4 stringData {}string, 5 immutable bool !',
   'core/v1.SecretEnvSource': '1 . core/v1.LocalObjectReference !, 2 optional bool !',
   'core/v1.SecretKeySelector': '1 . core/v1.LocalObjectReference !, 2 key string !, 3 optional bool !',
   'core/v1.SecretProjection': '1 . core/v1.LocalObjectReference !, 2 items []core/v1.KeyToPath, 4 optional bool !',
+  'core/v1.SecretReference': '1 name string, 2 namespace string',
   'core/v1.SecretVolumeSource': '1 secretName string, 2 items []core/v1.KeyToPath, 3 defaultMode int !, 4 optional bool !',
   'core/v1.SecurityContext':
     '1 capabilities core/v1.Capabilities !, 2 privileged bool !, 3 seLinuxOptions core/v1.SELinuxOptions !, 4 runAsUser int !, 5 runAsNonRoot bool !, 6 readOnlyRootFilesystem bool !, 7 allowPrivilegeEscalation bool !, 8 runAsGroup int !, 9 procMount string !, 10 windowsOptions core/v1.WindowsSecurityContextOptions !, 11 seccompProfile core/v1.SeccompProfile !, 12 appArmorProfile core/v1.AppArmorProfile !',
@@ -274,12 +458,16 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.ServiceStatus': '1 loadBalancer core/v1.LoadBalancerStatus, 2 conditions []meta/v1.Condition',
   'core/v1.SessionAffinityConfig': '1 clientIP core/v1.ClientIPConfig !',
   'core/v1.SleepAction': '1 seconds int !',
+  'core/v1.StorageOSPersistentVolumeSource':
+    '1 volumeName string, 2 volumeNamespace string, 3 fsType string, 4 readOnly bool, 5 secretRef core/v1.ObjectReference !',
   'core/v1.StorageOSVolumeSource':
     '1 volumeName string, 2 volumeNamespace string, 3 fsType string, 4 readOnly bool, 5 secretRef core/v1.LocalObjectReference !',
   'core/v1.Sysctl': '1 name string !, 2 value string !',
   'core/v1.TCPSocketAction': '1 port IntOrString !, 2 host string',
   'core/v1.Taint': '1 key string !, 2 value string, 3 effect string !, 4 timeAdded Time !',
   'core/v1.Toleration': '1 key string, 2 operator string, 3 value string, 4 effect string, 5 tolerationSeconds int !',
+  'core/v1.TopologySelectorLabelRequirement': '1 key string !, 2 values []string !',
+  'core/v1.TopologySelectorTerm': '1 matchLabelExpressions []core/v1.TopologySelectorLabelRequirement',
   'core/v1.TopologySpreadConstraint':
     '1 maxSkew int !, 2 topologyKey string !, 3 whenUnsatisfiable string !, 4 labelSelector meta/v1.LabelSelector !, 5 minDomains int !, 6 nodeAffinityPolicy string !, 7 nodeTaintsPolicy string !, 8 matchLabelKeys []string',
   'core/v1.TypedLocalObjectReference': '1 apiGroup string !, 2 kind string !, 3 name string !',
@@ -290,6 +478,7 @@ export const messages: { readonly [message: string]: string } = {
     '1 name string !, 2 readOnly bool, 3 mountPath string !, 4 subPath string, 5 mountPropagation string !, 6 subPathExpr string, 7 recursiveReadOnly string !',
   'core/v1.VolumeMountStatus':
     '1 name string !, 2 mountPath string !, 3 readOnly bool, 4 recursiveReadOnly string !, 5 volumeStatus core/v1.VolumeStatus !',
+  'core/v1.VolumeNodeAffinity': '1 required core/v1.NodeSelector !',
   'core/v1.VolumeProjection':
     '1 secret core/v1.SecretProjection !, 2 downwardAPI core/v1.DownwardAPIProjection !, 3 configMap core/v1.ConfigMapProjection !, 4 serviceAccountToken core/v1.ServiceAccountTokenProjection !, 5 clusterTrustBundle core/v1.ClusterTrustBundleProjection !, 6 podCertificate core/v1.PodCertificateProjection !',
   'core/v1.VolumeResourceRequirements': '1 limits {}Quantity, 2 requests {}Quantity',
@@ -301,6 +490,49 @@ export const messages: { readonly [message: string]: string } = {
   'core/v1.WeightedPodAffinityTerm': '1 weight int !, 2 podAffinityTerm core/v1.PodAffinityTerm !',
   'core/v1.WindowsSecurityContextOptions':
     '1 gmsaCredentialSpecName string !, 2 gmsaCredentialSpec string !, 3 runAsUserName string !, 4 hostProcess bool !',
+  'discovery/v1.Endpoint':
+    '1 addresses []string !, 2 conditions discovery/v1.EndpointConditions, 3 hostname string !, 4 targetRef core/v1.ObjectReference !, 5 deprecatedTopology {}string, 6 nodeName string !, 7 zone string !, 8 hints discovery/v1.EndpointHints !',
+  'discovery/v1.EndpointConditions': '1 ready bool !, 2 serving bool !, 3 terminating bool !',
+  'discovery/v1.EndpointHints': '1 forZones []discovery/v1.ForZone, 2 forNodes []discovery/v1.ForNode',
+  'discovery/v1.EndpointPort': '1 name string !, 2 protocol string !, 3 port int !, 4 appProtocol string !',
+  'discovery/v1.EndpointSlice':
+    '1 metadata meta/v1.ObjectMeta, 2 endpoints []discovery/v1.Endpoint !, 3 ports []discovery/v1.EndpointPort !, 4 addressType string !',
+  'discovery/v1.ForNode': '1 name string !',
+  'discovery/v1.ForZone': '1 name string !',
+  'events/v1.Event':
+    '1 metadata meta/v1.ObjectMeta !, 2 eventTime MicroTime !, 3 series events/v1.EventSeries !, 4 reportingController string, 5 reportingInstance string, 6 action string, 7 reason string, 8 regarding core/v1.ObjectReference, 9 related core/v1.ObjectReference !, 10 note string, 11 type string, 12 deprecatedSource core/v1.EventSource, 13 deprecatedFirstTimestamp Time, 14 deprecatedLastTimestamp Time, 15 deprecatedCount int',
+  'events/v1.EventSeries': '1 count int !, 2 lastObservedTime MicroTime !',
+  'flowcontrol/v1.ExemptPriorityLevelConfiguration': '1 nominalConcurrencyShares int !, 2 lendablePercent int !',
+  'flowcontrol/v1.FlowDistinguisherMethod': '1 type string !',
+  'flowcontrol/v1.FlowSchema':
+    '1 metadata meta/v1.ObjectMeta, 2 spec flowcontrol/v1.FlowSchemaSpec, 3 status flowcontrol/v1.FlowSchemaStatus',
+  'flowcontrol/v1.FlowSchemaCondition':
+    '1 type string, 2 status string, 3 lastTransitionTime Time, 4 reason string, 5 message string',
+  'flowcontrol/v1.FlowSchemaSpec':
+    '1 priorityLevelConfiguration flowcontrol/v1.PriorityLevelConfigurationReference !, 2 matchingPrecedence int !, 3 distinguisherMethod flowcontrol/v1.FlowDistinguisherMethod !, 4 rules []flowcontrol/v1.PolicyRulesWithSubjects',
+  'flowcontrol/v1.FlowSchemaStatus': '1 conditions []flowcontrol/v1.FlowSchemaCondition',
+  'flowcontrol/v1.GroupSubject': '1 name string !',
+  'flowcontrol/v1.LimitResponse': '1 type string !, 2 queuing flowcontrol/v1.QueuingConfiguration !',
+  'flowcontrol/v1.LimitedPriorityLevelConfiguration':
+    '1 nominalConcurrencyShares int !, 2 limitResponse flowcontrol/v1.LimitResponse, 3 lendablePercent int !, 4 borrowingLimitPercent int !',
+  'flowcontrol/v1.NonResourcePolicyRule': '1 verbs []string !, 6 nonResourceURLs []string !',
+  'flowcontrol/v1.PolicyRulesWithSubjects':
+    '1 subjects []flowcontrol/v1.Subject !, 2 resourceRules []flowcontrol/v1.ResourcePolicyRule, 3 nonResourceRules []flowcontrol/v1.NonResourcePolicyRule',
+  'flowcontrol/v1.PriorityLevelConfiguration':
+    '1 metadata meta/v1.ObjectMeta, 2 spec flowcontrol/v1.PriorityLevelConfigurationSpec, 3 status flowcontrol/v1.PriorityLevelConfigurationStatus',
+  'flowcontrol/v1.PriorityLevelConfigurationCondition':
+    '1 type string, 2 status string, 3 lastTransitionTime Time, 4 reason string, 5 message string',
+  'flowcontrol/v1.PriorityLevelConfigurationReference': '1 name string !',
+  'flowcontrol/v1.PriorityLevelConfigurationSpec':
+    '1 type string !, 2 limited flowcontrol/v1.LimitedPriorityLevelConfiguration !, 3 exempt flowcontrol/v1.ExemptPriorityLevelConfiguration !',
+  'flowcontrol/v1.PriorityLevelConfigurationStatus': '1 conditions []flowcontrol/v1.PriorityLevelConfigurationCondition',
+  'flowcontrol/v1.QueuingConfiguration': '1 queues int !, 2 handSize int !, 3 queueLengthLimit int !',
+  'flowcontrol/v1.ResourcePolicyRule':
+    '1 verbs []string !, 2 apiGroups []string !, 3 resources []string !, 4 clusterScope bool, 5 namespaces []string !',
+  'flowcontrol/v1.ServiceAccountSubject': '1 namespace string !, 2 name string !',
+  'flowcontrol/v1.Subject':
+    '1 kind string !, 2 user flowcontrol/v1.UserSubject !, 3 group flowcontrol/v1.GroupSubject !, 4 serviceAccount flowcontrol/v1.ServiceAccountSubject !',
+  'flowcontrol/v1.UserSubject': '1 name string !',
   'meta/v1.Condition':
     '1 type string !, 2 status string !, 3 observedGeneration int, 4 lastTransitionTime Time !, 5 reason string !, 6 message string !',
   'meta/v1.DeleteOptions':
@@ -315,6 +547,54 @@ export const messages: { readonly [message: string]: string } = {
   'meta/v1.OwnerReference':
     '1 kind string !, 3 name string !, 4 uid string !, 5 apiVersion string !, 6 controller bool !, 7 blockOwnerDeletion bool !',
   'meta/v1.Preconditions': '1 uid string !, 2 resourceVersion string !',
+  'networking/v1.HTTPIngressPath': '1 path string, 2 backend networking/v1.IngressBackend !, 3 pathType string !',
+  'networking/v1.HTTPIngressRuleValue': '1 paths []networking/v1.HTTPIngressPath !',
+  'networking/v1.IPAddress': '1 metadata meta/v1.ObjectMeta, 2 spec networking/v1.IPAddressSpec',
+  'networking/v1.IPAddressSpec': '1 parentRef networking/v1.ParentReference !',
+  'networking/v1.IPBlock': '1 cidr string !, 2 except []string',
+  'networking/v1.Ingress':
+    '1 metadata meta/v1.ObjectMeta, 2 spec networking/v1.IngressSpec, 3 status networking/v1.IngressStatus',
+  'networking/v1.IngressBackend':
+    '3 resource core/v1.TypedLocalObjectReference !, 4 service networking/v1.IngressServiceBackend !',
+  'networking/v1.IngressClass': '1 metadata meta/v1.ObjectMeta, 2 spec networking/v1.IngressClassSpec',
+  'networking/v1.IngressClassParametersReference':
+    '1 apiGroup string !, 2 kind string !, 3 name string !, 4 scope string !, 5 namespace string !',
+  'networking/v1.IngressClassSpec': '1 controller string, 2 parameters networking/v1.IngressClassParametersReference !',
+  'networking/v1.IngressLoadBalancerIngress': '1 ip string, 2 hostname string, 4 ports []networking/v1.IngressPortStatus',
+  'networking/v1.IngressLoadBalancerStatus': '1 ingress []networking/v1.IngressLoadBalancerIngress',
+  'networking/v1.IngressPortStatus': '1 port int !, 2 protocol string !, 3 error string !',
+  'networking/v1.IngressRule': '1 host string, 2 . networking/v1.IngressRuleValue !',
+  'networking/v1.IngressRuleValue': '1 http networking/v1.HTTPIngressRuleValue !',
+  'networking/v1.IngressServiceBackend': '1 name string !, 2 port networking/v1.ServiceBackendPort',
+  'networking/v1.IngressSpec':
+    '1 defaultBackend networking/v1.IngressBackend !, 2 tls []networking/v1.IngressTLS, 3 rules []networking/v1.IngressRule, 4 ingressClassName string !',
+  'networking/v1.IngressStatus': '1 loadBalancer networking/v1.IngressLoadBalancerStatus',
+  'networking/v1.IngressTLS': '1 hosts []string, 2 secretName string',
+  'networking/v1.NetworkPolicy': '1 metadata meta/v1.ObjectMeta, 2 spec networking/v1.NetworkPolicySpec',
+  'networking/v1.NetworkPolicyEgressRule': '1 ports []networking/v1.NetworkPolicyPort, 2 to []networking/v1.NetworkPolicyPeer',
+  'networking/v1.NetworkPolicyIngressRule': '1 ports []networking/v1.NetworkPolicyPort, 2 from []networking/v1.NetworkPolicyPeer',
+  'networking/v1.NetworkPolicyPeer':
+    '1 podSelector meta/v1.LabelSelector !, 2 namespaceSelector meta/v1.LabelSelector !, 3 ipBlock networking/v1.IPBlock !',
+  'networking/v1.NetworkPolicyPort': '1 protocol string !, 2 port IntOrString !, 3 endPort int !',
+  'networking/v1.NetworkPolicySpec':
+    '1 podSelector meta/v1.LabelSelector !, 2 ingress []networking/v1.NetworkPolicyIngressRule, 3 egress []networking/v1.NetworkPolicyEgressRule, 4 policyTypes []string',
+  'networking/v1.ParentReference': '1 group string, 2 resource string, 3 namespace string, 4 name string',
+  'networking/v1.ServiceBackendPort': '1 name string, 2 number int',
+  'networking/v1.ServiceCIDR':
+    '1 metadata meta/v1.ObjectMeta, 2 spec networking/v1.ServiceCIDRSpec, 3 status networking/v1.ServiceCIDRStatus',
+  'networking/v1.ServiceCIDRSpec': '1 cidrs []string',
+  'networking/v1.ServiceCIDRStatus': '1 conditions []meta/v1.Condition',
+  'node/v1.Overhead': '1 podFixed {}Quantity',
+  'node/v1.RuntimeClass':
+    '1 metadata meta/v1.ObjectMeta, 2 handler string !, 3 overhead node/v1.Overhead !, 4 scheduling node/v1.Scheduling !',
+  'node/v1.Scheduling': '1 nodeSelector {}string, 2 tolerations []core/v1.Toleration',
+  'policy/v1.Eviction': '1 metadata meta/v1.ObjectMeta, 2 deleteOptions meta/v1.DeleteOptions !',
+  'policy/v1.PodDisruptionBudget':
+    '1 metadata meta/v1.ObjectMeta, 2 spec policy/v1.PodDisruptionBudgetSpec, 3 status policy/v1.PodDisruptionBudgetStatus',
+  'policy/v1.PodDisruptionBudgetSpec':
+    '1 minAvailable IntOrString !, 2 selector meta/v1.LabelSelector !, 3 maxUnavailable IntOrString !, 4 unhealthyPodEvictionPolicy string !',
+  'policy/v1.PodDisruptionBudgetStatus':
+    '1 observedGeneration int, 2 disruptedPods {}Time, 3 disruptionsAllowed int !, 4 currentHealthy int !, 5 desiredHealthy int !, 6 expectedPods int !, 7 conditions []meta/v1.Condition',
   'rbac/v1.AggregationRule': '1 clusterRoleSelectors []meta/v1.LabelSelector',
   'rbac/v1.ClusterRole':
     '1 metadata meta/v1.ObjectMeta, 2 rules []rbac/v1.PolicyRule !, 3 aggregationRule rbac/v1.AggregationRule !',
@@ -325,4 +605,82 @@ export const messages: { readonly [message: string]: string } = {
   'rbac/v1.RoleBinding': '1 metadata meta/v1.ObjectMeta, 2 subjects []rbac/v1.Subject, 3 roleRef rbac/v1.RoleRef !',
   'rbac/v1.RoleRef': '1 apiGroup string !, 2 kind string !, 3 name string !',
   'rbac/v1.Subject': '1 kind string !, 2 apiGroup string, 3 name string !, 4 namespace string',
+  'resource/v1.AllocatedDeviceStatus':
+    '1 driver string !, 2 pool string !, 3 device string !, 4 conditions []meta/v1.Condition !, 5 data JSON !, 6 networkData resource/v1.NetworkDeviceData !, 7 shareID string !',
+  'resource/v1.AllocationResult':
+    '1 devices resource/v1.DeviceAllocationResult, 3 nodeSelector core/v1.NodeSelector !, 5 allocationTimestamp Time !',
+  'resource/v1.CELDeviceSelector': '1 expression string !',
+  'resource/v1.CapacityRequestPolicy':
+    '1 default Quantity !, 3 validValues []Quantity, 4 validRange resource/v1.CapacityRequestPolicyRange !',
+  'resource/v1.CapacityRequestPolicyRange': '1 min Quantity !, 2 max Quantity !, 3 step Quantity !',
+  'resource/v1.CapacityRequirements': '1 requests {}Quantity',
+  'resource/v1.Counter': '1 value Quantity !',
+  'resource/v1.CounterSet': '1 name string !, 2 counters {}resource/v1.Counter',
+  'resource/v1.Device':
+    '1 name string !, 2 attributes {}resource/v1.DeviceAttribute, 3 capacity {}resource/v1.DeviceCapacity, 4 consumesCounters []resource/v1.DeviceCounterConsumption, 5 nodeName string !, 6 nodeSelector core/v1.NodeSelector !, 7 allNodes bool !, 8 taints []resource/v1.DeviceTaint, 9 bindsToNode bool !, 10 bindingConditions []string, 11 bindingFailureConditions []string, 12 allowMultipleAllocations bool !, 13 nodeAllocatableResourceMappings {}resource/v1.NodeAllocatableResourceMapping',
+  'resource/v1.DeviceAllocationConfiguration': '1 source string !, 2 requests []string, 3 . resource/v1.DeviceConfiguration !',
+  'resource/v1.DeviceAllocationResult':
+    '1 results []resource/v1.DeviceRequestAllocationResult, 2 config []resource/v1.DeviceAllocationConfiguration',
+  'resource/v1.DeviceAttribute':
+    '2 int int !, 3 bool bool !, 4 string string !, 5 version string !, 6 ints []int, 7 bools []bool, 8 strings []string, 9 versions []string',
+  'resource/v1.DeviceCapacity': '1 value Quantity !, 2 requestPolicy resource/v1.CapacityRequestPolicy !',
+  'resource/v1.DeviceClaim':
+    '1 requests []resource/v1.DeviceRequest !, 2 constraints []resource/v1.DeviceConstraint, 3 config []resource/v1.DeviceClaimConfiguration',
+  'resource/v1.DeviceClaimConfiguration': '1 requests []string, 2 . resource/v1.DeviceConfiguration !',
+  'resource/v1.DeviceClass': '1 metadata meta/v1.ObjectMeta, 2 spec resource/v1.DeviceClassSpec !',
+  'resource/v1.DeviceClassConfiguration': '1 . resource/v1.DeviceConfiguration !',
+  'resource/v1.DeviceClassSpec':
+    '1 selectors []resource/v1.DeviceSelector, 2 config []resource/v1.DeviceClassConfiguration, 4 extendedResourceName string !',
+  'resource/v1.DeviceConfiguration': '1 opaque resource/v1.OpaqueDeviceConfiguration !',
+  'resource/v1.DeviceConstraint': '1 requests []string, 2 matchAttribute string !, 3 distinctAttribute string !',
+  'resource/v1.DeviceCounterConsumption': '1 counterSet string !, 2 counters {}resource/v1.Counter',
+  'resource/v1.DeviceRequest':
+    '1 name string !, 2 exactly resource/v1.ExactDeviceRequest !, 3 firstAvailable []resource/v1.DeviceSubRequest',
+  'resource/v1.DeviceRequestAllocationResult':
+    '1 request string !, 2 driver string !, 3 pool string !, 4 device string !, 5 adminAccess bool !, 6 tolerations []resource/v1.DeviceToleration, 7 bindingConditions []string, 8 bindingFailureConditions []string, 9 shareID string !, 10 consumedCapacity {}Quantity',
+  'resource/v1.DeviceSelector': '1 cel resource/v1.CELDeviceSelector !',
+  'resource/v1.DeviceSubRequest':
+    '1 name string !, 2 deviceClassName string !, 3 selectors []resource/v1.DeviceSelector, 4 allocationMode string, 5 count int, 6 tolerations []resource/v1.DeviceToleration, 7 capacity resource/v1.CapacityRequirements !',
+  'resource/v1.DeviceTaint': '1 key string !, 2 value string, 3 effect string !, 4 timeAdded Time !',
+  'resource/v1.DeviceToleration': '1 key string, 2 operator string, 3 value string, 4 effect string, 5 tolerationSeconds int !',
+  'resource/v1.ExactDeviceRequest':
+    '1 deviceClassName string !, 2 selectors []resource/v1.DeviceSelector, 3 allocationMode string, 4 count int, 5 adminAccess bool !, 6 tolerations []resource/v1.DeviceToleration, 7 capacity resource/v1.CapacityRequirements !',
+  'resource/v1.NetworkDeviceData': '1 interfaceName string, 2 ips []string, 3 hardwareAddress string',
+  'resource/v1.NodeAllocatableResourceMapping': '1 capacityKey string !, 2 allocationMultiplier Quantity !',
+  'resource/v1.OpaqueDeviceConfiguration': '1 driver string !, 2 parameters JSON !',
+  'resource/v1.ResourceClaim':
+    '1 metadata meta/v1.ObjectMeta, 2 spec resource/v1.ResourceClaimSpec !, 3 status resource/v1.ResourceClaimStatus',
+  'resource/v1.ResourceClaimConsumerReference': '1 apiGroup string, 3 resource string !, 4 name string !, 5 uid string !',
+  'resource/v1.ResourceClaimSpec': '1 devices resource/v1.DeviceClaim !',
+  'resource/v1.ResourceClaimStatus':
+    '1 allocation resource/v1.AllocationResult !, 2 reservedFor []resource/v1.ResourceClaimConsumerReference, 4 devices []resource/v1.AllocatedDeviceStatus',
+  'resource/v1.ResourceClaimTemplate': '1 metadata meta/v1.ObjectMeta, 2 spec resource/v1.ResourceClaimTemplateSpec !',
+  'resource/v1.ResourceClaimTemplateSpec': '1 metadata meta/v1.ObjectMeta, 2 spec resource/v1.ResourceClaimSpec !',
+  'resource/v1.ResourcePool': '1 name string !, 2 generation int !, 3 resourceSliceCount int !',
+  'resource/v1.ResourceSlice': '1 metadata meta/v1.ObjectMeta, 2 spec resource/v1.ResourceSliceSpec !',
+  'resource/v1.ResourceSliceSpec':
+    '1 driver string !, 2 pool resource/v1.ResourcePool !, 3 nodeName string !, 4 nodeSelector core/v1.NodeSelector !, 5 allNodes bool !, 6 devices []resource/v1.Device, 7 perDeviceNodeSelection bool !, 8 sharedCounters []resource/v1.CounterSet',
+  'scheduling/v1.PriorityClass':
+    '1 metadata meta/v1.ObjectMeta, 2 value int !, 3 globalDefault bool, 4 description string, 5 preemptionPolicy string !',
+  'storage/v1.CSIDriver': '1 metadata meta/v1.ObjectMeta, 2 spec storage/v1.CSIDriverSpec !',
+  'storage/v1.CSIDriverSpec':
+    '1 attachRequired bool !, 2 podInfoOnMount bool !, 3 volumeLifecycleModes []string, 4 storageCapacity bool !, 5 fsGroupPolicy string !, 6 tokenRequests []storage/v1.TokenRequest, 7 requiresRepublish bool !, 8 seLinuxMount bool !, 9 nodeAllocatableUpdatePeriodSeconds int !, 10 serviceAccountTokenInSecrets bool !, 11 preventPodSchedulingIfMissing bool !',
+  'storage/v1.CSINode': '1 metadata meta/v1.ObjectMeta, 2 spec storage/v1.CSINodeSpec !',
+  'storage/v1.CSINodeDriver':
+    '1 name string !, 2 nodeID string !, 3 topologyKeys []string !, 4 allocatable storage/v1.VolumeNodeResources !',
+  'storage/v1.CSINodeSpec': '1 drivers []storage/v1.CSINodeDriver !',
+  'storage/v1.CSIStorageCapacity':
+    '1 metadata meta/v1.ObjectMeta, 2 nodeTopology meta/v1.LabelSelector !, 3 storageClassName string !, 4 capacity Quantity !, 5 maximumVolumeSize Quantity !',
+  'storage/v1.StorageClass':
+    '1 metadata meta/v1.ObjectMeta, 2 provisioner string !, 3 parameters {}string, 4 reclaimPolicy string !, 5 mountOptions []string, 6 allowVolumeExpansion bool !, 7 volumeBindingMode string !, 8 allowedTopologies []core/v1.TopologySelectorTerm',
+  'storage/v1.TokenRequest': '1 audience string !, 2 expirationSeconds int !',
+  'storage/v1.VolumeAttachment':
+    '1 metadata meta/v1.ObjectMeta, 2 spec storage/v1.VolumeAttachmentSpec !, 3 status storage/v1.VolumeAttachmentStatus',
+  'storage/v1.VolumeAttachmentSource': '1 persistentVolumeName string !, 2 inlineVolumeSpec core/v1.PersistentVolumeSpec !',
+  'storage/v1.VolumeAttachmentSpec': '1 attacher string !, 2 source storage/v1.VolumeAttachmentSource !, 3 nodeName string !',
+  'storage/v1.VolumeAttachmentStatus':
+    '1 attached bool !, 2 attachmentMetadata {}string, 3 attachError storage/v1.VolumeError !, 4 detachError storage/v1.VolumeError !',
+  'storage/v1.VolumeAttributesClass': '1 metadata meta/v1.ObjectMeta, 2 driverName string !, 3 parameters {}string',
+  'storage/v1.VolumeError': '1 time Time, 2 message string, 3 errorCode int !',
+  'storage/v1.VolumeNodeResources': '1 count int !',
 }

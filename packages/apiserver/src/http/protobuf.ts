@@ -3,7 +3,7 @@
  * JSON, which all of them take.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
-import { apiVersionOf, parseApiVersion } from '@capstan/kube'
+import { parseApiVersion } from '@capstan/kube'
 import { messages } from './protobuf-messages.ts'
 
 /** Bytes that are no such message; the text is what Go says. */
@@ -37,19 +37,8 @@ export function decodeProtobuf(bytes: Buffer, fallback: { apiVersion: string; ki
 function messageOf(apiVersion: string, kind: string): string | undefined {
   if (kind === 'DeleteOptions') return 'meta/v1.DeleteOptions'
   const { group, version } = parseApiVersion(apiVersion)
-  const message = `${packages[group] ?? apiVersionOf({ group, version: '' })}${version}.${kind}`
+  const message = `${group === '' ? 'core' : group.split('.')[0]!}/${version}.${kind}`
   return message in messages ? message : undefined
-}
-
-const packages: { readonly [group: string]: string } = {
-  '': 'core/',
-  'admissionregistration.k8s.io': 'admissionregistration/',
-  apps: 'apps/',
-  'authentication.k8s.io': 'authentication/',
-  'authorization.k8s.io': 'authorization/',
-  autoscaling: 'autoscaling/',
-  'coordination.k8s.io': 'coordination/',
-  'rbac.authorization.k8s.io': 'rbac/',
 }
 
 interface Field {
