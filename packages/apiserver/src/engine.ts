@@ -104,7 +104,7 @@ export interface PrinterColumn {
   readonly description?: string
   readonly priority?: number
   /** `null` where there is nothing to show. Times are RFC 3339: whoever makes the table turns them into ages. */
-  cell(object: UnknownObject): string | number | boolean | null
+  cell(object: UnknownObject, now: number): string | number | boolean | null
 }
 
 /** Every resource that is served right now. Changes when CustomResourceDefinitions do. */

@@ -36,6 +36,7 @@ import { rbacAuthorizer } from './auth/rbac.ts'
 import { type ServiceAccountTokenOptions, serviceAccountTokens, type TokenIssuer } from './auth/service-account-tokens.ts'
 import { anyOf, staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
+import { parseRange, ServiceAddresses } from './kinds/service/addresses.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
@@ -71,6 +72,8 @@ export interface ApiServerOptions {
    * ServiceAccount where nobody makes service accounts. Upstream: --enable-admission-plugins, --disable-admission-plugins.
    */
   readonly admissionPlugins?: AdmissionPluginSwitches
+  /** Where Services get their addresses: a range of IPv4 addresses, 10.0.0.0/24 when absent. Upstream: --service-cluster-ip-range. */
+  readonly serviceClusterIPRange?: string
   /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
   readonly authorization?: readonly AuthorizationMode[]
   /** Owners of static bearer tokens. */
@@ -151,6 +154,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     reader: createClient(transport()),
     enabled,
     pluginsFor: pluginsFor(enabled),
+    serviceAddresses: new ServiceAddresses(parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'), store, random),
     authorizer,
     authenticateToken,
     tokens,

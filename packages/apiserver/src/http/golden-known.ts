@@ -43,8 +43,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'csi nodes / 5',
       'csi nodes / 10',
       'csi nodes / 12',
-      'volume attachments / 9',
-      'volume attachments / 11',
     ],
     'nobody would take the finalizer away again': [
       'volume attributes classes / 0',
@@ -60,11 +58,9 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'leases, events, service accounts, services, nodes, pods / 24',
     ],
     'defaults and validation of workloads, nodes and services': [
-      'leases, events, service accounts, services, nodes, pods / 8',
       'leases, events, service accounts, services, nodes, pods / 9',
       'leases, events, service accounts, services, nodes, pods / 10',
       'leases, events, service accounts, services, nodes, pods / 14',
-      'leases, events, service accounts, services, nodes, pods / 26',
       'defaulting of common kinds / 0',
     ],
   },

@@ -100,7 +100,7 @@ function makeColumns({ builtin, columns, printer }: Resource): TableColumn[] {
       // Upstream's own printers make ages themselves, and call them strings.
       definition: definitionOf(column.type === 'date' ? { ...column, type: 'string' } : column, ''),
       cell: (object, now) => {
-        const cell = column.cell(object)
+        const cell = column.cell(object, now)
         return column.type === 'date' && cell !== null ? age(cell, now) : cell
       },
     }))

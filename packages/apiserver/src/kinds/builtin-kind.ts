@@ -4,6 +4,7 @@
  */
 import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
 import type { PrinterColumn } from '../engine.ts'
+import type { Plane } from '../verbs/plane.ts'
 
 /** `T` is what its objects are once they are decoded: everything that is no pointer in Go is there. */
 export interface BuiltinKind<T = UnknownObject> {
@@ -31,13 +32,17 @@ export interface BuiltinKind<T = UnknownObject> {
   validate?(object: T, old: T | undefined, context: WriteContext): FieldError[]
   /** What the client should know, although nothing is wrong. */
   warnings?(object: T, old: T | undefined, context: WriteContext): string[]
+  /** For subresources that write a part of the object: brings a draft back to what it was, but for that part. */
+  readonly writes?: { readonly [subresource: string]: (object: T, old: T) => void }
   /** What the request to delete an object leaves in its status, at the given time. */
   markDeleted?(object: T, now: string): void
 }
 
-/** What a kind knows of a write beside the object. */
+/** What is known of a write beside the object. */
 export interface WriteContext {
   readonly subresource: string | undefined
+  /** Where the object will be. */
+  readonly plane: Plane
 }
 
 /** The kinds of one group version, by plural. Methods take what they like: the catalog holds that objects are of their kind. */

@@ -114,9 +114,9 @@ function resolve(component: Component): JSONSchema {
     oneOf,
     ...rest
   } = component
-  const target = $ref ?? allOf?.[0]?.$ref
+  const target = targetOf({ ...($ref === undefined ? {} : { $ref }), ...(allOf ? { allOf } : {}) })
   if (target !== undefined) {
-    const schema = schemaNamed(nameIn(target))
+    const schema = schemaNamed(target)
     return Object.keys(rest).length === 0 ? schema : { ...schema, ...rest }
   }
   const schema: JSONSchema = rest
@@ -154,6 +154,12 @@ export function blankOf(name: string): object {
 const blanks = new Map<string, object>()
 
 const isStruct = (given: unknown): boolean => typeof given === 'object' && given !== null && Object.keys(given).length === 0
+
+/** The name of the schema that another one only refers to. */
+export function targetOf({ $ref, allOf }: Component): string | undefined {
+  const reference = $ref ?? allOf?.[0]?.$ref
+  return reference === undefined ? undefined : nameIn(reference)
+}
 
 const nameIn = (reference: string): string => reference.slice('#/components/schemas/'.length)
 

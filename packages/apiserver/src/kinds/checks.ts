@@ -39,7 +39,7 @@ export const notNegative = (field: string, value: number | undefined): FieldErro
   (value ?? 0) < 0 ? [invalid(field, value, 'must be greater than or equal to 0')] : []
 
 export const positive = (field: string, value: number | undefined): FieldError[] =>
-  (value ?? 0) <= 0 ? [invalid(field, value ?? 0, 'must be greater than 0')] : []
+  (value ?? 0) <= 0 ? [invalid(field, value ?? 0, 'must be greater than zero')] : []
 
 export const inRange = (field: string, value: number, low: number, high: number): FieldError[] =>
   value < low || value > high ? [invalid(field, value, `must be between ${low} and ${high}, inclusive`)] : []

@@ -1,5 +1,13 @@
 /** The kinds that the server has of its own: what upstream says of them, joined with what `kinds/` declares. */
-import { apiVersionOf, parseApiVersion, resourceName, structural, subdomainProblems, type Verb } from '@capstan/kube'
+import {
+  apiVersionOf,
+  parseApiVersion,
+  resourceName,
+  structural,
+  subdomainProblems,
+  type UnknownObject,
+  type Verb,
+} from '@capstan/kube'
 import { admissionregistration } from '../kinds/admissionregistration.ts'
 import { apiextensions } from '../kinds/apiextensions.ts'
 import { apps } from '../kinds/apps.ts'
@@ -9,6 +17,7 @@ import { coordination } from '../kinds/coordination.ts'
 import { core } from '../kinds/core.ts'
 import { discovery } from '../kinds/discovery.ts'
 import { networking } from '../kinds/networking.ts'
+import { goForm } from '../kinds/go-form.ts'
 import { node } from '../kinds/node.ts'
 import { policy } from '../kinds/policy.ts'
 import { rbac } from '../kinds/rbac.ts'
@@ -82,10 +91,12 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     fields: declared.fields ?? {},
     verbs: record.verbs as readonly Verb[],
     nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
+    ...(declared.schema ? {} : { normalize: (object: UnknownObject) => goForm(component, object) }),
     ...(declared.default ? { default: declared.default.bind(declared) } : {}),
     ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
     ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
     ...(declared.markDeleted ? { markDeleted: declared.markDeleted.bind(declared) } : {}),
+    ...(declared.writes ? { writes: declared.writes } : {}),
     validate: (object, old, context) => declared.validate?.(object, old, context) ?? [],
     refusesCreates: undefined,
   } satisfies Definition)

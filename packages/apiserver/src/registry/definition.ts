@@ -46,10 +46,14 @@ export interface Definition extends Resource {
   readonly fields: { readonly [field: string]: (object: UnknownObject) => string }
   /** What is wrong with a name, as texts. */
   nameProblems(name: string, isPrefix: boolean): string[]
+  /** Part of decoding: brings a draft into the form that the server keeps. */
+  normalize?(object: UnknownObject): void
   /** Part of decoding: what it fills in counts as sent by the client. */
   default?(object: UnknownObject, old: UnknownObject | undefined): void
   /** Sets what the client has no say in. */
   prepare?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
+  /** What a write through a subresource other than `status` leaves as it was. */
+  readonly writes?: { readonly [subresource: string]: (object: UnknownObject, old: UnknownObject) => void }
   /** What the request to delete an object leaves in its status, at the given time. */
   markDeleted?(object: UnknownObject, now: string): void
   validate?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): FieldError[]

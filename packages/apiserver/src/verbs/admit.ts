@@ -66,10 +66,10 @@ export async function validate(
     ...ofMetadata,
     ...(old ? ofMetadata : []),
     ...(definition.validatesSchema ? definition.structural.validate(object, old, ofMetadata, ofScale) : []),
-    ...(definition.validate?.(object, old, { subresource: call.request.subresource }) ?? []),
+    ...(definition.validate?.(object, old, { subresource: call.request.subresource, plane }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
-  call.warnings.push(...(definition.warnings?.(object, old, { subresource: call.request.subresource }) ?? []))
+  call.warnings.push(...(definition.warnings?.(object, old, { subresource: call.request.subresource, plane }) ?? []))
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)

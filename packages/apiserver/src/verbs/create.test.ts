@@ -31,8 +31,12 @@ describe('a create', () => {
 
   test('drops status, but for built-in kinds that come with one', async () => {
     const widget = await t.client.create(Widget, { ...aWidget('w'), status: { phase: 'Given' } })
-    const pod = await t.client.create(Pod, { metadata: at('p'), spec: { containers: [] }, status: { phase: 'Running' } })
-    expect([widget.status, pod.status]).toEqual([undefined, { phase: 'Pending' }])
+    const pod = await t.client.create(Pod, {
+      metadata: at('p'),
+      spec: { containers: [{ name: 'c', image: 'i' }] },
+      status: { phase: 'Running' },
+    })
+    expect([widget.status, pod.status]).toEqual([undefined, { phase: 'Pending', qosClass: 'BestEffort' }])
   })
 
   test('moves stringData of a secret to data', async () => {

@@ -23,6 +23,7 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   unknown.push(...definition.structural.prune(object))
   report(call, unknown, source, patched)
   definition.structural.dropNulls(object)
+  definition.normalize?.(object)
   definition.structural.default(object)
   definition.default?.(object, old)
   checkPlace(call, object)

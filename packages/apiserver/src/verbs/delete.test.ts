@@ -131,7 +131,7 @@ describe('deletecollection', () => {
 })
 
 test('an eviction deletes a pod', async () => {
-  await t.client.create(Pod, { metadata: at('p'), spec: { containers: [] } })
+  await t.client.create(Pod, { metadata: at('p'), spec: { containers: [{ name: 'c', image: 'i' }] } })
   const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: at('p') }
   const request = { verb: 'create', group: '', version: 'v1', plural: 'pods', ...at('p'), subresource: 'eviction', body } as const
   expect(await t.client.transport.send(request)).toMatchObject({ status: 'Success', code: 201 })

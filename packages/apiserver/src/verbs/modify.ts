@@ -67,7 +67,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
     keepOtherParts(definition, request.subresource, object, old)
   }
   requireRights(plane, call, object, old)
-  definition.prepare?.(object, old, { subresource: request.subresource })
+  definition.prepare?.(object, old, { subresource: request.subresource, plane })
   countGeneration(definition, object, old)
   await validate(plane, call, object, old, change.view)
 
@@ -128,6 +128,8 @@ function keepOtherParts(
   object: UnknownObject,
   old: UnknownObject,
 ): void {
+  const writes = subresource === undefined ? undefined : definition.writes?.[subresource]
+  if (writes) return writes(object, old)
   if (!definition.statusSubresource) return
   if (subresource === 'status') {
     for (const part of new Set([...Object.keys(object), ...Object.keys(old)])) {

@@ -17,7 +17,9 @@ import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { AuthenticateToken } from '../auth/token.ts'
 import type { Converter } from '../conversion/converter.ts'
 import type { Caller } from '../engine.ts'
+import type { ServiceAddresses } from '../kinds/service/addresses.ts'
 import type { Definition } from '../registry/definition.ts'
+
 import type { Registry } from '../registry/registry.ts'
 import type { Store, StoreKey } from '../store/store.ts'
 
@@ -37,6 +39,7 @@ export interface Plane {
   readonly enabled: ReadonlySet<AdmissionPlugin>
   /** Those of them that are code of this server and have a say in writes of a resource. */
   readonly pluginsFor: (definition: Definition) => readonly Plugin[]
+  readonly serviceAddresses: ServiceAddresses
   readonly authorizer: Authorizer
   readonly authenticateToken: AuthenticateToken
   readonly tokens: ServiceAccountTokens

@@ -1,8 +1,20 @@
-import type { UnknownObject } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
-import { ageColumn, at, column, field, list, nameColumn, orNone, text, wide } from '../columns.ts'
+import { at, field } from '../columns.ts'
+import {
+  validateEphemeralContainersUpdate,
+  validatePodCreate,
+  validatePodResize,
+  validatePodStatus,
+  validatePodUpdate,
+} from '../pod/changes.ts'
+import { podColumns } from '../pod/columns.ts'
+import { defaultPod, defaultPodTemplate } from '../pod/defaults.ts'
+import { qosClass } from '../pod/resources.ts'
+import { validatePodTemplate } from '../pod/spec.ts'
+import { column, containerColumns, nameColumn, pairs } from '../columns.ts'
+import type { Container, Pod, PodTemplate } from '../schemas/types.ts'
 
-export const pods: BuiltinKind = {
+export const pods: BuiltinKind<Pod> = {
   generation: true,
   fields: {
     'spec.nodeName': field('spec', 'nodeName'),
@@ -11,35 +23,85 @@ export const pods: BuiltinKind = {
     'spec.serviceAccountName': field('spec', 'serviceAccountName'),
     'spec.hostNetwork': (pod) => String(at(pod, 'spec', 'hostNetwork') === true),
     'status.phase': field('status', 'phase'),
-    'status.podIP': field('status', 'podIP'),
+    'status.podIP': (pod) => (at(pod, 'status', 'podIPs') as { ip: string }[] | undefined)?.[0]?.ip ?? '',
     'status.nominatedNodeName': field('status', 'nominatedNodeName'),
   },
-  columns: [
-    nameColumn,
-    column('Ready', podReady),
-    column('Status', podStatus),
-    column('Restarts', (o) =>
-      list<{ restartCount?: number }>(o, 'status', 'containerStatuses').reduce(
-        (sum, { restartCount = 0 }) => sum + restartCount,
-        0,
-      ),
-    ),
-    ageColumn,
-    wide('IP', (o) => orNone(text(o, 'status', 'podIP'))),
-    wide('Node', (o) => orNone(text(o, 'spec', 'nodeName'))),
-    wide('Nominated Node', (o) => orNone(text(o, 'status', 'nominatedNodeName'))),
-    wide('Readiness Gates', () => '<none>'),
-  ],
-  prepare(pod, old) {
-    if (!old) pod.status = { phase: 'Pending' }
+  columns: podColumns,
+  default: defaultPod,
+  prepare(pod, old, { subresource }) {
+    if (!old) {
+      pod.status = { phase: 'Pending', qosClass: qosClass(pod) }
+      if (pod.spec.schedulingGates?.length) {
+        const message = 'Scheduling is blocked due to non-empty scheduling gates'
+        const gated = { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message }
+        pod.status.conditions = [{ ...gated, lastProbeTime: null, lastTransitionTime: null } as never]
+      }
+    } else if (subresource === 'status' && old.status.qosClass !== undefined) {
+      pod.status.qosClass ??= old.status.qosClass
+    }
+    // Who has an address has it among all its addresses.
+    const { podIP, podIPs } = pod.status
+    if (podIPs?.length) pod.status.podIP = podIPs[0]!.ip
+    else if (podIP) pod.status.podIPs = [{ ip: podIP }]
+    const { hostIP, hostIPs } = pod.status
+    if (hostIP && !hostIPs?.length && hostIP !== old?.status.hostIP) pod.status.hostIPs = [{ ip: hostIP }]
+  },
+  writes: {
+    ephemeralcontainers(pod, old) {
+      const { ephemeralContainers } = pod.spec
+      restore(pod, old)
+      pod.spec = { ...old.spec }
+      if (ephemeralContainers) pod.spec.ephemeralContainers = ephemeralContainers
+      else delete pod.spec.ephemeralContainers
+    },
+    resize(pod, old) {
+      const { containers, initContainers, resources } = pod.spec
+      restore(pod, old)
+      pod.spec = { ...old.spec, containers: resized(old.spec.containers ?? [], containers ?? []) }
+      if (old.spec.initContainers) pod.spec.initContainers = resized(old.spec.initContainers, initContainers ?? [])
+      if (resources) pod.spec.resources = resources
+    },
+  },
+  validate(pod, old, { subresource }) {
+    if (!old) return validatePodCreate(pod)
+    switch (subresource) {
+      case 'status':
+        return validatePodStatus(pod, old)
+      case 'ephemeralcontainers':
+        return validateEphemeralContainersUpdate(pod, old)
+      case 'resize':
+        return validatePodResize(pod, old)
+      case undefined:
+      default:
+        return validatePodUpdate(pod, old)
+    }
   },
 }
 
-function podReady(pod: UnknownObject): string {
-  const ready = list<{ ready?: boolean }>(pod, 'status', 'containerStatuses').filter((status) => status.ready).length
-  return `${ready}/${list(pod, 'spec', 'containers').length}`
+/** Everything but the specification is as it was. */
+function restore(pod: Pod, old: Pod): void {
+  const { managedFields, resourceVersion } = pod.metadata
+  pod.metadata = { ...old.metadata, resourceVersion, ...(managedFields ? { managedFields } : {}) }
+  pod.status = old.status
 }
 
-function podStatus(pod: UnknownObject): string {
-  return pod.metadata.deletionTimestamp ? 'Terminating' : text(pod, 'status', 'reason') || text(pod, 'status', 'phase')
+/** The containers as they were, with the resources that they have now. */
+function resized(old: readonly Container[], now: readonly Container[]): Container[] {
+  return old.map((container) => {
+    const wanted = now.find(({ name }) => name === container.name)
+    if (!wanted) return container
+    const { resources, resizePolicy } = wanted
+    return { ...container, resources, ...(resizePolicy ? { resizePolicy } : {}) }
+  })
+}
+
+export const podtemplates: BuiltinKind<PodTemplate> = {
+  generation: true,
+  columns: [
+    nameColumn,
+    ...containerColumns('template').map((one) => ({ ...one, priority: 0 })),
+    column('Pod Labels', (o) => pairs(at(o, 'template', 'metadata', 'labels'))),
+  ],
+  default: ({ template }) => defaultPodTemplate(template),
+  validate: ({ template }) => validatePodTemplate('template', template),
 }

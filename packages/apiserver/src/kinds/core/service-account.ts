@@ -1,6 +1,6 @@
 import type { BuiltinKind } from '../builtin-kind.ts'
-import { ageColumn, column, list, nameColumn } from '../columns.ts'
+import { ageColumn, nameColumn } from '../columns.ts'
 
 export const serviceaccounts: BuiltinKind = {
-  columns: [nameColumn, column('Secrets', (o) => list(o, 'secrets').length), ageColumn],
+  columns: [nameColumn, ageColumn],
 }

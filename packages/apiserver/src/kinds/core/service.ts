@@ -1,16 +1,17 @@
-import { dns1035LabelProblems } from '@capstan/kube'
+import { dnsLabelProblems, equal } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { ageColumn, at, column, field, list, nameColumn, orNone, pairs, text, wide } from '../columns.ts'
-import type { Service } from '../schemas/types.ts'
+import type { Service, ServiceSpec } from '../schemas/types.ts'
+import { isExternal, needsHealthCheck, validateService, validateServiceUpdate } from '../service/validate.ts'
 
 export const services: BuiltinKind<Service> = {
-  names: dns1035LabelProblems,
+  names: dnsLabelProblems,
   fields: { 'spec.clusterIP': field('spec', 'clusterIP'), 'spec.type': field('spec', 'type') },
   columns: [
     nameColumn,
     column('Type', (o) => text(o, 'spec', 'type')),
     column('Cluster-IP', (o) => orNone(text(o, 'spec', 'clusterIP'))),
-    column('External-IP', (o) => (text(o, 'spec', 'type') === 'ExternalName' ? text(o, 'spec', 'externalName') : '<none>')),
+    column('External-IP', (o) => externalAddress(o as unknown as Service)),
     column('Port(s)', (o) =>
       orNone(
         list<{ port: number; nodePort?: number; protocol?: string }>(o, 'spec', 'ports')
@@ -21,13 +22,107 @@ export const services: BuiltinKind<Service> = {
     ageColumn,
     wide('Selector', (o) => pairs(at(o, 'spec', 'selector'))),
   ],
-  default({ spec }) {
-    spec.type ??= 'ClusterIP'
+  default({ spec, status }) {
     spec.sessionAffinity ??= 'None'
-    if (spec.type !== 'ExternalName') spec.internalTrafficPolicy ??= 'Cluster'
-    for (const port of spec.ports ?? []) port.targetPort ??= port.port
+    if (spec.sessionAffinity === 'None') delete spec.sessionAffinityConfig
+    if (spec.sessionAffinity === 'ClientIP' && spec.sessionAffinityConfig?.clientIP?.timeoutSeconds === undefined) {
+      spec.sessionAffinityConfig = { clientIP: { timeoutSeconds: 10800 } }
+    }
+    spec.type ??= 'ClusterIP'
+    for (const port of spec.ports ?? []) port.targetPort ||= port.port
+    if (isExternal(spec)) spec.externalTrafficPolicy ??= 'Cluster'
+    if (spec.type === 'ExternalName') return
+    spec.internalTrafficPolicy ??= 'Cluster'
+    if (spec.type !== 'LoadBalancer') return
+    spec.allocateLoadBalancerNodePorts ??= true
+    for (const ingress of status.loadBalancer.ingress ?? []) if (ingress.ip) ingress.ipMode ??= 'VIP'
   },
-  prepare(service, old) {
-    if (!old) service.status = { loadBalancer: {} }
+  prepare(service, old, { subresource, plane }) {
+    const { spec } = service
+    if (subresource === 'status') return
+    if (!old) {
+      service.status = { loadBalancer: {} }
+      if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP]
+    } else {
+      dropUnfitting(spec, old.spec)
+      if (spec.type !== 'LoadBalancer') service.status = { ...service.status, loadBalancer: {} }
+      keepAllocated(spec, old.spec)
+      linkAddresses(spec, old.spec)
+    }
+    plane.serviceAddresses.allocate(service, old)
+    if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
   },
+  validate(service, old, { subresource }) {
+    if (subresource === 'status') return []
+    return old ? validateServiceUpdate(service, old) : validateService(service)
+  },
+}
+
+/** What a change of type makes meaningless, and the client has left as it was. Upstream: dropTypeDependentFields. */
+function dropUnfitting(spec: ServiceSpec, old: ServiceSpec): void {
+  const same = (member: keyof ServiceSpec) => equal(spec[member], old[member])
+  if (spec.type === 'ExternalName' && old.type !== 'ExternalName') {
+    if (same('clusterIP') && same('clusterIPs')) {
+      delete spec.clusterIP
+      delete spec.clusterIPs
+    }
+    if (same('ipFamilies')) delete spec.ipFamilies
+    if (same('ipFamilyPolicy')) delete spec.ipFamilyPolicy
+  }
+  const ports = ({ ports: all = [] }: ServiceSpec) => all.map(({ nodePort }) => nodePort ?? 0)
+  if (hasNodePorts(old) && !hasNodePorts(spec) && equal(ports(spec), ports(old))) {
+    for (const port of spec.ports ?? []) delete port.nodePort
+  }
+  if (needsHealthCheck(old) && !needsHealthCheck(spec) && same('healthCheckNodePort')) delete spec.healthCheckNodePort
+  if (old.type === 'LoadBalancer' && spec.type !== 'LoadBalancer') {
+    if (same('allocateLoadBalancerNodePorts')) delete spec.allocateLoadBalancerNodePorts
+    if (same('loadBalancerClass')) delete spec.loadBalancerClass
+  }
+  if (isExternal(old) && !isExternal(spec) && same('externalTrafficPolicy')) delete spec.externalTrafficPolicy
+}
+
+const hasNodePorts = ({ type }: ServiceSpec): boolean => type === 'NodePort' || type === 'LoadBalancer'
+
+/** Who does not say what was given keeps it. Upstream: patchAllocatedValues. */
+function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
+  if (spec.type !== 'ExternalName' && old.type !== 'ExternalName' && !spec.clusterIP && !spec.clusterIPs?.length) {
+    if (old.clusterIP) spec.clusterIP = old.clusterIP
+    if (old.clusterIPs) spec.clusterIPs = old.clusterIPs
+  }
+  if (hasNodePorts(spec) && hasNodePorts(old)) {
+    const known = new Map((old.ports ?? []).map(({ protocol, port, nodePort }) => [`${protocol} ${port}`, nodePort]))
+    const used = new Set((spec.ports ?? []).map(({ nodePort }) => nodePort))
+    for (const port of spec.ports ?? []) {
+      const nodePort = known.get(`${port.protocol} ${port.port}`)
+      if (!port.nodePort && nodePort && !used.has(nodePort)) port.nodePort = nodePort
+    }
+  }
+  if (needsHealthCheck(spec) && needsHealthCheck(old) && old.healthCheckNodePort)
+    spec.healthCheckNodePort ??= old.healthCheckNodePort
+}
+
+/** The one address and the list of them say the same, whichever of them the client has changed. Upstream: normalizeClusterIPs. */
+function linkAddresses(spec: ServiceSpec, old: ServiceSpec): void {
+  const isSame = equal(spec.clusterIPs ?? [], old.clusterIPs ?? [])
+  if (old.clusterIPs?.length && !spec.clusterIPs?.length && spec.clusterIP === old.clusterIP) spec.clusterIPs = old.clusterIPs
+  if (spec.clusterIP === old.clusterIP || !isSame) return
+  if (spec.clusterIP) spec.clusterIPs = [spec.clusterIP]
+  else delete spec.clusterIPs
+}
+
+/** Upstream: getServiceExternalIP. */
+function externalAddress({ spec, status }: Service): string {
+  const given = spec.externalIPs ?? []
+  switch (spec.type) {
+    case 'ExternalName':
+      return spec.externalName ?? ''
+    case 'LoadBalancer': {
+      const addresses = (status.loadBalancer.ingress ?? []).map(({ ip, hostname }) => ip ?? hostname ?? '').filter(Boolean)
+      const all = [...addresses, ...given]
+      return all.length > 0 ? all.join(',') : '<pending>'
+    }
+    case undefined:
+    default:
+      return given.length > 0 ? given.join(',') : '<none>'
+  }
 }

@@ -1,0 +1,55 @@
+import { equal, type FieldError, required, type UnknownObject } from '@capstan/kube'
+import type { BuiltinKind } from '../builtin-kind.ts'
+import { dnsLabel, portNumber, qualifiedName, requiredOneOf, subdomain } from '../checks.ts'
+import { ageColumn, column, nameColumn } from '../columns.ts'
+import type { EndpointAddress, Endpoints, EndpointSubset } from '../schemas/types.ts'
+import { endpointIP } from '../service/validate.ts'
+
+export const endpoints: BuiltinKind<Endpoints> = {
+  columns: [nameColumn, column('Endpoints', addresses), ageColumn],
+  default({ subsets = [] }) {
+    for (const { ports = [] } of subsets) for (const port of ports) port.protocol ??= 'TCP'
+  },
+  validate({ subsets = [] }, old) {
+    if (old && equal(subsets, old.subsets ?? [])) return []
+    return subsets.flatMap((subset, index) => subsetErrors(`subsets[${index}]`, subset))
+  },
+}
+
+function subsetErrors(at: string, { addresses: ready = [], notReadyAddresses = [], ports = [] }: EndpointSubset): FieldError[] {
+  const errors: FieldError[] = []
+  if (ready.length + notReadyAddresses.length === 0) {
+    errors.push(required(at, 'must specify `addresses` or `notReadyAddresses`'))
+  }
+  for (const [index, address] of ready.entries()) errors.push(...addressErrors(`${at}.addresses[${index}]`, address))
+  for (const [index, address] of notReadyAddresses.entries()) {
+    errors.push(...addressErrors(`${at}.notReadyAddresses[${index}]`, address))
+  }
+  for (const [index, { name, port, protocol, appProtocol }] of ports.entries()) {
+    const here = `${at}.ports[${index}]`
+    if (name) errors.push(...dnsLabel(`${here}.name`, name))
+    else if (ports.length > 1) errors.push(required(`${here}.name`))
+    errors.push(...portNumber(`${here}.port`, port), ...requiredOneOf(`${here}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    if (appProtocol !== undefined) errors.push(...qualifiedName(`${here}.appProtocol`, appProtocol))
+  }
+  return errors
+}
+
+const addressErrors = (at: string, { ip, hostname, nodeName }: EndpointAddress): FieldError[] => [
+  ...(hostname ? dnsLabel(`${at}.hostname`, hostname) : []),
+  ...(nodeName === undefined ? [] : subdomain(`${at}.nodeName`, nodeName)),
+  ...endpointIP(`${at}.ip`, ip),
+]
+
+/** Upstream: formatEndpoints: three of them, and how many more there are. */
+function addresses(object: UnknownObject): string {
+  const { subsets = [] } = object as unknown as Endpoints
+  if (subsets.length === 0) return '<none>'
+  const all = subsets.flatMap(({ addresses: ready = [], ports = [] }) =>
+    ports.length === 0 ? ready.map(({ ip }) => ip) : ports.flatMap(({ port }) => ready.map(({ ip }) => joined(ip, port))),
+  )
+  const shown = all.slice(0, 3).join(',')
+  return all.length > 3 ? `${shown} + ${all.length - 3} more...` : shown
+}
+
+const joined = (ip: string, port: number): string => (ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`)

@@ -1,0 +1,458 @@
+/** What is wrong with the containers of a pod. Upstream: validateContainers and its kin, v1.36. */
+import { duplicate, type FieldError, forbidden, invalid, keyErrors, notSupported, required } from '@capstan/kube'
+import {
+  descendingPath,
+  dnsLabel,
+  inRange,
+  missing,
+  noBacksteps,
+  notNegative,
+  oneOf,
+  portNameProblems,
+  portNumber,
+  portNumberOrName,
+  problems,
+  requiredOneOf,
+} from '../checks.ts'
+import type {
+  Container,
+  ContainerPort,
+  EnvFromSource,
+  EnvVar,
+  PodSpec,
+  Probe,
+  SecurityContext,
+  VolumeMount,
+} from '../schemas/types.ts'
+import { resourceRequirements } from './resources.ts'
+import { EnvFields, fieldSelector, resourceFieldSelector, type Volumes } from './volumes.ts'
+
+/** What checks of a container need to know of the pod around it. */
+export interface PodContext {
+  readonly spec: PodSpec
+  readonly volumes: Volumes
+  readonly claims: ReadonlySet<string>
+}
+
+export function validateContainers(field: string, pod: PodContext): FieldError[] {
+  const { spec } = pod
+  const containers = spec.containers ?? []
+  if (containers.length === 0) return [required(field)]
+  const errors: FieldError[] = []
+  const names = new Set<string>()
+  for (const [index, container] of containers.entries()) {
+    const at = `${field}[${index}]`
+    errors.push(...common(at, container, pod))
+    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
+    names.add(container.name)
+    errors.push(...lifecycleAndProbes(at, container, spec), ...restartPolicy(at, container))
+  }
+  return [...errors, ...hostPortConflicts(field, containers)]
+}
+
+export function validateInitContainers(field: string, pod: PodContext): FieldError[] {
+  const { spec } = pod
+  const errors: FieldError[] = []
+  const names = new Set((spec.containers ?? []).map(({ name }) => name))
+  for (const [index, container] of (spec.initContainers ?? []).entries()) {
+    const at = `${field}[${index}]`
+    errors.push(...common(at, container, pod), ...restartPolicy(at, container))
+    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
+    else if (container.name) names.add(container.name)
+    errors.push(...hostPortConflicts(field, [container]))
+    if (container.restartPolicy === 'Always') errors.push(...lifecycleAndProbes(at, container, spec))
+    else {
+      for (const member of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
+        if (container[member] === undefined) continue
+        errors.push(forbidden(`${at}.${member}`, 'may not be set for init containers without restartPolicy=Always'))
+      }
+    }
+  }
+  return errors
+}
+
+const NotEphemeral = [
+  'ports',
+  'resources',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'lifecycle',
+  'resizePolicy',
+] as const
+
+export function validateEphemeralContainers(field: string, pod: PodContext): FieldError[] {
+  const { spec } = pod
+  const errors: FieldError[] = []
+  const others = new Set([...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ name }) => name))
+  const names = new Set(others)
+  for (const [index, container] of (spec.ephemeralContainers ?? []).entries()) {
+    const at = `${field}[${index}]`
+    errors.push(...common(at, container as unknown as Container, pod))
+    errors.push(...imageIsTrimmed(at, container.image))
+    if (names.has(container.name)) errors.push(duplicate(`${at}.name`, container.name))
+    names.add(container.name)
+    const target = container.targetContainerName
+    if (target !== undefined && !others.has(target)) errors.push(missing(`${at}.targetContainerName`, target))
+    for (const member of NotEphemeral) {
+      const value = container[member] as object | undefined
+      if (value === undefined || Object.keys(value).length === 0) continue
+      errors.push(forbidden(`${at}.${member}`, 'cannot be set for an Ephemeral Container'))
+    }
+    for (const [mount, { subPath, subPathExpr }] of (container.volumeMounts ?? []).entries()) {
+      for (const [member, value] of Object.entries({ subPath, subPathExpr })) {
+        if (value === undefined) continue
+        errors.push(forbidden(`${at}.volumeMounts[${mount}].${member}`, 'cannot be set for an Ephemeral Container'))
+      }
+    }
+  }
+  return errors
+}
+
+/** In pods, not in templates of pods. */
+export const imageIsTrimmed = (at: string, image = ''): FieldError[] =>
+  image.trim() === image ? [] : [invalid(`${at}.image`, image, 'must not have leading or trailing whitespace')]
+
+function common(at: string, container: Container, pod: PodContext): FieldError[] {
+  const { name, image, terminationMessagePolicy, imagePullPolicy, resources, resizePolicy = [], securityContext } = container
+  const hostUsers = pod.spec.hostUsers ?? true
+  return [
+    ...(name ? dnsLabel(`${at}.name`, name) : [required(`${at}.name`)]),
+    ...(image ? [] : [required(`${at}.image`)]),
+    ...requiredOneOf(`${at}.terminationMessagePolicy`, terminationMessagePolicy, ['File', 'FallbackToLogsOnError']),
+    ...ports(`${at}.ports`, container.ports ?? []),
+    ...environment(`${at}.env`, container.env ?? []),
+    ...environmentFrom(`${at}.envFrom`, container.envFrom ?? []),
+    ...mounts(`${at}.volumeMounts`, container, pod.volumes),
+    ...devices(`${at}.volumeDevices`, container, pod.volumes),
+    ...requiredOneOf(`${at}.imagePullPolicy`, imagePullPolicy, ['Always', 'IfNotPresent', 'Never']),
+    ...resourceRequirements(`${at}.resources`, resources ?? {}, pod.claims),
+    ...resizePolicies(`${at}.resizePolicy`, resizePolicy, pod.spec.restartPolicy),
+    ...(securityContext ? security(`${at}.securityContext`, securityContext, hostUsers) : []),
+  ]
+}
+
+function ports(field: string, all: readonly ContainerPort[]): FieldError[] {
+  const errors: FieldError[] = []
+  const names = new Set<string>()
+  for (const [index, { name, containerPort, hostPort, protocol }] of all.entries()) {
+    const at = `${field}[${index}]`
+    if (name !== undefined) {
+      const texts = portNameProblems(name)
+      if (texts.length > 0) errors.push(...problems(`${at}.name`, name, texts))
+      else if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
+      names.add(name)
+    }
+    errors.push(...(containerPort ? portNumber(`${at}.containerPort`, containerPort) : [required(`${at}.containerPort`)]))
+    if (hostPort) errors.push(...portNumber(`${at}.hostPort`, hostPort))
+    errors.push(...requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+  }
+  return errors
+}
+
+/** Upstream: AccumulateUniqueHostPorts. */
+function hostPortConflicts(field: string, containers: readonly Container[]): FieldError[] {
+  const errors: FieldError[] = []
+  const taken = new Set<string>()
+  for (const [index, container] of containers.entries()) {
+    for (const [place, { protocol, hostIP = '', hostPort }] of (container.ports ?? []).entries()) {
+      if (!hostPort) continue
+      const port = `${protocol}/${hostIP}/${hostPort}`
+      if (taken.has(port)) errors.push(duplicate(`${field}[${index}].ports[${place}].hostPort`, port))
+      taken.add(port)
+    }
+  }
+  return errors
+}
+
+/** Upstream: IsRelaxedEnvVarName. */
+function envNameProblems(name: string): string[] {
+  if (/^[ -<>-~]+$/.test(name)) return []
+  const rule = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+  return [`${rule} (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '^[ -<>-~]+$')`]
+}
+
+function environment(field: string, all: readonly EnvVar[]): FieldError[] {
+  return all.flatMap((variable, index) => [
+    ...(variable.name
+      ? problems(`${field}[${index}].name`, variable.name, envNameProblems(variable.name))
+      : [required(`${field}[${index}].name`)]),
+    ...valueFrom(`${field}[${index}].valueFrom`, variable),
+  ])
+}
+
+function valueFrom(at: string, { value, valueFrom: from }: EnvVar): FieldError[] {
+  if (!from) return []
+  const errors: FieldError[] = []
+  if (from.fieldRef) errors.push(...fieldSelector(`${at}.fieldRef`, from.fieldRef, EnvFields))
+  if (from.resourceFieldRef) errors.push(...resourceFieldSelector(`${at}.resourceFieldRef`, from.resourceFieldRef, false))
+  for (const kind of ['configMapKeyRef', 'secretKeyRef'] as const) {
+    const reference = from[kind]
+    if (!reference) continue
+    if (!reference.name) errors.push(required(`${at}.${kind}.name`))
+    errors.push(...(reference.key ? keyErrors(`${at}.${kind}.key`, reference.key) : [required(`${at}.${kind}.key`)]))
+  }
+  const count = Object.keys(from).length
+  if (count === 0) {
+    const choices = '`fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`'
+    errors.push(invalid(at, '', `must specify one of: ${choices}`))
+  } else if (value) errors.push(invalid(at, '', 'may not be specified when `value` is not empty'))
+  else if (count > 1) errors.push(invalid(at, '', 'may not have more than one field specified at a time'))
+  return errors
+}
+
+function environmentFrom(field: string, all: readonly EnvFromSource[]): FieldError[] {
+  return all.flatMap(({ prefix, configMapRef, secretRef }, index) => {
+    const at = `${field}[${index}]`
+    const errors = prefix ? problems(`${at}.prefix`, prefix, envNameProblems(prefix)) : []
+    if (configMapRef && !configMapRef.name) errors.push(required(`${at}.configMapRef.name`))
+    if (secretRef && !secretRef.name) errors.push(required(`${at}.secretRef.name`))
+    // Upstream blames the list, not the item.
+    if (!configMapRef && !secretRef) errors.push(invalid(field, '', 'must specify one of: `configMapRef` or `secretRef`'))
+    if (configMapRef && secretRef) errors.push(invalid(field, '', 'may not have more than one field specified at a time'))
+    return errors
+  })
+}
+
+function mounts(field: string, container: Container, volumes: Volumes): FieldError[] {
+  const errors: FieldError[] = []
+  const paths = new Set<string>()
+  const asDevices = container.volumeDevices ?? []
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) {
+    const at = `${field}[${index}]`
+    const { name, mountPath, subPath, subPathExpr } = mount
+    if (!name) errors.push(required(`${at}.name`))
+    if (!volumes.has(name)) errors.push(missing(`${at}.name`, name))
+    if (!mountPath) errors.push(required(`${at}.mountPath`))
+    if (paths.has(mountPath)) errors.push(invalid(`${at}.mountPath`, mountPath, 'must be unique'))
+    paths.add(mountPath)
+    if (asDevices.some((device) => device.name === name)) {
+      errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeDevices'))
+    }
+    if (asDevices.some(({ devicePath }) => devicePath === mountPath)) {
+      errors.push(invalid(`${at}.mountPath`, mountPath, 'must not already exist as a path in volumeDevices'))
+    }
+    if (subPath) errors.push(...descendingPath(`${field}.subPath`, subPath))
+    if (subPathExpr) {
+      if (subPath) errors.push(invalid(`${at}.subPathExpr`, subPathExpr, 'subPathExpr and subPath are mutually exclusive'))
+      errors.push(...descendingPath(`${field}.subPathExpr`, subPathExpr))
+    }
+    errors.push(...propagation(field, mount, container.securityContext))
+  }
+  return errors
+}
+
+function propagation(
+  field: string,
+  { mountPropagation, recursiveReadOnly, readOnly }: VolumeMount,
+  context: SecurityContext | undefined,
+): FieldError[] {
+  const errors: FieldError[] = []
+  if (mountPropagation !== undefined) {
+    errors.push(...oneOf(`${field}.mountPropagation`, mountPropagation, ['Bidirectional', 'HostToContainer', 'None']))
+    if (mountPropagation === 'Bidirectional' && context?.privileged !== true) {
+      const text = 'Bidirectional mount propagation is available only to privileged containers'
+      errors.push(forbidden(`${field}.mountPropagation`, text))
+    }
+  }
+  const at = `${field}.recursiveReadOnly`
+  if (recursiveReadOnly === 'Enabled' || recursiveReadOnly === 'IfPossible') {
+    if (!readOnly) errors.push(forbidden(at, 'may only be specified when readOnly is true'))
+    if (mountPropagation !== undefined && mountPropagation !== 'None') {
+      errors.push(forbidden(at, 'may only be specified when mountPropagation is None or not specified'))
+    }
+  } else if (recursiveReadOnly !== undefined && recursiveReadOnly !== 'Disabled') {
+    errors.push(notSupported(at, recursiveReadOnly, ['Disabled', 'Enabled', 'IfPossible']))
+  }
+  return errors
+}
+
+function devices(field: string, { volumeDevices = [], volumeMounts = [] }: Container, volumes: Volumes): FieldError[] {
+  const errors: FieldError[] = []
+  const [names, paths] = [new Set<string>(), new Set<string>()]
+  for (const [index, { name, devicePath }] of volumeDevices.entries()) {
+    const at = `${field}[${index}]`
+    const volume = volumes.get(name)
+    if (!name) errors.push(required(`${at}.name`))
+    if (names.has(name)) errors.push(invalid(`${at}.name`, name, 'must be unique'))
+    if (volume && !volume.persistentVolumeClaim && !volume.ephemeral) {
+      const text = 'can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode'
+      errors.push(invalid(`${at}.name`, name, text))
+    }
+    if (!volume) errors.push(missing(`${at}.name`, name))
+    if (!devicePath) errors.push(required(`${at}.devicePath`))
+    if (paths.has(devicePath)) errors.push(invalid(`${at}.devicePath`, devicePath, 'must be unique'))
+    if (noBacksteps('', devicePath).length > 0) {
+      errors.push(invalid(`${at}.devicePath`, devicePath, "can not contain backsteps ('..')"))
+    } else paths.add(devicePath)
+    if (volumeMounts.some((mount) => mount.name === name)) {
+      errors.push(invalid(`${at}.name`, name, 'must not already exist in volumeMounts'))
+    }
+    if (volumeMounts.some(({ mountPath }) => mountPath === devicePath)) {
+      errors.push(invalid(`${at}.devicePath`, devicePath, 'must not already exist as a path in volumeMounts'))
+    }
+    if (name) names.add(name)
+  }
+  return errors
+}
+
+function resizePolicies(
+  field: string,
+  policies: readonly { resourceName: string; restartPolicy: string }[],
+  podRestartPolicy: string | undefined,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const seen = new Set<string>()
+  for (const { resourceName, restartPolicy: policy } of policies) {
+    if (seen.has(resourceName)) errors.push(duplicate(field, resourceName))
+    seen.add(resourceName)
+    errors.push(...requiredOneOf(field, resourceName, ['cpu', 'memory']))
+    errors.push(...requiredOneOf(field, policy, ['NotRequired', 'RestartContainer']))
+    if (podRestartPolicy === 'Never' && policy !== 'NotRequired') {
+      errors.push(invalid(field, policy, "must be 'NotRequired' when pod `restartPolicy` is 'Never'"))
+    }
+  }
+  return errors
+}
+
+function restartPolicy(at: string, { restartPolicy: policy, restartPolicyRules: rules = [] }: Container): FieldError[] {
+  const errors: FieldError[] = []
+  if (policy !== undefined) errors.push(...oneOf(`${at}.restartPolicy`, policy, ['Always', 'Never', 'OnFailure']))
+  else if (rules.length > 0) {
+    errors.push(required(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'))
+  }
+  for (const [index, { action, exitCodes }] of rules.entries()) {
+    const here = `${at}.restartPolicyRules[${index}]`
+    errors.push(...oneOf(`${here}.action`, action, ['Restart', 'RestartAllContainers']))
+    if (exitCodes) errors.push(...oneOf(`${here}.exitCodes.operator`, exitCodes.operator, ['In', 'NotIn']))
+    else errors.push(required(`${here}.exitCodes`, 'must be specified'))
+  }
+  return errors
+}
+
+function lifecycleAndProbes(
+  at: string,
+  container: Container,
+  { terminationGracePeriodSeconds: grace = 30 }: PodSpec,
+): FieldError[] {
+  const { lifecycle, livenessProbe, readinessProbe, startupProbe } = container
+  const errors: FieldError[] = []
+  for (const moment of ['postStart', 'preStop'] as const) {
+    const handler = lifecycle?.[moment]
+    if (handler) errors.push(...handlerErrors(`${at}.lifecycle.${moment}`, handler, grace))
+  }
+  for (const [name, probe] of Object.entries({ livenessProbe, readinessProbe, startupProbe })) {
+    if (!probe) continue
+    const here = `${at}.${name}`
+    errors.push(...probeErrors(here, probe, grace))
+    if (name === 'readinessProbe') {
+      const seconds = probe.terminationGracePeriodSeconds
+      if (seconds !== undefined) {
+        errors.push(invalid(`${here}.terminationGracePeriodSeconds`, seconds, 'must not be set for readinessProbes'))
+      }
+    } else if (probe.successThreshold !== 1) {
+      errors.push(invalid(`${here}.successThreshold`, probe.successThreshold, 'must be 1'))
+    }
+  }
+  return errors
+}
+
+function probeErrors(at: string, probe: Probe, grace: number): FieldError[] {
+  const errors = handlerErrors(at, probe, grace)
+  const counts = ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'] as const
+  for (const member of counts) errors.push(...notNegative(`${at}.${member}`, probe[member]))
+  const seconds = probe.terminationGracePeriodSeconds
+  if (seconds !== undefined && seconds <= 0) {
+    errors.push(invalid(`${at}.terminationGracePeriodSeconds`, seconds, 'must be greater than 0'))
+  }
+  return errors
+}
+
+type Handler = Pick<Probe, 'exec' | 'httpGet' | 'tcpSocket' | 'grpc'> & { sleep?: { seconds: number } }
+
+/** Upstream: validateHandler. The first handler counts, all others are one too many. */
+function handlerErrors(at: string, { exec, httpGet, tcpSocket, grpc, sleep }: Handler, grace: number): FieldError[] {
+  const checks: [string, (() => FieldError[]) | undefined][] = [
+    ['exec', exec && (() => (exec.command?.length ? [] : [required(`${at}.exec.command`)]))],
+    ['httpGet', httpGet && (() => httpGetErrors(`${at}.httpGet`, httpGet))],
+    ['tcpSocket', tcpSocket && (() => portNumberOrName(`${at}.tcpSocket.port`, tcpSocket.port))],
+    ['grpc', grpc && (() => portNumber(`${at}.grpc.port`, grpc.port))],
+    ['sleep', sleep && (() => sleepErrors(`${at}.sleep`, sleep.seconds, grace))],
+  ]
+  const there = checks.filter(([, check]) => check)
+  if (there.length === 0) return [required(at, 'must specify a handler type')]
+  return there.flatMap(([name, check], index) =>
+    index === 0 ? check!() : [forbidden(`${at}.${name}`, 'may not specify more than 1 handler type')],
+  )
+}
+
+function httpGetErrors(at: string, { path, port, scheme, httpHeaders = [] }: NonNullable<Probe['httpGet']>): FieldError[] {
+  return [
+    ...(path ? [] : [required(`${at}.path`)]),
+    ...portNumberOrName(`${at}.port`, port),
+    ...oneOf(`${at}.scheme`, scheme, ['HTTP', 'HTTPS']),
+    ...httpHeaders.flatMap(({ name }) => (/^[-A-Za-z0-9]+$/.test(name) ? [] : [invalid(`${at}.httpHeaders`, name, HeaderText)])),
+  ]
+}
+const HeaderText =
+  "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')"
+
+const sleepErrors = (at: string, seconds: number, grace: number): FieldError[] =>
+  seconds < 0 || seconds > grace
+    ? [invalid(at, seconds, `must be non-negative and less than terminationGracePeriodSeconds (${grace})`)]
+    : []
+
+/** Upstream: ValidateSecurityContext. */
+function security(at: string, context: SecurityContext, hostUsers: boolean): FieldError[] {
+  const {
+    runAsUser,
+    runAsGroup,
+    procMount,
+    seccompProfile,
+    appArmorProfile,
+    allowPrivilegeEscalation,
+    privileged,
+    capabilities,
+  } = context
+  const errors = [...userId(`${at}.runAsUser`, runAsUser), ...userId(`${at}.runAsGroup`, runAsGroup)]
+  if (procMount !== undefined) {
+    errors.push(...oneOf(`${at}.procMount`, procMount, ['Default', 'Unmasked']))
+    if (hostUsers && procMount === 'Unmasked') {
+      errors.push(invalid(`${at}.procMount`, procMount, '`hostUsers` must be false to use `Unmasked`'))
+    }
+  }
+  errors.push(...profile(`${at}.seccompProfile`, seccompProfile, 'seccomp', 'seccompProfile'))
+  if (allowPrivilegeEscalation === false) {
+    if (privileged) errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'))
+    if (capabilities?.add?.includes('CAP_SYS_ADMIN')) {
+      errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'))
+    }
+  }
+  return [...errors, ...profile(`${at}.appArmorProfile`, appArmorProfile, 'AppArmor', 'appArmorProfile')]
+}
+
+export const userId = (field: string, id: number | undefined): FieldError[] =>
+  id === undefined ? [] : inRange(field, id, 0, 2147483647)
+
+/** A profile of seccomp or AppArmor. */
+export function profile(
+  at: string,
+  value: { type: string; localhostProfile?: string } | undefined,
+  what: string,
+  member: string,
+): FieldError[] {
+  if (!value) return []
+  const { type, localhostProfile } = value
+  const errors: FieldError[] = []
+  const types = ['Localhost', 'RuntimeDefault', 'Unconfined']
+  if (!type) errors.push(required(`${at}.type`, `type is required when ${member} is set`))
+  else errors.push(...oneOf(`${at}.type`, type, types))
+  const field = `${at}.localhostProfile`
+  if (type === 'Localhost') {
+    if (localhostProfile === undefined) errors.push(required(field, `must be set when ${what} type is Localhost`))
+    else if (what === 'seccomp') errors.push(...descendingPath(field, localhostProfile))
+  } else if (localhostProfile !== undefined) {
+    errors.push(invalid(field, what === 'seccomp' ? value : localhostProfile, `can only be set when ${what} type is Localhost`))
+  }
+  return errors
+}

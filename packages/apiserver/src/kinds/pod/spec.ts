@@ -1,0 +1,360 @@
+/** What is wrong with the specification of a pod, or of pods that something makes. Upstream: ValidatePodSpec, v1.36. */
+import {
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  labelValueProblems,
+  notSupported,
+  qualifiedNameProblems,
+  required,
+  tooLong,
+} from '@capstan/kube'
+import {
+  dnsLabel,
+  inRange,
+  ipAddress,
+  labels,
+  labelSelector,
+  oneOf,
+  positive,
+  problems,
+  qualifiedName,
+  requiredOneOf,
+  subdomain,
+} from '../checks.ts'
+import type {
+  Affinity,
+  NodeSelector,
+  NodeSelectorTerm,
+  PodAffinityTerm,
+  PodSecurityContext,
+  PodSpec,
+  PodTemplateSpec,
+  Toleration,
+  TopologySpreadConstraint,
+} from '../schemas/types.ts'
+import {
+  type PodContext,
+  profile,
+  userId,
+  validateContainers,
+  validateEphemeralContainers,
+  validateInitContainers,
+} from './containers.ts'
+import { resourceAmount, resourceName } from './resources.ts'
+import { labelName, validateVolumes } from './volumes.ts'
+
+/** @param podName absent where the specification is that of a template */
+export function validatePodSpec(field: string, spec: PodSpec, podName?: string): FieldError[] {
+  const [volumes, volumeErrors] = validateVolumes(`${field}.volumes`, spec.volumes ?? [], podName)
+  const pod: PodContext = { spec, volumes, claims: new Set((spec.resourceClaims ?? []).map(({ name }) => name)) }
+  const errors = [
+    ...volumeErrors,
+    ...validateContainers(`${field}.containers`, pod),
+    ...validateInitContainers(`${field}.initContainers`, pod),
+    ...validateEphemeralContainers(`${field}.ephemeralContainers`, pod),
+    ...hostPorts(field, spec, podName !== undefined),
+    ...requiredOneOf(`${field}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']),
+    ...requiredOneOf(`${field}.dnsPolicy`, spec.dnsPolicy, ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
+    ...labels(`${field}.nodeSelector`, spec.nodeSelector),
+    ...securityErrors(`${field}.securityContext`, spec.securityContext, spec),
+    ...affinityErrors(`${field}.affinity`, spec.affinity),
+    ...dnsErrors(`${field}.dnsConfig`, spec),
+    ...(spec.readinessGates ?? []).flatMap(({ conditionType }, index) =>
+      qualifiedName(`${field}.readinessGates[${index}].conditionType`, conditionType),
+    ),
+    ...schedulingGates(`${field}.schedulingGates`, spec),
+    ...(spec.topologySpreadConstraints ?? []).flatMap((one, index, all) =>
+      spreadErrors(`${field}.topologySpreadConstraints[${index}]`, one, all.slice(index + 1)),
+    ),
+    ...hostNameErrors(field, spec),
+  ]
+  const { serviceAccountName, nodeName, activeDeadlineSeconds, hostname, subdomain: domain, priorityClassName } = spec
+  if (serviceAccountName) errors.push(...subdomain(`${field}.serviceAccountName`, serviceAccountName))
+  if (nodeName) errors.push(...subdomain(`${field}.nodeName`, nodeName))
+  if (activeDeadlineSeconds !== undefined) {
+    errors.push(...inRange(`${field}.activeDeadlineSeconds`, activeDeadlineSeconds, 1, 2147483647))
+  }
+  if (hostname) errors.push(...dnsLabel(`${field}.hostname`, hostname))
+  if (domain) errors.push(...dnsLabel(`${field}.subdomain`, domain))
+  errors.push(...validateTolerations(`${field}.tolerations`, spec.tolerations ?? []))
+  for (const [index, { ip, hostnames = [] }] of (spec.hostAliases ?? []).entries()) {
+    errors.push(...ipAddress(`${field}.hostAliases[${index}].ip`, ip))
+    for (const [place, name] of hostnames.entries()) {
+      errors.push(...subdomain(`${field}.hostAliases[${index}].hostnames[${place}]`, name))
+    }
+  }
+  if (priorityClassName) errors.push(...subdomain(`${field}.priorityClassName`, priorityClassName))
+  if (spec.runtimeClassName !== undefined) errors.push(...subdomain(`${field}.runtimeClassName`, spec.runtimeClassName))
+  if (spec.preemptionPolicy !== undefined) {
+    errors.push(...requiredOneOf(`${field}.preemptionPolicy`, spec.preemptionPolicy, ['PreemptLowerPriority', 'Never']))
+  }
+  for (const [name, amount] of Object.entries(spec.overhead ?? {})) {
+    const at = `${field}.overhead.limits[${name}]`
+    errors.push(...resourceName(at, name), ...resourceAmount(at, name, amount))
+  }
+  if (spec.os) errors.push(...requiredOneOf(`${field}.os.name`, spec.os.name, ['linux', 'windows']))
+  return errors
+}
+
+/** Upstream: ValidatePodTemplateSpec. */
+export function validatePodTemplate(field: string, { metadata, spec }: PodTemplateSpec): FieldError[] {
+  const errors = [
+    ...labels(`${field}.labels`, metadata.labels),
+    ...Object.keys(metadata.annotations ?? {}).flatMap((key) =>
+      problems(`${field}.annotations`, key, qualifiedNameProblems(key.toLowerCase())),
+    ),
+    ...validatePodSpec(`${field}.spec`, spec),
+  ]
+  if (spec.ephemeralContainers?.length) {
+    errors.push(forbidden(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'))
+  }
+  return errors
+}
+
+/** Upstream: ValidateTolerations. */
+export function validateTolerations(field: string, tolerations: readonly Toleration[]): FieldError[] {
+  return tolerations.flatMap(({ key = '', operator = '', value = '', effect = '', tolerationSeconds }, index) => {
+    const at = `${field}[${index}]`
+    const errors = key === '' ? [] : labelName(`${at}.key`, key)
+    if (key === '' && operator !== 'Exists') {
+      const text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
+      errors.push(invalid(`${at}.operator`, operator, text))
+    }
+    if (tolerationSeconds !== undefined && effect !== 'NoExecute') {
+      errors.push(invalid(`${at}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"))
+    }
+    if (operator === '' || operator === 'Equal') {
+      const texts = labelValueProblems(value)
+      if (texts.length > 0) errors.push(invalid(`${at}.operator`, value, texts.join(';')))
+    } else if (operator === 'Exists') {
+      if (value !== '') errors.push(invalid(`${at}.operator`, value, "value must be empty when `operator` is 'Exists'"))
+    } else {
+      const known = operator === 'Lt' || operator === 'Gt' ? ['Equal', 'Exists', 'Lt', 'Gt'] : ['Equal', 'Exists']
+      errors.push(notSupported(`${at}.operator`, operator, known))
+    }
+    if (effect !== '') errors.push(...oneOf(`${at}.effect`, effect, TaintEffects))
+    return errors
+  })
+}
+
+export const TaintEffects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+/** On the host's network the ports are the host's. Templates may leave them to the pod. */
+function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isPod: boolean): FieldError[] {
+  if (!hostNetwork) return []
+  return (containers ?? []).flatMap(({ ports = [] }, index) =>
+    ports.flatMap(({ hostPort = 0, containerPort }, place) =>
+      (isPod || hostPort !== 0) && hostPort !== containerPort
+        ? [
+            invalid(
+              `${field}.containers[${index}].ports[${place}].hostPort`,
+              hostPort,
+              'must match `containerPort` when `hostNetwork` is true',
+            ),
+          ]
+        : [],
+    ),
+  )
+}
+
+function securityErrors(
+  at: string,
+  context: PodSecurityContext | undefined,
+  { shareProcessNamespace, hostPID }: PodSpec,
+): FieldError[] {
+  if (!context) return []
+  const errors = [
+    ...userId(`${at}.fsGroup`, context.fsGroup),
+    ...userId(`${at}.runAsUser`, context.runAsUser),
+    ...userId(`${at}.runAsGroup`, context.runAsGroup),
+    ...(context.supplementalGroups ?? []).flatMap((group, index) => userId(`${at}.supplementalGroups[${index}]`, group)),
+  ]
+  if (shareProcessNamespace && hostPID) {
+    errors.push(invalid(`${at}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
+  }
+  const seen = new Set<string>()
+  for (const [index, { name }] of (context.sysctls ?? []).entries()) {
+    const field = `${at}.sysctls[${index}].name`
+    if (!name) errors.push(required(field))
+    else if (name.length > 253 || !Sysctl.test(name)) {
+      errors.push(invalid(field, name, `must have at most 253 characters and match regex ${SysctlText}`))
+    } else if (seen.has(name)) errors.push(duplicate(field, name))
+    seen.add(name)
+  }
+  if (context.fsGroupChangePolicy !== undefined) {
+    errors.push(...oneOf(`${at}.fsGroupChangePolicy`, context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']))
+  }
+  errors.push(...profile(`${at}.seccompProfile`, context.seccompProfile, 'seccomp', 'seccompProfile'))
+  errors.push(...profile(`${at}.appArmorProfile`, context.appArmorProfile, 'AppArmor', 'appArmorProfile'))
+  if (context.supplementalGroupsPolicy !== undefined) {
+    errors.push(...oneOf(`${at}.supplementalGroupsPolicy`, context.supplementalGroupsPolicy, ['Merge', 'Strict']))
+  }
+  if (context.seLinuxChangePolicy !== undefined) {
+    errors.push(...oneOf(`${at}.seLinuxChangePolicy`, context.seLinuxChangePolicy, ['MountOption', 'Recursive']))
+  }
+  return errors
+}
+const Sysctl = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/
+const SysctlText = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$'
+
+function affinityErrors(at: string, affinity: Affinity | undefined): FieldError[] {
+  if (!affinity) return []
+  const { nodeAffinity, podAffinity, podAntiAffinity } = affinity
+  const errors: FieldError[] = []
+  const [must, should] = [
+    'requiredDuringSchedulingIgnoredDuringExecution',
+    'preferredDuringSchedulingIgnoredDuringExecution',
+  ] as const
+  if (nodeAffinity) {
+    const wanted = nodeAffinity[must]
+    if (wanted) errors.push(...validateNodeSelector(`${at}.nodeAffinity.${must}`, wanted))
+    for (const [index, { weight, preference }] of (nodeAffinity[should] ?? []).entries()) {
+      const field = `${at}.nodeAffinity.${should}[${index}]`
+      errors.push(...weightErrors(field, weight), ...nodeSelectorTerm(`${field}.preference`, preference, false))
+    }
+  }
+  for (const [name, terms] of Object.entries({ podAffinity, podAntiAffinity })) {
+    for (const [index, term] of (terms?.[must] ?? []).entries()) errors.push(...podTerm(`${at}.${name}.${must}[${index}]`, term))
+    for (const [index, { weight, podAffinityTerm }] of (terms?.[should] ?? []).entries()) {
+      const field = `${at}.${name}.${should}[${index}]`
+      errors.push(...weightErrors(field, weight), ...podTerm(`${field}.podAffinityTerm`, podAffinityTerm))
+    }
+  }
+  return errors
+}
+
+const weightErrors = (field: string, weight: number): FieldError[] =>
+  weight <= 0 || weight > 100 ? [invalid(`${field}.weight`, weight, 'must be in the range 1-100')] : []
+
+/** Upstream: ValidateNodeSelector. */
+export function validateNodeSelector(field: string, { nodeSelectorTerms }: NodeSelector): FieldError[] {
+  const terms = nodeSelectorTerms ?? []
+  if (terms.length === 0) return [required(`${field}.nodeSelectorTerms`, 'must have at least one node selector term')]
+  return terms.flatMap((term, index) => nodeSelectorTerm(`${field}.nodeSelectorTerms[${index}]`, term, true))
+}
+
+function nodeSelectorTerm(
+  field: string,
+  { matchExpressions = [], matchFields = [] }: NodeSelectorTerm,
+  checksValues: boolean,
+): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [index, { key, operator, values = [] }] of matchExpressions.entries()) {
+    const at = `${field}.matchExpressions[${index}]`
+    switch (operator) {
+      case 'In':
+      case 'NotIn':
+        if (values.length === 0) errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+        break
+      case 'Exists':
+      case 'DoesNotExist':
+        if (values.length > 0) {
+          errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+        }
+        break
+      case 'Gt':
+      case 'Lt':
+        if (values.length !== 1) {
+          errors.push(required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+        }
+        break
+      default:
+        errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
+    }
+    errors.push(...labelName(`${at}.key`, key))
+    if (!checksValues) continue
+    for (const [place, value] of values.entries()) {
+      errors.push(...problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
+    }
+  }
+  for (const [index, { key, operator, values = [] }] of matchFields.entries()) {
+    const at = `${field}.matchFields[${index}]`
+    if (operator !== 'In' && operator !== 'NotIn') {
+      errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
+    } else if (values.length !== 1) {
+      errors.push(required(`${at}.values`, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
+    }
+    if (key !== 'metadata.name') errors.push(invalid(`${at}.key`, key, 'not a valid field selector key'))
+    else for (const [place, value] of values.entries()) errors.push(...subdomain(`${at}.values[${place}]`, value))
+  }
+  return errors
+}
+
+function podTerm(field: string, term: PodAffinityTerm): FieldError[] {
+  return [
+    ...labelSelector(`${field}.labelSelector`, term.labelSelector),
+    ...labelSelector(`${field}.namespaceSelector`, term.namespaceSelector),
+    ...(term.namespaces ?? []).flatMap((name) => dnsLabel(`${field}.namespace`, name)),
+    ...(term.topologyKey ? [] : [required(`${field}.topologyKey`, 'can not be empty')]),
+    ...labelName(`${field}.topologyKey`, term.topologyKey),
+  ]
+}
+
+function dnsErrors(at: string, { dnsPolicy, dnsConfig }: PodSpec): FieldError[] {
+  if (dnsPolicy === 'None') {
+    if (!dnsConfig) return [required(at, 'must provide `dnsConfig` when `dnsPolicy` is None')]
+    if (!dnsConfig.nameservers?.length) {
+      return [required(`${at}.nameservers`, 'must provide at least one DNS nameserver when `dnsPolicy` is None')]
+    }
+  }
+  const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {}
+  const errors: FieldError[] = []
+  if (nameservers.length > 3) errors.push(invalid(`${at}.nameservers`, nameservers, 'must not have more than 3 nameservers'))
+  for (const [index, server] of nameservers.entries()) errors.push(...ipAddress(`${at}.nameservers[${index}]`, server))
+  if (searches.length > 32) errors.push(invalid(`${at}.searches`, searches, 'must not have more than 32 search paths'))
+  if (searches.join(' ').length > 2048) {
+    const text = 'must not have more than 2048 characters (including spaces) in the search list'
+    errors.push(invalid(`${at}.searches`, searches, text))
+  }
+  for (const [index, search] of searches.entries()) {
+    // Names with an underscore are in use, and this is where they may be.
+    if (search !== '.') errors.push(...subdomain(`${at}.searches[${index}]`, search.replace(/\.$/, '').replaceAll('_', 'x')))
+  }
+  for (const [index, { name }] of options.entries()) {
+    if (!name) errors.push(required(`${at}.options[${index}]`, 'must not be empty'))
+  }
+  return errors
+}
+
+function schedulingGates(field: string, { schedulingGates: gates = [] }: PodSpec): FieldError[] {
+  const seen = new Set<string>()
+  return gates.flatMap(({ name }, index) => {
+    const errors = qualifiedName(`${field}[${index}]`, name)
+    if (seen.has(name)) errors.push(duplicate(`${field}[${index}]`, name))
+    seen.add(name)
+    return errors
+  })
+}
+
+function spreadErrors(at: string, one: TopologySpreadConstraint, others: readonly TopologySpreadConstraint[]): FieldError[] {
+  const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, nodeAffinityPolicy, nodeTaintsPolicy } = one
+  const errors = positive(`${at}.maxSkew`, maxSkew)
+  if (!topologyKey) errors.push(required(`${at}.topologyKey`, 'can not be empty'))
+  errors.push(...oneOf(`${at}.whenUnsatisfiable`, whenUnsatisfiable, ['DoNotSchedule', 'ScheduleAnyway']))
+  if (others.some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable)) {
+    errors.push(duplicate(`${at}.{topologyKey, whenUnsatisfiable}`, `{${topologyKey}, ${whenUnsatisfiable}}`))
+  }
+  if (minDomains !== undefined) {
+    errors.push(...positive(`${at}.minDomains`, minDomains))
+    if (whenUnsatisfiable !== 'DoNotSchedule') {
+      const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${whenUnsatisfiable}`
+      errors.push(invalid(`${at}.minDomains`, minDomains, text))
+    }
+  }
+  for (const [name, policy] of Object.entries({ nodeAffinityPolicy, nodeTaintsPolicy })) {
+    if (policy !== undefined) errors.push(...oneOf(`${at}.${name}`, policy, ['Honor', 'Ignore']))
+  }
+  return [...errors, ...labelSelector(`${at}.labelSelector`, one.labelSelector)]
+}
+
+function hostNameErrors(field: string, { hostnameOverride, setHostnameAsFQDN, hostNetwork }: PodSpec): FieldError[] {
+  if (hostnameOverride === undefined) return []
+  const at = `${field}.hostnameOverride`
+  const errors: FieldError[] = []
+  if (setHostnameAsFQDN) errors.push(forbidden(at, 'may not be specified when setHostnameAsFQDN is true'))
+  if (hostNetwork) errors.push(forbidden(at, 'may not be specified when hostNetwork is true'))
+  if (hostnameOverride.length > 64) errors.push(tooLong(at, 64))
+  return [...errors, ...subdomain(at, hostnameOverride)]
+}

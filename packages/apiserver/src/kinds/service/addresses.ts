@@ -1,0 +1,184 @@
+/** Addresses and node ports of Services: which are taken, which are free. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
+import { isIP } from 'node:net'
+import { type FieldError, invalid, invalidObject, type Random } from '@capstan/kube'
+import type { Store } from '../../store/store.ts'
+import type { Service, ServiceSpec } from '../schemas/types.ts'
+import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
+
+/** `10.0.0.0/24`, taken apart. */
+export interface AddressRange {
+  readonly text: string
+  readonly base: number
+  readonly size: number
+}
+
+/** @throws Error when it is no range of IPv4 addresses */
+export function parseRange(text: string): AddressRange {
+  const [ip = '', bits = ''] = text.split('/')
+  const length = Number(bits)
+  if (isIP(ip) !== 4 || !/^\d{1,2}$/.test(bits) || length > 30 || length < 8) {
+    throw new Error(`${JSON.stringify(text)} is no range of IPv4 addresses for Services, such as 10.0.0.0/24`)
+  }
+  const size = 2 ** (32 - length)
+  return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
+}
+
+/** The address that `kubernetes` in `default` has: the first. */
+export const firstAddress = ({ base }: AddressRange): string => toAddress(base + 1)
+
+const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
+
+const PortRange = { first: 30000, last: 32767 }
+
+/** How many of what was handed out last is not handed out again, in case it is still on its way to the store. */
+const Remembered = 64
+
+/** What is free for the Services of one plane. */
+export class ServiceAddresses {
+  readonly range: AddressRange
+  readonly #store: Store
+  readonly #random: Random
+  readonly #recent: (string | number)[] = []
+
+  constructor(range: AddressRange, store: Store, random: Random) {
+    this.range = range
+    this.#store = store
+    this.#random = random
+  }
+
+  /**
+   * Gives a draft of a Service what it needs and has not got.
+   *
+   * @throws StatusError Invalid when something that it asks for cannot be had
+   */
+  allocate(service: Service, old: Service | undefined): void {
+    const { spec } = service
+    const errors = initFamilies(spec, old?.spec)
+    if (errors.length === 0 && spec.type !== 'ExternalName' && !isHeadless(spec)) errors.push(...this.#giveAddress(service, old))
+    if (errors.length === 0) errors.push(...this.#givePorts(service, old))
+    if (errors.length > 0) throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
+  }
+
+  #others(service: Service): Service[] {
+    const { namespace, name } = service.metadata
+    const all = this.#store.list('services') as unknown as readonly Service[]
+    return all.filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
+  }
+
+  #giveAddress(service: Service, old: Service | undefined): FieldError[] {
+    const { spec } = service
+    const wanted = spec.clusterIPs?.[0]
+    if (wanted !== undefined && wanted === old?.spec.clusterIPs?.[0]) return []
+    const taken = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
+    const { base, size, text } = this.range
+    if (wanted !== undefined) {
+      const offset = toNumber(wanted) - base
+      const fail = (why: string) => [invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${wanted}: ${why}`)]
+      if (isIP(wanted) !== 4 || offset <= 0 || offset >= size - 1) {
+        return fail(`the provided network does not match the current range`)
+      }
+      return taken.has(wanted) ? fail('provided IP is already allocated') : []
+    }
+    // Low addresses are for those who ask for one by name.
+    const low = Math.min(Math.max(16, Math.floor(size / 16)), 256, size - 2)
+    const ip =
+      this.#pick(low, size - 2, (offset) => toAddress(base + offset), taken) ??
+      this.#pick(1, low, (o) => toAddress(base + o), taken)
+    if (ip === undefined) {
+      return [invalid('spec.clusterIPs', [''], `failed to allocate a serviceIP: range is full (${text})`)]
+    }
+    spec.clusterIP = ip
+    spec.clusterIPs = [ip]
+    return []
+  }
+
+  #givePorts(service: Service, old: Service | undefined): FieldError[] {
+    const { spec } = service
+    const needs = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
+    const own = new Set((old?.spec.ports ?? []).map(({ nodePort }) => nodePort))
+    const taken = new Set(
+      this.#others(service).flatMap(({ spec: { ports = [], healthCheckNodePort } }) => [
+        ...ports.map(({ nodePort }) => nodePort ?? 0),
+        healthCheckNodePort ?? 0,
+      ]),
+    )
+    const given = new Map<number, number>()
+    const errors: FieldError[] = []
+    for (const [index, port] of (spec.ports ?? []).entries()) {
+      if (port.nodePort) {
+        const fail = (why: string) => errors.push(invalid(`spec.ports[${index}].nodePort`, port.nodePort, why))
+        if (own.has(port.nodePort) || spec.type === 'ClusterIP' || spec.type === 'ExternalName') continue
+        if (port.nodePort < PortRange.first || port.nodePort > PortRange.last) {
+          fail(`provided port is not in the valid range. The range of valid ports is ${PortRange.first}-${PortRange.last}`)
+        } else if (taken.has(port.nodePort)) fail('provided port is already allocated')
+        given.set(port.port, port.nodePort)
+      } else if (needs) {
+        // One port in several protocols has one node port.
+        port.nodePort = given.get(port.port) ?? this.#pickPort(taken)
+        given.set(port.port, port.nodePort)
+        taken.add(port.nodePort)
+      }
+    }
+    if (needsHealthCheck(spec)) spec.healthCheckNodePort ??= this.#pickPort(taken)
+    return errors
+  }
+
+  #pickPort(taken: ReadonlySet<number>): number {
+    return this.#pick(PortRange.first, PortRange.last + 1, (port) => port, taken) ?? PortRange.first
+  }
+
+  /** Something free between two bounds, at random; `undefined` when nothing is. */
+  #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
+    const count = high - low
+    const start = Math.floor(this.#random.next() * count)
+    for (let step = 0; step < count; step++) {
+      const value = make(low + ((start + step) % count))
+      if (taken.has(value) || this.#recent.includes(value)) continue
+      this.#recent.push(value)
+      if (this.#recent.length > Remembered) this.#recent.shift()
+      return value
+    }
+    return undefined
+  }
+}
+
+/** Upstream: initIPFamilyFields, on a cluster that has IPv4 alone. */
+function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
+  if (spec.type === 'ExternalName') return []
+  const isOpen = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
+  spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isOpen ? 'RequireDualStack' : 'SingleStack')
+  const errors = clusterIPErrors(spec)
+  if (errors.length > 0) return errors
+  const isSingle = spec.ipFamilyPolicy === 'SingleStack'
+  if (isSingle && spec.clusterIPs?.length === 2) {
+    const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"
+    errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, text))
+  }
+  if (isSingle && spec.ipFamilies?.length === 2) {
+    const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+    errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, text))
+  }
+  for (const [index, ip] of (spec.clusterIPs ?? []).entries()) {
+    if (ip === 'None') break
+    if (spec.ipFamilies?.[index] !== undefined) continue
+    if (familyOf(ip) !== 'IPv4') {
+      errors.push(invalid(`spec.clusterIPs[${index}]`, spec.clusterIPs, `${familyOf(ip)} is not configured on this cluster`))
+    } else spec.ipFamilies = [...(spec.ipFamilies ?? []), 'IPv4']
+  }
+  if (errors.length > 0) return errors
+  if (isOpen) {
+    spec.ipFamilies ??= ['IPv4']
+    if (spec.ipFamilies.length < 2 && !isSingle)
+      spec.ipFamilies = [...spec.ipFamilies, spec.ipFamilies[0] === 'IPv4' ? 'IPv6' : 'IPv4']
+    return []
+  }
+  if (spec.ipFamilyPolicy === 'RequireDualStack') {
+    errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, 'this cluster is not configured for dual-stack services'))
+  }
+  for (const [index, family] of (spec.ipFamilies ?? []).entries()) {
+    if (family !== 'IPv4') errors.push(invalid(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'))
+  }
+  if (errors.length === 0) spec.ipFamilies ??= ['IPv4']
+  return errors
+}

@@ -1,0 +1,256 @@
+/** What is wrong with a Service. Upstream: validateService and ValidateServiceUpdate, v1.36. */
+import { isIP } from 'node:net'
+import { duplicate, equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
+import {
+  dnsLabel,
+  inRange,
+  ipAddress,
+  labels,
+  oneOf,
+  portNumber,
+  portNumberOrName,
+  qualifiedName,
+  requiredOneOf,
+  subdomain,
+} from '../checks.ts'
+import type { Service, ServicePort, ServiceSpec } from '../schemas/types.ts'
+
+export function validateService({ spec }: Service): FieldError[] {
+  const { type = '', ports = [], clusterIPs = [], externalName = '', sessionAffinity, sessionAffinityConfig } = spec
+  const errors: FieldError[] = []
+  if (ports.length === 0 && !isHeadless(spec) && type !== 'ExternalName') errors.push(required('spec.ports'))
+  if ((type === 'LoadBalancer' || type === 'NodePort') && isHeadless(spec)) {
+    errors.push(invalid('spec.clusterIPs[0]', clusterIPs[0], `may not be set to 'None' for ${type} services`))
+  }
+  if (type === 'ExternalName') {
+    const text = 'may not be set for ExternalName services'
+    if (clusterIPs.length > 0) errors.push(forbidden('spec.clusterIPs', text))
+    if (spec.ipFamilies?.length) errors.push(forbidden('spec.ipFamilies', text))
+    if (spec.ipFamilyPolicy !== undefined) errors.push(forbidden('spec.ipFamilyPolicy', text))
+    const name = externalName.replace(/\.$/, '')
+    errors.push(...(name ? subdomain('spec.externalName', name) : [required('spec.externalName')]))
+  }
+  errors.push(...portErrors(ports), ...labels('spec.selector', spec.selector))
+  errors.push(...requiredOneOf('spec.sessionAffinity', sessionAffinity, ['ClientIP', 'None']))
+  if (sessionAffinity === 'ClientIP') {
+    const seconds = sessionAffinityConfig?.clientIP?.timeoutSeconds
+    if (seconds === undefined) errors.push(required('spec.sessionAffinityConfig', 'when session affinity type is ClientIP'))
+    else if (seconds <= 0 || seconds > 86400) {
+      const at = 'spec.sessionAffinityConfig.clientIP.timeoutSeconds'
+      errors.push(invalid(at, seconds, 'must be greater than 0 and less than 86400'))
+    }
+  } else if (sessionAffinity === 'None' && sessionAffinityConfig) {
+    errors.push(forbidden('spec.sessionAffinityConfig', 'must not be set when session affinity is None'))
+  }
+  errors.push(...clusterIPErrors(spec))
+  for (const [index, ip] of (spec.externalIPs ?? []).entries()) errors.push(...endpointIP(`spec.externalIPs[${index}]`, ip))
+  errors.push(...requiredOneOf('spec.type', type, ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']))
+  errors.push(...portConflicts(type, ports))
+  if (spec.loadBalancerSourceRanges?.length) {
+    const at = 'spec.LoadBalancerSourceRanges'
+    if (type !== 'LoadBalancer') errors.push(forbidden(at, "may only be used when `type` is 'LoadBalancer'"))
+    for (const [index, range] of spec.loadBalancerSourceRanges.entries()) errors.push(...cidr(`${at}[${index}]`, range.trim()))
+  }
+  if (spec.allocateLoadBalancerNodePorts !== undefined && type !== 'LoadBalancer') {
+    errors.push(forbidden('spec.allocateLoadBalancerNodePorts', "may only be used when `type` is 'LoadBalancer'"))
+  }
+  if (spec.loadBalancerClass !== undefined) {
+    if (type === 'LoadBalancer') errors.push(...qualifiedName('spec.loadBalancerClass', spec.loadBalancerClass))
+    else errors.push(forbidden('spec.loadBalancerClass', "may only be used when `type` is 'LoadBalancer'"))
+  }
+  return [...errors, ...trafficErrors(spec)]
+}
+
+export function validateServiceUpdate(service: Service, old: Service): FieldError[] {
+  const errors: FieldError[] = []
+  const [now, before] = [service.spec, old.spec]
+  if (now.type !== 'ExternalName' && before.type !== 'ExternalName') {
+    errors.push(...addressChanges(now, before), ...familyChanges(now, before))
+  }
+  if (now.type === 'LoadBalancer' && before.type === 'LoadBalancer' && now.loadBalancerClass !== before.loadBalancerClass) {
+    errors.push(invalid('spec.loadBalancerClass', now.loadBalancerClass, 'may not change once set'))
+  }
+  if (needsHealthCheck(now) && needsHealthCheck(before) && now.healthCheckNodePort !== before.healthCheckNodePort) {
+    errors.push(forbidden('spec.healthCheckNodePort', 'field is immutable'))
+  }
+  return [...errors, ...validateService(service)]
+}
+
+export const isHeadless = ({ clusterIPs }: ServiceSpec): boolean => clusterIPs?.length === 1 && clusterIPs[0] === 'None'
+
+/** Upstream: ExternallyAccessible. */
+export const isExternal = ({ type, externalIPs }: ServiceSpec): boolean =>
+  type === 'LoadBalancer' || type === 'NodePort' || (type === 'ClusterIP' && (externalIPs ?? []).length > 0)
+
+export const needsHealthCheck = ({ type, externalTrafficPolicy }: ServiceSpec): boolean =>
+  type === 'LoadBalancer' && externalTrafficPolicy === 'Local'
+
+function portErrors(ports: readonly ServicePort[]): FieldError[] {
+  const names = new Set<string>()
+  return ports.flatMap(({ name, port, protocol, targetPort, appProtocol }, index) => {
+    const at = `spec.ports[${index}]`
+    const errors: FieldError[] = []
+    if (name !== undefined) {
+      errors.push(...dnsLabel(`${at}.name`, name))
+      if (names.has(name)) errors.push(duplicate(`${at}.name`, name))
+      names.add(name)
+    } else if (ports.length > 1) errors.push(required(`${at}.name`))
+    errors.push(...portNumber(`${at}.port`, port))
+    errors.push(...requiredOneOf(`${at}.protocol`, protocol, ['SCTP', 'TCP', 'UDP']))
+    errors.push(...portNumberOrName(`${at}.targetPort`, targetPort ?? port))
+    if (appProtocol !== undefined) errors.push(...qualifiedName(`${at}.appProtocol`, appProtocol))
+    return errors
+  })
+}
+
+function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[] {
+  const errors: FieldError[] = []
+  for (const [index, { nodePort }] of ports.entries()) {
+    if (type === 'ClusterIP' && nodePort) {
+      errors.push(forbidden(`spec.ports[${index}].nodePort`, "may not be used when `type` is 'ClusterIP'"))
+    }
+  }
+  const taken = new Set<string>()
+  const take = (key: string): boolean => (taken.has(key) ? false : (taken.add(key), true))
+  for (const [index, { protocol, nodePort }] of ports.entries()) {
+    if (nodePort && !take(`node ${protocol} ${nodePort}`)) errors.push(duplicate(`spec.ports[${index}].nodePort`, nodePort))
+  }
+  for (const [index, { protocol, port }] of ports.entries()) {
+    if (take(`${protocol} ${port}`)) continue
+    errors.push(duplicate(`spec.ports[${index}]`, { protocol, port, targetPort: 0 }))
+  }
+  return errors
+}
+
+const Families = ['IPv4', 'IPv6']
+export const familyOf = (ip: string): string => (isIP(ip) === 6 ? 'IPv6' : 'IPv4')
+
+/** Upstream: ValidateServiceClusterIPsRelatedFields. */
+export function clusterIPErrors({
+  type,
+  clusterIP,
+  clusterIPs = [],
+  ipFamilies = [],
+  ipFamilyPolicy,
+}: ServiceSpec): FieldError[] {
+  if (type === 'ExternalName') return []
+  const at = 'spec.clusterIPs'
+  const errors: FieldError[] = []
+  if (clusterIP) {
+    if (clusterIPs.length === 0) errors.push(required(at))
+    else if (clusterIPs[0] !== clusterIP) errors.push(invalid(at, clusterIPs, 'first value must match `clusterIP`'))
+  } else if (clusterIPs.length > 0) errors.push(invalid(at, clusterIPs, 'must be empty when `clusterIP` is not specified'))
+  for (const [index, family] of ipFamilies.entries()) {
+    errors.push(...oneOf(`spec.ipFamilies[${index}]`, family, Families))
+    if (ipFamilies.indexOf(family) < index) errors.push(duplicate(`spec.ipFamilies[${index}]`, family))
+  }
+  if (ipFamilyPolicy !== undefined) {
+    errors.push(...oneOf('spec.ipFamilyPolicy', ipFamilyPolicy, ['PreferDualStack', 'RequireDualStack', 'SingleStack']))
+  }
+  const wrong: FieldError[] = []
+  for (const [index, ip] of clusterIPs.entries()) {
+    if (index === 0 && ip === 'None') {
+      if (clusterIPs.length > 1) wrong.push(invalid(at, clusterIPs, "'None' must be the first and only value"))
+    } else wrong.push(...ipAddress(`${at}[${index}]`, ip))
+  }
+  errors.push(...wrong)
+  if (clusterIPs.length > 2) errors.push(invalid(at, clusterIPs, 'may only hold up to 2 values'))
+  if (wrong.length > 0) return errors
+  if (clusterIPs.length > 1 && new Set(clusterIPs.map(familyOf)).size === 1) {
+    errors.push(invalid(at, clusterIPs, 'may specify no more than one IP for each IP family'))
+  }
+  if (clusterIPs[0] === 'None') return errors
+  for (const [index, ip] of clusterIPs.entries()) {
+    const family = ipFamilies[index]
+    if (family === undefined || familyOf(ip) === family) continue
+    errors.push(invalid(`${at}[${index}]`, ip, `expected an ${family} value as indicated by \`ipFamilies[${index}]\``))
+  }
+  return errors
+}
+
+function addressChanges(now: ServiceSpec, before: ServiceSpec): FieldError[] {
+  if (isHeadless(now) && isHeadless(before)) return []
+  const [ips, old] = [now.clusterIPs ?? [], before.clusterIPs ?? []]
+  const changed = (index: number) => invalid(`spec.clusterIPs[${index}]`, ips, 'may not change once set')
+  if (ips.length === old.length) return old.flatMap((ip, index) => (ip === ips[index] ? [] : [changed(index)]))
+  const errors: FieldError[] = []
+  if (ips.length === 0) errors.push(invalid('spec.clusterIPs[0]', ips, 'primary clusterIP can not be unset'))
+  else if (old.length > 0 && ips[0] !== old[0]) errors.push(changed(0))
+  if (ips.length === 1 && old.length > 1 && now.ipFamilyPolicy !== 'SingleStack') {
+    const text = "must be set to 'SingleStack' when releasing the secondary clusterIP"
+    errors.push(invalid('spec.ipFamilyPolicy', now.ipFamilyPolicy, text))
+  }
+  return errors
+}
+
+function familyChanges(now: ServiceSpec, before: ServiceSpec): FieldError[] {
+  if (isHeadless(now) || isHeadless(before)) return []
+  const [families, old] = [now.ipFamilies ?? [], before.ipFamilies ?? []]
+  if (families.length === old.length) {
+    return equal(families, old) ? [] : [invalid('spec.ipFamilies[0]', families, 'may not change once set')]
+  }
+  const errors: FieldError[] = []
+  if (families.length > 0 && old.length > 0 && families[0] !== old[0]) {
+    errors.push(invalid('spec.ipFamilies[0]', now.clusterIPs, 'may not change once set'))
+  }
+  if (families.length === 1 && old.length > 1 && now.ipFamilyPolicy !== 'SingleStack') {
+    const text = "must be set to 'SingleStack' when releasing the secondary ipFamily"
+    errors.push(invalid('spec.ipFamilyPolicy', now.ipFamilyPolicy, text))
+  }
+  return errors
+}
+
+function trafficErrors(spec: ServiceSpec): FieldError[] {
+  const { type, externalTrafficPolicy, internalTrafficPolicy, healthCheckNodePort, trafficDistribution } = spec
+  const errors: FieldError[] = []
+  if (isExternal(spec)) {
+    errors.push(...requiredOneOf('spec.externalTrafficPolicy', externalTrafficPolicy, ['Cluster', 'Local']))
+  } else if (externalTrafficPolicy) {
+    const text = 'may only be set for externally-accessible services'
+    errors.push(invalid('spec.externalTrafficPolicy', externalTrafficPolicy, text))
+  }
+  if (needsHealthCheck(spec)) {
+    errors.push(
+      ...(healthCheckNodePort
+        ? inRange('spec.healthCheckNodePort', healthCheckNodePort, 1, 65535)
+        : [required('spec.healthCheckNodePort')]),
+    )
+  } else if (healthCheckNodePort) {
+    const text = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"
+    errors.push(invalid('spec.healthCheckNodePort', healthCheckNodePort, text))
+  }
+  if (internalTrafficPolicy !== undefined) {
+    errors.push(...oneOf('spec.internalTrafficPolicy', internalTrafficPolicy, ['Cluster', 'Local']))
+  } else if (type && type !== 'ExternalName') errors.push(required('spec.internalTrafficPolicy'))
+  const distributions = ['PreferClose', 'PreferSameZone', 'PreferSameNode']
+  if (trafficDistribution !== undefined && !distributions.includes(trafficDistribution)) {
+    errors.push(notSupported('spec.trafficDistribution', trafficDistribution, distributions))
+  }
+  return errors
+}
+
+/** An address that can be reached from elsewhere. Upstream: ValidateEndpointIP. */
+export function endpointIP(field: string, ip: string): FieldError[] {
+  const errors = ipAddress(field, ip)
+  if (errors.length > 0) return errors
+  const lower = ip.toLowerCase()
+  if (ip === '0.0.0.0' || lower === '::') return [invalid(field, ip, `may not be unspecified (${ip})`)]
+  if (ip.startsWith('127.') || lower === '::1') {
+    return [invalid(field, ip, 'may not be in the loopback range (127.0.0.0/8, ::1/128)')]
+  }
+  if (ip.startsWith('169.254.') || lower.startsWith('fe80:')) {
+    return [invalid(field, ip, 'may not be in the link-local range (169.254.0.0/16, fe80::/10)')]
+  }
+  if (ip.startsWith('224.0.0.') || lower.startsWith('ff02:')) {
+    return [invalid(field, ip, 'may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')]
+  }
+  return []
+}
+
+/** Upstream: IsValidCIDRForLegacyField. */
+export function cidr(field: string, text: string): FieldError[] {
+  const [ip = '', bits = ''] = text.split('/')
+  const version = isIP(ip)
+  const isRight = version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128)
+  return isRight ? [] : [invalid(field, text, 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)')]
+}
