@@ -202,4 +202,28 @@ describe('the end of a watch', () => {
     expect(seen.ended).toBe(true)
     expect(seen.seen.length).toBeLessThan(MaxBacklog)
   })
+
+  test('may be slow as long as history reaches back to what it has not read: the memory of many slow readers is that of one history', async () => {
+    const store = memoryStore({ history: { changes: 1000 } })
+    const { server, client } = await testServer({ store })
+    const options = { namespace, resourceVersion: String(store.revision), signal: stop.signal }
+    const slow = (await client.watch(ConfigMap, options))[Symbol.asyncIterator]()
+    const first = slow.next()
+    const never = await client.watch(ConfigMap, options)
+    await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
+    await first
+    const key = { resource: 'configmaps', ...at('c') }
+    for (let n = 1; n <= 5000; n++) {
+      const previous = store.get(key)!
+      await store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
+      // 500 behind, and never further.
+      if (n > 500) await slow.next()
+    }
+    const seen = collected(never)
+    await quiet()
+    expect(seen.ended).toBe(true)
+    expect(seen.seen.length).toBeLessThan(1000)
+    for (let left = 500; left > 0; left--) expect((await slow.next()).done).toBe(false)
+    await server.close()
+  })
 })

@@ -13,13 +13,16 @@ import {
 } from '@capstan/kube'
 import type { WatchStream } from '../engine.ts'
 import { type Definition, inVersion } from '../registry/definition.ts'
-import type { Change } from '../store/store.ts'
+import type { Change, Store } from '../store/store.ts'
 import type { Call, Plane } from './plane.ts'
 import { parseRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
 
 /** A reader that is this many events behind is closed; it can come back and resume, or list anew. */
 export const MaxBacklog = 10_000
+/** After how many more unread events it is looked whether they are still in the store's history: if not, the reader is closed, too. */
+const LookEvery = 256
+const MaxRead = 1024
 const BookmarkEvery = minutes(1)
 
 /** @throws StatusError for options that cannot be, and Expired when the start is no longer known */
@@ -158,19 +161,27 @@ function bookmark({ kind, apiVersion }: Definition, revision: number, initialEve
 /** One watcher: a bounded queue between the store, which never waits, and a reader, who may. */
 class Stream implements WatchStream {
   readonly resource: Definition
+  readonly #store: Store
   #queue: Queued[]
+  /** Revisions of those in the queue that are not initial. */
+  #revisions: number[] = []
+  #initial: number
   #taken = 0
   /** How long the queue may become: initial events, however many, are not the reader's fault. */
   #bound: number
   #wake: (() => void) | undefined
   #ended = false
+  readonly #from: number
   /** The last revision that the reader knows of once it has read all that is queued. */
   #known: number
   readonly #release: (() => void)[] = []
 
   constructor(plane: Plane, { definition, options }: Call, view: View, initial: Queued[], from: number, signal: AbortSignal) {
     this.resource = definition
+    this.#store = plane.store
     this.#queue = initial
+    this.#initial = initial.length
+    this.#from = from
     this.#bound = initial.length + MaxBacklog
     this.#known = from
     if (signal.aborted) {
@@ -217,15 +228,45 @@ class Stream implements WatchStream {
   #push(event: Queued, revision: number): void {
     this.#known = revision
     this.#queue.push(event)
-    if (this.#queue.length > this.#bound) this.#drop()
+    this.#revisions.push(revision)
+    const unread = this.#queue.length - this.#taken
+    if (this.#queue.length > this.#bound || (unread % LookEvery === 0 && this.#isForgotten())) this.#drop()
     else this.#wake?.()
+  }
+
+  /**
+   * What is unread is kept by the store's history anyway, however many readers have yet to see it. Once history has let go of it,
+   * it would be kept for this reader alone.
+   */
+  #isForgotten(): boolean {
+    const next = this.#revisions[this.#taken - this.#initial]
+    return this.#store.since(next === undefined ? this.#from : next - 1, this.resource.storage).kind === 'expired'
   }
 
   /** Ends without handing out what is still queued: nobody reads it any more, or it comes too late. */
   #drop(): void {
-    this.#queue = []
-    this.#taken = 0
+    this.#empty()
     this.#end()
+  }
+
+  #take(): Queued {
+    const next = this.#queue[this.#taken++]!
+    // What has been read is let go of in time, also by a reader that is never quite done.
+    if (this.#taken === MaxRead) {
+      this.#queue.splice(0, MaxRead)
+      this.#revisions.splice(0, Math.max(0, MaxRead - this.#initial))
+      this.#initial = Math.max(0, this.#initial - MaxRead)
+      this.#bound = Math.max(MaxBacklog, this.#bound - MaxRead)
+      this.#taken = 0
+    }
+    return next
+  }
+
+  #empty(): void {
+    this.#queue = []
+    this.#revisions = []
+    this.#initial = 0
+    this.#taken = 0
   }
 
   #end(): void {
@@ -238,12 +279,11 @@ class Stream implements WatchStream {
     try {
       for (;;) {
         while (this.#taken < this.#queue.length) {
-          const next = this.#queue[this.#taken++]!
+          const next = this.#take()
           if (typeof next === 'function') yield* await next()
           else yield next
         }
-        this.#queue = []
-        this.#taken = 0
+        this.#empty()
         this.#bound = MaxBacklog
         if (this.#ended) return
         await new Promise<void>((resolve) => {
