@@ -108,6 +108,7 @@ class Decoder {
       case 'boolean':
       case 'number':
         if (typeof value !== schema.type) throw expected(goTypes[schema.type])
+        if (schema.format === 'byte') checkBase64(value as string)
         return value
       case undefined:
         return value
@@ -119,6 +120,14 @@ class Decoder {
     if (schema.type === 'string') return ''
     return schema.type === 'object' && schema.properties ? this.object({}, schema, path) : undefined
   }
+}
+
+/** Go takes standard base64 with padding, line breaks apart, and says where it stopped reading. */
+function checkBase64(text: string): void {
+  const plain = text.replace(/[\r\n]/g, '')
+  const bad = /[^A-Za-z0-9+/]/.exec(plain.replace(/={1,2}$/, ''))
+  if (bad) throw new WireError(`illegal base64 data at input byte ${bad.index}`)
+  if (plain.length % 4 !== 0) throw new WireError(`illegal base64 data at input byte ${plain.length - (plain.length % 4)}`)
 }
 
 const goTypes = { string: 'string', boolean: 'bool', number: 'float64' } as const

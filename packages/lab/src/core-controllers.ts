@@ -42,7 +42,7 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
   return [
     controller(clusters.controller),
     ...(extensions ? [createExtensionConfigController({ extensions })] : []),
-    createClusterClassController(),
+    createClusterClassController({ runtime }),
     createTopologyController({ runtime, clock }),
     createTopologyMachineDeploymentController(),
     createTopologyMachineSetController(),

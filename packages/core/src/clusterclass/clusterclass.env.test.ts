@@ -7,6 +7,8 @@ import {
   DevMachineTemplate,
   devKinds,
   devTemplateKinds,
+  type HookScript,
+  scriptedRuntime,
   testEnv,
 } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -36,11 +38,11 @@ const classSpec = (more: object = {}) => ({
   ...more,
 })
 
-async function aWorld() {
+async function aWorld(script: HookScript = {}) {
   const env = await testEnv({
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
     admission: [clusterTopologyAdmission, clusterClassAdmission],
-    controllers: [createClusterClassController()],
+    controllers: [createClusterClassController({ runtime: scriptedRuntime(script) })],
   })
   closers.push(() => env.close())
   const key = { namespace: 'default', name: 'quick' }
@@ -200,9 +202,9 @@ describe('admission', () => {
       'template can not be parsed',
     ],
     [
-      'an external patch',
-      classSpec({ patches: [{ name: 'p', external: { generatePatchesExtension: 'a.b' } }] }),
-      'external patches are not supported',
+      'an external patch without a handler',
+      classSpec({ patches: [{ name: 'p', external: { discoverVariablesExtension: 'aaa.bbb' } }] }),
+      'one of validateTopologyExtension and generatePatchesExtension must be defined',
     ],
     [
       'a name template that gives no name',
@@ -248,6 +250,77 @@ describe('admission', () => {
     const body = { spec: { workers: null } }
     await expect(world.client.patch(ClusterClass, world.key, { type: 'merge', body })).rejects.toThrow(
       'MachineDeploymentClass "default" cannot be deleted because it is used by Cluster "demo"',
+    )
+  })
+})
+
+describe('variables of extensions', () => {
+  const external = { generatePatchesExtension: 'gen.ext', discoverVariablesExtension: 'vars.ext' }
+  const patches = [{ name: 'disks', external: { ...external, settings: { region: 'b' } } }]
+  const text = (more: object = {}) => ({ openAPIV3Schema: { type: 'string', ...more } })
+  const variablesOf = async (world: Awaited<ReturnType<typeof aWorld>>) =>
+    (await world.client.get(ClusterClass, world.key)).status?.variables?.map(
+      ({ name, definitions, definitionsConflict }) =>
+        `${name}: ${definitions.map(({ from }) => from).join(', ')}${definitionsConflict ? ' in conflict' : ''}`,
+    )
+
+  test('are published beside those of the class, and asked for once', async () => {
+    let calls = 0
+    const world = await aWorld({
+      DiscoverVariables: () => {
+        calls++
+        return {
+          response: {
+            variables: [
+              { name: 'size', schema: text() },
+              { name: 'zone', schema: text() },
+            ],
+          },
+        }
+      },
+    })
+    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    const variables = [{ name: 'zone', required: false, schema: text({ uniqueItems: false }) }]
+    await world.create(ClusterClass, 'quick', { spec: classSpec({ patches, variables }) })
+    expect(await variablesOf(world)).toEqual(['size: disks', 'zone: inline, disks'])
+    expect(await world.condition('VariablesReady')).toBe('observed, True VariablesReady')
+    expect(calls).toBe(1)
+  })
+
+  test('that differ from those of the class are a conflict', async () => {
+    const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'zone', schema: text() }] } }) })
+    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await world.create(ClusterClass, 'quick', {
+      spec: classSpec({ patches, variables: [{ name: 'zone', required: true, schema: text() }] }),
+    })
+    expect(await variablesOf(world)).toEqual(['zone: inline, disks in conflict'])
+    expect(await world.condition('VariablesReady')).toMatch(
+      'False VariableDiscoveryFailed: VariableDiscovery failed: the following variables have conflicting schemas: zone',
+    )
+  })
+
+  test('that are not well made are refused, and the old ones stay', async () => {
+    let schema: object = text()
+    const world = await aWorld({ DiscoverVariables: () => ({ response: { variables: [{ name: 'a.b', schema }] } }) })
+    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await world.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
+    schema = {}
+    expect(await variablesOf(world)).toBeUndefined()
+    expect(await world.condition('VariablesReady')).toMatch(
+      'False VariableDiscoveryFailed: VariableDiscovery failed: disks.variables[a.b]',
+    )
+  })
+
+  test('of an extension that fails name the patch', async () => {
+    const world = await aWorld({
+      DiscoverVariables: () => {
+        throw new Error('no route to host')
+      },
+    })
+    await world.templates(DevClusterTemplate, DevControlPlaneTemplate, DevConfigTemplate, DevMachineTemplate)
+    await world.create(ClusterClass, 'quick', { spec: classSpec({ patches }) })
+    expect(await world.condition('VariablesReady')).toMatch(
+      'False VariableDiscoveryFailed: VariableDiscovery failed: failed to call DiscoverVariables for patch disks: no route to host',
     )
   })
 })

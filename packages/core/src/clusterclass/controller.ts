@@ -1,14 +1,26 @@
-import { ClusterClass } from '@capstan/api'
-import { type Controller, controller } from '@capstan/controller'
-import { ClassesByTemplate } from './indexes.ts'
+import { ClusterClass, ExtensionConfig } from '@capstan/api'
+import { type Controller, controller, watches } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
+import { keyOf } from '@capstan/kube'
+import { ClassesByExtension, ClassesByTemplate } from './indexes.ts'
 import { reconcileClusterClass } from './reconcile.ts'
+import { DiscoveredVariables } from './variables.ts'
+
+export interface ClusterClassControllerOptions {
+  /** Handlers that tell the variables of external patches. */
+  readonly runtime: RuntimeClient
+  readonly concurrency?: number
+}
 
 /** The controller of ClusterClasses: without it no Cluster can use one. */
-export const createClusterClassController = (options: { readonly concurrency?: number } = {}): Controller =>
-  controller({
+export function createClusterClassController({ runtime, concurrency = 10 }: ClusterClassControllerOptions): Controller {
+  const discovered = new DiscoveredVariables(runtime)
+  return controller({
     name: 'clusterclass',
     for: ClusterClass,
-    indexes: [ClassesByTemplate] as never,
-    concurrency: options.concurrency ?? 10,
-    reconcile: reconcileClusterClass,
+    watches: [watches(ExtensionConfig, ({ metadata }, cache) => cache.byIndex(ClassesByExtension, metadata.name).map(keyOf))],
+    indexes: [ClassesByTemplate, ClassesByExtension] as never,
+    concurrency,
+    reconcile: (key, context) => reconcileClusterClass(key, context, discovered),
   })
+}

@@ -3,6 +3,7 @@ import type { Cache, Index, MapFunction } from '@capstan/controller'
 import { keyOf, type KubeObject, parseApiVersion } from '@capstan/kube'
 import { contractRefOf } from '../external/get.ts'
 import { templateRefsOf } from './template-refs.ts'
+import { configOf, discoveringPatches } from './variables.ts'
 
 /** Classes by the templates they refer to. */
 export const ClassesByTemplate: Index<ClusterClass> = {
@@ -13,6 +14,14 @@ export const ClassesByTemplate: Index<ClusterClass> = {
       const { apiGroup, kind, name } = contractRefOf(ref)
       return templateText(apiGroup, kind, metadata.namespace ?? '', name)
     }),
+}
+
+/** Classes by the ExtensionConfigs whose handlers tell their variables. */
+export const ClassesByExtension: Index<ClusterClass> = {
+  name: 'extensions',
+  kind: ClusterClass,
+  values: (clusterClass) =>
+    discoveringPatches(clusterClass).map(({ external }) => configOf(external!.discoverVariablesExtension!)),
 }
 
 /** Classes that refer to a template, in whatever version. */

@@ -1,6 +1,6 @@
 /** Rules for the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
 import type { ClusterClassPatch, ClusterClassSpec, JSONPatch, PatchSelector } from '@capstan/api'
-import { type FieldError, forbidden, invalid, required } from '@capstan/kube'
+import { type FieldError, invalid, required } from '@capstan/kube'
 import type { TemplateRef } from '../external/get.ts'
 import { goTemplate } from '../go-template/template.ts'
 import { matchesName } from '../topology/inline-patch.ts'
@@ -31,7 +31,9 @@ function contentErrors(patch: ClusterClassPatch, path: string, spec: ClusterClas
   if (!definitions && !external) return [required(path, 'one of definitions or external must be defined')]
   if (definitions && external) return [invalid(path, patch.name, 'only one of definitions or external can be defined')]
   return [
-    ...(external ? [forbidden(`${path}.external`, 'external patches are not supported')] : []),
+    ...(external && !external.generatePatchesExtension && !external.validateTopologyExtension
+      ? [invalid(`${path}.external`, external, 'one of validateTopologyExtension and generatePatchesExtension must be defined')]
+      : []),
     ...(enabledIf === undefined ? [] : templateErrors(enabledIf, `${path}.enabledIf`)),
     ...(definitions ?? []).flatMap(({ selector, jsonPatches }, index) => {
       const at = `${path}.definitions[${index}]`

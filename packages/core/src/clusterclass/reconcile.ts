@@ -1,13 +1,6 @@
 /** Keeps a ClusterClass usable: owns its templates, tells which apiVersions are old, and publishes its variables. */
-import {
-  ClusterClass,
-  ClusterClassConditions,
-  ConditionOrder,
-  isPaused,
-  pausedCondition,
-  VariableDefinitionFromInline,
-} from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'
+import { ClusterClass, ClusterClassConditions, ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
+import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import {
   apiVersionOf,
   CustomResourceDefinition,
@@ -21,6 +14,7 @@ import {
   type ObjectKey,
   orAbsent,
   ownerReference,
+  seconds,
   setConditions,
 } from '@capstan/kube'
 import { externalKind, externalKindOf } from '../external/contract-version.ts'
@@ -29,11 +23,16 @@ import { reportLegacyConditions } from '../legacy-status.ts'
 import { concernedClasses } from './indexes.ts'
 import { legacyConditions, OwnedLegacyConditions } from './legacy-status.ts'
 import { templateRefsOf } from './template-refs.ts'
+import { classVariables, conflictingVariables, discoveringPatches, type DiscoveredVariables } from './variables.ts'
 
 const InternalError = 'Please check controller logs for errors'
 
 /** Safe to run at any moment, any number of times. */
-export async function reconcileClusterClass(key: ObjectKey, context: ReconcileContext): Promise<Outcome> {
+export async function reconcileClusterClass(
+  key: ObjectKey,
+  context: ReconcileContext,
+  discovered: DiscoveredVariables,
+): Promise<Outcome> {
   const { cache, client, clock, signal } = context
   const clusterClass = cache.peek(ClusterClass, key)
   if (!clusterClass || isDeleting(clusterClass)) return proceed()
@@ -41,14 +40,17 @@ export async function reconcileClusterClass(key: ObjectKey, context: ReconcileCo
   const after = draft(clusterClass)
   const status = (after.status ??= {})
   const paused = isPaused(undefined, clusterClass)
+  if (!paused && discoveringPatches(clusterClass).length > 0 && !discovered.ready) {
+    return requeue(seconds(1), 'Runtime Extensions are still being discovered')
+  }
   const computed = [pausedCondition(undefined, clusterClass)]
   let refs: TemplateRefs | undefined
+  let undiscovered: Error | undefined
   if (!paused) {
     refs = await settleTemplateRefs(clusterClass, context)
-    status.variables = inlineVariables(clusterClass)
-    if (status.variables.length === 0) delete status.variables
-    computed.push(refVersionsUpToDate(refs), ClusterClassConditions.VariablesReady.true('VariablesReady'))
-    if (refs.errors.length === 0) status.observedGeneration = clusterClass.metadata.generation ?? 1
+    undiscovered = await settleVariables(clusterClass, status, discovered, context)
+    computed.push(refVersionsUpToDate(refs), variablesReady(undiscovered))
+    if (refs.errors.length === 0 && !undiscovered) status.observedGeneration = clusterClass.metadata.generation ?? 1
   }
   status.conditions = setConditions(clusterClass.status?.conditions, computed, {
     now: clock.now(),
@@ -59,6 +61,7 @@ export async function reconcileClusterClass(key: ObjectKey, context: ReconcileCo
   const conditions = Object.values(ClusterClassConditions).map(({ type }) => type)
   const options = { conditions, legacyConditions: OwnedLegacyConditions, signal }
   await orAbsent(commitChanges(client, ClusterClass, clusterClass, after, options))
+  if (undiscovered) throw undiscovered
   if (!refs || refs.errors.length === 0) return proceed()
   const text = refs.errors.map((err) => err.message).join(', ')
   if (refs.errors.every((err) => err instanceof MissingTemplate)) return wait(text)
@@ -130,18 +133,26 @@ function refVersionsUpToDate({ outdated, errors }: TemplateRefs): NewCondition {
 
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
-/** The variables of the class itself, in the form of its status: sorted by name. */
-const inlineVariables = ({ spec }: ClusterClass): NonNullable<NonNullable<ClusterClass['status']>['variables']> =>
-  [...(spec.variables ?? [])]
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-    .map(({ name, required, schema, deprecatedV1Beta1Metadata }) => ({
-      name,
-      definitions: [
-        {
-          from: VariableDefinitionFromInline,
-          required,
-          schema: draft(schema),
-          ...(deprecatedV1Beta1Metadata ? { deprecatedV1Beta1Metadata: draft(deprecatedV1Beta1Metadata) } : {}),
-        },
-      ],
-    }))
+/** Puts the variables into the status; those that it had stay when there is something wrong with discovery. */
+async function settleVariables(
+  clusterClass: ClusterClass,
+  status: NonNullable<ClusterClass['status']>,
+  discovered: DiscoveredVariables,
+  context: ReconcileContext,
+): Promise<Error | undefined> {
+  try {
+    const variables = await classVariables(clusterClass, discovered, context)
+    if (variables.length > 0) status.variables = variables
+    else delete status.variables
+    const conflicts = conflictingVariables(variables)
+    if (conflicts.length === 0) return undefined
+    return new Error(`VariableDiscovery failed: the following variables have conflicting schemas: ${conflicts.join(',')}`)
+  } catch (err) {
+    return err as Error
+  }
+}
+
+const variablesReady = (problem: Error | undefined): NewCondition =>
+  problem
+    ? ClusterClassConditions.VariablesReady.false('VariableDiscoveryFailed', problem.message)
+    : ClusterClassConditions.VariablesReady.true('VariablesReady')

@@ -14,13 +14,13 @@ import {
   structural,
 } from '@capstan/kube'
 
-export const variableDefinitionErrors = (variables: readonly ClusterClassVariable[]): FieldError[] =>
+export const variableDefinitionErrors = (variables: readonly ClusterClassVariable[], at = 'spec.variables'): FieldError[] =>
   variables.flatMap((variable, index) => {
-    const path = `spec.variables[${variable.name}]`
+    const path = `${at}[${variable.name}]`
     const twice = variables.findIndex(({ name }) => name === variable.name) < index
     return [
       ...nameErrors(variable.name, path),
-      ...(twice ? [duplicate(`spec.variables[${index}].name`, variable.name)] : []),
+      ...(twice ? [duplicate(`${at}[${index}].name`, variable.name)] : []),
       ...schemaErrors(variable.schema.openAPIV3Schema, `${path}.schema.openAPIV3Schema`, true),
     ]
   })

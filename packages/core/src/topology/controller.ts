@@ -5,7 +5,6 @@ import type { Clock } from '@capstan/kube'
 import { ClassesByTemplate } from '../clusterclass/indexes.ts'
 import { classProblem } from './blueprint.ts'
 import { ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
-import { LifecycleHooks } from './lifecycle-hooks.ts'
 import { TopologyMemory } from './pass.ts'
 import { reconcileTopology } from './reconcile.ts'
 
@@ -29,7 +28,7 @@ const changesVersion: Predicate<Machine> = ({ previous, object }) =>
 
 /** The controller of managed topologies: makes a Cluster's objects from its class, keeps and upgrades them. */
 export function createTopologyController({ runtime, clock, concurrency = 10 }: TopologyOptions): Controller {
-  const memory = new TopologyMemory(new LifecycleHooks(runtime, clock))
+  const memory = new TopologyMemory(runtime, clock)
   return controller({
     name: 'topology/cluster',
     for: Cluster,

@@ -108,35 +108,42 @@ const versions = {
   workers: [{ name: 'md-0', version: 'v1.34.0', state: 'settled', upgrading: false }],
 } as const
 
-function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): DesiredState {
+const noExtensions = {
+  runtime: { call: () => Promise.reject(new Error('no extension is called')) },
+  signal: new AbortController().signal,
+}
+
+async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): Promise<DesiredState> {
   const blueprint = aBlueprint(cluster, options)
   const desired = desiredState(cluster, blueprint, nothing, versions)
-  applyPatches(cluster, blueprint, desired)
+  await applyPatches(cluster, blueprint, desired, noExtensions)
   leaveEndpointToOthers(desired)
   return desired
 }
 
 describe('desired state', () => {
-  test('names are those of upstream in form, the same in every pass, and others for a Cluster made anew', () => {
-    const names = (uid: string) => {
+  test('names are those of upstream in form, the same in every pass, and others for a Cluster made anew', async () => {
+    const names = async (uid: string) => {
       const cluster = aCluster()
       cluster.metadata.uid = uid
-      const { infrastructureCluster, controlPlane, controlPlaneMachineTemplate, machineDeployments } = desire(cluster)
+      const { infrastructureCluster, controlPlane, controlPlaneMachineTemplate, machineDeployments } = await desire(cluster)
       const [md] = machineDeployments
       return [infrastructureCluster, controlPlane, controlPlaneMachineTemplate!, md!, md!.bootstrap, md!.infrastructure].map(
         ({ object }) => object.metadata.name,
       )
     }
     const suffix = '[bcdfghjklmnpqrstvwxz2456789]{5}'
-    for (const name of names('u1').slice(0, 3)) expect(name).toMatch(new RegExp(`^demo-${suffix}$`))
-    for (const name of names('u1').slice(3)) expect(name).toMatch(new RegExp(`^demo-md-0-${suffix}$`))
-    expect(names('u1')).toEqual(names('u1'))
-    expect(new Set([...names('u1'), ...names('u2')]).size).toBe(12)
+    for (const name of (await names('u1')).slice(0, 3)) expect(name).toMatch(new RegExp(`^demo-${suffix}$`))
+    for (const name of (await names('u1')).slice(3)) expect(name).toMatch(new RegExp(`^demo-md-0-${suffix}$`))
+    expect(await names('u1')).toEqual(await names('u1'))
+    expect(new Set([...(await names('u1')), ...(await names('u2'))]).size).toBe(12)
   })
 
-  test('the topology wins over the class, the class over the template, and core over all', () => {
-    const { object } = desire(
-      aCluster({ controlPlane: { metadata: { labels: { from: 'topology', 'cluster.x-k8s.io/cluster-name': 'other' } } } }),
+  test('the topology wins over the class, the class over the template, and core over all', async () => {
+    const { object } = (
+      await desire(
+        aCluster({ controlPlane: { metadata: { labels: { from: 'topology', 'cluster.x-k8s.io/cluster-name': 'other' } } } }),
+      )
     ).controlPlane
     expect(object.metadata.labels).toEqual({
       from: 'topology',
@@ -166,17 +173,20 @@ describe('desired state', () => {
         nodeDrainTimeout: '1m30s',
       },
     ],
-  ] as const)('a control plane of contract %s gets its fields where that contract has them', (contract, machineTemplate) => {
-    const { object } = desire(aCluster(), { contract }).controlPlane
-    expect(object['spec']).toMatchObject({ replicas: 3, version: 'v1.34.0', machineTemplate })
+  ] as const)(
+    'a control plane of contract %s gets its fields where that contract has them',
+    async (contract, machineTemplate) => {
+      const { object } = (await desire(aCluster(), { contract })).controlPlane
+      expect(object['spec']).toMatchObject({ replicas: 3, version: 'v1.34.0', machineTemplate })
+    },
+  )
+
+  test('an endpoint that the template leaves empty is left to the provider', async () => {
+    expect((await desire(aCluster())).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
   })
 
-  test('an endpoint that the template leaves empty is left to the provider', () => {
-    expect(desire(aCluster()).infrastructureCluster.object['spec']).toEqual({ region: 'x' })
-  })
-
-  test('a MachineDeployment selects by exactly the labels that core gives, and keeps no upgrade annotations', () => {
-    const { object } = desire(aCluster()).machineDeployments[0]!
+  test('a MachineDeployment selects by exactly the labels that core gives, and keeps no upgrade annotations', async () => {
+    const { object } = (await desire(aCluster())).machineDeployments[0]!
     const labels = {
       'cluster.x-k8s.io/cluster-name': 'demo',
       'topology.cluster.x-k8s.io/owned': '',
@@ -192,8 +202,8 @@ describe('desired state', () => {
     })
   })
 
-  test('the templates of a Cluster say what they are copies of', () => {
-    const { object } = desire(aCluster()).controlPlaneMachineTemplate!
+  test('the templates of a Cluster say what they are copies of', async () => {
+    const { object } = (await desire(aCluster())).controlPlaneMachineTemplate!
     expect(object.metadata).toMatchObject({
       labels: { shelf: '1', 'topology.cluster.x-k8s.io/owned': '' },
       annotations: {
@@ -234,13 +244,15 @@ describe('patches', () => {
       ['10.0.0.0/16', '10.1.0.0/16'],
     ],
     ['a template that gives a number', { valueFrom: { template: '{{ .builtin.controlPlane.replicas }}' } }, 3],
-  ])('the value of a patch can be %s', (_, value, expected) => {
+  ])('the value of a patch can be %s', async (_, value, expected) => {
     const variables = [
       { name: 'zone', value: 'b' },
       { name: 'net', value: { cidrs: ['10.0.0.0/16', '10.1.0.0/16'] } },
     ]
     const patches = [aPatch('TestControlPlaneTemplate', cp, set(value))]
-    expect(specOf(desire(aCluster({ variables }), { patches, variables: ['zone', 'net'] }).controlPlane)['set']).toEqual(expected)
+    expect(specOf((await desire(aCluster({ variables }), { patches, variables: ['zone', 'net'] })).controlPlane)['set']).toEqual(
+      expected,
+    )
   })
 
   test.each([
@@ -250,9 +262,9 @@ describe('patches', () => {
     ['default', true],
     ['other', false],
     ['ault*', false],
-  ])('a selector for classes %s: %s', (pattern, matches) => {
+  ])('a selector for classes %s: %s', async (pattern, matches) => {
     const patches = [aPatch('TestMachineTemplate', workers(pattern), set({ value: 1 }))]
-    const { machineDeployments, controlPlaneMachineTemplate } = desire(aCluster(), { patches })
+    const { machineDeployments, controlPlaneMachineTemplate } = await desire(aCluster(), { patches })
     expect(templateSpecOf(machineDeployments[0]!.infrastructure)).toEqual(matches ? { size: 'm', set: 1 } : { size: 'm' })
     expect(templateSpecOf(controlPlaneMachineTemplate!)).toEqual({ size: 'm' })
   })
@@ -262,25 +274,27 @@ describe('patches', () => {
     ['{{ if eq .zone "b" }}true{{ end }}', true],
     ['{{ if eq .zone "c" }}true{{ end }}', false],
     ['{{ .zone }}', false],
-  ])('enabledIf %s: %s', (enabledIf, on) => {
+  ])('enabledIf %s: %s', async (enabledIf, on) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ value: 1 }), { enabledIf })]
     const variables = [{ name: 'zone', value: 'b' }]
-    expect(specOf(desire(aCluster({ variables }), { patches, variables: ['zone'] }).controlPlane)['set']).toBe(on ? 1 : undefined)
+    expect(specOf((await desire(aCluster({ variables }), { patches, variables: ['zone'] })).controlPlane)['set']).toBe(
+      on ? 1 : undefined,
+    )
   })
 
-  test('a later patch sees what an earlier one made', () => {
+  test('a later patch sees what an earlier one made', async () => {
     const path = '/spec/template/spec/config/files'
     const patches = [
       aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/-`, value: 'a' }]),
       aPatch('TestControlPlaneTemplate', cp, [{ op: 'add', path: `${path}/0`, value: 'b' }], { name: 'q' }),
     ]
-    expect(specOf(desire(aCluster(), { patches }).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
+    expect(specOf((await desire(aCluster(), { patches })).controlPlane)['config']).toEqual({ files: ['b', 'a'] })
   })
 
-  test('an override of one MachineDeployment is seen there alone', () => {
+  test('an override of one MachineDeployment is seen there alone', async () => {
     const machineDeployments = [{ class: 'default', name: 'md-0', variables: { overrides: [{ name: 'zone', value: 'c' }] } }]
     const patches = [aPatch('TestMachineTemplate', { ...cp, ...workers('*') }, set({ valueFrom: { variable: 'zone' } }))]
-    const desired = desire(aCluster({ variables: [{ name: 'zone', value: 'b' }], workers: { machineDeployments } }), {
+    const desired = await desire(aCluster({ variables: [{ name: 'zone', value: 'b' }], workers: { machineDeployments } }), {
       patches,
       variables: ['zone'],
     })
@@ -288,7 +302,7 @@ describe('patches', () => {
     expect(templateSpecOf(desired.controlPlaneMachineTemplate!)).toMatchObject({ set: 'b' })
   })
 
-  test('patches have no say in what core writes', () => {
+  test('patches have no say in what core writes', async () => {
     const patches = [
       aPatch('TestControlPlaneTemplate', cp, [
         { op: 'add', path: '/spec/template/spec/version', value: 'v1.0.0' },
@@ -297,7 +311,7 @@ describe('patches', () => {
         { op: 'add', path: '/spec/template/metadata/labels/patched', value: 'yes' },
       ]),
     ]
-    const { object } = desire(aCluster(), { patches }).controlPlane
+    const { object } = (await desire(aCluster(), { patches })).controlPlane
     expect(object['spec']).toMatchObject({ version: 'v1.34.0', replicas: 3 })
     expect(object.metadata.labels).toMatchObject({ 'topology.cluster.x-k8s.io/owned': '', patched: 'yes' })
   })
@@ -318,16 +332,16 @@ describe('patches', () => {
       { op: 'remove', path: '/spec/template/spec/missing' },
       "error in remove for path: '/spec/template/spec/missing': unable to remove nonexistent key: missing: missing value",
     ],
-  ])('a patch that %s says so', (_, operation, problem) => {
+  ])('a patch that %s says so', async (_, operation, problem) => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, [operation])]
-    expect(() => desire(aCluster(), { patches })).toThrow(
+    await expect(desire(aCluster(), { patches })).rejects.toThrow(
       `failed to apply patches: failed to apply patches for patch "p": failed to apply patch: error applying json patch (RFC6902): ${problem}`,
     )
   })
 
-  test('a patch that reads a variable which is not set says so', () => {
+  test('a patch that reads a variable which is not set says so', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
-    expect(() => desire(aCluster(), { patches, variables: ['zone'] })).toThrow(
+    await expect(desire(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(
       'failed to generate patches for patch "p": failed to get variable "zone": "zone" is not set',
     )
   })

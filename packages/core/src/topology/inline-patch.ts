@@ -56,7 +56,7 @@ export function matchesName(pattern: string, name: string): boolean {
 }
 
 /** A patch is on unless it says when: its template must then give exactly true. */
-function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
+export function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
   if (enabledIf === undefined) return true
   return renderedValue('enabledIf', enabledIf, variables) === true
 }
@@ -86,7 +86,8 @@ function renderedValue(name: string, template: string, variables: JsonObject): J
  */
 export function applyOperations<T extends object>(document: T, operations: readonly JsonPatchOperation[]): T {
   let patched = document
-  for (const one of operations) {
+  for (const given of operations) {
+    const one = { ...given, path: withoutNegative(patched, given.path) }
     const place = placeOf(patched, one.path)
     const problem = place === 'there' ? undefined : doesNotApply(one, place)
     if (problem) throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${problem}`)
@@ -98,6 +99,21 @@ export function applyOperations<T extends object>(document: T, operations: reado
     }
   }
   return patched
+}
+
+/** A negative index counts from the end of its list. Upstream: evanphx/json-patch v5, SupportNegativeIndices. */
+function withoutNegative(document: unknown, path: string): string {
+  if (!/\/-\d/.test(path)) return path
+  let at = document
+  return path
+    .split('/')
+    .map((token, index) => {
+      if (index === 0) return token
+      const known = Array.isArray(at) && /^-\d+$/.test(token) ? String(at.length + Number(token)) : token
+      at = memberOf(at, known.replaceAll('~1', '/').replaceAll('~0', '~'))
+      return known
+    })
+    .join('/')
 }
 
 type Place = 'there' | 'absent' | 'noParent'

@@ -1,18 +1,21 @@
 import type { Cluster } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { keyOf, keyText, type ObjectKey } from '@capstan/kube'
+import type { RuntimeClient } from '@capstan/extension'
+import { type Clock, keyOf, keyText, type ObjectKey } from '@capstan/kube'
 import { AppliedObjects } from './differences.ts'
-import type { BlockingHook, HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
+import { type BlockingHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
 import { changeCluster, type ClusterChange } from './pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
 
 /** What lives longer than one pass. */
 export class TopologyMemory {
   readonly hooks: LifecycleHooks
+  readonly runtime: RuntimeClient
   readonly #clusters = new Map<string, ClusterMemory>()
 
-  constructor(hooks: LifecycleHooks) {
-    this.hooks = hooks
+  constructor(runtime: RuntimeClient, clock: Clock) {
+    this.runtime = runtime
+    this.hooks = new LifecycleHooks(runtime, clock)
   }
 
   /** What is remembered of this very Cluster, not of an earlier one of its name. */
@@ -21,7 +24,7 @@ export class TopologyMemory {
     const name = keyText(keyOf(cluster))
     const known = this.#clusters.get(name)
     if (known?.uid === uid) return known
-    const fresh = { uid, applied: new AppliedObjects(), toldInitialized: false }
+    const fresh = { uid, applied: new AppliedObjects(), toldInitialized: false, ignored: '' }
     this.#clusters.set(name, fresh)
     return fresh
   }
@@ -36,6 +39,8 @@ interface ClusterMemory {
   readonly applied: AppliedObjects
   /** AfterControlPlaneInitialized was called, and its mark could not be removed yet. */
   toldInitialized: boolean
+  /** What of patches was left out, as last told. */
+  ignored: string
 }
 
 /** One pass: what it works with, and what it has learned so far. */

@@ -1,8 +1,8 @@
 /**
- * Applies the patches of a ClusterClass to the desired state. Pure but for the desired objects, which are this pass' own and are
- * changed in place. Upstream: core/reconcilers/topology/cluster/patches, v1.14.
+ * Applies the patches of a ClusterClass to the desired state, whose objects are this pass' own and are changed in place.
+ * Upstream: core/reconcilers/topology/cluster/patches, v1.14.
  */
-import type { Cluster, ContractField, ContractMetadata, ContractVersion, VariableOverrides } from '@capstan/api'
+import type { Cluster, ClusterClassPatch, ContractField, ContractMetadata } from '@capstan/api'
 import {
   ClusterNameLabel,
   ClusterTopologyMachineDeploymentNameLabel,
@@ -10,166 +10,85 @@ import {
   ClusterTopologyOwnedLabel,
   ContractVersions,
   ControlPlaneContract,
-  ConversionDataAnnotation,
-  InfraMachineTemplateContract,
   readField,
   TemplateClonedFromGroupKindAnnotation,
   TemplateClonedFromNameAnnotation,
-  VariableDefinitionFromInline,
   writeField,
 } from '@capstan/api'
-import { draft, isRecord, type Json, type JsonObject, type UnknownObject } from '@capstan/kube'
-import type { External } from '../external/get.ts'
-import { type Blueprint, blueprintOf } from './blueprint.ts'
-import { clusterBuiltins, controlPlaneBuiltins, machineDeploymentBuiltins } from './builtin-variables.ts'
+import type { RuntimeClient } from '@capstan/extension'
+import { draft, equal } from '@capstan/kube'
+import type { Blueprint } from './blueprint.ts'
+import { clusterBuiltins } from './builtin-variables.ts'
+import { decided } from './decided.ts'
 import type { DesiredObject } from './desired-object.ts'
 import type { DesiredState } from './desired-state.ts'
-import { applyOperations, patchOperations, type TemplateRole } from './inline-patch.ts'
+import { applyExternalPatch, takeOver, validateTopology } from './external-patch.ts'
+import { applyOperations, isEnabled, patchOperations } from './inline-patch.ts'
+import { type PatchItem, patchItems, Template } from './patch-items.ts'
+import { patchVariables } from './patch-variables.ts'
 
-/** Metadata and spec of what a template is for: at the same place in every template, whatever the provider. */
-const Template = { metadata: InfraMachineTemplateContract.metadata, spec: InfraMachineTemplateContract.spec }
-
-/** One template on its way through the patches. */
-interface Item {
-  readonly role: TemplateRole
-  readonly contract: ContractVersion
-  readonly variables: JsonObject
-  /** Whether the desired object is itself a template, or what the template is for. */
-  readonly isTemplate: boolean
-  readonly desired: DesiredObject
-  document: UnknownObject
+export interface PatchExtensions {
+  readonly runtime: Pick<RuntimeClient, 'call'>
+  readonly signal: AbortSignal
 }
 
-/** @throws Error that names the patch which cannot be computed, or does not apply */
-export function applyPatches(cluster: Cluster, blueprint: Blueprint, desired: DesiredState): void {
+/**
+ * Applies inline patches and those of extensions in the order of the class, then has extensions validate the result.
+ *
+ * @returns what was left out of patches because it is not theirs to change, a sentence each
+ * @throws Error that names the patch which cannot be computed, does not apply, or does not accept the result
+ */
+export async function applyPatches(
+  cluster: Cluster,
+  blueprint: Blueprint,
+  desired: DesiredState,
+  extensions: PatchExtensions,
+): Promise<string[]> {
   const { patches = [] } = blueprint.class.spec
-  if (patches.length === 0) return
-  const visible = inlineVariables(blueprint)
-  const global = {
-    ...values(blueprint.topology.variables, visible),
-    builtin: clusterBuiltins(cluster, blueprint.class),
-  }
-  const items = itemsOf(blueprint, desired, visible)
+  if (patches.length === 0) return []
+  const builtin = clusterBuiltins(cluster, blueprint.class)
+  const items = patchItems(cluster, blueprint, desired)
+  const ignored: string[] = []
+  const variablesOf = (patch: ClusterClassPatch) => patchVariables(patch, blueprint, builtin)
+
   for (const patch of patches) {
+    const variables = variablesOf(patch)
     if (patch.external) {
-      throw new Error(
-        `failed to create patch generator for patch ${JSON.stringify(patch.name)}: external patches are not supported`,
-      )
+      if (!decided(() => isEnabled(patch.enabledIf, variables.global))) continue
+      ignored.push(...(await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions)))
+      continue
     }
     for (const item of items) {
       const operations = attempt(`failed to generate patches for patch ${JSON.stringify(patch.name)}`, () =>
-        patchOperations(patch, item.document, item.role, withItemVariables(global, item.variables)),
+        patchOperations(patch, item.document, item.role, variables.of(item)),
       )
       const patched = attempt(`failed to apply patches for patch ${JSON.stringify(patch.name)}`, () =>
         applyOperations(item.document, operations),
       )
-      if (operations.length > 0) item.document = takeOver(item.document, patched)
+      if (operations.length > 0) item.document = takeOver(item.document, patched).document
     }
   }
-  for (const item of items) copyBack(item)
-}
-
-function attempt<T>(what: string, act: () => T): T {
-  try {
-    return act()
-  } catch (err) {
-    throw new Error(`failed to apply patches: ${what}: ${(err as Error).message}`, { cause: err })
+  for (const patch of patches) {
+    const variables = variablesOf(patch)
+    if (!patch.external?.validateTopologyExtension || !isEnabled(patch.enabledIf, variables.global)) continue
+    await validateTopology(cluster, patch, patch.external, items, variables, extensions)
   }
+  for (const item of items) ignored.push(...copyBack(item))
+  return ignored
 }
 
-/** Names of the variables that inline patches may read. */
-const inlineVariables = ({ class: { status } }: Blueprint): ReadonlySet<string> =>
-  new Set(
-    (status?.variables ?? [])
-      .filter(({ definitions }) => definitions.some(({ from }) => from === VariableDefinitionFromInline))
-      .map(({ name }) => name),
-  )
-
-function values(variables: readonly { name: string; value?: unknown }[] | undefined, visible: ReadonlySet<string>): JsonObject {
-  const kept: JsonObject = {}
-  for (const { name, value } of variables ?? []) if (name !== 'builtin' && visible.has(name)) kept[name] = (value ?? null) as Json
-  return kept
-}
-
-/** Variables of a template win over those of the Cluster; built-in ones come together from both. */
-const withItemVariables = (global: JsonObject, { builtin = {}, ...own }: JsonObject): JsonObject => ({
-  ...global,
-  ...own,
-  builtin: { ...(global['builtin'] as JsonObject), ...(builtin as JsonObject) },
-})
-
-function itemsOf(blueprint: Blueprint, desired: DesiredState, visible: ReadonlySet<string>): Item[] {
-  const { controlPlane, topology } = blueprint
-  const overrides = (of: VariableOverrides | undefined) => values(of?.overrides, visible)
-  const object = (role: TemplateRole, template: External, one: DesiredObject, variables: JsonObject): Item => ({
-    role,
-    contract: template.contract,
-    variables,
-    isTemplate: false,
-    desired: one,
-    document: documentOf(template, one, false),
-  })
-  const template = (role: TemplateRole, from: External, one: DesiredObject, variables: JsonObject): Item => ({
-    ...object(role, from, one, variables),
-    isTemplate: true,
-    document: documentOf(from, one, true),
-  })
-
-  const ofControlPlane = { ...overrides(topology.controlPlane?.variables), builtin: controlPlaneBuiltins(desired) }
-  const items = [
-    object({ kind: 'infrastructureCluster' }, blueprint.infrastructureCluster, desired.infrastructureCluster, {}),
-    object({ kind: 'controlPlane' }, controlPlane.template, desired.controlPlane, ofControlPlane),
-  ]
-  if (controlPlane.machineTemplate && desired.controlPlaneMachineTemplate) {
-    items.push(
-      template({ kind: 'controlPlane' }, controlPlane.machineTemplate, desired.controlPlaneMachineTemplate, ofControlPlane),
-    )
-  }
-  for (const machineDeployment of desired.machineDeployments) {
-    const of = blueprintOf(blueprint, machineDeployment.topology.class)
-    const role = { kind: 'machineDeployment', class: of.class.class } as const
-    const variables = {
-      ...overrides(machineDeployment.topology.variables),
-      builtin: machineDeploymentBuiltins(machineDeployment),
+/** What the same objects will always give. */
+const attempt = <T>(what: string, act: () => T): T =>
+  decided(() => {
+    try {
+      return act()
+    } catch (err) {
+      throw new Error(`failed to apply patches: ${what}: ${(err as Error).message}`, { cause: err })
     }
-    items.push(template(role, of.bootstrap, machineDeployment.bootstrap, variables))
-    items.push(template(role, of.infrastructure, machineDeployment.infrastructure, variables))
-  }
-  return items
-}
+  })
 
-/** The template as patches see it: with the labels and annotations that the desired object has. */
-function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
-  const document = draft(object)
-  const { labels, annotations = {} } = desired.metadata
-  const metadata = {
-    ...(labels ? { labels: { ...labels } } : {}),
-    annotations: Object.fromEntries(Object.entries(annotations).filter(([name]) => !repeating.includes(name))),
-  }
-  delete document.metadata.managedFields
-  if (isTemplate) document.metadata = { ...document.metadata, ...metadata }
-  else writeField(document, Template.metadata, contract, { ...readField(document, Template.metadata, contract), ...metadata })
-  return document
-}
-
-const repeating = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
-
-/** Only spec, labels and annotations of a template can be patched; what else a patch changes is left out. */
-function takeOver(document: UnknownObject, patched: UnknownObject): UnknownObject {
-  const { labels, annotations } = isRecord(patched.metadata) ? patched.metadata : {}
-  return {
-    ...document,
-    ...(patched['spec'] === undefined ? {} : { spec: patched['spec'] }),
-    metadata: {
-      ...document.metadata,
-      ...(labels === undefined ? {} : { labels }),
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-  } as UnknownObject
-}
-
-/** Puts the patched template into the desired object, except for what is core's to say. */
-function copyBack({ role, desired, document, contract, isTemplate }: Item): void {
+/** Puts the patched template into the desired object, except for what is core's to say: that comes back as sentences. */
+function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
   const metadata = readField(document, Template.metadata, contract)
   const spec = readField(document, Template.spec, contract)
@@ -177,12 +96,16 @@ function copyBack({ role, desired, document, contract, isTemplate }: Item): void
     setMetadata(object.metadata, document.metadata)
     if (spec) writeField(object, Template.spec, contract, draft(spec))
     if (metadata) writeField(object, Template.metadata, contract, draft(metadata))
-    return
+    return []
   }
   const kept = role.kind === 'controlPlane' ? ownFields(object) : []
   if (metadata) setMetadata(object.metadata, metadata)
   if (spec) object['spec'] = draft(spec)
-  for (const restore of kept) restore()
+  const before = { spec: readField(unpatched, Template.spec, contract) ?? {} }
+  const changed = kept.flatMap((restore) => restore(before) ?? [])
+  if (changed.length === 0) return []
+  const what = `${desired.kind.kind} ${object.metadata.name}`
+  return [`patches of ${what} do not change ${changed.join(', ')}: that is given by the topology`]
 }
 
 function setMetadata(metadata: ContractMetadata, { labels, annotations }: ContractMetadata): void {
@@ -201,13 +124,19 @@ const preservedAnnotations = [TemplateClonedFromNameAnnotation, TemplateClonedFr
 const pick = (map: Record<string, string> = {}, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.filter((name) => map[name] !== undefined).map((name) => [name, map[name]!]))
 
-/** Fields of a control plane that core has set, in the layout of whichever contract: patches have no say in them. */
-function ownFields(object: DesiredObject['object']): (() => void)[] {
+/**
+ * Fields of a control plane that core has set, in the layout of whichever contract: patches have no say in them. Each function
+ * puts one back, and gives its path when a patch has changed what the template had.
+ */
+function ownFields(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
   return ContractVersions.flatMap((contract) =>
     coreFields.map((field) => {
       const value = readField(object, field, contract)
-      return () => {
-        if (value !== undefined) writeField(object, field, contract, value)
+      return (before) => {
+        if (value === undefined) return undefined
+        const patched = readField(object, field, contract)
+        writeField(object, field, contract, value)
+        return equal(patched, readField(before, field, contract)) || equal(patched, value) ? undefined : field.paths[contract]
       }
     }),
   )

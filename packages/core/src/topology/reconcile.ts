@@ -13,7 +13,7 @@ import {
   OkToDeleteAnnotation,
 } from '@capstan/api'
 import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
+import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions, TerminalError } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { callAfterHooks } from './after-hooks.ts'
 import { type Applier, applyControlPlane, applyInfrastructureCluster, applyMachineDeployments } from './apply.ts'
@@ -72,7 +72,7 @@ async function settle(pass: Pass): Promise<void> {
 
   const decision = await decideVersions(pass, cluster, blueprint, current)
   const { controlPlane, workers } = decision
-  const desired = decided(() => patchedState(cluster, blueprint, current, { controlPlane: controlPlane.version, workers }))
+  const desired = await patchedState(pass, cluster, blueprint, current, { controlPlane: controlPlane.version, workers })
 
   const untold = await callAfterHooks(pass, cluster, decision)
   await applyState(pass, desired, current, decision)
@@ -87,15 +87,32 @@ function checkedCluster(cluster: Cluster, clusterClass: ClusterClass): Cluster {
   return checkedVariables(cluster, clusterClass)
 }
 
-function patchedState(cluster: Cluster, blueprint: Blueprint, current: CurrentState, versions: DesiredVersions): DesiredState {
+async function patchedState(
+  pass: Pass,
+  cluster: Cluster,
+  blueprint: Blueprint,
+  current: CurrentState,
+  versions: DesiredVersions,
+): Promise<DesiredState> {
+  const { context, memory } = pass
   try {
-    const desired = desiredState(cluster, blueprint, current, versions)
-    applyPatches(cluster, blueprint, desired)
+    const desired = decided(() => desiredState(cluster, blueprint, current, versions))
+    const extensions = { runtime: memory.runtime, signal: context.signal }
+    tellIgnored(pass, await applyPatches(cluster, blueprint, desired, extensions))
     leaveEndpointToOthers(desired)
     return desired
   } catch (err) {
-    throw new Error(`error computing the desired state of the Cluster topology: ${(err as Error).message}`, { cause: err })
+    const Wrapped = err instanceof TerminalError ? TerminalError : Error
+    throw new Wrapped(`error computing the desired state of the Cluster topology: ${(err as Error).message}`, { cause: err })
   }
+}
+
+/** What patches may not change is no error, upstream neither; but their author would look for it for long. */
+function tellIgnored({ cluster, context, memory }: Pass, ignored: readonly string[]): void {
+  const text = ignored.join('; ')
+  const own = memory.of(cluster)
+  if (text !== '' && text !== own.ignored) context.events.event(cluster, 'Warning', 'PatchPartsIgnored', text)
+  own.ignored = text
 }
 
 /** Writes, in the order in which things refer to one another. */

@@ -33,7 +33,6 @@ import { clusterClassAdmission } from '../clusterclass/admission.ts'
 import { createClusterClassController } from '../clusterclass/controller.ts'
 import { clusterTopologyAdmission } from './admission.ts'
 import { createTopologyController } from './controller.ts'
-import { LifecycleHooks } from './lifecycle-hooks.ts'
 import { TopologyMemory } from './pass.ts'
 import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
@@ -96,7 +95,7 @@ async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
     kinds: [...coreKinds, ...devKinds, ...devTemplateKinds],
     admission: [clusterTopologyAdmission, clusterClassAdmission],
     controllers: ({ clock }) => [
-      createClusterClassController(),
+      createClusterClassController({ runtime: runtime.client }),
       createTopologyController({ runtime: runtime.client, clock }),
       createTopologyMachineDeploymentController(),
       createTopologyMachineSetController(),
@@ -723,7 +722,7 @@ describe('an old copy of the Cluster', () => {
       random: seededRandom(1),
       watch: async () => {},
     }
-    const memory = new TopologyMemory(new LifecycleHooks(world.runtime.client, clock))
+    const memory = new TopologyMemory(world.runtime.client, clock)
     await reconcileTopology({ namespace: 'default', name: 'demo' }, context as unknown as ReconcileContext, memory)
   }
 
@@ -822,4 +821,164 @@ describe('a stop between any two writes changes nothing in the end', () => {
       expect([at, ...found]).toEqual([at, ...undisturbed.inventory])
     }
   }, 60_000)
+})
+
+describe('patches of extensions', () => {
+  interface WireItem {
+    uid: string
+    holderReference: { kind: string; name: string; fieldPath: string }
+    object: { kind: string; spec: { template: { spec: Record<string, unknown> } } }
+    variables?: { name: string; value: { [part: string]: unknown } }[]
+  }
+  type Request = { variables: { name: string; value: unknown }[]; items: WireItem[]; settings?: object }
+  const base64 = (patch: unknown) => Buffer.from(JSON.stringify(patch)).toString('base64')
+  const json = (item: WireItem, ...operations: object[]) => ({ uid: item.uid, patchType: 'JSONPatch', patch: base64(operations) })
+  const merge = (item: WireItem, patch: object) => ({ uid: item.uid, patchType: 'JSONMergePatch', patch: base64(patch) })
+  const withPatches = (...patches: object[]) => ({ ...classSpec, patches: [...classSpec.patches, ...patches] })
+  const external = { name: 'net', external: { generatePatchesExtension: 'net.ext' } }
+  const itemOf = (request: unknown, kind: string, field = '') =>
+    (request as Request).items.find(
+      ({ object, holderReference }) => object.kind === kind && holderReference.fieldPath.includes(field),
+    )!
+
+  async function aPatchedCluster(generate: (request: Request) => Answer, more: object = external) {
+    const world = await aWorld()
+    const requests: Request[] = []
+    world.runtime.on('GeneratePatches', (request) => {
+      requests.push(structuredClone(request) as unknown as Request)
+      return generate(request as unknown as Request)
+    })
+    await createClass(world, withPatches(more))
+    await createCluster(world)
+    return { world, requests }
+  }
+  const machineTemplates = async (world: World) =>
+    (await world.client.list(DevMachineTemplate)).items
+      .filter(({ metadata: { name } }) => name !== 'quick')
+      .map((template) => (template as unknown as WireItem['object']).spec.template.spec)
+
+  test('see every template with its variables, after the patches before them, and change spec, labels and annotations', async () => {
+    const { world, requests } = await aPatchedCluster((request) => ({
+      items: [
+        json(itemOf(request, 'DevMachineTemplate', 'spec.template.spec'), {
+          op: 'replace',
+          path: '/spec/template/spec/disk',
+          value: 9,
+        }),
+        merge(itemOf(request, 'DevControlPlaneTemplate'), { spec: { template: { spec: { config: { audit: true } } } } }),
+        json(itemOf(request, 'DevClusterTemplate')),
+        merge(itemOf(request, 'DevConfigTemplate'), {}),
+      ],
+    }))
+    await comeUp(world)
+    expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+    const [first] = requests
+    expect(first!.items.map(({ object, holderReference: { kind, fieldPath } }) => `${object.kind} ${kind} ${fieldPath}`)).toEqual(
+      [
+        'DevClusterTemplate Cluster spec.infrastructureRef',
+        'DevControlPlaneTemplate Cluster spec.controlPlaneRef',
+        'DevMachineTemplate DevControlPlane spec.machineTemplate.spec.infrastructureRef',
+        'DevConfigTemplate MachineDeployment spec.template.spec.bootstrap.configRef',
+        'DevMachineTemplate MachineDeployment spec.template.spec.infrastructureRef',
+      ],
+    )
+    // The inline patch of the class came first; its variable is not this patch's.
+    expect(first!.items[2]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
+    expect(first!.variables.map(({ name }) => name)).toEqual(['builtin'])
+    expect(first!.items[4]!.variables?.[0]?.value).toMatchObject({ machineDeployment: { topologyName: 'md-0', replicas: 2 } })
+    expect(first!.items[0]!.variables).toBeUndefined()
+    // The same question in every pass.
+    expect(new Set(requests.map(({ items }) => items.map(({ uid }) => uid).join())).size).toBe(1)
+
+    expect(await machineTemplates(world)).toEqual(
+      expect.arrayContaining([
+        { disk: 1, size: 'm' },
+        { disk: 9, size: 'm' },
+      ]),
+    )
+    expect(await world.only(DevControlPlane)).toMatchObject({ spec: { config: { audit: true }, version: 'v1.34.0' } })
+  })
+
+  test('cannot change what core says, and the user is told so once', async () => {
+    const { world } = await aPatchedCluster((request) => ({
+      items: [
+        merge(itemOf(request, 'DevControlPlaneTemplate'), {
+          metadata: { name: 'mine' },
+          spec: { template: { spec: { version: 'v9.9.9', replicas: 7 } } },
+        }),
+      ],
+    }))
+    await comeUp(world)
+    expect(await world.only(DevControlPlane)).toMatchObject({ spec: { version: 'v1.34.0', replicas: 1 } })
+    const { items } = await world.client.list(Event, { namespace: 'default' })
+    const told = items.filter(({ reason }) => reason === 'PatchPartsIgnored')
+    expect(told.map(({ message }) => message?.replaceAll(/demo-[a-z0-9]{5}/g, 'demo-x'))).toEqual([
+      'patch "net" of DevControlPlaneTemplate for Cluster demo (spec.controlPlaneRef) does not change metadata.name: only spec, ' +
+        'labels and annotations of a template can be patched; patches of DevControlPlane demo-x do not change spec.replicas, ' +
+        'spec.version: that is given by the topology',
+    ])
+  })
+
+  test.each([
+    [
+      'is for an unknown template',
+      (): Answer => ({ items: [{ uid: 'nobody', patchType: 'JSONPatch', patch: base64([{}]) }] }),
+      'unable to find corresponding request item for patch',
+    ],
+    [
+      'does not apply',
+      (request: Request): Answer => ({ items: [json(request.items[0]!, { op: 'remove', path: '/spec/nothing' })] }),
+      'failed to apply patch: error applying json patch (RFC6902): ',
+    ],
+    [
+      'is no list of operations',
+      (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'JSONPatch', patch: base64({}) }] }),
+      'failed to apply patch: error decoding json patch (RFC6902)',
+    ],
+    [
+      'is of an unknown type',
+      (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'Other', patch: base64({}) }] }),
+      'failed to apply patch: patchType must be JSONPatch or JSONMergePatch, but is "Other"',
+    ],
+  ])('an answer that %s fails the topology', async (_, generate, problem) => {
+    const { world } = await aPatchedCluster(generate)
+    expect(await world.reconciled()).toMatch(
+      /^False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: failed to apply patches for patch "net": /,
+    )
+    expect(await world.reconciled()).toMatch(problem)
+    expect(await world.names(DevCluster)).toEqual([])
+  })
+
+  test('are off when enabledIf says so', async () => {
+    const { requests, world } = await aPatchedCluster(() => ({}), {
+      ...external,
+      enabledIf: '{{ eq .builtin.cluster.name "other" }}',
+    })
+    expect(requests).toEqual([])
+    expect(await world.names(DevCluster)).toHaveLength(1)
+  })
+
+  test('a topology that an extension does not accept is not applied', async () => {
+    const world = await aWorld()
+    const seen: Request[] = []
+    let accepts = false
+    world.runtime.on('ValidateTopology', (request) => {
+      seen.push(structuredClone(request) as unknown as Request)
+      if (!accepts) throw new Error('failed to call extension handler "check.ext": got failure response with message: no disks')
+      return {}
+    })
+    await createClass(world, withPatches({ name: 'check', external: { validateTopologyExtension: 'check.ext' } }))
+    await createCluster(world)
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to apply patches: validation of patch "check" failed: ' +
+        'failed to call extension handler "check.ext": got failure response with message: no disks',
+    )
+    expect(await world.names(DevCluster)).toEqual([])
+    // After all patches, and without names of its own for templates.
+    expect(seen[0]!.items[4]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
+    expect(seen[0]!.items[0]!.uid).toBeUndefined()
+    accepts = true
+    await world.advance(minutes(1))
+    expect(await world.names(DevCluster)).toHaveLength(1)
+  })
 })

@@ -1,0 +1,130 @@
+/** The variables of a class, from itself and from extensions, as its status publishes them. Upstream: reconcileVariables, v1.14. */
+import type { ClusterClass, ClusterClassPatch, ClusterClassStatusVariable, ResponseOf } from '@capstan/api'
+import { DiscoverVariables, ExtensionConfig, VariableDefinitionFromInline } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
+import { draft, equal, isRecord, messageOf, minutes } from '@capstan/kube'
+import { variableDefinitionErrors } from './variable-rules.ts'
+
+type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
+type Definition = ClusterClassStatusVariable['definitions'][number]
+
+/** Answers of extensions, shared by all classes: there are few extensions and their variables hardly ever change. */
+export class DiscoveredVariables {
+  readonly #runtime: RuntimeClient
+  readonly #answers = new Map<string, { readonly until: number; readonly variables: Discovered }>()
+
+  constructor(runtime: RuntimeClient) {
+    this.#runtime = runtime
+  }
+
+  /** False until it is known which extensions there are. */
+  get ready(): boolean {
+    return this.#runtime.ready
+  }
+
+  /** What the handler answers; for ten minutes, unless its ExtensionConfig changes. */
+  async of(
+    clusterClass: ClusterClass,
+    handler: string,
+    settings: { readonly [name: string]: string } | undefined,
+    { cache, clock, signal }: ReconcileContext,
+  ): Promise<Discovered> {
+    const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
+    const sorted = Object.entries(settings ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
+    const question = JSON.stringify([handler, config?.metadata.resourceVersion, sorted, clusterClass.metadata.namespace])
+    const now = clock.now()
+    const known = this.#answers.get(question)
+    if (known && known.until > now) return known.variables
+    const options = { ...(settings ? { settings } : {}), signal }
+    const { variables = [] } = await this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options)
+    for (const [old, { until }] of this.#answers) if (until <= now) this.#answers.delete(old)
+    this.#answers.set(question, { until: now + minutes(10), variables })
+    return variables
+  }
+}
+
+/** The ExtensionConfig that a registered name ends with. */
+export const configOf = (handler: string): string => handler.slice(handler.indexOf('.') + 1)
+
+/** Patches whose variables an extension tells. */
+export const discoveringPatches = ({ spec }: ClusterClass): readonly ClusterClassPatch[] =>
+  (spec.patches ?? []).filter(({ external }) => external?.discoverVariablesExtension !== undefined)
+
+/** All variables of the class; what is wrong keeps those it had. @throws Error with upstream's text */
+export async function classVariables(
+  clusterClass: ClusterClass,
+  discovered: DiscoveredVariables,
+  context: ReconcileContext,
+): Promise<ClusterClassStatusVariable[]> {
+  const definitions = new Map<string, Definition[]>()
+  const add = (name: string, definition: Definition) => definitions.set(name, [...(definitions.get(name) ?? []), definition])
+  for (const { name, required, schema, deprecatedV1Beta1Metadata: metadata } of clusterClass.spec.variables ?? []) {
+    add(name, definitionOf(VariableDefinitionFromInline, required, schema, metadata))
+  }
+  const problems: string[] = []
+  for (const { name: patch, external } of discoveringPatches(clusterClass)) {
+    try {
+      const variables = await discovered.of(clusterClass, external!.discoverVariablesExtension!, external!.settings, context)
+      const errors = variableDefinitionErrors(
+        variables.map((one) => ({ required: false, ...one })),
+        `${patch}.variables`,
+      )
+      problems.push(...errors.map(({ field, text }) => `${field}: ${text}`))
+      for (const { name, required = false, schema, deprecatedV1Beta1Metadata: metadata } of variables) {
+        add(name, definitionOf(patch, required, schema, metadata))
+      }
+    } catch (err) {
+      problems.push(`failed to call DiscoverVariables for patch ${patch}: ${messageOf(err)}`)
+    }
+  }
+  if (problems.length > 0) {
+    throw new Error(`VariableDiscovery failed: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`)
+  }
+  return [...definitions]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, [first, ...others]]) => ({
+      name,
+      ...(others.some((other) => !isSame(first!, other)) ? { definitionsConflict: true } : {}),
+      definitions: [first!, ...others],
+    }))
+}
+
+/** The names of variables whose definitions differ. */
+export const conflictingVariables = (variables: readonly ClusterClassStatusVariable[]): string[] =>
+  variables.filter(({ definitionsConflict }) => definitionsConflict).map(({ name }) => name)
+
+const definitionOf = (
+  from: string,
+  required: boolean,
+  schema: Definition['schema'],
+  metadata: Definition['deprecatedV1Beta1Metadata'],
+): Definition => ({
+  from,
+  required,
+  schema: draft(schema),
+  ...(metadata ? { deprecatedV1Beta1Metadata: draft(metadata) } : {}),
+})
+
+/** False and absent mean the same in a schema. */
+const isSame = (a: Definition, b: Definition): boolean =>
+  a.required === b.required &&
+  equal(withoutFalse(a.schema), withoutFalse(b.schema)) &&
+  equal(a.deprecatedV1Beta1Metadata, b.deprecatedV1Beta1Metadata)
+
+function withoutFalse(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutFalse)
+  if (!isRecord(schema)) return schema
+  const kept = Object.entries(schema).filter(([name, value]) => value !== false || !falsehoods.has(name))
+  return Object.fromEntries(kept.map(([name, value]) => [name, values.has(name) ? value : withoutFalse(value)]))
+}
+
+const falsehoods = new Set([
+  'uniqueItems',
+  'exclusiveMaximum',
+  'exclusiveMinimum',
+  'x-kubernetes-preserve-unknown-fields',
+  'x-kubernetes-int-or-string',
+])
+/** Keywords that hold values, not schemas. */
+const values = new Set(['default', 'example', 'enum'])

@@ -1,0 +1,154 @@
+/**
+ * Patches that extensions compute: what they are asked, and how their answers change the templates.
+ * Upstream: core/reconcilers/topology/cluster/patches/{engine,external}, v1.14.
+ */
+import type { Cluster, ClusterClassPatch, ExternalPatchDefinition, ResponseOf } from '@capstan/api'
+import { GeneratePatches, ValidateTopology } from '@capstan/api'
+import type { CallOptions } from '@capstan/extension'
+import { applyMergePatch, equal, isRecord, type Json, type JsonPatchOperation, type UnknownObject } from '@capstan/kube'
+import { applyOperations } from './inline-patch.ts'
+import type { PatchItem } from './patch-items.ts'
+import type { PatchVariables } from './patch-variables.ts'
+import { wireVariablesOf } from './patch-variables.ts'
+import type { PatchExtensions } from './patches.ts'
+
+type AnswerItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
+
+/** Changes the documents of the items. Gives back what of the answer was left out, a sentence for each template. */
+export async function applyExternalPatch(
+  cluster: Cluster,
+  { name }: ClusterClassPatch,
+  external: ExternalPatchDefinition,
+  items: readonly PatchItem[],
+  variables: PatchVariables,
+  extensions: PatchExtensions,
+): Promise<string[]> {
+  // Upstream needs a handler here even from a patch that only validates, although it admits one.
+  if (!external.generatePatchesExtension) return []
+  const request = {
+    variables: wireVariablesOf(variables.global),
+    items: items.map((item) => ({ uid: item.uid, ...itemOf(item, variables) })),
+  }
+  const response = await within(`failed to generate patches for patch ${JSON.stringify(name)}`, () =>
+    extensions.runtime.call(
+      GeneratePatches,
+      cluster,
+      external.generatePatchesExtension!,
+      request,
+      optionsOf(external, extensions),
+    ),
+  )
+  return within(`failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
+    (response.items ?? []).flatMap((answer) =>
+      applyAnswer(items, answer).map((left) => `patch ${JSON.stringify(name)} of ${left}`),
+    ),
+  )
+}
+
+/** @throws Error when the extension does not accept the topology */
+export async function validateTopology(
+  cluster: Cluster,
+  { name }: ClusterClassPatch,
+  external: ExternalPatchDefinition,
+  items: readonly PatchItem[],
+  variables: PatchVariables,
+  extensions: PatchExtensions,
+): Promise<void> {
+  const request = {
+    variables: wireVariablesOf(variables.global),
+    items: items.map((item) => itemOf(item, variables)),
+  }
+  await within(`validation of patch ${JSON.stringify(name)} failed`, () =>
+    extensions.runtime.call(
+      ValidateTopology,
+      cluster,
+      external.validateTopologyExtension!,
+      request,
+      optionsOf(external, extensions),
+    ),
+  )
+}
+
+const optionsOf = ({ settings }: ExternalPatchDefinition, { signal }: PatchExtensions): CallOptions => ({
+  ...(settings ? { settings } : {}),
+  signal,
+})
+
+function itemOf(item: PatchItem, variables: PatchVariables) {
+  const own = wireVariablesOf(variables.own(item))
+  return { holderReference: item.holder, object: item.document, ...(own.length > 0 ? { variables: own } : {}) }
+}
+
+async function within<T>(what: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (err) {
+    throw new Error(`failed to apply patches: ${what}: ${(err as Error).message}`, { cause: err })
+  }
+}
+
+function applyAnswer(items: readonly PatchItem[], { uid, patchType, patch }: AnswerItem): string[] {
+  const item = items.find((one) => one.uid === uid)
+  if (!item) throw new Error('unable to find corresponding request item for patch')
+  const patched = patchedDocument(item.document, patchType, Buffer.from(patch, 'base64').toString())
+  if (!patched) return []
+  const { document, ignored } = takeOver(item.document, patched)
+  item.document = document
+  if (ignored.length === 0) return []
+  const which = `${item.document.kind} for ${item.holder.kind} ${item.holder.name} (${item.holder.fieldPath})`
+  return [`${which} does not change ${ignored.join(', ')}: only spec, labels and annotations of a template can be patched`]
+}
+
+/** `undefined` when the patch changes nothing. */
+function patchedDocument(document: UnknownObject, type: AnswerItem['patchType'], text: string): UnknownObject | undefined {
+  switch (type) {
+    case 'JSONPatch': {
+      const operations = parsed(text, 'failed to apply patch: error decoding json patch (RFC6902)', Array.isArray)
+      return operations.length === 0 ? undefined : applyOperations(document, operations as unknown as JsonPatchOperation[])
+    }
+    case 'JSONMergePatch': {
+      if (text === '' || text === '{}') return undefined
+      const patch = parsed(text, 'failed to apply patch: error applying json merge patch (RFC7386)', isRecord)
+      return applyMergePatch(document as unknown as Json, patch as unknown as Json) as unknown as UnknownObject
+    }
+    default:
+      throw new Error(`failed to apply patch: patchType must be JSONPatch or JSONMergePatch, but is ${JSON.stringify(type)}`)
+  }
+}
+
+function parsed<T>(text: string, what: string, is: (value: unknown) => value is T): T {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (err) {
+    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
+  }
+  if (!is(value)) throw new Error(`${what}: expected ${is === (Array.isArray as unknown) ? 'a list of operations' : 'an object'}`)
+  return value
+}
+
+/** Only spec, labels and annotations of a template can be patched. A part that a patch removes as a whole stays as it was. */
+export function takeOver(document: UnknownObject, patched: UnknownObject): { document: UnknownObject; ignored: string[] } {
+  const metadata: Record<string, unknown> = isRecord(patched.metadata) ? patched.metadata : {}
+  const { labels, annotations } = metadata
+  const changed = (was: object, is: object, open: readonly string[], at: string): string[] =>
+    [...new Set([...Object.keys(was), ...Object.keys(is)])]
+      .filter((name) => !equal((was as Record<string, unknown>)[name], (is as Record<string, unknown>)[name]))
+      .filter((name) => !open.includes(name) || (is as Record<string, unknown>)[name] === undefined)
+      .map((name) => `${at}${name}`)
+  return {
+    document: {
+      ...document,
+      ...(patched['spec'] === undefined ? {} : { spec: patched['spec'] }),
+      metadata: {
+        ...document.metadata,
+        ...(labels === undefined ? {} : { labels }),
+        ...(annotations === undefined ? {} : { annotations }),
+      },
+    } as UnknownObject,
+    ignored: [
+      ...changed({ ...document, metadata: undefined }, { ...patched, metadata: undefined }, ['spec'], ''),
+      ...changed(document.metadata, metadata, ['labels', 'annotations'], 'metadata.'),
+    ],
+  }
+}

@@ -1,0 +1,50 @@
+/** Which variables a patch sees, with which values. Pure. Upstream: patches/variables, v1.14. */
+import type { ClusterClassPatch, ClusterVariable, WireVariable } from '@capstan/api'
+import { VariableDefinitionFromInline } from '@capstan/api'
+import type { Json, JsonObject } from '@capstan/kube'
+import type { Blueprint } from './blueprint.ts'
+import type { PatchItem } from './patch-items.ts'
+
+export interface PatchVariables {
+  /** Those of the Cluster, and `builtin`. */
+  readonly global: JsonObject
+  /** What one template adds to them, or has instead. */
+  own(item: PatchItem): JsonObject
+  /** Both together: built-in ones are merged. */
+  of(item: PatchItem): JsonObject
+}
+
+/** Inline patches see what the class defines itself, each patch of an extension what that extension has defined for it. */
+export function patchVariables(
+  patch: ClusterClassPatch,
+  { class: { status }, topology }: Blueprint,
+  builtin: JsonObject,
+): PatchVariables {
+  const from = patch.external ? patch.name : VariableDefinitionFromInline
+  const visible = new Set(
+    (status?.variables ?? []).filter(({ definitions }) => definitions.some((one) => one.from === from)).map(({ name }) => name),
+  )
+  const global = { ...valuesOf(topology.variables, visible), builtin }
+  const own = (item: PatchItem): JsonObject => {
+    const values = valuesOf(item.overrides, visible)
+    return Object.keys(item.builtin).length === 0 ? values : { ...values, builtin: item.builtin }
+  }
+  return {
+    global,
+    own,
+    of(item) {
+      const { builtin: ofItem = {}, ...values } = own(item)
+      return { ...global, ...values, builtin: { ...builtin, ...(ofItem as JsonObject) } }
+    },
+  }
+}
+
+/** The same as hooks carry them. */
+export const wireVariablesOf = (variables: JsonObject): WireVariable[] =>
+  Object.entries(variables).map(([name, value]) => ({ name, value }))
+
+function valuesOf(variables: readonly ClusterVariable[] | undefined, visible: ReadonlySet<string>): JsonObject {
+  const kept: JsonObject = {}
+  for (const { name, value } of variables ?? []) if (name !== 'builtin' && visible.has(name)) kept[name] = (value ?? null) as Json
+  return kept
+}
