@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient, CustomResourceDefinition, draft, orAbsent, unknownKind } from '@capstan/kube'
+import { createClient, CustomResourceDefinition, draft, orAbsent, unknownKind, VirtualClock } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
 import { at, aWidget, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
@@ -179,13 +179,13 @@ describe('a definition', () => {
 test('definitions and objects are there again after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-restart-'))
   try {
-    let stores = await openDurable(folder)
+    let stores = await openDurable(folder, { clock: new VirtualClock() })
     const first = await testServer({ store: await stores.store('main') })
     const made = await first.client.create(Widget, aWidget('w', { replicas: 7 }))
     await first.server.close()
     await stores.close()
 
-    stores = await openDurable(folder)
+    stores = await openDurable(folder, { clock: new VirtualClock() })
     const second = await testServer({ store: await stores.store('main'), customResources: [] })
     const client = createClient(second.server.transport())
     expect(await client.get(Widget, at('w'))).toEqual(made)

@@ -1,4 +1,6 @@
 /** The recent past of a store: what watches resume from and what lists of an older revision are computed from. */
+import type { Clock } from '@capstan/kube'
+import type { TimedChange } from './image.ts'
 import type { Change, Since } from './store.ts'
 
 export interface HistoryLimits {
@@ -6,46 +8,81 @@ export interface HistoryLimits {
   readonly changes: number
   /** Approximate size of the objects that they hold on to, in characters. */
   readonly size: number
+  /** Milliseconds for which a change is kept at most; needs a clock. Upstream: --etcd-compaction-interval. */
+  readonly age: number
 }
 
-const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024 }
+const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024, age: Infinity }
 
-/** Old changes leave when there are too many, or when they hold on to too much. */
+interface Kept extends TimedChange {
+  readonly size: number
+  /** When it was made, as `#now` counts. */
+  readonly made: number
+}
+
+/** Old changes leave when there are too many, when they hold on to too much, or when their time is up. */
 export class ChangeWindow {
   readonly #limits: HistoryLimits
-  readonly #all = new Queue<{ change: Change; size: number }>()
+  readonly #clock: Clock | undefined
+  readonly #all = new Queue<Kept>()
   readonly #byResource = new Map<string, Queue<Change>>()
   #size = 0
   /** Every change after this revision is known. */
   #floor: number
+  #passed = 0
+  #seen: number
+  #lastMade = -Infinity
 
-  constructor(limits: Partial<HistoryLimits> | undefined, floor: number) {
+  constructor(limits: Partial<HistoryLimits> | undefined, floor: number, clock: Clock | undefined) {
     this.#limits = { ...defaultHistory, ...limits }
+    this.#clock = clock
+    this.#seen = clock?.now() ?? 0
     this.#floor = floor
   }
 
-  /** Adds the newest change, and gives the revisions of those that had to go for it. */
-  push(change: Change): number[] {
+  /** Adds the newest change; `time` is when it was made, by the clock. */
+  push(change: Change, time: number): void {
     const size = sizeOf(change.previous) + 200
-    this.#all.push({ change, size })
+    const now = this.#now()
+    // Changes age in the order in which they were made, whatever the clock said of them.
+    const made = Math.max(this.#lastMade, now - Math.max(0, this.#seen - time))
+    this.#lastMade = made
+    this.#all.push({ change, time, size, made })
     this.#size += size
     let queue = this.#byResource.get(change.key.resource)
     if (!queue) this.#byResource.set(change.key.resource, (queue = new Queue()))
     queue.push(change)
 
-    const gone: number[] = []
-    while (this.#all.length > this.#limits.changes || this.#size > this.#limits.size) {
-      const oldest = this.#all.shift()
-      if (!oldest) break
+    this.#forget(now)
+  }
+
+  /** All that is known, oldest first. */
+  all(): TimedChange[] {
+    return this.#all.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
+  }
+
+  #forget(now: number): void {
+    const { changes, size, age } = this.#limits
+    for (let oldest = this.#all.first; oldest; oldest = this.#all.first) {
+      if (this.#all.length <= changes && this.#size <= size && now - oldest.made <= age) break
+      this.#all.shift()
       this.#byResource.get(oldest.change.key.resource)?.shift()
       this.#size -= oldest.size
       this.#floor = oldest.change.revision
-      gone.push(this.#floor)
     }
-    return gone
+  }
+
+  /** Milliseconds that have passed, never fewer than before: a clock that is set back stands still, one that is set forward ages all. */
+  #now(): number {
+    if (!this.#clock) return 0
+    const now = this.#clock.now()
+    this.#passed += Math.max(0, now - this.#seen)
+    this.#seen = now
+    return this.#passed
   }
 
   since(revision: number, resource: string): Since {
+    this.#forget(this.#now())
     if (revision < this.#floor) return { kind: 'expired', oldest: this.#floor + 1 }
     return { kind: 'changes', changes: this.#byResource.get(resource)?.after(revision, (change) => change.revision) ?? [] }
   }
@@ -58,6 +95,10 @@ class Queue<T> {
 
   get length(): number {
     return this.#items.length - this.#head
+  }
+
+  get first(): T | undefined {
+    return this.#items[this.#head]
   }
 
   push(item: T): void {

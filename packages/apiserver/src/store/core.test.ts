@@ -13,11 +13,13 @@ test('writes that arrive while one is under way share the next one', async () =>
         groups.push(changes.map(({ key }) => key.name))
         return new Promise((resolve) => waiting.push(resolve))
       },
+      failure: undefined,
       close: () => Promise.resolve(),
     },
     empty,
   )
   const first = put(store, at('a'))
+  await Promise.resolve()
   const others = [put(store, at('b')), put(store, at('c'))]
   expect(store.get(at('a'))).toBeUndefined()
   waiting.shift()!()
@@ -28,19 +30,41 @@ test('writes that arrive while one is under way share the next one', async () =>
   expect(groups).toEqual([['a'], ['b', 'c']])
 })
 
-test('a store whose log fails shows nothing of the failed write, and takes no more', async () => {
-  let broken = false
-  const append = () => (broken ? Promise.reject(new Error('disk full')) : Promise.resolve())
-  const store = new CoreStore({ append, close: () => Promise.resolve() }, empty)
+test('a store whose log fails shows nothing of the failed write, takes no more until it can, and uses its revision again', async () => {
+  let failing = false
+  let failure: Error | undefined
+  const log = {
+    append() {
+      if (!failing) return Promise.resolve()
+      failure = new Error('ENOSPC: no space left on device, write')
+      return Promise.reject(failure)
+    },
+    get failure() {
+      return failure
+    },
+    close: () => Promise.resolve(),
+  }
+  const store = new CoreStore(log, empty)
   await put(store, at('a'))
-  broken = true
-  const results = await Promise.allSettled([put(store, at('b')), put(store, at('c'))])
-  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
-  expect((results[0] as PromiseRejectedResult).reason).toMatchObject({
-    message: 'the write could not be made durable; the store has stopped',
-    cause: { message: 'disk full' },
+  failing = true
+  const [first] = await Promise.allSettled([put(store, at('b'))])
+  const [second] = await Promise.allSettled([put(store, at('c'))])
+  expect(first).toMatchObject({
+    reason: {
+      code: 500,
+      message: 'Internal error occurred: the write could not be made durable: ENOSPC: no space left on device, write',
+    },
   })
-  expect([store.revision, store.count('configmaps')]).toEqual([1, 1])
-  broken = false
-  await expect(put(store, at('d'))).rejects.toThrow('the store is closed')
+  expect(second).toMatchObject({
+    reason: {
+      code: 503,
+      reason: 'ServiceUnavailable',
+      message: 'the store takes no writes: ENOSPC: no space left on device, write',
+      details: { retryAfterSeconds: 1 },
+    },
+  })
+  expect([store.revision, store.count('configmaps'), store.failure]).toEqual([1, 1, failure])
+  failing = false
+  failure = undefined
+  expect((await put(store, at('e'))).revision).toBe(2)
 })

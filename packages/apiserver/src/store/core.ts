@@ -2,27 +2,32 @@
  * What the memory store and the durable store share: all state by revision, the window of recent changes, group commit. How a
  * group of changes becomes durable is the `Log`'s business; without one, a commit is done at once.
  */
-import { freeze, type KubeObject } from '@capstan/kube'
+import { type Clock, freeze, type KubeObject, messageOf, StatusError } from '@capstan/kube'
 import { ChangeWindow, type HistoryLimits } from './change-window.ts'
+import type { Stored, TimedChange } from './image.ts'
 import { type Change, type Since, type Store, StoreConflict, type StoreKey, type Write } from './store.ts'
 
 /** Makes changes durable. Called with one group at a time, in order of revision. */
 export interface Log {
-  /** Resolves once all of `changes` survive a crash. `forgotten` are revisions that the window of changes has let go. */
-  append(changes: readonly Change[], forgotten: readonly number[]): Promise<void>
-  close(): Promise<void>
+  /** Resolves once all of `changes` survive a crash. Rejected, none of them counts: their revisions are used again. */
+  append(changes: readonly Change[], time: number): Promise<void>
+  /** Why nothing can be appended at the moment. */
+  readonly failure: Error | undefined
+  /** Takes back what is known of the past, for whoever opens the store again. */
+  close(changes: readonly TimedChange[]): Promise<void>
 }
 
 /** What a log kept from an earlier life. */
 export interface Recovered {
   readonly revision: number
-  readonly objects: Iterable<readonly [key: StoreKey, object: KubeObject]>
+  readonly objects: Iterable<Stored>
   /** Oldest first, without gaps up to `revision`. */
-  readonly changes: readonly Change[]
+  readonly changes: readonly TimedChange[]
 }
 
 export interface StoreOptions {
   readonly history?: Partial<HistoryLimits>
+  readonly clock?: Clock
 }
 
 /** Objects of one resource, sorted by `namespace/name`. */
@@ -44,8 +49,8 @@ export class CoreStore implements Store {
   readonly #listeners = new Map<string | undefined, Set<(change: Change) => void>>()
   readonly #window: ChangeWindow
   #revision: number
+  readonly #clock: Clock | undefined
   #pending: Pending[] = []
-  #forgotten: number[] = []
   #flushing: Promise<void> | undefined
   #unpublished: Change[] = []
   #publishing = false
@@ -54,14 +59,19 @@ export class CoreStore implements Store {
   constructor(log: Log | undefined, recovered: Recovered, options: StoreOptions = {}) {
     this.#log = log
     this.#revision = recovered.revision
-    for (const [key, object] of recovered.objects) put(this.#table(key.resource), textOf(key), object)
-    const oldest = recovered.changes[0]?.revision ?? recovered.revision + 1
-    this.#window = new ChangeWindow(options.history, oldest - 1)
-    for (const change of recovered.changes) this.#forgotten.push(...this.#window.push(change))
+    this.#clock = options.clock
+    for (const { key, object } of recovered.objects) put(this.#table(key.resource), textOf(key), object)
+    const oldest = recovered.changes[0]?.change.revision ?? recovered.revision + 1
+    this.#window = new ChangeWindow(options.history, oldest - 1, options.clock)
+    for (const { change, time } of recovered.changes) this.#window.push(change, time)
   }
 
   get revision(): number {
     return this.#revision
+  }
+
+  get failure(): Error | undefined {
+    return this.#log?.failure
   }
 
   get(key: StoreKey): KubeObject | undefined {
@@ -98,17 +108,18 @@ export class CoreStore implements Store {
 
   commit(write: Write): Promise<Change> {
     if (this.#closed) return Promise.reject(new Error('the store is closed'))
-    if (!this.#log) {
+    const log = this.#log
+    if (!log) {
       if (this.get(write.key) !== write.previous) return Promise.reject(conflictOn(write.key))
       const change = stamp(write, this.#revision + 1)
-      this.#apply(change)
-      this.#forgotten.length = 0
+      this.#apply(change, this.#now())
       this.#publish([change])
       return Promise.resolve(change)
     }
     return new Promise((resolve, reject) => {
       this.#pending.push({ write, resolve, reject })
-      this.#flushing ??= this.#flush(this.#log!)
+      // A moment later, so that what is asked for in the same turn goes together; and never over before it has begun.
+      this.#flushing ??= Promise.resolve().then(() => this.#flush(log))
     })
   }
 
@@ -127,7 +138,7 @@ export class CoreStore implements Store {
     this.#closed = true
     await this.#flushing
     this.#listeners.clear()
-    await this.#log?.close()
+    await this.#log?.close(this.#window.all())
   }
 
   /** Writes groups until none is waiting. A second write of one key waits for the next group, so that it sees the first. */
@@ -146,31 +157,31 @@ export class CoreStore implements Store {
       if (group.size === 0) continue
       const members = [...group.values()]
       const changes = members.map(({ change }) => change)
-      const forgotten = this.#forgotten
-      this.#forgotten = []
+      const time = this.#now()
       try {
-        await log.append(changes, forgotten)
-      } catch (cause) {
-        // Whether the group reached the disk is unknown. Going on could reuse its revisions: nothing more is accepted.
-        this.#closed = true
-        for (const { pending } of [...members, ...this.#pending.splice(0).map((pending) => ({ pending }))]) {
-          pending.reject(new Error('the write could not be made durable; the store has stopped', { cause }))
-        }
-        break
+        if (log.failure) throw unavailable(log.failure)
+        await log.append(changes, time).catch(refuse)
+      } catch (err) {
+        for (const { pending } of members) pending.reject(err)
+        continue
       }
-      for (const change of changes) this.#apply(change)
+      for (const change of changes) this.#apply(change, time)
       this.#publish(changes)
       for (const { pending, change } of members) pending.resolve(change)
     }
     this.#flushing = undefined
   }
 
-  #apply(change: Change): void {
+  #now(): number {
+    return this.#clock?.now() ?? 0
+  }
+
+  #apply(change: Change, time: number): void {
     this.#revision = change.revision
     const table = this.#table(change.key.resource)
     if (change.object) put(table, textOf(change.key), change.object)
     else remove(table, textOf(change.key))
-    this.#forgotten.push(...this.#window.push(change))
+    this.#window.push(change, time)
   }
 
   /** A listener may write: what it writes is published after what is being published, so that all see one order. */
@@ -205,6 +216,19 @@ function tell(listener: (change: Change) => void, change: Change): void {
     })
   }
 }
+
+/** The group that failed: nobody will ever see it. @throws StatusError InternalError */
+function refuse(cause: unknown): never {
+  const text = `Internal error occurred: the write could not be made durable: ${messageOf(cause)}`
+  throw new StatusError('InternalError', text, { cause })
+}
+
+/** What comes after it, until there is somewhere to write to. */
+const unavailable = (cause: Error): StatusError =>
+  new StatusError('ServiceUnavailable', `the store takes no writes: ${cause.message}`, {
+    details: { retryAfterSeconds: 1 },
+    cause,
+  })
 
 const textOf = ({ namespace, name }: StoreKey): string => `${namespace}/${name}`
 

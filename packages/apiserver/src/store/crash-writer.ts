@@ -1,10 +1,10 @@
 /** The process that `crash.suite.ts` kills: writes from many hands at once, and says on stdout what has been acknowledged. */
 import { writeSync } from 'node:fs'
-import type { KubeObject } from '@capstan/kube'
+import { type KubeObject, systemClock } from '@capstan/kube'
 import { openDurable } from './durable.ts'
 
 const [, , folder, round] = process.argv as [string, string, string, string]
-const store = await (await openDurable(folder)).store('crash')
+const store = await (await openDurable(folder, { clock: systemClock })).store('crash')
 
 const hand = async (number: number): Promise<never> => {
   for (let turn = 0; ; turn++) {

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { expect } from 'vitest'
-import { seededRandom } from '@capstan/kube'
+import { seededRandom, systemClock } from '@capstan/kube'
 import { openDurable } from './durable.ts'
 import { at } from './store.suite.ts'
 
@@ -28,7 +28,7 @@ export async function crashTest({ folder, rounds }: { folder: string; rounds: nu
     }
     await exited
 
-    const stores = await openDurable(folder)
+    const stores = await openDurable(folder, { clock: systemClock })
     const store = await stores.store('crash')
     expect(store.revision).toBeGreaterThanOrEqual(highest)
     const lost = [...acknowledged].filter(([name, revision]) => {

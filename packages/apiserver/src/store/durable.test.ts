@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { VirtualClock } from '@capstan/kube'
 import { crashTest } from './crash.suite.ts'
 import { type DurableStores, openDurable } from './durable.ts'
 import { at, put, storeSuite } from './store.suite.ts'
@@ -9,6 +10,7 @@ import { at, put, storeSuite } from './store.suite.ts'
 const root = mkdtempSync(join(tmpdir(), 'capstan-store-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 let folders = 0
+const clock = new VirtualClock()
 const newFolder = () => join(root, String(folders++))
 
 describe('the durable store', () => {
@@ -20,7 +22,7 @@ describe('the durable store', () => {
       stores = undefined
     })
     storeSuite(async (options) => {
-      stores ??= await openDurable(newFolder())
+      stores ??= await openDurable(newFolder(), { clock })
       return stores.store(`store ${opened++}`, options)
     })
   })
@@ -29,11 +31,11 @@ describe('the durable store', () => {
   let stores: DurableStores
   const reopen = async () => {
     await stores.close()
-    stores = await openDurable(folder)
+    stores = await openDurable(folder, { clock })
   }
   beforeEach(async () => {
     folder = newFolder()
-    stores = await openDurable(folder)
+    stores = await openDurable(folder, { clock })
   })
   afterEach(() => stores.close())
 
@@ -73,7 +75,9 @@ describe('the durable store', () => {
   })
 
   test('a folder that is in use is refused by name', async () => {
-    await expect(openDurable(folder)).rejects.toThrow(`Cannot open data folder ${folder}: it is in use by another process`)
+    await expect(openDurable(folder, { clock })).rejects.toThrow(
+      `Cannot open data folder ${folder}: it is in use by another process`,
+    )
   })
 
   test('kill -9 loses no acknowledged write, and the revision never goes back', async () => {

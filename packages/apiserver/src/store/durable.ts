@@ -1,17 +1,21 @@
 /**
- * State that survives: one data folder, many named stores, one write-ahead log. What the stores of a folder commit at the same
- * time shares one synced write.
+ * State that survives: one data folder, many named stores, one log. What the stores of a folder commit at the same time shares one
+ * synced write (`journal.ts`). All of it is read when the folder is opened.
  *
- * Layout, in LevelDB (keys are text):
- *   format                                        version of this layout
- *   stores/<name>/revision                        revision of the last commit
- *   stores/<name>/objects/<resource>/<ns>/<name>  the object, as JSON
- *   stores/<name>/changes/<revision>              key of the change and what was stored before: enough to walk back from now
+ * Layout:
+ *   state/           checkpoints, logs and the mark: see `state-folder.ts`
+ *   everything else  a LevelDB, which holds the version of the layout, and the folder for one process at a time
  */
-import { ClassicLevel } from 'classic-level'
-import { freeze, type KubeObject } from '@capstan/kube'
-import { CoreStore, type Log, type Recovered, type StoreOptions } from './core.ts'
-import type { Change, Store, StoreKey } from './store.ts'
+import { type Clock, type Logger, silent } from '@capstan/kube'
+import { CoreStore, type Log, type StoreOptions } from './core.ts'
+import { DamagedData } from './damage.ts'
+import { type Files, nodeFiles } from './files.ts'
+import { FolderLock } from './folder-lock.ts'
+import { readFormat1 } from './format-1.ts'
+import { emptyImage } from './image.ts'
+import { Journal, makeState } from './journal.ts'
+import { replaceState, settleState, StateName } from './replace-state.ts'
+import type { Store } from './store.ts'
 
 /** The stores of one data folder. */
 export interface DurableStores {
@@ -22,139 +26,101 @@ export interface DurableStores {
   close(): Promise<void>
 }
 
-const Format = '1'
-
 export interface DurableOptions {
+  readonly clock: Clock
+  /** Told when the folder takes no writes, and when it does again. */
+  readonly log?: Logger
+  /** Absent: those of this machine. */
+  readonly files?: Files
   /** Whether a write waits for the disk; else what the operating system has not written yet is lost with the machine (not with the process). */
   readonly sync?: boolean
+  /** Bytes that the log may have before it is begun anew; less than 4 MB is for tests. */
+  readonly checkpointAfter?: number
 }
 
-/** Opens a data folder, made when absent. @throws when another process has it, or a later version wrote it. */
-export async function openDurable(folder: string, { sync = true }: DurableOptions = {}): Promise<DurableStores> {
-  const db = new ClassicLevel<string, string>(folder)
+/** Opens a data folder, made when absent. @throws Error naming it when another process has it, a later version wrote it, or it is damaged */
+export async function openDurable(folder: string, options: DurableOptions): Promise<DurableStores> {
+  const { clock, log = silent, files = nodeFiles, sync = true, checkpointAfter = 4 * 1024 * 1024 } = options
+  const lock = await FolderLock.take(folder)
+  let journal: Journal
   try {
-    await db.open()
-  } catch (cause) {
-    if ((cause as { cause?: { code?: string } }).cause?.code === 'LEVEL_LOCKED') {
-      throw new Error(`Cannot open data folder ${folder}: it is in use by another process`, { cause })
-    }
-    throw new Error(`Cannot open data folder ${folder}: ${causeText(cause)}`, { cause })
-  }
-  const format = await db.get('format')
-  if (format === undefined) await db.put('format', Format, { sync })
-  else if (format !== Format) {
-    await db.close()
-    throw new Error(`Cannot open data folder ${folder}: it has format ${format}, and this version reads format ${Format} only`)
+    await prepare(folder, lock, files, clock)
+    journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter })
+  } catch (err) {
+    await lock.release()
+    throw err instanceof DamagedData ? unreadable(folder, err) : err
   }
 
-  const write = groupCommit(db, sync)
+  const stores = storesOf(journal, clock)
+  return {
+    ...stores,
+    async close() {
+      await stores.close()
+      await lock.release()
+    },
+  }
+}
+
+/** The stores of a state folder that nobody else has open. */
+export function storesOf(journal: Journal, clock: Clock): DurableStores {
   const open = new Map<string, Promise<Store>>()
   return {
-    store(name, options) {
-      const known = open.get(name)
-      if (known) return known
-      const opening = recover(db, name).then(
-        (recovered) =>
-          new CoreStore(
-            logOf(name, write, () => open.delete(name)),
-            recovered,
-            options,
-          ),
-      )
-      open.set(name, opening)
-      opening.catch(() => open.delete(name))
-      return opening
+    store(name, storeOptions) {
+      let opened = open.get(name)
+      if (!opened) {
+        const { changes, ...image } = journal.images.get(name) ?? emptyImage()
+        const objects = image.objects.values()
+        const store = new CoreStore(logOf(name), { ...image, objects, changes }, { clock, ...storeOptions })
+        const kept = journal.images.get(name)
+        if (kept) kept.changes = []
+        open.set(name, (opened = Promise.resolve(store)))
+      }
+      return opened
     },
     async remove(name) {
       await (await open.get(name))?.close()
-      const prefix = prefixOf(name)
-      // What makes the store look alive goes last: cut short, a removal can be asked for again.
-      await db.clear({ gte: `${prefix}objects/`, lt: `${prefix}objects0` })
-      await db.clear({ gte: prefix, lt: endOf(prefix) })
+      if (journal.images.has(name)) await journal.remove(name)
     },
     async close() {
-      for (const store of await Promise.all(open.values())) await store.close()
-      await db.close()
+      await Promise.all([...open.values()].map(async (store) => (await store).close()))
+      await journal.close()
     },
   }
-}
 
-type Operation = { type: 'put'; key: string; value: string } | { type: 'del'; key: string }
-type GroupWrite = (operations: Operation[]) => Promise<void>
-
-/** One synced batch at a time; what arrives meanwhile, from whichever store, goes into the next. */
-function groupCommit(db: ClassicLevel<string, string>, sync: boolean): GroupWrite {
-  let waiting: Operation[] = []
-  let next: Promise<void> | undefined
-  let current: Promise<unknown> = Promise.resolve()
-  return (operations) => {
-    for (const operation of operations) waiting.push(operation)
-    next ??= current.then(() => {
-      const group = waiting
-      waiting = []
-      next = undefined
-      const written = db.batch(group, { sync })
-      current = written.catch(() => undefined)
-      return written
-    })
-    return next
+  function logOf(name: string): Log {
+    return {
+      append: (changes, time) => journal.append(name, changes, time),
+      get failure() {
+        return journal.failure
+      },
+      close(changes) {
+        open.delete(name)
+        const image = journal.images.get(name)
+        if (image) image.changes = [...changes]
+        return Promise.resolve()
+      },
+    }
   }
 }
 
-function logOf(name: string, write: GroupWrite, closed: () => void): Log {
-  const prefix = prefixOf(name)
-  return {
-    append(changes, forgotten) {
-      const operations: Operation[] = forgotten.map((revision) => ({ type: 'del', key: changeKey(prefix, revision) }))
-      for (const { revision, key, previous, object } of changes) {
-        const at = objectKey(prefix, key)
-        operations.push(object ? { type: 'put', key: at, value: JSON.stringify(object) } : { type: 'del', key: at })
-        operations.push({ type: 'put', key: changeKey(prefix, revision), value: JSON.stringify({ key, previous }) })
-      }
-      operations.push({ type: 'put', key: `${prefix}revision`, value: String(changes.at(-1)!.revision) })
-      return write(operations)
-    },
-    close() {
-      closed()
-      return Promise.resolve()
-    },
-  }
+/** Sees to it that there is a state to open: made when the folder is new, brought over from the layout before, or put in place when a restore was cut short. */
+async function prepare(folder: string, lock: FolderLock, files: Files, clock: Clock): Promise<void> {
+  const format = await lock.format()
+  await settleState(files, folder)
+  const hasState = (await files.list(folder)).includes(StateName)
+  if (format === '2' && !hasState) throw new DamagedData(`${folder}/${StateName}`, undefined, 'it is missing')
+  if (format === undefined && hasState) return lock.setFormat('2')
+  if (format === '2') return
+  // Format 1 is told from format 2 by what the lock says: a state that is there already is half of an earlier attempt.
+  const images = format === '1' ? await readFormat1(lock.db) : new Map()
+  await replaceState(files, folder, (made) => makeState(files, made, images, clock.now()))
+  await lock.setFormat('2')
 }
 
-async function recover(db: ClassicLevel<string, string>, name: string): Promise<Recovered> {
-  const prefix = prefixOf(name)
-  const objects: [StoreKey, KubeObject][] = []
-  const later = new Map<string, KubeObject>()
-  const objectsPrefix = `${prefix}objects/`
-  for await (const [at, text] of db.iterator({ gte: objectsPrefix, lt: `${prefix}objects0` })) {
-    const [resource, namespace, object] = at.slice(objectsPrefix.length).split('/') as [string, string, string]
-    const stored = freeze(JSON.parse(text) as KubeObject)
-    objects.push([{ resource, namespace, name: object }, stored])
-    later.set(at, stored)
-  }
-  // From the newest change backwards, what a change left behind is what the one after it found.
-  const changes: Change[] = []
-  for await (const [at, text] of db.iterator({ gte: `${prefix}changes/`, lt: `${prefix}changes0`, reverse: true })) {
-    const { key, previous } = JSON.parse(text) as { key: StoreKey; previous?: KubeObject }
-    const place = objectKey(prefix, key)
-    const revision = Number(at.slice(at.lastIndexOf('/') + 1))
-    changes.push(Object.freeze({ revision, key, previous: freeze(previous), object: later.get(place) }))
-    if (previous) later.set(place, previous)
-    else later.delete(place)
-  }
-  const revision = Number((await db.get(`${prefix}revision`)) ?? 0)
-  return { revision, objects, changes: changes.reverse() }
-}
-
-const prefixOf = (store: string): string => `stores/${encodeURIComponent(store)}/`
-/** The first key beyond a prefix that ends in '/': '0' follows it. */
-const endOf = (prefix: string): string => `${prefix.slice(0, -1)}0`
-const objectKey = (prefix: string, { resource, namespace, name }: StoreKey): string =>
-  `${prefix}objects/${resource}/${namespace}/${name}`
-/** Padded, so that keys sort as numbers do. */
-const changeKey = (prefix: string, revision: number): string => `${prefix}changes/${String(revision).padStart(16, '0')}`
-
-const causeText = (err: unknown): string => {
-  const cause = (err as { cause?: unknown }).cause
-  return cause instanceof Error ? cause.message : String(err)
-}
+/** What to do about damage is said where it is met. */
+const unreadable = (folder: string, damage: DamagedData): Error =>
+  new Error(
+    `Cannot open data folder ${folder}: ${damage.message}. Acknowledged writes may be lost; ` +
+      'restore a backup with `capstan restore FILE --data DIR --force`',
+    { cause: damage },
+  )

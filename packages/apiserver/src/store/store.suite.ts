@@ -55,6 +55,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       await put(store, at('a'))
       await expect(store.commit({ key: at(name), previous, object: object(name) })).rejects.toBeInstanceOf(StoreConflict)
       expect(store.revision).toBe(1)
+      expect((await put(store, at('c'))).revision).toBe(2)
     })
 
     test('a hundred at once all arrive, in one order for everybody', async () => {

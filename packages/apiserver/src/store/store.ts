@@ -42,6 +42,8 @@ export type Since =
 export interface Store {
   /** Revision of the last visible commit. */
   readonly revision: number
+  /** Why it takes no writes at the moment: the disk is full, or has failed. Reads go on. */
+  readonly failure?: Error | undefined
   get(key: StoreKey): KubeObject | undefined
   /** Objects of a resource (all namespaces when `namespace` is absent) in bytewise order of namespace/name. */
   list(resource: string, namespace?: string): readonly KubeObject[]

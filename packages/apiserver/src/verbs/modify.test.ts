@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { admission, ConfigMap, draft, forbidden, Namespace, Node } from '@capstan/kube'
+import { admission, ConfigMap, draft, forbidden, Namespace, Node, VirtualClock } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
 import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
@@ -139,7 +139,7 @@ describe('many patches of one object at once', () => {
 
   test('all arrive in a store that takes its time', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'capstan-race-'))
-    const stores = await openDurable(folder)
+    const stores = await openDurable(folder, { clock: new VirtualClock() })
     try {
       await race(await testServer({ store: await stores.store('main') }))
     } finally {

@@ -24,7 +24,7 @@ import {
   openDurable,
   parseTokenFile,
 } from '@capstan/apiserver'
-import type { Clock } from '@capstan/kube'
+import type { Clock, Logger } from '@capstan/kube'
 import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRandom } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
@@ -217,7 +217,7 @@ async function serve(given: Options, io: Io): Promise<void> {
   const serviceAccountTokens = await tokenOptions(options)
   const { tokenAuthFile } = options
   const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
-  const stores = await openStores(clock, options)
+  const stores = await openStores(clock, log, options)
   const store: Store = stores ? await stores.store('management') : memoryStore()
   const { rootCA, ...switches } = options.controllers
   // Which authority a given certificate is of, is not known.
@@ -281,11 +281,11 @@ function limitsOf(options: Options): Limits {
 }
 
 /** Where the state is kept; nowhere when no flag says so. */
-async function openStores(clock: Clock, { data, etcdServers }: Options): Promise<DurableStores | undefined> {
-  if (data !== undefined) return openDurable(resolve(data, 'db'))
+async function openStores(clock: Clock, log: Logger, { data, etcdServers }: Options): Promise<DurableStores | undefined> {
+  if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log })
   if (etcdServers === undefined) return undefined
   const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
-  return openDurable(folder, { sync: !isUnsafe })
+  return openDurable(folder, { clock, log, sync: !isUnsafe })
 }
 
 /** The server's own authority; a serving certificate from files takes the place of the one it would make. */

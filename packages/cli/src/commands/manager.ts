@@ -58,7 +58,8 @@ async function manage(options: Options, io: Io): Promise<void> {
   const log = createLogger(io, options.logLevel)
   const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
-  const stores: Stores = options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'))
+  const stores: Stores =
+    options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
   const closing: (() => Promise<void>)[] = [() => stores.close()]
   try {
     let endpointFor: ListenOptions['planes'] = () => undefined

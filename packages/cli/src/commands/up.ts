@@ -68,7 +68,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
-  const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database)
+  const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database, { clock })
 
   let extension: SampleExtension | undefined
   // The plane first: what it still asks of its extension is answered.

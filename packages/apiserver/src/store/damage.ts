@@ -1,0 +1,10 @@
+/** A file no longer holds what was written to it, and something that was acknowledged is missing or may be. */
+export class DamagedData extends Error {
+  override readonly name = 'DamagedData'
+  readonly path: string
+
+  constructor(path: string, at: number | undefined, why: string) {
+    super(`${path} is damaged${at === undefined ? '' : ` at byte ${at}`}: ${why}`)
+    this.path = path
+  }
+}

@@ -1,0 +1,136 @@
+import { type Random, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { type DurableStores, storesOf } from './durable.ts'
+import { Journal, makeState } from './journal.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import type { Store } from './store.ts'
+import { at, put, storeSuite } from './store.suite.ts'
+
+const folder = '/data/state'
+
+interface Plane {
+  readonly stores: DurableStores
+  readonly store: Store
+}
+
+async function openOn(disk: SimulatedDisk, clock = new VirtualClock()): Promise<Plane> {
+  const journal = await Journal.open(folder, { clock, log: silent, files: disk, sync: true, checkpointAfter: 4000 })
+  const stores = storesOf(journal, clock)
+  return { stores, store: await stores.store('main', { history: { changes: 30 } }) }
+}
+
+async function newDisk(random: Random): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk(random)
+  await makeState(disk, folder, new Map(), 0)
+  await disk.syncFolder('/data')
+  return disk
+}
+
+describe('a durable store on a disk whose checkpoints fail and whose logs are begun anew all the time', () => {
+  storeSuite(async (options) => {
+    const disk = await newDisk(seededRandom(3))
+    disk.failing = (step, path) => {
+      if (path.includes('checkpoint') || step === 'remove') throw new Error(`EIO: i/o error, ${step} '${path}'`)
+    }
+    const clock = new VirtualClock()
+    const journal = await Journal.open(folder, { clock, log: silent, files: disk, sync: true, checkpointAfter: 1000 })
+    const stores = storesOf(journal, clock)
+    const store = await stores.store('main', options)
+    const close = store.close.bind(store)
+    store.close = () => close().then(() => stores.close())
+    return store
+  })
+})
+
+/** What writers have been told, and what a reader may therefore rely on. */
+interface Known {
+  readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
+  /** Writes that may or may not have been done: the process died, or they failed. */
+  readonly open: Map<string, Set<string | undefined>>
+  highest: number
+}
+
+describe.each([
+  ['a process that dies at any step', 'death', 0],
+  ['a loss of power at any step', 'loss of power', 0],
+  ['a process that dies at any step of a disk that fails now and then', 'death', 0.02],
+  ['a loss of power at any step of a disk that fails now and then', 'loss of power', 0.02],
+] as const)('%s', (_, after, failures) => {
+  test('loses nothing that was acknowledged', { timeout: 60_000 }, async () => {
+    for (let seed = 0; seed < 30; seed++) await survive(seed, after, failures)
+  })
+})
+
+async function survive(seed: number, after: 'death' | 'loss of power', failures: number): Promise<void> {
+  const random = seededRandom(seed)
+  const disk = await newDisk(random)
+  const known: Known = { acknowledged: new Map(), open: new Map(), highest: 0 }
+  for (let life = 0; life < 6; life++) {
+    const clock = new VirtualClock()
+    disk.failing = () => {}
+    const opened = await openOn(disk, clock)
+    verify(opened.store, known, `seed ${seed}, life ${life}`)
+    disk.dieAfter(1 + Math.floor(random.next() * 120))
+    disk.failing = (step) => {
+      if (random.next() < failures) throw new Error(`EIO: i/o error, ${step}`)
+    }
+    await Promise.all([0, 1, 2].map((hand) => write(opened.store, hand, disk, clock, random, known)))
+    await opened.stores.close().catch(() => {})
+    disk.restart(after)
+    disk.failing = () => {}
+    if (random.next() < 0.5) {
+      // Also while it opens.
+      disk.dieAfter(1 + Math.floor(random.next() * 15))
+      await openOn(disk).then(
+        ({ stores }) => stores.close(),
+        () => {},
+      )
+      disk.restart(after)
+    }
+  }
+}
+
+async function write(store: Store, hand: number, disk: SimulatedDisk, clock: VirtualClock, random: Random, known: Known) {
+  for (let turn = 0; !disk.isDead; turn++) {
+    const name = `hand-${hand}-${Math.floor(random.next() * 4)}`
+    const previous = store.get(at(name))
+    const text = previous && random.next() < 0.2 ? undefined : `${turn} ${'x'.repeat(Math.floor(random.next() * 900))}`
+    try {
+      const change =
+        text === undefined
+          ? await store.commit({ key: at(name), previous, object: undefined })
+          : await put(store, at(name), { text })
+      known.acknowledged.set(name, { revision: change.revision, text })
+      known.highest = Math.max(known.highest, change.revision)
+      known.open.delete(name)
+    } catch {
+      known.open.set(name, (known.open.get(name) ?? new Set()).add(text))
+      clock.step(clock.now() + 1000)
+    }
+  }
+}
+
+function verify(store: Store, known: Known, where: string): void {
+  expect(store.revision, where).toBeGreaterThanOrEqual(known.highest)
+  for (const [name, { revision, text }] of known.acknowledged) {
+    const found = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
+    const isAsAcknowledged = found?.data.text === text && (!found || Number(found.metadata.resourceVersion) === revision)
+    const isLater = known.open.get(name)?.has(found?.data.text) === true
+    expect(isAsAcknowledged || isLater, `${where}: ${name} was ${text?.slice(0, 5)} at ${revision}`).toBe(true)
+  }
+  // What is there now is known, and history leads up to it without a gap.
+  known.open.clear()
+  for (const [name, { revision }] of known.acknowledged) {
+    const found = store.get(at(name)) as { metadata: { resourceVersion: string }; data: { text: string } } | undefined
+    known.acknowledged.set(name, { revision: Number(found?.metadata.resourceVersion ?? revision), text: found?.data.text })
+  }
+  known.highest = store.revision
+  for (let revision = store.revision; revision >= 0; revision--) {
+    const since = store.since(revision, 'configmaps')
+    if (since.kind === 'expired') break
+    expect(
+      since.changes.map((change) => change.revision),
+      where,
+    ).toEqual(Array.from({ length: store.revision - revision }, (_, i) => revision + 1 + i))
+  }
+}

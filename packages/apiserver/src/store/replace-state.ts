@@ -1,0 +1,34 @@
+/**
+ * Putting a whole state in the place of another: cut short anywhere, the folder has the one or the other.
+ *
+ *   state.new       is being written
+ *   state.restored  is complete, and takes the place of `state` as soon as that is out of the way
+ *   state.replaced  was there before
+ */
+import type { Files } from './files.ts'
+
+export const StateName = 'state'
+const TemporaryName = 'state.new'
+const RestoredName = 'state.restored'
+const ReplacedName = 'state.replaced'
+
+/** `make` writes the new state into the folder that it is given, durable once it resolves. */
+export async function replaceState(files: Files, folder: string, make: (folder: string) => Promise<void>): Promise<void> {
+  await settleState(files, folder)
+  await make(`${folder}/${TemporaryName}`)
+  await files.rename(`${folder}/${TemporaryName}`, `${folder}/${RestoredName}`)
+  await files.syncFolder(folder)
+  if ((await files.list(folder)).includes(StateName)) await files.rename(`${folder}/${StateName}`, `${folder}/${ReplacedName}`)
+  await settleState(files, folder)
+}
+
+/** Brings what was cut short to its end: forwards when the old state is out of the way already, else back. */
+export async function settleState(files: Files, folder: string): Promise<void> {
+  const names = new Set(await files.list(folder))
+  if (!names.has(StateName) && names.has(RestoredName)) {
+    await files.rename(`${folder}/${RestoredName}`, `${folder}/${StateName}`)
+    await files.syncFolder(folder)
+    names.delete(RestoredName)
+  }
+  for (const name of [TemporaryName, RestoredName, ReplacedName]) if (names.has(name)) await files.remove(`${folder}/${name}`)
+}

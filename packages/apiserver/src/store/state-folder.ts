@@ -1,0 +1,195 @@
+/**
+ * Reading a state folder:
+ *
+ *   checkpoint-<n>  all stores, as they were when log n began
+ *   log-<n>         what has been written since, a frame for each group of writes; log 1 begins with nothing
+ *   acknowledged    up to where writers have been told that their writes are durable
+ *
+ * What stands before that mark must be there, whole and without gaps; only what is behind it may be torn.
+ */
+import { crc32 } from 'node:zlib'
+import { messageOf } from '@capstan/kube'
+import { type Checkpoint, readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
+import { DamagedData } from './damage.ts'
+import type { Files } from './files.ts'
+import { type Ending, firstNumber, readFrames } from './frame.ts'
+import { type Entry, type Images, replay } from './image.ts'
+
+/** A place in the logs. */
+export interface Position {
+  readonly generation: number
+  readonly offset: number
+}
+
+export interface State {
+  readonly images: Images
+  /** What the mark says. */
+  readonly acknowledged: Position
+  /** Where the newest log ends: what follows there is torn. */
+  readonly end: Position
+  /** Number of the next frame. */
+  readonly next: number
+  /** Frames between the mark and the end, if there are any. */
+  readonly unacknowledged: Buffer
+  /** Bytes of the checkpoint that was read. */
+  readonly checkpointSize: number
+  /** Damage that cost nothing: a newer checkpoint had it all. */
+  readonly skipped: readonly Error[]
+}
+
+/** First frame of a log. */
+export interface LogHeader {
+  readonly capstan: 'log'
+  readonly format: number
+  readonly generation: number
+  /** Where the log before ends: what may stand behind that was never acknowledged. Absent in the first. */
+  readonly previousEnd?: number
+}
+
+/** Everything that can be read; or, for a folder that is being written to, only what has been acknowledged. */
+export type Extent = 'everything' | 'acknowledged'
+
+export const logName = (generation: number): string => `log-${padded(generation)}`
+export const checkpointName = (generation: number): string => `checkpoint-${padded(generation)}`
+export const MarkName = 'acknowledged'
+
+/** Which generations of logs and checkpoints there are, in order. */
+export async function generationsIn(files: Files, folder: string): Promise<{ logs: number[]; checkpoints: number[] }> {
+  const names = (await files.list(folder)).sort()
+  const of = (pattern: RegExp) => names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number)
+  return { logs: of(/^log-(\d{10})$/), checkpoints: of(/^checkpoint-(\d{10})$/) }
+}
+
+/** @throws DamagedData when something that was acknowledged cannot be read */
+export async function readState(files: Files, folder: string, extent: Extent = 'everything'): Promise<State> {
+  // First: a log that is read later holds at least what the mark says.
+  const acknowledged = await readMark(files, folder)
+  const { logs, checkpoints } = await generationsIn(files, folder)
+  const isWanted = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
+  const last = Math.max(acknowledged.generation, ...logs.filter(isWanted))
+  // Oldest first: with the logs since, it tells more history. Should something of that be damaged, the next one has the rest.
+  const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isWanted)]
+  const skipped: Error[] = []
+  for (const base of bases) {
+    try {
+      return { ...(await readSince(base)), skipped }
+    } catch (err) {
+      if (!(err instanceof DamagedData)) throw err
+      skipped.push(err)
+    }
+  }
+  throw skipped[0]!
+
+  async function readSince(base: number): Promise<Omit<State, 'skipped'>> {
+    const checkpoint = base === 1 ? undefined : await readOrMissing(`${folder}/${checkpointName(base)}`, readBase)
+    const images: Images = checkpoint?.images ?? new Map()
+    const opened: Log[] = []
+    for (let generation = base; generation <= last; generation++)
+      opened.push(await readOrMissing(`${folder}/${logName(generation)}`, (path) => readLog(files, path, generation)))
+    let next = opened[0]!.first
+    let end = 0
+    for (const [index, log] of opened.entries()) {
+      // Whoever begins a log knows up to where the one before counts, whatever the mark says of it.
+      const previousEnd = opened[index + 1]?.header.previousEnd
+      const needed = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
+      const { ending, number } = replayLog(images, log, next, previousEnd ?? (extent === 'acknowledged' ? needed : undefined))
+      if (ending.kind === 'damaged') throw new DamagedData(log.path, ending.at, ending.why)
+      if (ending.at < needed)
+        throw new DamagedData(log.path, ending.at, `it ends there, and writes up to byte ${needed} have been acknowledged`)
+      next = number
+      end = ending.at
+    }
+    const unacknowledged =
+      last === acknowledged.generation ? opened.at(-1)!.bytes.subarray(acknowledged.offset, end) : Buffer.alloc(0)
+    return {
+      images,
+      acknowledged,
+      end: { generation: last, offset: end },
+      next,
+      unacknowledged,
+      checkpointSize: checkpoint?.size ?? 0,
+    }
+  }
+
+  function readBase(path: string): Promise<Checkpoint> {
+    return readCheckpoint(files, path, 'checkpoint')
+  }
+}
+
+interface Log {
+  readonly path: string
+  readonly bytes: Buffer
+  readonly header: LogHeader
+  /** Number of its first frame. */
+  readonly first: number
+}
+
+async function readLog(files: Files, path: string, generation: number): Promise<Log> {
+  const bytes = await files.read(path)
+  const first = firstNumber(bytes)
+  const { value } = readFrames(bytes, 0, first).next()
+  // A log gets its name when its first frame is durable: there is no such thing as a torn one.
+  if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its head cannot be read')
+  const header = JSON.parse(value.content) as LogHeader
+  if (header.capstan !== 'log' || header.generation !== generation) throw new DamagedData(path, 0, 'it is not that log')
+  refuseOtherFormats(path, header.format)
+  return { path, bytes, header, first }
+}
+
+function replayLog(
+  images: Images,
+  { path, bytes }: Log,
+  first: number,
+  until: number | undefined,
+): { ending: Ending; number: number } {
+  const frames = readFrames(until === undefined ? bytes : bytes.subarray(0, until), 0, first)
+  let number = first
+  for (let isHead = true; ; number++, isHead = false) {
+    const { value, done } = frames.next()
+    if (done) return { ending: value, number }
+    if (isHead) continue
+    try {
+      for (const line of value.content.split('\n')) replay(images, JSON.parse(line) as Entry)
+    } catch (cause) {
+      throw new DamagedData(path, value.end, messageOf(cause))
+    }
+  }
+}
+
+async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>): Promise<T> {
+  try {
+    return await read(path)
+  } catch (err) {
+    if ((err as NodeJS.ErrnoException).code !== 'ENOENT') throw err
+    throw new DamagedData(path, undefined, 'it is missing')
+  }
+}
+
+// The mark: a line in each of two sectors, written in turn. Whatever becomes of the one that is being written, the other is whole.
+
+const MarkPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
+const SlotSize = 512
+
+/** The line, and where in the file it belongs. */
+export function markLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
+  const text = `${padded(generation)} ${String(offset).padStart(16, '0')}`
+  return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
+}
+
+async function readMark(files: Files, folder: string): Promise<Position> {
+  const path = `${folder}/${MarkName}`
+  const bytes = await readOrMissing(path, (at) => files.read(at))
+  const lines = [0, SlotSize].flatMap((at) => positionIn(bytes.toString('latin1', at, at + SlotSize)) ?? [])
+  const newest = lines.sort((a, b) => b.generation - a.generation || b.offset - a.offset)[0]
+  if (!newest) throw new DamagedData(path, 0, 'its checksum does not match')
+  return newest
+}
+
+function positionIn(slot: string): Position | undefined {
+  const [, generation, offset, sum] = MarkPattern.exec(slot) ?? []
+  if (generation === undefined || sum !== checksum(`${generation} ${offset}`)) return undefined
+  return { generation: Number(generation), offset: Number(offset) }
+}
+
+const checksum = (text: string): string => crc32(text).toString(16).padStart(8, '0')
+const padded = (generation: number): string => String(generation).padStart(10, '0')
