@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { Cluster, ClusterClass, Machine, MachineDeployment } from '@capstan/api'
 import {
   type Client,
+  createClient,
   CustomResourceDefinition,
   getCondition,
   type Input,
@@ -10,11 +11,17 @@ import {
   type Kind,
   type KubeObject,
   Namespace,
+  Node,
   Secret,
+  systemClock,
+  systemRandom,
 } from '@capstan/kube'
+import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
 import { parseAllDocuments } from 'yaml'
 import type { Checks } from '../capstan-process.ts'
+import type { ServedPlane } from '../plane.ts'
 import { until } from '../until.ts'
+import { type Clusterctl, clusterctlOn } from './clusterctl.ts'
 
 export type Phase = (typeof phases)[number]
 export const phases = [
@@ -23,6 +30,9 @@ export const phases = [
   'Available',
   'scaled to 2 workers',
   'upgraded to v1.36.0',
+  'moved away',
+  'moved back',
+  'Available again',
   'deleted',
   'nothing left',
   'namespace gone',
@@ -36,12 +46,23 @@ const versions = { first: 'v1.35.0', second: 'v1.36.0' }
 /** No single step takes upstream longer than this, on a machine that is busy with other things as well. */
 const Limit = 300
 
-/** @returns seconds of each phase */
-export async function liveUpstream(
-  client: Client,
-  checks: Checks,
-  progress: (line: string) => void,
-): Promise<Map<Phase, number>> {
+export interface Life {
+  /** Seconds of each phase. */
+  readonly times: ReadonlyMap<Phase, number>
+  /** What clusterctl printed of the cluster once it was Available, by command; without what differs from run to run. */
+  readonly printed: ReadonlyMap<string, string>
+}
+
+export interface LifeOptions {
+  readonly plane: ServedPlane
+  /** Another API server with the same definitions and nobody at work: the cluster is moved there and back. */
+  readonly elsewhere: ServedPlane
+  readonly checks: Checks
+  readonly progress: (line: string) => void
+}
+
+export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeOptions): Promise<Life> {
+  const client = plane.client()
   const times = new Map<Phase, number>()
   let last = performance.now()
   const done = (phase: Phase) => {
@@ -75,6 +96,9 @@ export async function liveUpstream(
   await awaited(Cluster, 'Available', ([one]) => one !== undefined && isTrue(one, 'Available'))
   done('Available')
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
+  const clusterctl = await clusterctlOn(plane)
+  const printed = await look(clusterctl, checks)
+  last = performance.now()
 
   await topology([{ path: 'workers/machineDeployments/0/replicas', value: 2 }])
   await awaited(MachineDeployment, 'scaled to 2 workers', ([one]) => one?.status?.availableReplicas === 2)
@@ -102,6 +126,19 @@ export async function liveUpstream(
     checks.check(`after the upgrade ${type} is ${status}`, condition?.status === status, condition)
   }
 
+  const before = await objects(client, kinds)
+  await clusterctl.run('move', '--namespace', namespace, '--to-kubeconfig', elsewhere.kubeconfig)
+  done('moved away')
+  const moved = await objects(elsewhere.client(), kinds)
+  checks.check('clusterctl moves every object to another API server', moved.join() === before.join(), { before, moved })
+  checks.check('and leaves none behind', (await objects(client, kinds)).length === 0, await objects(client, kinds))
+  await (await clusterctlOn(elsewhere)).run('move', '--namespace', namespace, '--to-kubeconfig', plane.kubeconfig)
+  done('moved back')
+  await awaited(Cluster, 'Available again', ([one]) => one !== undefined && isSettled(one))
+  const back = await objects(client, kinds)
+  checks.check('what has come back is what went', back.join() === before.join(), { before, back })
+  done('Available again')
+
   await client.delete(Cluster, key)
   await awaited(Cluster, 'deleted', (clusters) => clusters.length === 0)
   done('deleted')
@@ -115,7 +152,7 @@ export async function liveUpstream(
     seconds: Limit,
   })
   done('namespace gone')
-  return times
+  return { times, printed }
 }
 
 const cluster: Input<Cluster> = {
@@ -138,6 +175,52 @@ const cluster: Input<Cluster> = {
 /** What was made for the class, and may stay. */
 const kept =
   /^(ClusterClass|DevClusterTemplate|KubeadmControlPlaneTemplate|DevMachineTemplate|KubeadmConfigTemplate) memory(-worker|-control-plane)?$/
+
+/** What clusterctl says of the cluster. */
+async function look(clusterctl: Clusterctl, checks: Checks): Promise<Map<string, string>> {
+  const described = [
+    'describe',
+    'cluster',
+    name,
+    '--namespace',
+    namespace,
+    '--show-conditions',
+    'all',
+    '--show-templates',
+    '--echo',
+  ]
+  const printed = new Map([[described.join(' '), withoutTimes(await clusterctl.run(...described))]])
+  const access = await resolveKubeconfig(
+    parseKubeconfig(await clusterctl.run('get', 'kubeconfig', name, '--namespace', namespace)),
+  )
+  const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'interop' })
+  const { items } = await createClient(transport).list(Node)
+  transport.close()
+  checks.check('clusterctl get kubeconfig opens the workload cluster', items.length === 2, items.length)
+  return printed
+}
+
+/** Ages and generated names differ; the width of columns goes with them. */
+const withoutTimes = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) =>
+      line
+        .replaceAll(/\b\d+[sm](\d+s)?\b/g, 'AGE')
+        .replaceAll(/((?:-[bcdfghjklmnpqrstvwxz2456789]{5})+)\b/g, '-*')
+        .replaceAll(/ {2,}/g, '  ')
+        .trimEnd(),
+    )
+    .join('\n')
+
+/** Everything in the namespace that belongs to Cluster API, by kind and name, sorted. */
+async function objects(client: Client, kinds: ReadonlyMap<string, Kind>): Promise<string[]> {
+  const found: string[] = []
+  for (const kind of [...kinds.values()].filter(({ scope }) => scope === 'Namespaced'))
+    for (const { metadata } of (await client.list(kind, { namespace })).items) found.push(`${kind.kind} ${metadata.name}`)
+  for (const { metadata } of (await client.list(Secret, { namespace })).items) found.push(`Secret ${metadata.name}`)
+  return found.sort()
+}
 
 async function nothingLeft(client: Client, kinds: readonly Kind[]): Promise<string[]> {
   const left: string[] = []

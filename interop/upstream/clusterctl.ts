@@ -1,0 +1,47 @@
+/** Upstream's command line for clusters, as a person would use it on a plane. */
+import { spawn } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { ServedPlane } from '../plane.ts'
+import { toolPaths } from '../tools.ts'
+
+export interface Clusterctl {
+  /** What it prints. @throws with what it complained about when it fails */
+  run(...args: readonly string[]): Promise<string>
+}
+
+/** `clusterctl move` retries for minutes when the target refuses; nothing here takes so long. */
+const Limit = 180_000
+
+export async function clusterctlOn({ folder, kubeconfig }: ServedPlane): Promise<Clusterctl> {
+  const [path] = await toolPaths('clusterctl')
+  const home = join(folder, 'home')
+  mkdirSync(home, { recursive: true })
+  // Without network, the search for a newer release takes a minute.
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    KUBECONFIG: kubeconfig,
+    CLUSTERCTL_DISABLE_VERSIONCHECK: 'true',
+    NO_COLOR: '1',
+  }
+  return {
+    run: (...args) =>
+      new Promise((resolve, reject) => {
+        const child = spawn(path, args, { env, stdio: ['ignore', 'pipe', 'pipe'], timeout: Limit, killSignal: 'SIGKILL' })
+        let out = ''
+        let complaints = ''
+        child.stdout.setEncoding('utf8').on('data', (text: string) => {
+          out += text
+        })
+        child.stderr.setEncoding('utf8').on('data', (text: string) => {
+          complaints += text
+        })
+        child.on('error', reject)
+        child.on('close', (code, signal) => {
+          if (code === 0) resolve(out)
+          else reject(new Error(`clusterctl ${args.join(' ')} ended with ${signal ?? code}:\n${complaints}`))
+        })
+      }),
+  }
+}
