@@ -21,20 +21,24 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
     const [port = 0] = await freePorts(1)
     const started = performance.now()
     const url = `https://127.0.0.1:${port}`
-    const server = programs.start(
-      'apiserver',
-      process.execPath,
-      [
-        'packages/cli/bin/capstan.js',
+    const startServer = () =>
+      programs.start(
         'apiserver',
-        ...serverFlags(credentials, port, flags),
-        `--controllers=${controllers.join(',')}`,
-        ...(durable ? [`--data=${join(folder, 'data')}`] : []),
-      ],
-      { cwd: root },
-    )
+        process.execPath,
+        [
+          'packages/cli/bin/capstan.js',
+          'apiserver',
+          ...serverFlags(credentials, port, flags),
+          `--controllers=${controllers.join(',')}`,
+          ...(durable ? [`--data=${join(folder, 'data')}`] : []),
+        ],
+        { cwd: root },
+      )
     const { close, ...access } = openAccess(credentials, url)
-    await ready(server, () => answers(`${url}/readyz`, { ca: access.ca, headers: { authorization: `Bearer ${access.token}` } }))
+    const authorization = { headers: { authorization: `Bearer ${access.token}` } }
+    const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
+    let server = startServer()
+    await ready(server, isReady)
     const readyAfter = (performance.now() - started) / 1000
     progress(`capstan apiserver ready after ${readyAfter.toFixed(1)} s`)
     return {
@@ -44,6 +48,12 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
       folder,
       programs: programs.all,
       readyAfter,
+      async restart() {
+        if (!durable) throw new Error('A server that keeps nothing has nothing to start again with: ask for a durable one')
+        await server.kill()
+        server = startServer()
+        await ready(server, isReady)
+      },
       async [Symbol.asyncDispose]() {
         close()
         await programs[Symbol.asyncDispose]()

@@ -1,105 +1,96 @@
 /**
- * `capstan manager` against `capstan apiserver`, two processes with HTTPS in between: a cluster's life, the API server killed in the
- * middle of it, the manager stopped and started again.
+ * `capstan manager` against an API server, ours and the real one, with HTTPS in between: a cluster's life, the API server killed in
+ * the middle of it, the manager stopped and started again.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Cluster, coreKinds, Machine } from '@capstan/api'
-import { type Client, type DeclaredKind, type Input, type Kind, keyOf, keyText, type KubeObject, Secret } from '@capstan/kube'
+import { type Client, type DeclaredKind, type Input, type Kind, type KubeObject, Secret } from '@capstan/kube'
 import { LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
-import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import type { ServedPlane } from './plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Outcome, Suite } from './suite.ts'
 import { until } from './until.ts'
 
-export async function managerSuite(): Promise<{ passed: number; failed: number }> {
-  const folder = mkdtempSync(join(tmpdir(), 'capstan-manager-'))
-  const kubeconfig = join(folder, 'kubeconfig')
+export const managerSuite: Suite = {
+  shows: 'capstan manager against capstan apiserver',
+  ci: true,
+  tools: [],
+  run: () => managerStory(() => startCapstanPlane({ durable: true })),
+}
+
+export const managerOnKubernetesSuite: Suite = {
+  shows: 'capstan manager against a real kube-apiserver: the same story',
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
+  run: () => managerStory(() => startRealPlane({ progress: console.log })),
+}
+
+async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Outcome> {
   const checks = new Checks()
-  let port = '0'
+  await using plane = await startPlane()
   const running = new Set<CapstanProcess>()
-  const start = async (argv: string[], ready: RegExp) => {
-    const process = await startCapstan(argv, ready)
-    running.add(process)
-    return process
-  }
-  const startServer = async () => {
-    const flags = ['--data', join(folder, 'server'), '--secure-port', port, '--kubeconfig', kubeconfig]
-    const server = await start(['apiserver', ...flags], /API server ready/)
-    port = /:(\d+),/.exec(server.ready)![1]!
-    return server
-  }
-  const startManager = () => {
-    const flags = [
-      '--kubeconfig',
-      kubeconfig,
-      '--data',
-      join(folder, 'manager'),
-      '--diagnostics-port',
-      '0',
-      '--log-level',
-      'error',
-    ]
-    return start(['manager', ...flags], /Manager ready/)
+  const startManager = async () => {
+    const folder = join(plane.folder, 'manager')
+    const flags = ['--kubeconfig', plane.kubeconfig, '--data', folder, '--diagnostics-port', '0', '--log-level', 'error']
+    const manager = await startCapstan(['manager', ...flags], /Manager ready/)
+    running.add(manager)
+    return manager
   }
 
   try {
-    let server = await startServer()
     let manager = await startManager()
-    await withClient(kubeconfig, async (client) => {
-      await checkDiagnostics(manager, checks)
-      await create(client, 'class.yaml')
-      await create(client, 'cluster.yaml')
-      await until(client, Cluster, 'demo Available', isAvailable('demo'))
-      checks.check('a cluster becomes Available', true)
+    const client = plane.client()
+    await checkDiagnostics(manager, checks)
+    await create(client, 'class.yaml')
+    await create(client, 'cluster.yaml')
+    await until(client, Cluster, 'demo Available', isAvailable('demo'))
+    checks.check('a cluster becomes Available', true)
 
-      await create(client, 'second-cluster.yaml')
-      await until(client, Machine, 'a machine of second', (machines) => machines.some(isOf('second')))
-      await server.kill()
-      running.delete(server)
-      server = await startServer()
-      await until(client, Cluster, 'second Available', isAvailable('second'))
-      const { items } = await client.list(Machine, { namespace: 'default' })
-      const counts = [items.filter(isOf('demo')).length, items.filter(isOf('second')).length]
-      checks.check(
-        'an API server that is killed in between loses nothing and makes nothing twice',
-        counts.join() === '3,3',
-        counts,
-      )
+    await create(client, 'second-cluster.yaml')
+    await until(client, Machine, 'a machine of second', (machines) => machines.some(isOf('second')))
+    await plane.restart()
+    await until(client, Cluster, 'second Available', isAvailable('second'))
+    const { items } = await client.list(Machine, { namespace: 'default' })
+    const counts = [items.filter(isOf('demo')).length, items.filter(isOf('second')).length]
+    checks.check('an API server that is killed in between loses nothing and makes nothing twice', counts.join() === '3,3', counts)
 
-      await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
-      await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
-      const first = await manager.stop()
-      running.delete(manager)
-      checks.check('a manager stops cleanly in the middle of an upgrade', first.code === 0, first)
-      manager = await startManager()
-      await until(client, Machine, 'demo upgraded', (machines) => {
-        const mine = machines.filter(isOf('demo'))
-        return mine.length === 3 && mine.every((machine) => isNew(machine) && machine.status?.phase === 'Running')
-      })
-      await until(client, Cluster, 'demo settled', (clusters) =>
-        clusters.some(
-          (cluster) => cluster.metadata.name === 'demo' && isTrue(cluster, 'TopologyReconciled') && isTrue(cluster, 'Available'),
-        ),
-      )
-      checks.check('and started again ends it', true)
-
-      for (const name of ['demo', 'second']) await client.delete(Cluster, { ...demo, name })
-      await until(client, Cluster, 'no cluster', (clusters) => clusters.length === 0)
-      const left: string[] = []
-      for (const kind of [Machine, LocalMachine, Secret] as Kind[]) {
-        for (const object of (await client.list(kind, { namespace: 'default' })).items)
-          left.push(`${kind.kind} ${keyText(keyOf(object))}`)
-      }
-      checks.check('deleted clusters leave nothing behind', left.length === 0, left)
+    await client.patch(Cluster, demo, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
+    await until(client, Machine, 'new machines of demo', (machines) => machines.some(isNew))
+    const first = await manager.stop()
+    running.delete(manager)
+    checks.check('a manager stops cleanly in the middle of an upgrade', first.code === 0, first)
+    manager = await startManager()
+    await until(client, Machine, 'demo upgraded', (machines) => {
+      const mine = machines.filter(isOf('demo'))
+      return mine.length === 3 && mine.every((machine) => isNew(machine) && machine.status?.phase === 'Running')
     })
-    const stopped = [await manager.stop(), await server.stop()]
-    running.clear()
-    for (const [i, name] of ['manager', 'API server'].entries())
-      checks.check(`the ${name} stops cleanly`, stopped[i]!.code === 0 && stopped[i]!.complaints === '', stopped[i])
+    await until(client, Cluster, 'demo settled', (clusters) =>
+      clusters.some(
+        (cluster) => cluster.metadata.name === 'demo' && isTrue(cluster, 'TopologyReconciled') && isTrue(cluster, 'Available'),
+      ),
+    )
+    checks.check('and started again ends it', true)
+
+    for (const name of ['demo', 'second']) await client.delete(Cluster, { ...demo, name })
+    await until(client, Cluster, 'no cluster', (clusters) => clusters.length === 0)
+    for (const kind of [Machine, LocalMachine, Secret] as Kind[])
+      await until(client, kind, `no ${kind.kind} left behind`, (left) => left.length === 0, { namespace: 'default' })
+    checks.check('deleted clusters leave nothing behind', true)
+
+    const stopped = await manager.stop()
+    running.delete(manager)
+    checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+    if (plane.name === 'capstan') {
+      const server = plane.programs.findLast(({ name }) => name === 'apiserver')!
+      await server.stop()
+      checks.check('the API server stops cleanly', server.ending === 'ended with code 0', server.tail())
+    }
   } finally {
     for (const process of running) await process.kill()
-    rmSync(folder, { recursive: true, force: true })
   }
   return checks
 }

@@ -55,6 +55,11 @@ export interface ServedPlane extends AsyncDisposable {
   readonly readyAfter: number
   /** Writes a kubeconfig for one of the `users`. @returns its path */
   kubeconfigOf(user: string): string
+  /**
+   * SIGKILL for the API server alone, at once, and a new one at the same address on the same state; resolves when that answers. The
+   * embedded server must be durable for it.
+   */
+  restart(): Promise<void>
   /** A client, closed with the plane. The administrator, or one of the `users`. */
   client(user?: string): Client
 }

@@ -14,14 +14,21 @@ export interface Program {
   readonly ending: string | undefined
   /** The end of its log, for whoever reads a failure. */
   tail(lines?: number): string
-  /** SIGTERM, and SIGKILL when that has not helped. */
+  /** SIGTERM, and SIGKILL when that has not helped; at once if it is disposable. */
   stop(): Promise<void>
+  /** SIGKILL. */
+  kill(): Promise<void>
 }
 
 export interface ProgramOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly cwd?: string
+  /** It has nothing to lose, and takes its time when asked politely: it is killed at once. */
+  readonly disposable?: boolean
 }
+
+/** Characters of a log line that are enough to see what it is about. */
+const LongLine = 400
 
 /** Milliseconds that a program has to end by itself. */
 const Grace = 10_000
@@ -65,7 +72,8 @@ export class Programs implements AsyncDisposable {
     return this.#programs
   }
 
-  start(name: string, command: string, args: readonly string[], { env = process.env, cwd }: ProgramOptions = {}): Program {
+  start(name: string, command: string, args: readonly string[], options: ProgramOptions = {}): Program {
+    const { env = process.env, cwd, disposable = false } = options
     const log = join(this.folder, `${name}.log`)
     const output = openSync(log, 'a', 0o600)
     // A session of its own: Ctrl-C reaches this process alone, which stops them in order.
@@ -89,13 +97,20 @@ export class Programs implements AsyncDisposable {
       get ending() {
         return ending
       },
-      tail: (lines = 20) => readFileSync(log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n'),
+      tail: (lines = 20) => {
+        const last = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-lines)
+        return last.map((line) => (line.length > LongLine ? `${line.slice(0, LongLine)}…` : line)).join('\n')
+      },
       async stop() {
         if (ending !== undefined) return
-        child.kill('SIGTERM')
+        child.kill(disposable ? 'SIGKILL' : 'SIGTERM')
         const killing = setTimeout(() => child.kill('SIGKILL'), Grace)
         await ended
         clearTimeout(killing)
+      },
+      async kill() {
+        child.kill('SIGKILL')
+        await ended
       },
     }
     this.#programs.push(program)

@@ -35,16 +35,21 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
 
     const etcdUrl = `http://127.0.0.1:${etcdPort}`
     const peerUrl = `http://127.0.0.1:${peerPort}`
-    const store = programs.start('etcd', etcd, [
-      `--data-dir=${join(folder, 'etcd')}`,
-      `--listen-client-urls=${etcdUrl}`,
-      `--advertise-client-urls=${etcdUrl}`,
-      `--listen-peer-urls=${peerUrl}`,
-      `--initial-advertise-peer-urls=${peerUrl}`,
-      `--initial-cluster=default=${peerUrl}`,
-      '--log-level=warn',
-      ...(durable ? [] : ['--unsafe-no-fsync']),
-    ])
+    const store = programs.start(
+      'etcd',
+      etcd,
+      [
+        `--data-dir=${join(folder, 'etcd')}`,
+        `--listen-client-urls=${etcdUrl}`,
+        `--advertise-client-urls=${etcdUrl}`,
+        `--listen-peer-urls=${peerUrl}`,
+        `--initial-advertise-peer-urls=${peerUrl}`,
+        `--initial-cluster=default=${peerUrl}`,
+        '--log-level=warn',
+        ...(durable ? [] : ['--unsafe-no-fsync']),
+      ],
+      { disposable: true },
+    )
     await ready(store, () => answers(`${etcdUrl}/health`))
     progress(`etcd healthy after ${since(started)}`)
 
@@ -57,25 +62,36 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
       '--endpoint-reconciler-type=none',
       '--allow-privileged=true',
     ]
-    const server = programs.start('apiserver', apiserver, [...withoutGiven(own, flags), ...serverFlags(credentials, port, flags)])
+    const startServer = () =>
+      programs.start('apiserver', apiserver, [...withoutGiven(own, flags), ...serverFlags(credentials, port, flags)], {
+        disposable: true,
+      })
     const { close, ...access } = openAccess(credentials, url)
-    await ready(server, () => answers(`${url}/readyz`, { ca: access.ca, headers: { authorization: `Bearer ${access.token}` } }))
+    const authorization = { headers: { authorization: `Bearer ${access.token}` } }
+    const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
+    let server = startServer()
+    await ready(server, isReady)
     const readyAfter = (performance.now() - started) / 1000
     progress(`kube-apiserver ready after ${since(serverStarted)}`)
 
     if (controllers.length > 0) {
-      const manager = programs.start('controller-manager', controllerManager, [
-        `--kubeconfig=${access.kubeconfig}`,
-        '--bind-address=127.0.0.1',
-        `--secure-port=${managerPort}`,
-        `--tls-cert-file=${files.serving}`,
-        `--tls-private-key-file=${files.servingKey}`,
-        `--controllers=${controllers.join(',')}`,
-        '--leader-elect=false',
-        '--use-service-account-credentials=false',
-        `--root-ca-file=${files.ca}`,
-        `--service-account-private-key-file=${files.signingKey}`,
-      ])
+      const manager = programs.start(
+        'controller-manager',
+        controllerManager,
+        [
+          `--kubeconfig=${access.kubeconfig}`,
+          '--bind-address=127.0.0.1',
+          `--secure-port=${managerPort}`,
+          `--tls-cert-file=${files.serving}`,
+          `--tls-private-key-file=${files.servingKey}`,
+          `--controllers=${controllers.join(',')}`,
+          '--leader-elect=false',
+          '--use-service-account-credentials=false',
+          `--root-ca-file=${files.ca}`,
+          `--service-account-private-key-file=${files.signingKey}`,
+        ],
+        { disposable: true },
+      )
       const client = access.client()
       const key = { namespace: 'default' }
       await ready(manager, async () => {
@@ -94,6 +110,11 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
       folder,
       programs: programs.all,
       readyAfter,
+      async restart() {
+        await server.kill()
+        server = startServer()
+        await ready(server, isReady)
+      },
       async [Symbol.asyncDispose]() {
         close()
         await programs[Symbol.asyncDispose]()

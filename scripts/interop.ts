@@ -5,10 +5,11 @@
  */
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
+import { controllersSuite } from '../interop/controllers.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
-import { managerSuite } from '../interop/manager.ts'
+import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
@@ -18,7 +19,9 @@ const suites: { readonly [name: string]: Suite } = {
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   'kubectl-compare': kubectlCompareSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
-  manager: { shows: 'capstan manager against capstan apiserver', ci: true, tools: [], run: managerSuite },
+  manager: managerSuite,
+  'manager-on-kubernetes': managerOnKubernetesSuite,
+  controllers: controllersSuite,
   upstream: upstreamSuite,
 }
 

@@ -128,7 +128,7 @@ export async function startManagers(plane: ServedPlane, progress: (line: string)
           '--logging-format=json',
           `--feature-gates=${gates}`,
         ],
-        { env },
+        { env, disposable: true },
       ),
     }))
     for (const { program, health } of started) await ready(program, () => answers(`http://127.0.0.1:${health}/readyz`), 90)

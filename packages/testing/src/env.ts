@@ -2,13 +2,14 @@
  * The test environment: controllers on the embedded API server, on a clock that moves when the test says so. One process, no port
  * (unless asked for), no sleep: an hour of waiting is a millisecond, and the same seed gives the same names.
  */
-import type { ApiServer, Store } from '@capstan/apiserver'
+import type { ApiServer, ApiServerOptions, Store } from '@capstan/apiserver'
 import { createApiServer, memoryStore } from '@capstan/apiserver'
 import type { Controller, Manager } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
 import type { Admission, Client, DeclaredKind, Logger, Random, Transport } from '@capstan/kube'
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
-import { advance, createTraffic, settle } from './settle.ts'
+import { realHost } from './real-host.ts'
+import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
 export interface TestEnvOptions {
   /** Kinds to install as CustomResourceDefinitions. */
@@ -43,26 +44,40 @@ export interface TestEnv {
   close(): Promise<void>
 }
 
+/** Where an environment's API server is. */
+export interface Host {
+  /** The test's own client. */
+  readonly client: Client
+  /** For the controllers. */
+  transport(): Transport
+  readonly server: ApiServer
+  readonly store: Store
+  /** Called once the kinds are served. */
+  installed?(): Promise<void>
+  /** Whether informers hold what the server holds, where the store does not tell. */
+  isCaughtUp?(manager: Manager): Promise<boolean>
+  close(): Promise<void>
+}
+
 export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const clock = options.clock ?? new VirtualClock()
   const random = seededRandom(options.seed ?? 1)
   const log = options.log ?? silent
-  const store = options.store ?? memoryStore()
-  const server = createApiServer({
-    store,
-    clock,
-    random,
-    log,
-    admission: [...admissionOf(options.kinds), ...(options.admission ?? [])],
-  })
-  await server.ready
+  const admission = [...admissionOf(options.kinds), ...(options.admission ?? [])]
+  // `npm run interop -- controllers` runs tests that are written for the embedded server on a real one.
+  const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
+  const host =
+    kubeconfig === undefined
+      ? await embeddedHost({ store: options.store ?? memoryStore(), clock, random, log, admission })
+      : await realHost({ kubeconfig, clock, kinds: options.kinds, admission })
+  const { client, store } = host
 
   const traffic = createTraffic()
-  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
   await installKinds(client, options.kinds, { clock, random })
+  await host.installed?.()
 
   const between = options.between ?? ((transport: Transport) => transport)
-  const controllersClient = createClient(between(traffic.count(server.transport())))
+  const controllersClient = createClient(between(traffic.count(host.transport())))
   const { controllers = [] } = options
   const manager = createManager({
     client: controllersClient,
@@ -71,10 +86,11 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     log,
     controllers: typeof controllers === 'function' ? controllers({ client: controllersClient, clock, random }) : controllers,
   })
-  const busy = {
+  const busy: Busy = {
     managers: () => [manager],
-    stores: () => [store],
+    stores: () => (host.isCaughtUp ? [] : [store]),
     traffic,
+    ...(host.isCaughtUp ? { isCaughtUp: () => host.isCaughtUp!(manager) } : {}),
     ...(options.patience === undefined ? {} : { patience: options.patience }),
   }
   await manager.start()
@@ -83,14 +99,26 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   return {
     client,
     clock,
-    server,
+    server: host.server,
     store,
     manager,
     settle: () => settle(busy),
     advance: (ms) => advance(clock, ms, busy),
     async close() {
       await manager.stop()
-      await server.close()
+      await host.close()
     },
+  }
+}
+
+async function embeddedHost(options: ApiServerOptions & { store: Store }): Promise<Host> {
+  const server = createApiServer(options)
+  await server.ready
+  return {
+    client: createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })),
+    transport: () => server.transport(),
+    server,
+    store: options.store,
+    close: () => server.close(),
   }
 }

@@ -14,6 +14,8 @@ export interface Busy {
   readonly managers: () => readonly Manager[]
   readonly stores: () => readonly Store[]
   readonly traffic: Traffic
+  /** Of a server whose stores are out of sight: whether informers hold what it holds. */
+  readonly isCaughtUp?: () => Promise<boolean>
   /** Aborted once the environment has been closed: nobody waits for it any more. */
   readonly closed?: AbortSignal
 }
@@ -64,7 +66,7 @@ export async function settle(busy: Busy): Promise<void> {
   while (quiet < QuietTurns && !busy.closed?.aborted) {
     // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
     await (still < 20 ? turn() : pause())
-    quiet = isQuiet(busy) ? quiet + 1 : 0
+    quiet = isQuiet(busy) && ((await busy.isCaughtUp?.()) ?? true) ? quiet + 1 : 0
     const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
       .stores()
       .map((store) => store.revision)

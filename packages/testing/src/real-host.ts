@@ -1,0 +1,124 @@
+/** A real kube-apiserver in the place of the embedded one, for the same tests. */
+import type { ApiServer, Store } from '@capstan/apiserver'
+import type { Manager } from '@capstan/controller'
+import type { Admission, Client, Clock, DeclaredKind, Kind, Transport } from '@capstan/kube'
+import {
+  ConfigMap,
+  createClient,
+  Event,
+  keyOf,
+  Lease,
+  Namespace,
+  Node,
+  orAbsent,
+  Secret,
+  ServiceAccount,
+  StatusError,
+  systemClock,
+  systemRandom,
+} from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { admissionWebhooks } from './admission-webhooks.ts'
+import type { Host } from './env.ts'
+import { virtualTimestamps } from './virtual-timestamps.ts'
+
+export interface RealHostOptions {
+  /** File. Whoever it lets in owns the whole server: everything that a test has made is deleted at its end. */
+  readonly kubeconfig: string
+  readonly clock: Clock
+  readonly kinds: readonly DeclaredKind[]
+  readonly admission: readonly Admission[]
+}
+
+export async function realHost({ kubeconfig, clock, kinds, admission }: RealHostOptions): Promise<Host> {
+  const access = await loadKubeconfig(kubeconfig)
+  const stamps = virtualTimestamps(clock)
+  const open: Transport[] = []
+  const connect = () => {
+    // Timeouts of real sockets are real time, whatever clock the controllers run on.
+    const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
+    open.push(transport)
+    return stamps.over(plainRefusals(transport))
+  }
+  const client = createClient(connect())
+  let webhooks: { close(): Promise<void> } | undefined
+  let compared = ''
+  let newest = 0
+  return {
+    client,
+    transport: connect,
+    server: outOfSight,
+    // Tests ask whether anything has been written; of what else a store can do there is nothing here.
+    store: {
+      get revision() {
+        return newest
+      },
+    } as Store,
+    async installed() {
+      if (admission.length > 0) webhooks = await admissionWebhooks(client, admission)
+    },
+    async isCaughtUp(manager: Manager) {
+      const { metadata } = await client.list(Namespace, { limit: 1 })
+      if (metadata.resourceVersion === compared) return true
+      for (const informer of manager.informers()) {
+        const { items } = await client.list(informer.kind)
+        for (const item of items) {
+          newest = Math.max(newest, Number(item.metadata.resourceVersion))
+          if (informer.get(keyOf(item))?.metadata.resourceVersion !== item.metadata.resourceVersion) return false
+        }
+        if (items.length !== informer.size) return false
+      }
+      compared = metadata.resourceVersion
+      return true
+    },
+    async close() {
+      await webhooks?.close()
+      await wipe(client, kinds)
+      for (const transport of open) transport.close()
+    },
+  }
+}
+
+const outOfSight = new Proxy({} as ApiServer, {
+  get() {
+    throw new Error('This test looks into the embedded API server: it cannot run on a real one')
+  },
+})
+
+const builtIn: readonly Kind[] = [Secret, ConfigMap, Event, Lease, Node]
+/** What a server makes by itself. */
+const furniture: { readonly [kind: string]: RegExp } = {
+  Namespace: /^(default|kube-.*)$/,
+  ConfigMap: /^(kube-root-ca\.crt|kube-.*|extension-apiserver-authentication)$/,
+  Lease: /^apiserver-/,
+}
+
+/** Deletes all objects, whoever holds them; the definitions of the kinds stay. */
+async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
+  for (const kind of [...kinds, ...builtIn, Namespace, ServiceAccount as Kind]) {
+    for (const item of (await client.list(kind)).items) {
+      const { name, namespace, finalizers = [] } = item.metadata
+      if (furniture[kind.kind]?.test(name) || kind === ServiceAccount || namespace === 'kube-system') continue
+      if (finalizers.length > 0)
+        await orAbsent(client.patch(kind, keyOf(item), { type: 'merge', body: { metadata: { finalizers: null } } }))
+      await orAbsent(client.delete(kind, keyOf(item)))
+    }
+  }
+  while ((await client.list(Namespace)).items.some(({ metadata }) => !furniture.Namespace!.test(metadata.name)))
+    await new Promise((resolve) => void setTimeout(resolve, 100))
+}
+
+/** What a webhook refuses is told in the words that admission inside of the server would use. */
+const plainRefusals = (transport: Transport): Transport => ({
+  close: () => transport.close(),
+  watch: (request, signal) => transport.watch(request, signal),
+  async send(request, signal) {
+    try {
+      return await transport.send(request, signal)
+    } catch (err) {
+      if (!(err instanceof StatusError)) throw err
+      const message = err.message.replace(/^admission webhook "[^"]*" denied the request: /, '')
+      throw message === err.message ? err : StatusError.from({ ...err.status, message })
+    }
+  },
+})
