@@ -1,6 +1,6 @@
 /**
  * What an object looks like once it has been a value of Go: zeroes that Go leaves out are gone, times that it always shows are `null`,
- * quantities and times are in their canonical form. Whether a field is left out is in the table of protobuf messages, which is made
+ * quantities and times are in their canonical form. Lists that Go shows as `null` are left to those who know the kind. Whether a field is left out is in the table of protobuf messages, which is made
  * from the same Go types.
  */
 import { badRequest, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
@@ -54,13 +54,11 @@ function structForm(name: string): Form {
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
     const omitsZero = go.get(field) === true
     const showsNull = isTime ? (omitsZero && field !== 'creationTimestamp') || required.includes(field) : false
-    const isList = schema.type === 'array' || (schema.type === 'object' && schema.additionalProperties !== undefined)
-    const isNil = isList && required.includes(field) && schema.default === undefined && go.has(field)
     return {
       name: field,
       form: memberForm(schema),
       omitsZero: omitsZero && !isTime,
-      absent: showsNull || isNil ? null : undefined,
+      absent: showsNull ? null : undefined,
     }
   })
   return (value) => {
