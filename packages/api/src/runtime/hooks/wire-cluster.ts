@@ -1,13 +1,14 @@
 /** The Cluster as hooks carry it. Upstream: exp/topology/desiredstate, cleanupCluster, v1.14. */
 import { draft, s } from '@capstan/kube'
-import type { Cluster } from '../../core/v1beta2/cluster.ts'
+import { Cluster } from '../../core/v1beta2/cluster.ts'
 import { ConversionDataAnnotation } from '../../core/well-known.ts'
+import { onTheWire } from './wire-objects.ts'
 
 /** A Cluster without its status. */
 export type WireCluster = Omit<Cluster, 'status'>
 
 export const wireCluster = s
-  .of<WireCluster>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true })
+  .of<WireCluster>(onTheWire(Cluster))
   .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
 
 const hiddenAnnotations = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]

@@ -1,0 +1,92 @@
+/**
+ * The OpenAPI document of hooks: for authors of extensions in whatever language. The same for the same catalog, byte for byte.
+ * Upstream: exp/runtime/catalog, OpenAPI, v1.14.
+ */
+import type { JSONSchema } from '@capstan/kube'
+import type { Hook } from './hook.ts'
+import { hookApiVersion, hookPath, HooksGroup } from './hook.ts'
+
+/** Where upstream's types are published: tools name what they generate after it. */
+const upstreamPackage = 'sigs.k8s.io.cluster-api.api.runtime.hooks'
+
+export interface OpenApiDocument {
+  readonly openapi: '3.0.0'
+  readonly info: object
+  readonly paths: { readonly [path: string]: object }
+  readonly components: { readonly schemas: { readonly [name: string]: JSONSchema } }
+}
+
+/** `version` is that of the release which the document describes. */
+export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDocument {
+  const sorted = [...hooks].sort((a, b) => (openApiPath(a) < openApiPath(b) ? -1 : 1))
+  return {
+    openapi: '3.0.0',
+    info: {
+      title: 'Cluster API - Runtime SDK',
+      version,
+      description: 'What core calls on extension servers: one path for each hook, POST with JSON in both directions.',
+      license: { name: 'Apache 2.0', url: 'http://www.apache.org/licenses/LICENSE-2.0.html' },
+    },
+    paths: Object.fromEntries(sorted.map((hook) => [openApiPath(hook), pathItem(hook)])),
+    components: {
+      schemas: Object.fromEntries(
+        sorted.flatMap((hook) => [
+          [componentName(hook, 'Request'), published(hook.request.json)],
+          [componentName(hook, 'Response'), published(hook.response.json)],
+        ]),
+      ),
+    },
+  }
+}
+
+const openApiPath = (hook: Hook): string => (hook.singleton ? hookPath(hook) : `${hookPath(hook, 'x').slice(0, -1)}{name}`)
+
+function pathItem(hook: Hook): object {
+  const content = (what: 'Request' | 'Response') => ({
+    content: { 'application/json': { schema: { $ref: `#/components/schemas/${componentName(hook, what)}` } } },
+  })
+  return {
+    post: {
+      tags: [hook.tag],
+      operationId: operationId(hook),
+      summary: hook.name,
+      description: hook.doc,
+      ...(hook.deprecated ? { deprecated: true } : {}),
+      ...(hook.singleton
+        ? {}
+        : {
+            parameters: [
+              { name: 'name', in: 'path', required: true, schema: { type: 'string' }, description: 'Name of the handler.' },
+            ],
+          }),
+      requestBody: content('Request'),
+      responses: { '200': { description: 'OK', ...content('Response') } },
+    },
+  }
+}
+
+/** `hooksRuntimeClusterV1alpha1BeforeClusterCreate`. */
+function operationId({ group, version, name }: Hook): string {
+  const [first = '', ...rest] = group.replace(/\.x-k8s\.io$/, '').split('.')
+  return [first, ...[...rest, version, name].map((part) => part.charAt(0).toUpperCase() + part.slice(1))].join('')
+}
+
+const componentName = (hook: Hook, what: 'Request' | 'Response'): string =>
+  `${hook.group === HooksGroup ? `${upstreamPackage}.${hook.version}` : hookApiVersion(hook).replaceAll('/', '.')}.${hook.name}${what}`
+
+/** Without what only an API server understands. */
+function published(schema: JSONSchema): JSONSchema {
+  const kept = Object.entries(schema).filter(([name]) => !name.startsWith('x-kubernetes-'))
+  return Object.fromEntries(kept.map(([name, value]) => [name, publishedValue(name, value)])) as JSONSchema
+}
+
+function publishedValue(name: string, value: unknown): unknown {
+  if (name === 'properties') {
+    const fields = Object.entries(value as Record<string, JSONSchema>).sort(([a], [b]) => (a < b ? -1 : 1))
+    return Object.fromEntries(fields.map(([field, schema]) => [field, published(schema)]))
+  }
+  if (name === 'items' || name === 'not' || (name === 'additionalProperties' && typeof value === 'object')) {
+    return published(value as JSONSchema)
+  }
+  return name === 'allOf' || name === 'anyOf' || name === 'oneOf' ? (value as JSONSchema[]).map(published) : value
+}
