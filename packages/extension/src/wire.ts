@@ -118,6 +118,8 @@ class Decoder {
   /** What a field that must be there has when it is not. */
   #zero(schema: JSONSchema, path: string): unknown {
     if (schema.type === 'string') return ''
+    // Whole objects of the API are carried as they are: one that is missing is missing.
+    if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
     return schema.type === 'object' && schema.properties ? this.object({}, schema, path) : undefined
   }
 }
