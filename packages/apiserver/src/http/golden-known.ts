@@ -33,9 +33,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'patch semantics / 36',
     ],
   },
-  'crd-definition': {
-    'what a CEL rule may cost is not estimated': ['invalid definitions / 14', 'invalid definitions / 15'],
-  },
   storage: {
     'Go writes an empty list of a field that is always there as null': [
       'csi nodes / 0',

@@ -2,17 +2,23 @@
  * What is wrong with a CustomResourceDefinition.
  * Upstream: apiextensions/validation/validation.go, v0.36.
  */
+import { X509Certificate } from 'node:crypto'
 import {
   clientConfigErrors,
-  equal,
   type CustomResourceDefinition,
   type CustomResourceVersion,
   dns1035LabelProblems,
+  duplicate,
+  equal,
   type FieldError,
+  forbidden,
   invalid,
+  type JSONSchema,
+  messageOf,
   notSupported,
   required,
   subdomainProblems,
+  tooMany,
 } from '@capstan/kube'
 import { schemaErrors } from './schema-errors.ts'
 
@@ -28,8 +34,9 @@ export function definitionErrors(crd: CustomResourceDefinition, old: CustomResou
   }
   if (!spec.group) errors.push(required('spec.group'))
   else {
-    for (const problem of subdomainProblems(spec.group)) errors.push(invalid('spec.group', spec.group, problem))
-    if (!spec.group.includes('.')) errors.push(invalid('spec.group', spec.group, 'should be a domain with at least one dot'))
+    const problems = subdomainProblems(spec.group)
+    if (problems.length > 0) errors.push(invalid('spec.group', spec.group, problems.join(',')))
+    else if (!spec.group.includes('.')) errors.push(invalid('spec.group', spec.group, 'should be a domain with at least one dot'))
   }
   if (spec.scope !== 'Namespaced' && spec.scope !== 'Cluster') {
     errors.push(spec.scope ? notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']) : required('spec.scope'))
@@ -37,8 +44,8 @@ export function definitionErrors(crd: CustomResourceDefinition, old: CustomResou
   errors.push(
     ...approvalErrors(crd),
     ...nameErrors(spec.names),
-    ...versionErrors(crd, old !== undefined),
-    ...conversionErrors(crd),
+    ...versionErrors(crd, old),
+    ...conversionErrors(crd, old),
   )
   if (old) errors.push(...updateErrors(crd, old))
   return errors
@@ -72,7 +79,10 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
   const errors: FieldError[] = []
   const check = (field: string, value: string | undefined) => {
     if (!value) errors.push(required(`spec.names.${field}`))
-    else for (const problem of dns1035LabelProblems(value)) errors.push(invalid(`spec.names.${field}`, value, problem))
+    else {
+      const problems = dns1035LabelProblems(value)
+      if (problems.length > 0) errors.push(invalid(`spec.names.${field}`, value, problems.join(',')))
+    }
   }
   const checkKind = (field: string, value: string | undefined) => {
     const problems = value ? dns1035LabelProblems(value.toLowerCase()) : []
@@ -92,7 +102,7 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
   return errors
 }
 
-function versionErrors({ spec, status }: CustomResourceDefinition, isUpdate: boolean): FieldError[] {
+function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   const { versions } = spec
   const errors: FieldError[] = []
   const storage = versions.filter((version) => version.storage)
@@ -102,24 +112,107 @@ function versionErrors({ spec, status }: CustomResourceDefinition, isUpdate: boo
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
     errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))
   }
-  versions.forEach(({ name }, index) => {
-    for (const problem of dns1035LabelProblems(name)) errors.push(invalid(`spec.versions[${index}].name`, name, problem))
-  })
+  // Upstream: what all versions have in common has moved to the top by the time it is looked at.
+  const shared = (part: keyof CustomResourceVersion) => sameInAll(versions, part)
+  const isShared = { schema: shared('schema'), subresources: shared('subresources') }
+  const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined)
   versions.forEach((version, index) => {
-    // Upstream: what all versions have in common has moved to the top by the time it is looked at.
     const isFirst = index === 0
     const at = `spec.versions[${index}]`
-    if (!version.schema?.openAPIV3Schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
-    else if (!sameInAll(versions, 'schema')) {
-      errors.push(...schemaErrors(version.schema.openAPIV3Schema, `${at}.schema.openAPIV3Schema`))
-    } else if (isFirst) errors.push(...schemaErrors(version.schema.openAPIV3Schema, 'spec.validation.openAPIV3Schema'))
-    if (!sameInAll(versions, 'subresources')) errors.push(...scaleErrors(version, at))
-    else if (isFirst) errors.push(...scaleErrors(version, 'spec'))
-    if (!sameInAll(versions, 'additionalPrinterColumns')) errors.push(...columnErrors(version, at))
-    else if (isFirst) errors.push(...columnErrors(version, 'spec'))
+    const problems = dns1035LabelProblems(version.name)
+    if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
+    errors.push(...deprecationErrors(version, `${at}.deprecationWarning`))
+    const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
+    const schema = version.schema?.openAPIV3Schema
+    const before = old?.spec.versions.find(({ name }) => name === version.name)
+    if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
+    else if (!isShared.schema || isFirst) {
+      errors.push(
+        ...schemaErrors(schema, `${isShared.schema ? 'spec.validation' : `${at}.schema`}.openAPIV3Schema`, {
+          isUnchanged: equal(schema, before?.schema?.openAPIV3Schema),
+          hasStatus: isShared.schema ? hasStatus : version.subresources?.status !== undefined,
+        }),
+      )
+    }
+    const [scaleAt, columnsAt, fieldsAt] = [place('subresources'), place('additionalPrinterColumns'), place('selectableFields')]
+    if (scaleAt !== undefined) errors.push(...scaleErrors(version, scaleAt))
+    if (columnsAt !== undefined) errors.push(...columnErrors(version, columnsAt))
+    if (fieldsAt !== undefined) errors.push(...selectableFieldErrors(version, before, fieldsAt))
   })
-  errors.push(...storedVersionErrors(versions, isUpdate ? [] : storage, status?.storedVersions ?? undefined))
+  errors.push(...storedVersionErrors(versions, old ? [] : storage, status?.storedVersions ?? undefined))
   return errors
+}
+
+function deprecationErrors({ deprecated, deprecationWarning: warning }: CustomResourceVersion, field: string): FieldError[] {
+  if (warning === undefined) return []
+  const problems: string[] = []
+  if (deprecated !== true) problems.push('can only be set for deprecated versions')
+  else {
+    if (warning.length > 256) problems.push('must be <= 256 characters long')
+    if (warning === '') problems.push('must not be an empty string')
+    const index = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u.exec(warning)?.index
+    if (index !== undefined) {
+      const at = Buffer.byteLength(warning.slice(0, index))
+      problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`)
+    }
+  }
+  return problems.map((problem) => invalid(field, warning, problem))
+}
+
+/** Upstream: MaxSelectableFields. */
+const MaxSelectableFields = 8
+
+function selectableFieldErrors(
+  { selectableFields = [], schema }: CustomResourceVersion,
+  before: CustomResourceVersion | undefined,
+  path: string,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const known = new Set<string>()
+  selectableFields.forEach(({ jsonPath }, index) => {
+    const at = `${path}.selectableFields[${index}].jsonPath`
+    if (!jsonPath) {
+      errors.push(required(at))
+      return
+    }
+    const found = schemaAt(schema?.openAPIV3Schema ?? {}, jsonPath)
+    if (typeof found === 'string') {
+      errors.push(invalid(at, jsonPath, `is an invalid path: ${found}`))
+      return
+    }
+    if (/^\.metadata(\.|$)/.test(jsonPath)) errors.push(invalid(at, jsonPath, 'must not point to fields in metadata'))
+    if (!['string', 'boolean', 'integer'].includes(found.type ?? '')) {
+      const why =
+        'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'
+      errors.push(invalid(at, jsonPath, why))
+    }
+    if (known.has(jsonPath)) errors.push(duplicate(at, jsonPath))
+    known.add(jsonPath)
+  })
+  const wasAllowed = (before?.selectableFields?.length ?? 0) > MaxSelectableFields
+  if (known.size > MaxSelectableFields && !(wasAllowed && equal(selectableFields, before?.selectableFields)))
+    errors.push(tooMany(`${path}.selectableFields`, known.size, MaxSelectableFields))
+  return errors
+}
+
+/** The schema at a path of names, or why there is none. Upstream: ValidFieldPath without array notation. */
+function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
+  let at = schema
+  for (const token of path.match(/[.[\]]|[^.[\]]+/g) ?? []) {
+    if (token === '[') return 'array notation is not allowed'
+    if (token === '.') continue
+    const { properties, additionalProperties } = at
+    const next: JSONSchema | undefined = properties
+      ? Object.hasOwn(properties, token)
+        ? properties[token]
+        : undefined
+      : typeof additionalProperties === 'object'
+        ? additionalProperties
+        : undefined
+    if (!next) return 'does not refer to a valid field'
+    at = next
+  }
+  return path.startsWith('.') ? at : `expected [ or . but got: ${/^[^.[\]]*/.exec(path)![0]}`
 }
 
 const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
@@ -167,88 +260,115 @@ function storedVersionErrors(
 }
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
+const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
 
 function columnErrors({ additionalPrinterColumns = [] }: CustomResourceVersion, path: string): FieldError[] {
-  return additionalPrinterColumns.flatMap((column, index) => {
+  return additionalPrinterColumns.flatMap(({ name, type, format, jsonPath }, index) => {
     const at = `${path}.additionalPrinterColumns[${index}]`
     const errors: FieldError[] = []
-    if (!column.name) errors.push(required(`${at}.name`))
-    if (!columnTypes.includes(column.type)) {
-      errors.push(invalid(`${at}.type`, column.type, `must be one of ${columnTypes.join(',')}`))
-    }
-    if (!column.jsonPath) errors.push(required(`${at}.JSONPath`))
-    else if (!simplePath(column.jsonPath)) {
-      errors.push(invalid(`${at}.JSONPath`, column.jsonPath, 'must be a simple json path starting with .'))
-    }
+    if (!name) errors.push(required(`${at}.name`))
+    const types = `must be one of ${columnTypes.join(',')}`
+    if (!type) errors.push(required(`${at}.type`, types))
+    else if (!columnTypes.includes(type)) errors.push(invalid(`${at}.type`, type, types))
+    if (format && !columnFormats.includes(format))
+      errors.push(invalid(`${at}.format`, format, `must be one of ${columnFormats.join(',')}`))
+    if (!jsonPath) errors.push(required(`${at}.JSONPath`))
+    else if (!jsonPath.startsWith('.')) errors.push(invalid(`${at}.JSONPath`, jsonPath, notSimple))
     return errors
   })
 }
+
+const notSimple = 'must be a simple json path starting with .'
 
 function scaleErrors({ subresources }: CustomResourceVersion, path: string): FieldError[] {
   const scale = subresources?.scale
   if (!scale) return []
   const errors: FieldError[] = []
-  const check = (field: 'specReplicasPath' | 'statusReplicasPath' | 'labelSelectorPath', roots: string[]) => {
+  const check = (field: keyof typeof scale, roots: readonly string[], where: string) => {
     const value = scale[field]
     const at = `${path}.subresources.scale.${field}`
     if (!value) {
       if (field !== 'labelSelectorPath') errors.push(required(at))
-    } else if (!/^(\.[A-Za-z_][\w-]*)+$/.test(value)) {
-      errors.push(invalid(at, value, 'should be a json path without array notation'))
-    } else if (!roots.some((root) => value.startsWith(`${root}.`))) {
-      errors.push(invalid(at, value, `should be a json path under ${roots.join(' or ')}`))
-    }
+    } else if (!value.startsWith('.')) errors.push(invalid(at, value, notSimple))
+    else if (!roots.some((root) => value.startsWith(`${root}.`)))
+      errors.push(invalid(at, value, `should be a json path under ${where}`))
   }
-  check('specReplicasPath', ['.spec'])
-  check('statusReplicasPath', ['.status'])
-  check('labelSelectorPath', ['.spec', '.status'])
+  check('specReplicasPath', ['.spec'], '.spec')
+  check('statusReplicasPath', ['.status'], '.status')
+  check('labelSelectorPath', ['.spec', '.status'], 'either .spec or .status')
   return errors
 }
-
-const simplePath = (path: string): boolean => /^\.[^{}]+$/.test(path)
 
 /** Versions of ConversionReview that this server can send. */
 export const ConversionReviewVersions: readonly string[] = ['v1', 'v1beta1']
 
-function conversionErrors({ spec }: CustomResourceDefinition): FieldError[] {
+function conversionErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
   const { conversion } = spec
   if (!conversion) return []
   const errors: FieldError[] = []
-  if (conversion.strategy === 'Webhook') {
-    const at = 'spec.conversion.webhookClientConfig'
-    const { clientConfig, conversionReviewVersions = [] } = conversion.webhook ?? {}
-    if (clientConfig) errors.push(...clientConfigErrors(clientConfig, at))
-    else errors.push(required(at, 'required when strategy is set to Webhook'))
-    const versionsAt = 'spec.conversion.conversionReviewVersions'
-    if (conversionReviewVersions.length === 0) errors.push(required(versionsAt))
-    else if (!conversionReviewVersions.some((version) => ConversionReviewVersions.includes(version))) {
-      const known = ConversionReviewVersions.join(', ')
-      errors.push(invalid(versionsAt, conversionReviewVersions, `must include at least one of ${known}`))
-    }
-  } else if (conversion.strategy !== 'None') {
+  const { clientConfig, conversionReviewVersions: versions = [] } = conversion.webhook ?? {}
+  const [configAt, versionsAt] = ['spec.conversion.webhookClientConfig', 'spec.conversion.conversionReviewVersions']
+  if (!conversion.strategy) errors.push(required('spec.conversion.strategy'))
+  else if (!['None', 'Webhook'].includes(conversion.strategy))
     errors.push(notSupported('spec.conversion.strategy', conversion.strategy, ['None', 'Webhook']))
-  } else if (conversion.webhook) {
-    errors.push({
-      type: 'FieldValueForbidden',
-      field: 'spec.conversion.webhookClientConfig',
-      text: 'Forbidden: should not be set when strategy is not set to Webhook',
-    })
+  if (conversion.strategy === 'Webhook') {
+    if (!clientConfig) errors.push(required(configAt, 'required when strategy is set to Webhook'))
+    else {
+      errors.push(...clientConfigErrors(clientConfig, configAt))
+      const before = old?.spec.conversion?.webhook?.clientConfig?.caBundle
+      if (old && isEstablished(old) && !(before && caBundleProblem(before))) {
+        const problem = clientConfig.caBundle && caBundleProblem(clientConfig.caBundle)
+        if (problem) errors.push(invalid(`${configAt}.caBundle`, clientConfig.caBundle, problem))
+      }
+    }
+    errors.push(...reviewVersionErrors(versions, versionsAt))
+    return errors
+  }
+  const why = 'should not be set when strategy is not set to Webhook'
+  if (clientConfig) errors.push(forbidden(configAt, why))
+  if (versions.length > 0) errors.push(forbidden(versionsAt, why))
+  return errors
+}
+
+/** Upstream: until a definition is established, its controller may still have to fill this in. */
+function caBundleProblem(bundle: string): string | undefined {
+  const text = Buffer.from(bundle, 'base64').toString()
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  try {
+    for (const block of blocks) new X509Certificate(block)
+  } catch (err) {
+    return `unable to load root certificates: ${messageOf(err)}`
+  }
+  return blocks.length > 0 ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block'
+}
+
+function reviewVersionErrors(versions: readonly string[], at: string): FieldError[] {
+  if (versions.length === 0) return [required(at)]
+  const errors = versions.flatMap((version, index) =>
+    versions.indexOf(version) < index
+      ? [invalid(`${at}[${index}]`, version, 'duplicate version')]
+      : dns1035LabelProblems(version).map((problem) => invalid(`${at}[${index}]`, version, problem)),
+  )
+  if (!versions.some((version) => ConversionReviewVersions.includes(version))) {
+    errors.push(invalid(at, versions, `must include at least one of ${ConversionReviewVersions.join(', ')}`))
   }
   return errors
 }
 
-/** Clients rely on these once the resource has been served. */
+const isEstablished = ({ status }: CustomResourceDefinition): boolean =>
+  status?.conditions?.some(({ type, status: now }) => type === 'Established' && now === 'True') === true
+
+/** Where objects are stored never changes, and what clients rely on does not once the resource has been served. */
 function updateErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
-  const established = old.status?.conditions?.some(({ type, status }) => type === 'Established' && status === 'True')
   const errors: FieldError[] = []
   const same = (field: string, now: string, was: string) => {
     if (now !== was) errors.push(invalid(field, now, 'field is immutable'))
   }
-  if (established) {
-    same('spec.group', spec.group, old.spec.group)
-    same('spec.names.plural', spec.names.plural, old.spec.names.plural)
+  if (isEstablished(old)) {
     same('spec.scope', spec.scope, old.spec.scope)
     same('spec.names.kind', spec.names.kind, old.spec.names.kind)
   }
+  same('spec.group', spec.group, old.spec.group)
+  same('spec.names.plural', spec.names.plural, old.spec.names.plural)
   return errors
 }

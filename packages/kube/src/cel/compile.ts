@@ -54,9 +54,23 @@ export interface Variable {
   readonly type: Type
 }
 
-/** The variables take the first slots of a run, in order. @throws CompileError */
-export function compile(source: string, node: Node, variables: readonly Variable[], functions: Functions): Compiled {
-  const compiler = new Compiler(functions)
+/** What was found out about a part of an expression: its type, and which functions it may come to call. */
+export interface Fact {
+  readonly type: Type
+  readonly name?: string
+  readonly overloads?: readonly Overload[]
+  readonly isMethod?: boolean
+}
+
+/** The variables take the first slots of a run, in order. `facts` is given what is found out. @throws CompileError */
+export function compile(
+  source: string,
+  node: Node,
+  variables: readonly Variable[],
+  functions: Functions,
+  facts?: Map<Node, Fact>,
+): Compiled {
+  const compiler = new Compiler(functions, facts)
   const scope: Scope = {
     variables: new Map(variables.map(({ name, type }, slot) => [name, { type, slot }])),
     size: variables.length,
@@ -90,12 +104,14 @@ const broken: Compiled = { type: dyn, evaluate: () => null }
 
 class Compiler {
   readonly #functions: Functions
+  readonly #facts: Map<Node, Fact> | undefined
   readonly issues: Issue[] = []
   /** Above zero where lists and maps may be of several types. */
   #mixed = 0
 
-  constructor(functions: Functions) {
+  constructor(functions: Functions, facts: Map<Node, Fact> | undefined) {
     this.#functions = functions
+    this.#facts = facts
   }
 
   #wrong(at: number, message: string): Compiled {
@@ -104,6 +120,12 @@ class Compiler {
   }
 
   compile(node: Node, scope: Scope): Compiled {
+    const compiled = this.#compile(node, scope)
+    this.#facts?.set(node, { ...this.#facts.get(node), type: compiled.type })
+    return compiled
+  }
+
+  #compile(node: Node, scope: Scope): Compiled {
     switch (node.kind) {
       case 'literal':
         return literal(node.value)
@@ -195,10 +217,11 @@ class Compiler {
     if (name === 'format') this.#mixed++
     const args = nodes.map((arg) => this.compile(arg, scope))
     if (name === 'format') this.#mixed--
-    if (!overloads) return this.#wrong(at, `undeclared reference to '${shown}' (in container '')`)
+    const isOther = !overloads && this.#functions.has(withTarget ? name : `.${name}`)
+    if (!overloads && !isOther) return this.#wrong(at, `undeclared reference to '${shown}' (in container '')`)
     if (args.includes(broken)) return broken
     const candidates: { overload: Overload; result: Type }[] = []
-    for (const overload of overloads) {
+    for (const overload of overloads ?? []) {
       if (overload.parameters.length !== args.length) continue
       const bindings: Bindings = new Map()
       if (!overload.parameters.every((wanted, index) => fits(wanted, args[index]!.type, bindings))) continue
@@ -210,6 +233,12 @@ class Compiler {
       return this.#wrong(at, `found no matching overload for '${shown}' applied to '${applied}'`)
     }
     const [{ result }] = candidates as [(typeof candidates)[0]]
+    this.#facts?.set(node, {
+      type: dyn,
+      name: shown,
+      overloads: candidates.map(({ overload }) => overload),
+      isMethod: withTarget,
+    })
     return {
       type: candidates.every((one) => typeText(one.result) === typeText(result)) ? result : dyn,
       evaluate: this.#callOf(shown, nodes, args, candidates),
@@ -333,17 +362,16 @@ class Compiler {
     return parts.some(({ type }) => type.kind === 'dyn') ? dyn : common
   }
 
-  #logic({ kind, operands, at }: NodeOf<'all' | 'any'>, scope: Scope): Compiled {
+  #logic({ kind, operands }: NodeOf<'all' | 'any'>, scope: Scope): Compiled {
     const parts = operands.map((operand) => this.compile(operand, scope))
-    const unfit = parts.some(({ type }) => isKnown(type) && type.kind !== 'bool')
-    if (unfit) {
-      const name = kind === 'all' ? '_&&_' : '_||_'
-      const types = parts.map(({ type }) => typeText(type))
-      return this.#wrong(at, `found no matching overload for '${name}' applied to '(${types.slice(0, 2).join(', ')})'`)
-    }
+    parts.forEach(({ type }, index) => this.#mustBeBool(type, operands[index]!.at))
     const evaluates = parts.map(({ evaluate }) => evaluate)
     const decisive = kind === 'any'
     return { type: bool, evaluate: (run) => decided(run, evaluates, decisive) }
+  }
+
+  #mustBeBool(type: Type, at: number): void {
+    if (isKnown(type) && type.kind !== 'bool') this.#wrong(at, `expected type 'bool' but found '${typeText(type)}'`)
   }
 
   #choice(node: NodeOf<'choice'>, scope: Scope): Compiled {
@@ -377,16 +405,13 @@ class Compiler {
     )
     const filter = node.filter && this.compile(node.filter, inner)
     const body = this.compile(node.body, inner)
-    const isDecision = ['all', 'exists', 'existsOne', 'filter'].includes(node.macro)
-    for (const [part, at] of [
-      [filter, node.filter?.at],
-      [isDecision ? body : undefined, node.body.at],
-    ] as const) {
-      if (part && isKnown(part.type) && part.type.kind !== 'bool') {
-        const name = node.macro === 'exists' ? '_||_' : node.macro === 'all' ? '_&&_' : '_?_:_'
-        const rest = name === '_?_:_' ? `${typeText(part.type)}, dyn, dyn` : `bool, ${typeText(part.type)}`
-        this.#wrong(at!, `found no matching overload for '${name}' applied to '(${rest})'`)
-      }
+    if (node.macro === 'all' || node.macro === 'exists') this.#mustBeBool(body.type, node.body.at)
+    // Upstream: these macros are conditional expressions, and said to be such.
+    const condition = node.macro === 'existsOne' || node.macro === 'filter' ? body : filter
+    if (condition && isKnown(condition.type) && condition.type.kind !== 'bool') {
+      const made = typeText(node.macro === 'existsOne' ? int : listOf(node.macro === 'filter' ? types[0]! : body.type))
+      const applied = `(${typeText(condition.type)}, ${made}, ${made})`
+      this.#wrong(node.at, `found no matching overload for '_?_:_' applied to '${applied}'`)
     }
     const loop: Loop = { range: range.evaluate, slot: scope.size, two: node.variables.length === 2 }
     const step = { filter: filter?.evaluate, body: body.evaluate }

@@ -2,8 +2,9 @@
  * Rules as they are written in a definition: their form, and whether they compile.
  * Upstream: apiextensions-apiserver pkg/apis/apiextensions/validation, v0.36.
  */
-import { type FieldError, invalid, notSupported, required } from '../errors.ts'
+import { type FieldError, forbidden, invalid, notSupported, required } from '../errors.ts'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
+import { declaredSize, mostOccurrences } from './declared-size.ts'
 import { compileRules } from './rules.ts'
 
 export interface RulesOfDefinition {
@@ -13,53 +14,115 @@ export interface RulesOfDefinition {
   readonly canCompile: boolean
   /** The schema is that of a whole object, whose rules see its name too. */
   readonly isRoot: boolean
+  /** The schema was there before: what a single rule of it may cost is not looked at again. */
+  readonly isUnchanged?: boolean
 }
 
 /** What is wrong with the rules of a schema and of all within. */
 export function ruleErrors(schema: JSONSchema, place: RulesOfDefinition): FieldError[] {
-  const errors: FieldError[] = []
-  checkAllRules(schema, { ...place, uncorrelatable: undefined }, errors)
-  return errors
+  const found: Found = { form: [], rules: [], costs: [] }
+  checkAllRules(schema, { ...place, uncorrelatable: undefined, occurrences: 1 }, found)
+  return [...found.form, ...found.rules, ...totalErrors(found.costs, place.path)]
+}
+
+/** Upstream: StaticEstimatedCostLimit and StaticEstimatedCRDCostLimit. */
+const CostLimit = 10_000_000
+const CostLimitOfDefinition = 100_000_000
+
+interface Found {
+  readonly form: FieldError[]
+  readonly rules: FieldError[]
+  readonly costs: { readonly field: string; readonly cost: number }[]
 }
 
 interface Place extends RulesOfDefinition {
-  /** The list around this whose items cannot be told from each other, so that none of them has an old value. */
+  /** The list or map around this whose members cannot be told from each other, so that none of them has an old value. */
   readonly uncorrelatable: string | undefined
+  /** How many values of the schema an object may have; absent where nothing around it says. */
+  readonly occurrences: number | undefined
 }
 
 /** Inner schemas come first: rules are compiled only where the form of all below is right. The answer says whether it is. */
-function checkAllRules(schema: JSONSchema, place: Place, errors: FieldError[]): boolean {
+function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean {
   const { properties, additionalProperties, items } = schema
+  const members = mostMembers(schema)
+  const occurrences = place.occurrences === undefined || members === undefined ? undefined : place.occurrences * members
   let isRight = place.canCompile
-  const check = (part: string, inner: JSONSchema, uncorrelatable = place.uncorrelatable) => {
-    const at: Place = { ...place, isRoot: false, path: `${place.path}.${part}`, uncorrelatable }
-    if (!checkAllRules(inner, at, errors)) isRight = false
+  const check = (part: string, inner: JSONSchema, isCorrelated = true) => {
+    const isRoot = inner['x-kubernetes-embedded-resource'] === true
+    const uncorrelatable = place.uncorrelatable ?? (isCorrelated ? undefined : place.path)
+    if (!checkAllRules(inner, { ...place, isRoot, path: `${place.path}.${part}`, uncorrelatable, occurrences }, found))
+      isRight = false
   }
-  for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
+  const isGranular = schema['x-kubernetes-map-type'] !== 'atomic'
+  for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property, isGranular)
   if (typeof additionalProperties === 'object') check('additionalProperties', additionalProperties)
-  if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map' ? place.uncorrelatable : place.path)
+  if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map')
 
   const rules = schema['x-kubernetes-validations']
   if (!rules || rules.length === 0) return isRight
-  const before = errors.length
-  rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, errors))
-  if (errors.length > before) return false
-  if (isRight) checkRules(schema, place, errors)
+  const before = found.form.length
+  rules.forEach((rule, index) => checkForm(rule, schema, `${place.path}.x-kubernetes-validations[${index}]`, found.form))
+  if (found.form.length > before) return false
+  if (isRight) checkRules(schema, place, found)
   return isRight
+}
+
+/** How many values a schema may hold of each that is in it; `undefined` when it does not say. Upstream: extractMaxElements. */
+function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JSONSchema): number | undefined {
+  const limit = (most: number | undefined) => (most === undefined ? undefined : Math.max(0, most))
+  if (type === 'array') return limit(maxItems)
+  return type === 'object' && additionalProperties !== undefined ? limit(maxProperties) : 1
 }
 
 const RuleReasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
 
-function checkRules(schema: JSONSchema, place: Place, errors: FieldError[]): void {
-  compileRules(schema, place.isRoot).forEach(({ rule, error, messageError, usesOldSelf }, index) => {
+function checkRules(schema: JSONSchema, place: Place, found: Found): void {
+  const { rules: errors, costs } = found
+  const checkCost = (field: string, name: string, cost: number) => {
+    if (cost > CostLimit && place.isUnchanged !== true) errors.push(forbidden(field, tooCostly(name, cost, CostLimit)))
+    costs.push({ field, cost })
+  }
+  const size = declaredSize(schema, place.isRoot)
+  compileRules(schema, place.isRoot).forEach(({ rule, error, messageError, usesOldSelf, estimates }, index) => {
     const at = `${place.path}.x-kubernetes-validations[${index}]`
+    const cost = size && estimates?.(size)
+    if (cost) checkCost(`${at}.rule`, 'estimated rule cost', cost.rule * (place.occurrences ?? mostOccurrences(size)))
     if (error !== undefined) errors.push(invalid(`${at}.rule`, printedRule(rule), error))
     if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, printedRule(rule), messageError))
+    else if (cost?.message !== undefined)
+      checkCost(`${at}.messageExpression`, 'estimated messageExpression cost', cost.message)
     if (usesOldSelf && place.uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
       errors.push(invalid(`${at}.rule`, rule.rule, why))
     }
+    if (!usesOldSelf && rule.optionalOldSelf !== undefined) {
+      errors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, 'may not be set if oldSelf is not used in rule'))
+    }
   })
+}
+
+/** Rules that are each cheap enough may be too costly together; the dearest are named. */
+function totalErrors(costs: Found['costs'], path: string): FieldError[] {
+  const total = costs.reduce((all, { cost }) => all + cost, 0)
+  if (total <= CostLimitOfDefinition) return []
+  const dearest = costs
+    .filter(({ cost }) => cost >= CostLimitOfDefinition / 100)
+    .sort((a, b) => b.cost - a.cost)
+    .slice(0, 4)
+  const why = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
+  const all = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
+  return [
+    ...dearest.map(({ field }) => forbidden(field, why)),
+    forbidden(path, tooCostly(all, total, CostLimitOfDefinition)),
+  ]
+}
+
+/** Upstream: getCostErrorMessage. */
+function tooCostly(what: string, cost: number, limit: number): string {
+  const times = cost / limit
+  const factor = times > 100 ? 'more than 100x' : times < 1.5 ? `${times.toFixed(6)}x` : `${times.toFixed(1)}x`
+  return `${what} exceeds budget by factor of ${factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`
 }
 
 /** A rule as Go prints it. */
@@ -72,29 +135,38 @@ const printedRule = ({ rule, message, messageExpression, reason, fieldPath, opti
   OptionalOldSelf: optionalOldSelf ?? null,
 })
 
+const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
+
 function checkForm(validation: ValidationRule, schema: JSONSchema, at: string, errors: FieldError[]): void {
-  const { rule, message, messageExpression, reason, fieldPath } = validation
-  if (!rule?.trim()) errors.push(required(`${at}.rule`, 'rule is not specified'))
-  if (message !== undefined && message !== '') {
-    if (message.trim() === '') errors.push(invalid(`${at}.message`, message, 'message must be non-empty if specified'))
-    else if (/[\n\r]/.test(message)) errors.push(invalid(`${at}.message`, message, 'must not contain line breaks'))
-  } else if (rule && /[\n\r]/.test(rule) && !messageExpression) {
-    const why = 'message or messageExpression must be specified if rule contains line breaks'
-    errors.push(required(`${at}.message`, why))
-  }
+  const { reason } = validation
+  const [rule = '', message = '', messageExpression = '', fieldPath = ''] = [
+    validation.rule,
+    validation.message,
+    validation.messageExpression,
+    validation.fieldPath,
+  ]
+  if (!rule.trim()) errors.push(required(`${at}.rule`, 'rule is not specified'))
+  else if (message !== '' && message.trim() === '')
+    errors.push(invalid(`${at}.message`, message, 'must be non-empty if specified'))
+  else if (hasLineBreak(message.trim())) errors.push(invalid(`${at}.message`, message, 'must not contain line breaks'))
+  else if (hasLineBreak(rule.trim()) && message.trim() === '')
+    errors.push(required(`${at}.message`, 'message must be specified if rule contains line breaks'))
+  if (messageExpression !== '' && messageExpression.trim() === '')
+    errors.push(required(`${at}.messageExpression`, 'messageExpression must be non-empty if specified'))
   if (reason !== undefined && !RuleReasons.includes(reason)) errors.push(notSupported(`${at}.reason`, reason, RuleReasons))
-  if (fieldPath !== undefined && !leadsSomewhere(schema, fieldPath)) {
-    errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
-  }
+  if (fieldPath === '') return
+  if (fieldPath.trim() === '') errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be non-empty if specified'))
+  if (hasLineBreak(fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must not contain line breaks'))
+  if (!leadsSomewhere(schema, fieldPath)) errors.push(invalid(`${at}.fieldPath`, fieldPath, 'must be a valid path'))
 }
 
 /** `.a.b`, `.a['b']`: a path to a member that the schema declares. */
 function leadsSomewhere(schema: JSONSchema, fieldPath: string): boolean {
-  const members = fieldPath.match(/\.[A-Za-z_][\w-]*|\['[^']+'\]/g) ?? []
+  const members = fieldPath.match(/\.[^.[\]']+|\['(?:[^'\\]|\\.)+'\]/g) ?? []
   if (members.length === 0 || members.join('') !== fieldPath) return false
   let at: JSONSchema = schema
   for (const member of members) {
-    const name = member.startsWith('.') ? member.slice(1) : member.slice(2, -2)
+    const name = member.startsWith('.') ? member.slice(1) : member.slice(2, -2).replaceAll(/\\(.)/g, '$1')
     const next = memberSchema(at, name)
     if (!next) return false
     at = next
@@ -102,5 +174,7 @@ function leadsSomewhere(schema: JSONSchema, fieldPath: string): boolean {
   return true
 }
 
-const memberSchema = ({ properties, additionalProperties }: JSONSchema, name: string): JSONSchema | undefined =>
-  properties?.[name] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
+function memberSchema({ properties, additionalProperties }: JSONSchema, name: string): JSONSchema | undefined {
+  if (properties) return Object.hasOwn(properties, name) ? properties[name] : undefined
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined
+}

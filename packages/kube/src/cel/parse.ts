@@ -35,7 +35,7 @@ class Parser {
 
   parse(): Node {
     const node = this.#expression()
-    if (this.#next.kind !== 'end') throw this.#unexpected('<EOF>')
+    if (this.#next.kind !== 'end') throw this.#unexpected('<EOF>', 'extraneous')
     return node
   }
 
@@ -59,9 +59,9 @@ class Parser {
     return token
   }
 
-  #unexpected(expected: string): SyntaxProblem {
+  #unexpected(expected: string, what = 'mismatched'): SyntaxProblem {
     const { at, text } = this.#next
-    return new SyntaxProblem(at, `Syntax error: mismatched input '${text}' expecting ${expected}`)
+    return new SyntaxProblem(at, `Syntax error: ${what} input '${text}' expecting ${expected}`)
   }
 
   #tooDeep(depth: number): void {
@@ -235,8 +235,8 @@ const Starts = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOA
 const Macros: { readonly [name: string]: { macro: Macro; variables: readonly number[]; filter: boolean } } = {
   all: { macro: 'all', variables: [1, 2], filter: false },
   exists: { macro: 'exists', variables: [1, 2], filter: false },
-  exists_one: { macro: 'existsOne', variables: [1], filter: false },
-  existsOne: { macro: 'existsOne', variables: [1, 2], filter: false },
+  exists_one: { macro: 'existsOne', variables: [1, 2], filter: false },
+  existsOne: { macro: 'existsOne', variables: [2], filter: false },
   map: { macro: 'map', variables: [1], filter: true },
   filter: { macro: 'filter', variables: [1], filter: false },
   transformList: { macro: 'map', variables: [2], filter: true },
@@ -247,6 +247,10 @@ const Macros: { readonly [name: string]: { macro: Macro; variables: readonly num
 function memberCall(target: Node, name: string, args: readonly Node[], at: number): Node {
   if ((name === 'optMap' || name === 'optFlatMap') && args.length === 2) {
     return { kind: 'optMap', at, of: target, variable: variableOf(args[0]!), body: args[1]!, flat: name === 'optFlatMap' }
+  }
+  if (name === 'sortBy' && args.length === 2) {
+    const keys: Node = { kind: 'macro', at, macro: 'map', range: target, variables: [variableOf(args[0]!)], body: args[1]! }
+    return { kind: 'call', at, name: '@sortByAssociatedKeys', target, args: [keys] }
   }
   const known = Object.hasOwn(Macros, name) ? Macros[name] : undefined
   const count = known?.variables.find((one) => args.length === one + 1 || (known.filter && args.length === one + 2))

@@ -3,6 +3,8 @@
  */
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import type { Variable } from './compile.ts'
+import type { DeclaredSize } from './declared-size.ts'
+import { estimatedCost } from './estimate.ts'
 import { type Expression, expression, type Result } from './expression.ts'
 import { objectSchemaView, type SchemaView, schemaView, unknownView } from './schema-view.ts'
 import { CompileError } from './syntax.ts'
@@ -26,6 +28,8 @@ export interface CompiledRule {
   readonly messageError?: string
   /** The rule is about a change: it looks at what was there before. */
   readonly usesOldSelf: boolean
+  /** What the rule and its message may cost for one value, whose size is known; absent when there is an error. */
+  estimates?(size: DeclaredSize): { readonly rule: number; readonly message?: number }
   /** Of an object's value and of what it was before, both as they are in the object. Absent when there is an error. */
   evaluate?(self: unknown, old: Before, limit: number): Result
   /** The message that the rule computes; absent when it has none that can be used. */
@@ -67,13 +71,20 @@ function compileRule(rule: ValidationRule, { type, view }: SchemaView): Compiled
     condition.error ?? (condition.compiled?.type.kind === 'bool' ? undefined : 'cel expression must evaluate to a bool')
   if (error !== undefined) return { rule, usesOldSelf, error }
   const { compiled } = condition as { compiled: Expression }
-  const base: CompiledRule = { rule, usesOldSelf, evaluate: (self, old, limit) => compiled.run(valuesOf(self, old), limit) }
+  const estimate = (source: string, size: DeclaredSize) => estimatedCost(source, variables, size)
+  const base: CompiledRule = {
+    rule,
+    usesOldSelf,
+    estimates: (size) => ({ rule: estimate(rule.rule, size) }),
+    evaluate: (self, old, limit) => compiled.run(valuesOf(self, old), limit),
+  }
   if (!text) return base
   if (text.error !== undefined) return { ...base, messageError: `messageExpression ${text.error}` }
   const message = text.compiled!
   if (message.type.kind !== 'string') return { ...base, messageError: 'messageExpression must evaluate to a string' }
   return {
     ...base,
+    estimates: (size) => ({ rule: estimate(rule.rule, size), message: estimate(message.source, size) }),
     message(self, old, limit) {
       const result = message.run(valuesOf(self, old), limit)
       const text = result.kind === 'value' ? usable(result.value) : undefined

@@ -9,6 +9,7 @@ import {
   EvaluationError,
   Optional,
   none,
+  OutOfBudget,
   Uint,
   type Value,
 } from '../value.ts'
@@ -83,12 +84,27 @@ function flatten(list: CelList, depth = 1n): CelList {
   return new CelList(flat(list.values(), Math.min(Number(depth), 64)))
 }
 
+/** Longer than anything may cost. */
+const MaxRange = 1_000_000n
+
+function range(end: bigint): CelList {
+  if (end > MaxRange) throw new OutOfBudget('actual cost limit exceeded')
+  return new CelList(Array.from({ length: Math.max(0, Number(end)) }, (_, index) => BigInt(index)))
+}
+
+/** What the macro `sortBy` comes to: items in the order of what it made of each. */
+function sortedBy(list: CelList, keys: CelList): CelList {
+  const pairs = list.values().map((value, index) => ({ value, key: keys.at(index) }))
+  return new CelList(pairs.sort((a, b) => compareValues(a.key, b.key) ?? 0).map(({ value }) => value))
+}
+
 export const lists: Library = {
   ...Object.fromEntries(
     ordered.flatMap((type) => [
       [`list<${type}>.isSorted(): bool`, isSorted],
       [`list<${type}>.min(): ${type}`, extreme('min', 1)],
       [`list<${type}>.max(): ${type}`, extreme('max', -1)],
+      [`list<T>.@sortByAssociatedKeys(list<${type}>): list<T>`, sortedBy],
       [
         `list<${type}>.sort(): list<${type}>`,
         (list: CelList) => new CelList([...list.values()].sort((a, b) => compareValues(a, b) ?? 0)),
@@ -102,8 +118,9 @@ export const lists: Library = {
   'list<T>.distinct(): list<T>': distinct,
   'list<T>.reverse(): list<T>': (list: CelList) => new CelList([...list.values()].reverse()),
   'list<T>.slice(int, int): list<T>': slice,
-  'list<T>.flatten(): list<dyn>': flatten,
-  'list<T>.flatten(int): list<dyn>': flatten,
+  'list<list<T>>.flatten(): list<T>': flatten,
+  'list<dyn>.flatten(int): list<dyn>': flatten,
+  'lists.range(int): list<int>': range,
   'list<T>.first(): optional<T>': (list: CelList) => (list.size === 0 ? none : new Optional(list.at(0))),
   'list<T>.last(): optional<T>': (list: CelList) => (list.size === 0 ? none : new Optional(list.at(list.size - 1))),
 }

@@ -16,10 +16,15 @@ function isZero(value: Value): boolean {
   return value instanceof Uint8Array && value.length === 0
 }
 
+const unwrapped = (list: CelList): CelList =>
+  new CelList((list.values() as readonly Optional[]).flatMap(({ value }) => (value === undefined ? [] : [value])))
+
 export const optionals: Library = {
   'optional.none(): optional<T>': () => none,
   'optional.of(T): optional<T>': (value: Value) => new Optional(value),
   'optional.ofNonZeroValue(T): optional<T>': (value: Value) => (isZero(value) ? none : new Optional(value)),
+  'optional.unwrap(list<optional<T>>): list<T>': unwrapped,
+  'list<optional<T>>.unwrapOpt(): list<T>': unwrapped,
   'optional<T>.hasValue(): bool': ({ value }: Optional) => value !== undefined,
   'optional<T>.value(): T': valueOf,
   'optional<T>.or(optional<T>): optional<T>': (first: Optional, second: Optional) => (first.value === undefined ? second : first),

@@ -47,7 +47,7 @@ const order = (a: QuantityValue, b: QuantityValue): number => compareQuantities(
 export const quantity: Library = {
   'quantity(string): Quantity': parsed,
   'isQuantity(string): bool': isQuantity,
-  'Quantity.sign(): int': ({ quantity: { nano } }: QuantityValue) => (nano > 0n ? 1n : nano < 0n ? -1n : 0n),
+  'sign(Quantity): int': ({ quantity: { nano } }: QuantityValue) => (nano > 0n ? 1n : nano < 0n ? -1n : 0n),
   'Quantity.isInteger(): bool': isInteger,
   'Quantity.asInteger(): int': asInteger,
   'Quantity.asApproximateFloat(): double': ({ quantity: { nano } }: QuantityValue) => Number(nano) / 1e9,

@@ -184,6 +184,7 @@ export const conversions: Library = {
   'bytes(bytes): bytes': (a: Uint8Array) => a,
   'bytes(string): bytes': (a: string) => new TextEncoder().encode(a),
   'duration(duration): duration': (a: Duration) => a,
+  'duration(int): duration': (nanos: bigint) => new Duration(nanos),
   'duration(string): duration': durationOf,
   'timestamp(timestamp): timestamp': (a: Timestamp) => a,
   'timestamp(int): timestamp': (a: bigint) => new Timestamp(a * Second),

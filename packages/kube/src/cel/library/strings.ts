@@ -89,7 +89,6 @@ export const strings: Library = {
   'string.upperAscii(): string': (text: string) => ascii(text, /[a-z]+/g, (part) => part.toUpperCase()),
   'string.replace(string, string): string': replace,
   'string.replace(string, string, int): string': replace,
-  'string.reverse(): string': (text: string) => Array.from(text).reverse().join(''),
   'string.split(string): list<string>': split,
   'string.split(string, int): list<string>': split,
   'string.substring(int): string': substring,

@@ -1,0 +1,245 @@
+/**
+ * What calls cost at most, and how large their results are, by the sizes of what they are given.
+ * Upstream: cel-go checker/cost.go and ext v0.26, apiserver/pkg/cel/library/cost.go v0.36.
+ */
+import type { Type } from './type.ts'
+
+/** Upstream counts in 64 bits, and stops there. */
+const Most = 2 ** 64
+
+/** Between so much and so much. */
+export class Range {
+  readonly min: number
+  readonly max: number
+
+  constructor(min: number, max: number) {
+    this.min = Math.min(min, Most)
+    this.max = Math.min(max, Most)
+  }
+  plus(other: Range): Range {
+    return new Range(this.min + other.min, this.max + other.max)
+  }
+  times(other: Range): Range {
+    return new Range(this.min * other.min, this.max * other.max)
+  }
+  /** Rounded up. */
+  by(factor: number): Range {
+    return new Range(Math.ceil(this.min * factor), Math.ceil(this.max * factor))
+  }
+  union(other: Range): Range {
+    return new Range(Math.min(this.min, other.min), Math.max(this.max, other.max))
+  }
+}
+
+export const unknownRange = new Range(0, Most)
+
+/** An argument of a call, or what it is called on. */
+export interface Part {
+  readonly type: Type
+  readonly size: Range
+  /** Of a list its items, of a map its keys. */
+  readonly items?: { readonly type: Type; readonly size: Range }
+  readonly literal?: number
+}
+
+export interface CallOfOverload {
+  readonly name: string
+  /** Of the overload; of a method the first is what it is called on. */
+  readonly parameters: readonly Type[]
+  readonly target: Part | undefined
+  readonly args: readonly Part[]
+}
+
+export interface CallCost {
+  /** Without that of the arguments. */
+  readonly cost: Range
+  readonly size?: Range
+}
+
+const one = new Range(1, 1)
+const PerLetter = 0.1
+const PerPatternLetter = 0.25
+const flat: CallCost = { cost: one }
+
+export function callCost(call: CallOfOverload): CallCost {
+  const own = Object.hasOwn(costs, call.name) ? costs[call.name]!(call) : undefined
+  return own ?? flat
+}
+
+type Cost = (call: CallOfOverload) => CallCost | undefined
+
+const traversal = (size: Range, times = 1): Range => size.by(times * PerLetter)
+const isText = ({ kind }: Type): boolean => kind === 'string' || kind === 'bytes'
+
+const ofFirst: Cost = ({ args }) => args[0] && { cost: traversal(args[0].size) }
+const ofTarget: Cost = ({ target }) => target && { cost: traversal(target.size), size: target.size }
+
+/** One look at each item, and at each letter of it. */
+const ofItems: Cost = ({ target }) => {
+  if (!target) return undefined
+  if (!target.items) return { cost: traversal(target.size) }
+  const { type, size } = target.items
+  return { cost: target.size.times(isText(type) ? one.plus(traversal(size)) : one) }
+}
+
+const ofList = (factor: number, size: Range): CallCost => ({ cost: size.by(factor).plus(new Range(11, 11)), size })
+const squared = (size: Range): Range => size.times(size)
+
+const ofSets =
+  (factor: number): Cost =>
+  ({ args: [a, b] }) => a && b && { cost: a.size.times(b.size).by(factor).plus(one) }
+
+const pattern = (text: Range, expression: Range): Range => text.plus(one).by(PerLetter).times(expression.by(PerPatternLetter))
+
+const ofFind: Cost = ({ target, args: [expression] }) =>
+  target && expression && { cost: pattern(target.size, expression.size), size: new Range(0, target.size.max) }
+
+const ofOrder: Cost = ({ parameters, args: [a, b] }) => (isText(parameters[0]!) ? { cost: comparison(a!.size, b!.size) } : undefined)
+
+/** The shorter one decides how long it takes. */
+function comparison(a: Range, b: Range): Range {
+  const max = Math.min(a.max, b.max)
+  return new Range(max > 0 ? 1 : 0, max).by(PerLetter)
+}
+
+const ofEquality: Cost = ({ args: [a, b] }) => ({ cost: comparison(a!.size, b!.size) })
+
+/** Types of Kubernetes are compared as what they are. */
+const ofEqual: Cost = (call) => {
+  const [a, b] = call.args as [Part, Part]
+  if (a.type.kind === 'opaque' && b.type.kind === 'opaque' && a.type.name === b.type.name) {
+    if (a.type.name === 'kubernetes.URL') return { cost: new Range(1, b.size.max === Most ? 1 : b.size.max).by(PerLetter) }
+    if (a.type.name === 'kubernetes.NamedFormat') return { cost: new Range(1, 64).by(PerLetter) }
+    return flat
+  }
+  return ofEquality(call)
+}
+
+/** An address is 4 or 16 bytes. */
+const address = new Range(4, 16)
+
+const ofContained =
+  (isNetwork: boolean): Cost =>
+  ({ parameters, args: [other] }) => {
+    const compared = traversal(address.plus(address))
+    const masked = isNetwork ? traversal(address).plus(one) : new Range(0, 0)
+    const read = parameters[1]?.kind === 'string' ? traversal(other!.size) : new Range(0, 0)
+    return { cost: compared.plus(masked).plus(read) }
+  }
+
+const ofReplace: Cost = ({ target, args: [what, by] }) => {
+  if (!target || !what || !by) return undefined
+  const { size } = target
+  const max =
+    what.size.min === 0
+      ? { count: size.max + 1, kept: size.max }
+      : by.size.max <= what.size.min
+        ? { count: 0, kept: size.max }
+        : { count: Math.ceil(size.max / what.size.min), kept: 0 }
+  const min =
+    what.size.max === 0
+      ? { count: size.min + 1, kept: size.min }
+      : what.size.max <= by.size.min
+        ? { count: 0, kept: size.min }
+        : { count: Math.ceil(size.min / what.size.max), kept: 0 }
+  const result = new Range(min.count, max.count).times(by.size).plus(new Range(min.kept, max.kept))
+  return { cost: traversal(size, 2), size: result }
+}
+
+const ofSplit: Cost = ({ target, args: [, limit] }) => {
+  if (!target) return undefined
+  // Upstream: a number below zero, which means no limit, is a very large one.
+  const max = limit?.literal === undefined ? target.size.max : limit.literal < 0 ? Most : limit.literal
+  return { cost: traversal(target.size, 2), size: new Range(0, max) }
+}
+
+const ofJoin: Cost = ({ target, args: [separator] }) => {
+  if (!target) return undefined
+  const { size, items } = target
+  const letters = items ? size.times(items.size) : new Range(0, 0)
+  const between = new Range(Math.max(0, size.min - 1), Math.max(0, size.max - 1))
+  const result = separator ? letters.plus(separator.size.times(between)) : letters
+  return { cost: traversal(result), size: result }
+}
+
+const ofAddition: Cost = ({ parameters, args: [a, b] }) => {
+  const [{ kind }] = parameters as [Type]
+  if (kind !== 'list' && kind !== 'string' && kind !== 'bytes') return undefined
+  const size = a!.size.plus(b!.size)
+  return { cost: kind === 'list' ? one : traversal(size), size }
+}
+
+const costs: { readonly [name: string]: Cost } = {
+  '_==_': ofEqual,
+  '_!=_': ofEquality,
+  '_<_': ofOrder,
+  '_<=_': ofOrder,
+  '_>_': ofOrder,
+  '_>=_': ofOrder,
+  '_+_': ofAddition,
+  '@in': ({ parameters, args: [, list] }) => (parameters[1]!.kind === 'list' ? { cost: list!.size } : undefined),
+  bytes: ({ parameters, args: [text] }) =>
+    parameters[0]!.kind === 'string'
+      ? { cost: traversal(text!.size), size: new Range(text!.size.min, text!.size.max * 4) }
+      : undefined,
+  string: ({ parameters, args: [bytes] }) =>
+    parameters[0]!.kind === 'bytes'
+      ? { cost: traversal(bytes!.size), size: new Range(Math.floor(bytes!.size.min / 4), bytes!.size.max) }
+      : undefined,
+  'strings.quote': ({ args: [text] }) => ({
+    cost: traversal(text!.size),
+    size: new Range(text!.size.min + 2, text!.size.max * 2 + 2),
+  }),
+  format: ({ target }) => target && { cost: traversal(target.size) },
+  startsWith: ofFirst,
+  endsWith: ofFirst,
+  contains: ({ target, args: [part] }) => target && { cost: traversal(target.size).times(traversal(part!.size)) },
+  // Upstream: the function, unlike the method, is taken for one that costs nothing much.
+  matches: ({ target, args: [expression] }) => target && { cost: pattern(target.size, expression!.size) },
+  find: ofFind,
+  findAll: ofFind,
+
+  isSorted: ofItems,
+  sum: ofItems,
+  min: ofItems,
+  max: ofItems,
+  indexOf: ofItems,
+  lastIndexOf: ofItems,
+  'sets.contains': ofSets(1),
+  'sets.intersects': ofSets(1),
+  'sets.equivalent': ofSets(2),
+  slice: ({ target, args: [from, to] }) => {
+    const end = to?.literal ?? target!.size.max
+    return ofList(1, new Range(end - (from?.literal ?? 0), end - (from?.literal ?? 0)))
+  },
+  flatten: ({ target, args: [depth] }) => ofList(depth ? (depth.literal ?? Most) : 1, target!.size),
+  reverse: ({ target }) => ofList(1, target!.size),
+  distinct: ({ target }) => ofList(2, squared(target!.size)),
+  sort: ({ parameters: [list], target }) => ofList(list?.kind === 'list' && isText(list.item) ? 2.1 : 2, squared(target!.size)),
+  '@sortByAssociatedKeys': ({ parameters, args: [keys] }) => {
+    const [, type] = parameters
+    return ofList(type?.kind === 'list' && isText(type.item) ? 2.1 : 2, squared(keys!.size))
+  },
+  'lists.range': ({ args: [count] }) => ofList(1, new Range(count?.literal ?? Most, count?.literal ?? Most)),
+
+  url: ({ args: [text] }) => ({ cost: traversal(text!.size), size: text!.size }),
+  lowerAscii: ofTarget,
+  upperAscii: ofTarget,
+  substring: ofTarget,
+  trim: ofTarget,
+  replace: ofReplace,
+  split: ofSplit,
+  join: ofJoin,
+  cidr: ofFirst,
+  isIP: ofFirst,
+  isCIDR: ofFirst,
+  ip: ({ parameters: [first], args: [text] }) => (first!.kind === 'string' ? { cost: traversal(text!.size) } : undefined),
+  'ip.isCanonical': ({ args: [text] }) => ({ cost: traversal(text!.size, 2) }),
+  containsIP: ofContained(false),
+  containsCIDR: ofContained(true),
+  quantity: ofFirst,
+  isQuantity: ofFirst,
+  semver: ofFirst,
+  isSemver: ofFirst,
+  validate: ({ args: [text] }) => ({ cost: traversal(text!.size).by(128 * PerPatternLetter) }),
+}

@@ -1,0 +1,107 @@
+/**
+ * How large values can be at most, as their schema says it: the longest string, the most items. Where it does not, what fits into
+ * one request is the limit.
+ * Upstream: apiserver/pkg/cel/common/schemas.go and apiserver/pkg/cel/limits.go, v0.36.
+ */
+import type { JSONSchema } from '../schema.ts'
+import { expressionName } from './schema-view.ts'
+
+export interface DeclaredSize {
+  /** Characters, bytes, items or entries. */
+  readonly max: number
+  /** The least that a value takes in JSON. */
+  readonly serialized: number
+  /** By their names in expressions. */
+  readonly fields?: { readonly [name: string]: DeclaredSize }
+  /** Of a map. */
+  readonly key?: DeclaredSize
+  /** Items of a list, values of a map. */
+  readonly item?: DeclaredSize
+}
+
+const MaxRequest = 3 * 1024 * 1024
+
+/** How often a value can be in one object at most, where the schemas around it do not say. Upstream: maxCardinality. */
+export const mostOccurrences = ({ serialized }: DeclaredSize): number => Math.floor(MaxRequest / (serialized + 1))
+
+const scalar = (serialized: number, max = 0): DeclaredSize => ({ max, serialized })
+const MinString = 2
+const stringSize = scalar(MinString)
+
+/** `undefined` where expressions cannot see values of the schema. `isRoot`: of a whole object of the API. */
+export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize | undefined {
+  if (schema['x-kubernetes-int-or-string']) return scalar(1, lengthLimit(schema))
+  switch (schema.type) {
+    case 'object':
+      return sizeOfObject(schema, isRoot)
+    case 'array':
+      return sizeOfList(schema)
+    case 'string':
+      return sizeOfString(schema)
+    case 'boolean':
+      return scalar(4)
+    case 'number':
+    case 'integer':
+      return scalar(1)
+    case undefined:
+      return undefined
+  }
+}
+
+const inner = (schema: JSONSchema) => declaredSize(schema, schema['x-kubernetes-embedded-resource'] === true)
+const atLeastZero = (limit: number): number => Math.max(0, limit)
+
+function sizeOfList({ items, maxItems }: JSONSchema): DeclaredSize | undefined {
+  const item = items && inner(items)
+  if (!item) return undefined
+  const max = maxItems === undefined ? Math.floor((MaxRequest - 2) / (item.serialized + 1)) : atLeastZero(maxItems)
+  return { max, serialized: 2, item }
+}
+
+function sizeOfObject(schema: JSONSchema, isRoot: boolean): DeclaredSize | undefined {
+  const { additionalProperties, maxProperties, required = [] } = schema
+  if (typeof additionalProperties === 'object') {
+    const item = inner(additionalProperties)
+    if (!item) return undefined
+    // Two quotes, a colon, a comma and the shortest key.
+    const max = maxProperties === undefined ? Math.floor((MaxRequest - 2) / (item.serialized + 6)) : atLeastZero(maxProperties)
+    return { max, serialized: 2, key: stringSize, item }
+  }
+  const text: JSONSchema = { type: 'string' }
+  const properties: { readonly [name: string]: JSONSchema } = {
+    ...schema.properties,
+    ...(isRoot
+      ? { apiVersion: text, kind: text, metadata: { type: 'object', properties: { name: text, generateName: text } } }
+      : {}),
+  }
+  const fields: { [name: string]: DeclaredSize } = {}
+  let serialized = 2
+  for (const [name, property] of Object.entries(properties)) {
+    const size = inner(property)
+    if (!size) continue
+    fields[expressionName(name)] = size
+    if (required.includes(name) && property.default === undefined) serialized += name.length + size.serialized + 4
+  }
+  return { max: 0, serialized, fields }
+}
+
+function sizeOfString(schema: JSONSchema): DeclaredSize {
+  const { format, maxLength, enum: values = [] } = schema
+  switch (format) {
+    case 'byte':
+      return scalar(MinString, maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength))
+    case 'duration':
+      return scalar(3, 32)
+    case 'date':
+      return scalar(12, 12)
+    case 'date-time':
+      return scalar(21, 32)
+    default: {
+      const longest = Math.max(0, ...values.map((value) => (typeof value === 'string' ? value.length : 0)))
+      return scalar(MinString, maxLength === undefined && values.length > 0 ? longest : lengthLimit(schema))
+    }
+  }
+}
+
+/** Upstream: characters may take four bytes each. */
+const lengthLimit = ({ maxLength }: JSONSchema): number => (maxLength === undefined ? MaxRequest - 2 : atLeastZero(maxLength) * 4)

@@ -1,0 +1,254 @@
+/**
+ * What an expression may cost at most, known before it ever runs: every step at its dearest, for the largest values that the schema
+ * admits. A definition whose rules could cost too much is refused.
+ * Upstream: cel-go checker/cost.go v0.26, with the environment of apiserver v0.36. Macros are counted as what upstream makes of them.
+ */
+import { callCost, type Part, Range, unknownRange } from './call-cost.ts'
+import { compile, type Fact, type Variable } from './compile.ts'
+import type { DeclaredSize } from './declared-size.ts'
+import { kubernetesFunctions } from './environment.ts'
+import { parse } from './parse.ts'
+import type { Node } from './syntax.ts'
+import { dyn, type Type } from './type.ts'
+
+/** The expression compiles, and each of its variables is as large as `root` at most. */
+export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize): number {
+  const node = parse(source)
+  const facts = new Map<Node, Fact>()
+  compile(source, node, variables, kubernetesFunctions, facts)
+  return new Estimator(facts, root).estimate(node, new Map()).cost.max
+}
+
+/** A variable of a macro: where its values are declared, and how large they are where that is known in another way. */
+interface Local {
+  readonly place: Place
+  readonly size?: Range | undefined
+  readonly entry?: Entry | undefined
+}
+
+type Scope = ReadonlyMap<string, Local>
+
+/** Where in the schema a value is declared. Absent for what is not read from an object. */
+type Place = { readonly size: DeclaredSize | undefined } | undefined
+
+/** How large keys (or positions) and values of a list or a map are. */
+interface Entry {
+  readonly of: 'list' | 'map'
+  readonly key: Range
+  readonly value: Range
+}
+
+interface Estimate {
+  readonly type: Type
+  readonly cost: Range
+  readonly size: Range | undefined
+  readonly entry: Entry | undefined
+  readonly place: Place
+}
+
+const fixed = (cost: number) => new Range(cost, cost)
+const nothing = fixed(0)
+const one = fixed(1)
+const ListBase = fixed(10)
+const MapBase = fixed(30)
+
+type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind: Kind }
+
+class Estimator {
+  readonly #facts: ReadonlyMap<Node, Fact>
+  readonly #root: DeclaredSize
+
+  constructor(facts: ReadonlyMap<Node, Fact>, root: DeclaredSize) {
+    this.#facts = facts
+    this.#root = root
+  }
+
+  estimate(node: Node, scope: Scope): Estimate {
+    const type = this.#facts.get(node)?.type ?? dyn
+    switch (node.kind) {
+      case 'literal':
+        return this.#made(type, nothing, fixed(literalSize(node.value)))
+      case 'name': {
+        const local = scope.get(node.name)
+        const place = local ? local.place : { size: this.#root }
+        return { type, cost: one, place, size: sizeAt(place) ?? sizeOfType(type) ?? local?.size, entry: local?.entry }
+      }
+      case 'has':
+        return this.#made(type, this.estimate(node.of, scope).cost)
+      case 'select':
+        return this.#select(node, type, scope)
+      case 'call':
+        return this.#call(node, type, scope)
+      case 'list': {
+        const items = node.items.map(({ value }) => this.estimate(value, scope))
+        const cost = sum(items.map((item) => item.cost)).plus(ListBase)
+        return { ...this.#made(type, cost, fixed(items.length)), entry: { of: 'list', key: one, value: union(items) } }
+      }
+      case 'map': {
+        const keys = node.entries.map(({ key }) => this.estimate(key, scope))
+        const values = node.entries.map(({ value }) => this.estimate(value, scope))
+        const cost = sum([...keys, ...values].map((part) => part.cost)).plus(MapBase)
+        return { ...this.#made(type, cost, fixed(keys.length)), entry: { of: 'map', key: union(keys), value: union(values) } }
+      }
+      case 'all':
+      case 'any': {
+        const parts = node.operands.map((operand) => this.estimate(operand, scope).cost)
+        return this.#made(type, new Range(parts[0]!.min, sum(parts).max))
+      }
+      case 'choice': {
+        const condition = this.estimate(node.condition, scope)
+        const yes = this.estimate(node.yes, scope)
+        const no = this.estimate(node.no, scope)
+        const size = (yes.size ?? unknownRange).union(no.size ?? unknownRange)
+        const cost = condition.cost.plus(yes.cost.union(no.cost))
+        return { ...this.#made(type, cost, size), entry: unionOf(yes.entry, no.entry) }
+      }
+      case 'macro':
+        return this.#macro(node, type, scope)
+      case 'optMap':
+        return this.#optMap(node, type, scope)
+    }
+  }
+
+  /** What is not read from an object. */
+  #made(type: Type, cost: Range, size = sizeOfType(type)): Estimate {
+    return { type, cost, size, entry: undefined, place: undefined }
+  }
+
+  /** Upstream: what is read from a value that is declared nowhere is looked for where all begins. */
+  #member(place: Place, of: (declared: DeclaredSize) => DeclaredSize | undefined): Place {
+    return place ? { size: place.size && of(place.size) } : { size: this.#root }
+  }
+
+  #items = (place: Place): Place => this.#member(place, ({ item }) => item)
+
+  #select(node: NodeOf<'select'>, type: Type, scope: Scope): Estimate {
+    // The name of a type.
+    if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#made(type, one)
+    const of = this.estimate(node.of, scope)
+    if (node.optional) return this.#made(type, of.cost.plus(one))
+    const place = this.#member(of.place, ({ fields }) => fields?.[node.field])
+    const cost = ['map', 'object', 'parameter'].includes(of.type.kind) ? of.cost.plus(one) : of.cost
+    return { type, cost, place, size: sizeAt(place) ?? sizeOfType(type), entry: undefined }
+  }
+
+  #call(node: NodeOf<'call'>, type: Type, scope: Scope): Estimate {
+    const { name = node.name, overloads = [], isMethod = false } = this.#facts.get(node) ?? {}
+    const args = node.args.map((arg) => this.estimate(arg, scope))
+    const argCosts = sum(args.map((arg) => arg.cost))
+    if (name === 'dyn') {
+      const [arg] = args as [Estimate]
+      return { type, cost: argCosts.plus(one), size: arg.size, entry: arg.entry, place: undefined }
+    }
+    const target = isMethod ? this.estimate(node.target!, scope) : undefined
+    const parts = args.map((arg, index) => this.#part(arg, node.args[index]!))
+    const part = target && this.#part(target, node.target!)
+    let cost = new Range(Number.POSITIVE_INFINITY, 0)
+    let size: Range | undefined
+    let place: Place
+    let entry: Entry | undefined
+    for (const { parameters } of overloads) {
+      const own = callCost({ name, parameters, target: part, args: parts })
+      cost = cost.union(own.cost.plus(argCosts))
+      if (own.size) size = size ? size.union(own.size) : own.size
+      if (name === '_[_]' && (parameters[0]!.kind === 'list' || parameters[0]!.kind === 'map')) {
+        size = args[0]!.entry?.value
+        place = this.#items(args[0]!.place)
+      }
+      size ??= sizeAt(place) ?? sizeOfType(type)
+      if (name === '_+_') entry = unionOf(args[0]!.entry, args[1]!.entry)
+    }
+    if (name === '@sortByAssociatedKeys') cost = boundOnce(cost, target!.cost)
+    return { type, cost: target ? target.cost.plus(cost) : cost, size, entry, place }
+  }
+
+  #part({ type, size, place }: Estimate, { kind, ...node }: Node): Part {
+    const isList = type.kind === 'list' || type.kind === 'map'
+    const item = place ? sizeAt({ size: place.size?.item }) : undefined
+    return {
+      type,
+      size: size ?? unknownRange,
+      ...(isList ? { items: { type: type.kind === 'list' ? type.item : type.key, size: item ?? unknownRange } } : {}),
+      ...(kind === 'literal' && 'value' in node && typeof node.value === 'bigint' ? { literal: Number(node.value) } : {}),
+    }
+  }
+
+  #macro(node: NodeOf<'macro'>, type: Type, scope: Scope): Estimate {
+    const range = this.estimate(node.range, scope)
+    const isList = (range.entry?.of ?? range.type.kind) === 'list'
+    const values: Local = { place: this.#items(range.place), size: range.entry?.value }
+    const keys: Local = {
+      place: this.#member(range.place, ({ key }) => (isList ? undefined : key)),
+      size: range.entry?.key,
+    }
+    const [first = '', second] = node.variables
+    const inside = new Map(scope)
+    if (second !== undefined) inside.set(first, keys).set(second, values)
+    else inside.set(first, isList ? values : keys)
+
+    const body = this.estimate(node.body, inside)
+    const filter = node.filter && this.estimate(node.filter, inside).cost
+    const count = range.size ?? unknownRange
+    const cost = (init: number, each: Range, result: number) =>
+      range.cost.plus(fixed(init)).plus(fixed(result)).plus(count.times(each))
+    const filtered = (step: Range) => (filter ? filter.plus(step.union(one)) : step)
+    // Accumulators are variables too: reading one costs as much as any.
+    switch (node.macro) {
+      case 'all':
+        return this.#made(type, cost(0, fixed(2).plus(new Range(1, body.cost.max + 1)), 1), one)
+      case 'exists':
+        return this.#made(type, cost(0, fixed(3).plus(new Range(1, body.cost.max + 1)), 1), one)
+      case 'existsOne':
+        return this.#made(type, cost(0, body.cost.plus(new Range(1, 2)), 2), one)
+      case 'filter':
+        return this.#list(type, cost(10, body.cost.plus(new Range(1, 13)), 1), count, isList ? values : keys)
+      case 'map':
+        return this.#list(type, cost(10, filtered(body.cost.plus(fixed(12))), 1), count, body)
+      case 'transformMap':
+        return this.#made(type, cost(30, filtered(body.cost.plus(fixed(3))), 1), count)
+      case 'transformMapEntry':
+        return this.#made(type, cost(30, filtered(body.cost.plus(fixed(2))), 1), count)
+    }
+  }
+
+  /** A list that a macro makes: as long as what it goes through, or shorter. */
+  #list(type: Type, cost: Range, count: Range, item: Pick<Local, 'place' | 'size'>): Estimate {
+    const size = sizeAt(item.place) ?? item.size ?? unknownRange
+    return { ...this.#made(type, cost, count), entry: { of: 'list', key: one, value: new Range(0, size.max) } }
+  }
+
+  #optMap(node: NodeOf<'optMap'>, type: Type, scope: Scope): Estimate {
+    const of = this.estimate(node.of, scope)
+    const inner = of.type.kind === 'optional' ? of.type.of : dyn
+    const body = this.estimate(node.body, new Map(scope).set(node.variable, { place: undefined, size: sizeOfType(inner) }))
+    const asked = of.cost.plus(one)
+    const bound = ListBase.plus(of.cost.plus(one)).plus(body.cost)
+    return this.#made(type, asked.plus((node.flat ? bound : bound.plus(one)).union(one)), unknownRange)
+  }
+}
+
+/** Upstream: what is sorted is made once and given a name, by which its keys are made. */
+const boundOnce = (cost: Range, target: Range): Range => new Range(cost.min - target.min + 12, cost.max - target.max + 12)
+
+const sum = (costs: readonly Range[]): Range => costs.reduce((total, cost) => total.plus(cost), nothing)
+
+const sizeAt = (place: Place): Range | undefined => (place?.size ? new Range(0, place.size.max) : undefined)
+
+function sizeOfType(type: Type): Range | undefined {
+  if (type.kind === 'optional') return sizeOfType(type.of)
+  return ['bool', 'double', 'duration', 'int', 'timestamp', 'uint'].includes(type.kind) ? one : undefined
+}
+
+function literalSize(value: NodeOf<'literal'>['value']): number {
+  if (typeof value === 'string') return Array.from(value).length
+  return value instanceof Uint8Array ? value.length : 1
+}
+
+/** How large the smallest and the largest can be. */
+const union = (parts: readonly Estimate[]): Range =>
+  parts.length === 0
+    ? nothing
+    : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
+
+const unionOf = (a: Entry | undefined, b: Entry | undefined): Entry | undefined =>
+  a && b && { of: a.of, key: a.key.union(b.key), value: a.value.union(b.value) }
