@@ -41,12 +41,7 @@ export function definitionErrors(crd: CustomResourceDefinition, old: CustomResou
   if (spec.scope !== 'Namespaced' && spec.scope !== 'Cluster') {
     errors.push(spec.scope ? notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']) : required('spec.scope'))
   }
-  errors.push(
-    ...approvalErrors(crd),
-    ...nameErrors(spec.names),
-    ...versionErrors(crd, old),
-    ...conversionErrors(crd, old),
-  )
+  errors.push(...approvalErrors(crd), ...nameErrors(spec.names), ...versionErrors(crd, old), ...conversionErrors(crd, old))
   if (old) errors.push(...updateErrors(crd, old))
   return errors
 }
@@ -121,6 +116,8 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     const at = `spec.versions[${index}]`
     const problems = dns1035LabelProblems(version.name)
     if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
+    // Upstream: the first version stands at the top as well.
+    if (problems.length > 0 && isFirst) errors.push(invalid('spec.version', version.name, problems.join(',')))
     errors.push(...deprecationErrors(version, `${at}.deprecationWarning`))
     const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
     const schema = version.schema?.openAPIV3Schema
@@ -137,7 +134,7 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     const [scaleAt, columnsAt, fieldsAt] = [place('subresources'), place('additionalPrinterColumns'), place('selectableFields')]
     if (scaleAt !== undefined) errors.push(...scaleErrors(version, scaleAt))
     if (columnsAt !== undefined) errors.push(...columnErrors(version, columnsAt))
-    if (fieldsAt !== undefined) errors.push(...selectableFieldErrors(version, before, fieldsAt))
+    if (fieldsAt !== undefined) errors.push(...selectableFieldErrors(version, before, fieldsAt, isShared.schema))
   })
   errors.push(...storedVersionErrors(versions, old ? [] : storage, status?.storedVersions ?? undefined))
   return errors
@@ -166,7 +163,14 @@ function selectableFieldErrors(
   { selectableFields = [], schema }: CustomResourceVersion,
   before: CustomResourceVersion | undefined,
   path: string,
+  isSchemaShared: boolean,
 ): FieldError[] {
+  if (selectableFields.length === 0) return []
+  // Upstream: what they are fields of must stand where they stand, and is missed in the wrong words.
+  const where = `${path}.selectableFields`
+  if (path === 'spec' && !isSchemaShared) return [invalid(where, '', 'may only be set when validations.schema is included')]
+  if (path !== 'spec' && isSchemaShared)
+    return [invalid(where, '', 'may only be set when `version.schema.openAPIV3Schema` is not included')]
   const errors: FieldError[] = []
   const known = new Set<string>()
   selectableFields.forEach(({ jsonPath }, index) => {

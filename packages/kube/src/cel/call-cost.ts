@@ -87,14 +87,16 @@ const squared = (size: Range): Range => size.times(size)
 
 const ofSets =
   (factor: number): Cost =>
-  ({ args: [a, b] }) => a && b && { cost: a.size.times(b.size).by(factor).plus(one) }
+  ({ args: [a, b] }) =>
+    a && b && { cost: a.size.times(b.size).by(factor).plus(one) }
 
 const pattern = (text: Range, expression: Range): Range => text.plus(one).by(PerLetter).times(expression.by(PerPatternLetter))
 
 const ofFind: Cost = ({ target, args: [expression] }) =>
   target && expression && { cost: pattern(target.size, expression.size), size: new Range(0, target.size.max) }
 
-const ofOrder: Cost = ({ parameters, args: [a, b] }) => (isText(parameters[0]!) ? { cost: comparison(a!.size, b!.size) } : undefined)
+const ofOrder: Cost = ({ parameters, args: [a, b] }) =>
+  isText(parameters[0]!) ? { cost: comparison(a!.size, b!.size) } : undefined
 
 /** The shorter one decides how long it takes. */
 function comparison(a: Range, b: Range): Range {

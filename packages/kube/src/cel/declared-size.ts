@@ -96,6 +96,7 @@ function sizeOfString(schema: JSONSchema): DeclaredSize {
       return scalar(12, 12)
     case 'date-time':
       return scalar(21, 32)
+    case undefined:
     default: {
       const longest = Math.max(0, ...values.map((value) => (typeof value === 'string' ? value.length : 0)))
       return scalar(MinString, maxLength === undefined && values.length > 0 ? longest : lengthLimit(schema))

@@ -6,6 +6,7 @@ import { type FieldError, forbidden, invalid, notSupported, required } from '../
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { declaredSize, mostOccurrences } from './declared-size.ts'
 import { compileRules } from './rules.ts'
+import { brokenRules, hasRules } from './validate-rules.ts'
 
 export interface RulesOfDefinition {
   /** Where the schema stands in the definition. */
@@ -22,7 +23,20 @@ export interface RulesOfDefinition {
 export function ruleErrors(schema: JSONSchema, place: RulesOfDefinition): FieldError[] {
   const found: Found = { form: [], rules: [], costs: [] }
   checkAllRules(schema, { ...place, uncorrelatable: undefined, occurrences: 1 }, found)
+  if (place.canCompile && found.form.length + found.rules.length === 0) checkDefaults(schema, place.path, found.rules)
   return [...found.form, ...found.rules, ...totalErrors(found.costs, place.path)]
+}
+
+/** What is filled in must keep to the rules, too. */
+function checkDefaults(schema: JSONSchema, path: string, errors: FieldError[]): void {
+  const { properties, additionalProperties, items, default: value } = schema
+  if (value !== undefined && value !== null && hasRules(schema)) {
+    for (const { detail: _, ...error } of brokenRules(schema, value))
+      errors.push({ ...error, field: error.field === '<nil>' ? `${path}.default` : `${path}.default.${error.field}` })
+  }
+  for (const [name, property] of Object.entries(properties ?? {})) checkDefaults(property, `${path}.properties[${name}]`, errors)
+  if (typeof additionalProperties === 'object') checkDefaults(additionalProperties, `${path}.additionalProperties`, errors)
+  if (items) checkDefaults(items, `${path}.items`, errors)
 }
 
 /** Upstream: StaticEstimatedCostLimit and StaticEstimatedCRDCostLimit. */
@@ -36,7 +50,7 @@ interface Found {
 }
 
 interface Place extends RulesOfDefinition {
-  /** The list or map around this whose members cannot be told from each other, so that none of them has an old value. */
+  /** The list around this whose items cannot be told from each other, so that none of them has an old value. */
   readonly uncorrelatable: string | undefined
   /** How many values of the schema an object may have; absent where nothing around it says. */
   readonly occurrences: number | undefined
@@ -54,8 +68,7 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
     if (!checkAllRules(inner, { ...place, isRoot, path: `${place.path}.${part}`, uncorrelatable, occurrences }, found))
       isRight = false
   }
-  const isGranular = schema['x-kubernetes-map-type'] !== 'atomic'
-  for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property, isGranular)
+  for (const [name, property] of Object.entries(properties ?? {})) check(`properties[${name}]`, property)
   if (typeof additionalProperties === 'object') check('additionalProperties', additionalProperties)
   if (items) check('items', items, schema['x-kubernetes-list-type'] === 'map')
 
@@ -90,8 +103,7 @@ function checkRules(schema: JSONSchema, place: Place, found: Found): void {
     if (cost) checkCost(`${at}.rule`, 'estimated rule cost', cost.rule * (place.occurrences ?? mostOccurrences(size)))
     if (error !== undefined) errors.push(invalid(`${at}.rule`, printedRule(rule), error))
     if (messageError !== undefined) errors.push(invalid(`${at}.messageExpression`, printedRule(rule), messageError))
-    else if (cost?.message !== undefined)
-      checkCost(`${at}.messageExpression`, 'estimated messageExpression cost', cost.message)
+    else if (cost?.message !== undefined) checkCost(`${at}.messageExpression`, 'estimated messageExpression cost', cost.message)
     if (usesOldSelf && place.uncorrelatable !== undefined) {
       const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelatable}`
       errors.push(invalid(`${at}.rule`, rule.rule, why))
@@ -112,10 +124,7 @@ function totalErrors(costs: Found['costs'], path: string): FieldError[] {
     .slice(0, 4)
   const why = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema'
   const all = 'x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema'
-  return [
-    ...dearest.map(({ field }) => forbidden(field, why)),
-    forbidden(path, tooCostly(all, total, CostLimitOfDefinition)),
-  ]
+  return [...dearest.map(({ field }) => forbidden(field, why)), forbidden(path, tooCostly(all, total, CostLimitOfDefinition))]
 }
 
 /** Upstream: getCostErrorMessage. */
@@ -139,7 +148,7 @@ const hasLineBreak = (text: string): boolean => /[\n\r]/.test(text)
 
 function checkForm(validation: ValidationRule, schema: JSONSchema, at: string, errors: FieldError[]): void {
   const { reason } = validation
-  const [rule = '', message = '', messageExpression = '', fieldPath = ''] = [
+  const [rule, message = '', messageExpression = '', fieldPath = ''] = [
     validation.rule,
     validation.message,
     validation.messageExpression,

@@ -246,9 +246,7 @@ function literalSize(value: NodeOf<'literal'>['value']): number {
 
 /** How large the smallest and the largest can be. */
 const union = (parts: readonly Estimate[]): Range =>
-  parts.length === 0
-    ? nothing
-    : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
+  parts.length === 0 ? nothing : parts.map(({ size }) => size ?? unknownRange).reduce((all, size) => all.union(size))
 
 const unionOf = (a: Entry | undefined, b: Entry | undefined): Entry | undefined =>
   a && b && { of: a.of, key: a.key.union(b.key), value: a.value.union(b.value) }

@@ -33,6 +33,13 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   }
 }
 
+/** The rules that a value breaks which stands somewhere in an object, as a default does. */
+export function brokenRules(schema: JSONSchema, value: unknown): RuleError[] {
+  const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false }
+  compileCheck(schema, false)?.run(value, '', state, { old: undefined, isUnchanged: false })
+  return state.errors
+}
+
 export const hasRules = ({ properties, items, additionalProperties, 'x-kubernetes-validations': rules }: JSONSchema): boolean =>
   (rules?.length ?? 0) > 0 ||
   (items !== undefined && hasRules(items)) ||

@@ -80,13 +80,13 @@ describe('refused is', () => {
       'plain http',
       { clientConfig: { url: 'http://h/' } },
       'clientConfig.url',
-      `Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[:port]/path`,
+      `Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,
     ],
     [
       'a service without name',
       { clientConfig: { service: { namespace: 'n', name: '' } } },
       'clientConfig.service.name',
-      'Required value: service name is required',
+      'Required value',
     ],
     [
       'a policy that is not there',

@@ -300,21 +300,36 @@ export function clientConfigErrors(config: WebhookClientConfig | undefined, at: 
   if ((url === undefined) === (service === undefined)) return [required(at, 'exactly one of url or service is required')]
   if (url !== undefined) return urlErrors(url, `${at}.url`)
   const errors: FieldError[] = []
-  if (!service?.name) errors.push(required(`${at}.service.name`, 'service name is required'))
-  if (!service?.namespace) errors.push(required(`${at}.service.namespace`, 'service namespace is required'))
+  if (!service?.name) errors.push(required(`${at}.service.name`))
+  if (!service?.namespace) errors.push(required(`${at}.service.namespace`))
   const { port, path } = service ?? {}
   if (port !== undefined && (port < 1 || port > 65535)) {
     errors.push(invalid(`${at}.service.port`, port, 'port is not valid: must be between 1 and 65535, inclusive'))
   }
-  if (path !== undefined && path !== '' && !path.startsWith('/')) {
-    errors.push(invalid(`${at}.service.path`, path, "must start with a '/'"))
-  }
-  return errors
+  return [...errors, ...pathProblems(path ?? '').map((problem) => invalid(`${at}.service.path`, path, problem))]
+}
+
+function pathProblems(path: string): string[] {
+  if (path === '' || path === '/') return []
+  if (path === '//') return ['segment[0] may not be empty']
+  const segments = path.slice(1).replace(/\/$/, '').split('/')
+  return [
+    ...(path.startsWith('/') ? [] : ["must start with a '/'"]),
+    ...segments.flatMap((segment, index) =>
+      segment === ''
+        ? [`segment[${index}] may not be empty`]
+        : subdomainProblems(segment).map((problem) => `segment[${index}]: ${problem}`),
+    ),
+  ]
 }
 
 function urlErrors(text: string, field: string): FieldError[] {
-  const form = '; desired format: https://host[:port]/path'
+  const form = '; desired format: https://host[/path]'
   const url = URL.parse(text)
+  if (!url && !/^[a-z][a-z0-9+.-]*:/i.test(text)) {
+    const hasScheme = invalid(field, '', `'https' is the only allowed URL scheme${form}`)
+    return [hasScheme, invalid(field, '', `host must be specified${form}`)]
+  }
   if (!url) return [required(field, `url must be a valid URL: ${JSON.stringify(text)} cannot be parsed${form}`)]
   const errors: FieldError[] = []
   const scheme = url.protocol.slice(0, -1)

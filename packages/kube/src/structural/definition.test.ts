@@ -110,7 +110,7 @@ test.each<[string, unknown, string[]]>([
     'a map by what items do not have',
     of({ type: 'array', items: { type: 'object' }, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['k'] }),
     [
-      `${spec}.x-kubernetes-list-map-keys[0] (FieldValueInvalid): Invalid value: "k": entries must all be names of item properties`,
+      `${spec}.x-kubernetes-list-map-keys (FieldValueInvalid): Invalid value: ["k"]: entries must all be names of item properties`,
     ],
   ],
   [

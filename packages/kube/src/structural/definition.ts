@@ -3,7 +3,7 @@
  * defaults must fit. Upstream: apiextensions-apiserver, v1.36. Rules in CEL are not part of this.
  */
 import type { FieldError } from '../errors.ts'
-import { duplicate, forbidden, invalid, notSupported, required } from '../errors.ts'
+import { forbidden, invalid, notSupported, required } from '../errors.ts'
 import { draft, equal } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { compileEmbedded } from './embedded.ts'
@@ -84,6 +84,20 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
     if (Array.isArray(schema.items)) errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
     errors.push(...extensionErrors(schema, path))
   }
+  return [...errors, ...metadataDefaultErrors(root, rootPath)]
+}
+
+/** What every object has is filled in by nobody. */
+function metadataDefaultErrors({ properties = {} }: JSONSchema, rootPath: string): FieldError[] {
+  const errors: FieldError[] = []
+  for (const property of ['apiVersion', 'kind', 'metadata']) {
+    const schema = Object.hasOwn(properties, property) ? properties[property] : undefined
+    if (!schema) continue
+    for (const [below, path] of schemasIn(schema, `${rootPath}.properties[${property}]`, false)) {
+      if (below.default !== undefined && below.default !== null)
+        errors.push(forbidden(`${path}.default`, `must not be set in top-level ${property}`))
+    }
+  }
   return errors
 }
 
@@ -130,7 +144,7 @@ function listTypeErrors(schema: GivenSchema, path: string): FieldError[] {
     case 'map':
       return [...errors, ...mapItemErrors(schema.items, keys, path)]
     default:
-      return [...errors, notSupported(`${path}.x-kubernetes-list-type`, listType, ['atomic', 'map', 'set'])]
+      return [...errors, notSupported(`${path}.x-kubernetes-list-type`, listType, ['atomic', 'set', 'map'])]
   }
 }
 
@@ -150,18 +164,20 @@ function setItemErrors(items: JSONSchema | undefined, path: string): FieldError[
 
 function mapItemErrors(items: JSONSchema | undefined, keys: readonly string[], path: string): FieldError[] {
   const keysPath = `${path}.x-kubernetes-list-map-keys`
-  if (!items) return [required(`${path}.items`, 'must have a schema if x-kubernetes-list-type is map')]
   const errors: FieldError[] = []
+  if (keys.length === 0) errors.push(required(keysPath, 'must not be empty if x-kubernetes-list-type is map'))
+  if (!items) return [...errors, required(`${path}.items`, 'must have a schema if x-kubernetes-list-type is map')]
+  if (items.nullable) errors.push(forbidden(`${path}.items.nullable`, 'cannot be nullable when x-kubernetes-list-type is map'))
   if (items.type !== 'object') {
     errors.push(invalid(`${path}.items.type`, items.type, "must be object if parent array's x-kubernetes-list-type is map"))
   }
-  if (keys.length === 0) errors.push(required(keysPath, 'must not be empty if x-kubernetes-list-type is map'))
+  if (items.type !== 'object') return errors
   for (const [index, key] of keys.entries()) {
     const property = items.properties && Object.hasOwn(items.properties, key) ? items.properties[key] : undefined
     const propertyPath = `${path}.items.properties[${key}]`
-    if (keys.indexOf(key) < index) errors.push(duplicate(`${keysPath}[${index}]`, key))
+    if (keys.indexOf(key) < index) errors.push(invalid(keysPath, keys, 'must not contain duplicate entries'))
     if (!property) {
-      errors.push(invalid(`${keysPath}[${index}]`, key, 'entries must all be names of item properties'))
+      errors.push(invalid(keysPath, keys, 'entries must all be names of item properties'))
       continue
     }
     if (property.type === 'array' || property.type === 'object') {
@@ -341,7 +357,8 @@ function undeclaredErrors(nested: JSONSchema, declared: JSONSchema, from: string
 function defaultErrors(root: JSONSchema, rootPath: string): FieldError[] {
   const errors: FieldError[] = []
   for (const [schema, path] of schemasIn(root, rootPath, false)) {
-    if (schema.default === undefined) continue
+    // A null that is not allowed is no default.
+    if (schema.default === undefined || (schema.default === null && !schema.nullable)) continue
     const at = `${path}.default`
     const fields: string[] = []
     compilePrune(schema)?.(draft(schema.default), '', { fields, metadata: fields })

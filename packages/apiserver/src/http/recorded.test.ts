@@ -1,0 +1,71 @@
+/**
+ * Requests that a real kube-apiserver v1.36.2 was asked, one after the other, and what it said: code, reason and text, or causes in
+ * any order. `testdata/recorded` has them, one file for each subject; every file begins on a fresh server.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { createApiServer } from '../server.ts'
+import { quiet } from '../test-server.ts'
+import { createHandler } from './handler.ts'
+import { webHandler } from './web.ts'
+
+interface Recorded {
+  readonly name: string
+  readonly request: {
+    readonly method: string
+    readonly path: string
+    readonly body?: unknown
+    readonly headers?: { readonly [name: string]: string }
+  }
+  readonly answer: {
+    readonly status: number
+    readonly reason?: string
+    readonly message?: string
+    readonly causes?: readonly string[]
+  }
+}
+
+interface Answer {
+  readonly kind?: string
+  readonly reason?: string
+  readonly message?: string
+  readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message?: string }[] }
+}
+
+const folder = new URL('../../testdata/recorded/', import.meta.url)
+const administrator = { kind: 'user', name: 'kubernetes-admin', groups: ['system:masters', 'system:authenticated'] } as const
+
+describe.each(readdirSync(folder))('%s', (file) => {
+  test('is answered as it was recorded', async () => {
+    const clock = new VirtualClock()
+    const server = createApiServer({
+      clock,
+      random: seededRandom(1),
+      authorization: ['RBAC'],
+      controllers: { serviceAccounts: true, rootCA: 'PEM' },
+    })
+    await server.ready
+    const handle = webHandler(createHandler({ engine: server.engine, clock, issuer: server.issuer }))
+    const steps = JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as readonly Recorded[]
+    for (const { name, request, answer } of steps) {
+      const { method, path, body, headers } = request
+      const response = await handle(
+        new Request(`https://server${path}`, {
+          method,
+          headers: { 'content-type': 'application/json', accept: 'application/json', ...headers },
+          ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        }),
+        administrator,
+      )
+      const { kind, reason, message, details } = JSON.parse(await response.text()) as Answer
+      const causes = details?.causes?.map((cause) => `${cause.field ?? ''}: ${cause.message}`).sort()
+      const said = kind === 'Status' ? { reason, ...(causes ? { causes } : { message }) } : {}
+      expect({ name, status: response.status, ...said }).toEqual({ name, ...answer })
+      await quiet()
+      clock.step(clock.now() + seconds(1))
+      await quiet()
+    }
+    await server.close()
+  })
+})
