@@ -18,6 +18,8 @@ import { aWidget, refusal, testServer, Widget } from '../test-server.ts'
 let authority: { certificate: string; key: string }
 let server: Server
 let port: number
+/** What the server shows. */
+let shown: string
 let connections = 0
 let agent: string | undefined
 
@@ -29,6 +31,7 @@ beforeAll(async () => {
     dnsNames: ['hook.system.svc'],
     ipAddresses: ['127.0.0.1'],
   })
+  shown = certificate
   server = createServer({ cert: certificate, key }, (request, response) => void answer(request, response))
   server.on('secureConnection', () => connections++)
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -98,6 +101,11 @@ test('a webhook at a URL is asked over one connection that is kept', async () =>
   }
   expect(connections - before).toBe(1)
   expect(agent).toBe('kube-apiserver-admission')
+})
+
+test('a bundle may be the very certificate of the webhook: envtest gives it so', async () => {
+  await using made = await served({ url: `https://127.0.0.1:${port}/mutate`, caBundle: bundle(shown) })
+  expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
 test('a webhook behind a Service is found by the resolver, and must have a certificate for the Service', async () => {

@@ -65,7 +65,8 @@ class HttpsTransport implements Transport {
       keepAliveMsecs: seconds(30),
       scheduling: 'lifo' as const,
       rejectUnauthorized: access.insecure !== true,
-      ...(access.ca === undefined ? {} : { ca: access.ca }),
+      // Upstream: to Go an authority may be the very certificate that is shown, whoever issued it.
+      ...(access.ca === undefined ? {} : { ca: access.ca, allowPartialTrustChain: true }),
       ...(access.certificate === undefined ? {} : { cert: access.certificate }),
       ...(access.key === undefined ? {} : { key: access.key }),
       ...(access.servername === undefined ? {} : { servername: access.servername }),
