@@ -108,6 +108,11 @@ test('a bundle may be the very certificate of the webhook: envtest gives it so',
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
 })
 
+test.each(['//mutate', '/./mutate/', '/other/../mutate'])('the path %s is cleaned before it is asked', async (path) => {
+  await using made = await served(at(path))
+  expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/mutate?timeout=5s')
+})
+
 test('a webhook behind a Service is found by the resolver, and must have a certificate for the Service', async () => {
   const service = { namespace: 'system', name: 'hook', path: '/svc' }
   await using made = await served({ service, caBundle: bundle(authority.certificate) })
@@ -124,6 +129,10 @@ test('what keeps a webhook from being asked is told as a real server would', asy
     [
       { url: `https://127.0.0.1:${port}/x`, caBundle: bundle(other.certificate) },
       `Post "https://127.0.0.1:${port}/x?timeout=5s": tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+    ],
+    [
+      { url: 'https://127.0.0.1:1//x/' },
+      'Post "https://127.0.0.1:1/x?timeout=5s": dial tcp 127.0.0.1:1: connect: connection refused',
     ],
     [
       { service: { namespace: 'system', name: 'nobody' } },

@@ -2,6 +2,7 @@
  * Asks webhooks: a JSON document over HTTPS to a URL or to a Service, one document back. What fails is said in the words of Go's
  * HTTP client, since those are what users look for.
  */
+import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
 import { type Clock, isRecord, seconds, type WebhookClientConfig } from '@capstan/kube'
 
@@ -95,9 +96,12 @@ export class WebhookCaller {
       const found = this.#resolve(namespace, name, port)
       if (!found) return `service ${JSON.stringify(name)} not found`
       to = new URL(found)
-      to.pathname = path
+      to.pathname = cleaned(path)
       servername = `${name}.${namespace}.svc`
-    } else to = new URL(url!)
+    } else {
+      to = new URL(url!)
+      to.pathname = cleaned(to.pathname)
+    }
     to.searchParams.set('timeout', `${timeoutSeconds}s`)
     return { url: to, ca, servername }
   }
@@ -105,11 +109,13 @@ export class WebhookCaller {
 
 function printedUrl({ url, service }: WebhookClientConfig, timeoutSeconds: number): string {
   const { namespace = '', name = '', port = 443, path = '' } = service ?? {}
-  const place = service
-    ? `https://${name}.${namespace}.svc:${port}${path || '/'}`
-    : (url ?? '').replace(/^(https:..[^/]+)$/, '$1/')
+  const [, origin = '', at = ''] = /^(https:..[^/]+)(.*)$/.exec(url ?? '') ?? []
+  const place = service ? `https://${name}.${namespace}.svc:${port}${cleaned(path)}` : `${origin}${cleaned(at)}`
   return `${place}?timeout=${timeoutSeconds}s`
 }
+
+/** Upstream: Go's path.Join. Test environments write `https://HOST//PATH`, and controller-runtime would redirect that. */
+const cleaned = (path: string): string => posix.join('/', path).replace(/(.)\/$/, '$1')
 
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
