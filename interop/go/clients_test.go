@@ -1,0 +1,134 @@
+package interop
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+
+	v1 "capstan.dev/interop/api/v1"
+)
+
+type configCopy = rest.Config
+
+// configFor is the administrator's access, changed.
+func configFor(change func(*configCopy)) *rest.Config {
+	config := rest.CopyConfig(config)
+	change(config)
+	return config
+}
+
+func restClientFor(t *testing.T, config *rest.Config) *rest.RESTClient {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &v1.GroupVersion
+	config.APIPath = "/apis"
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	restClient, err := rest.RESTClientFor(config)
+	must(t, err)
+	return restClient
+}
+
+type warningList struct {
+	sync.Mutex
+	all []string
+}
+
+func (w *warningList) HandleWarningHeader(_ int, _ string, text string) {
+	w.Lock()
+	defer w.Unlock()
+	w.all = append(w.all, text)
+}
+
+func (w *warningList) texts() []string {
+	w.Lock()
+	defer w.Unlock()
+	return w.all
+}
+
+func unstructuredObject(apiVersion, kind, namespace, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion(apiVersion)
+	object.SetKind(kind)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
+// requestLog notes what a client asks for.
+type requestLog struct {
+	sync.Mutex
+	lines  []string
+	bodies []string
+}
+
+func (l *requestLog) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		l.Lock()
+		l.lines = append(l.lines, req.Method+" "+req.URL.RequestURI())
+		l.bodies = append(l.bodies, req.Header.Get("Content-Type"))
+		l.Unlock()
+		return next.RoundTrip(req)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// count is how many requests have all of the parts in their line.
+func (l *requestLog) count(parts ...string) int {
+	l.Lock()
+	defer l.Unlock()
+	count := 0
+	for _, line := range l.lines {
+		matches := true
+		for _, part := range parts {
+			matches = matches && strings.Contains(line, part)
+		}
+		if matches {
+			count++
+		}
+	}
+	return count
+}
+
+// lists counts what is expensive: everything read at once, be it by LIST or by a watch that begins with it.
+func (l *requestLog) lists() int {
+	l.Lock()
+	defer l.Unlock()
+	count := 0
+	for _, line := range l.lines {
+		isWatch := strings.Contains(line, "watch=true")
+		if strings.HasPrefix(line, "GET /api") && strings.Contains(line, "?") && (!isWatch || strings.Contains(line, "sendInitialEvents=true")) {
+			count++
+		}
+	}
+	return count
+}
+
+func (l *requestLog) reset() {
+	l.Lock()
+	defer l.Unlock()
+	l.lines, l.bodies = nil, nil
+}
+
+func names[T any](items []T, name func(*T) string) string {
+	var all []string
+	for i := range items {
+		all = append(all, name(&items[i]))
+	}
+	return strings.Join(all, ",")
+}
+
+func labelled(namespace, name string, labels map[string]string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
+}
+
+func numbered(i int) string { return fmt.Sprintf("n%03d", i) }

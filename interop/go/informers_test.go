@@ -1,0 +1,151 @@
+package interop
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	runtimecache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	v1 "capstan.dev/interop/api/v1"
+)
+
+// Each kind of informer that Go programs have, on a built-in kind and on one of ours.
+func informersOf(t *testing.T, config *rest.Config, namespace string) map[string]cache.SharedIndexInformer {
+	t.Helper()
+	maps, widgets := corev1.SchemeGroupVersion.WithResource("configmaps"), v1.GroupVersion.WithResource("widgets")
+	all := map[string]cache.SharedIndexInformer{}
+	typed, err := kubernetes.NewForConfig(config)
+	must(t, err)
+	all["typed"] = informers.NewSharedInformerFactoryWithOptions(typed, 0, informers.WithNamespace(namespace)).Core().V1().ConfigMaps().Informer()
+	protobuf, err := kubernetes.NewForConfig(protobufConfig(config))
+	must(t, err)
+	all["protobuf"] = informers.NewSharedInformerFactoryWithOptions(protobuf, 0, informers.WithNamespace(namespace)).Core().V1().ConfigMaps().Informer()
+	unstructuredClient, err := dynamic.NewForConfig(config)
+	must(t, err)
+	metadataClient, err := metadata.NewForConfig(config)
+	must(t, err)
+	unstructuredOnes := dynamicinformer.NewFilteredDynamicSharedInformerFactory(unstructuredClient, 0, namespace, nil)
+	metadataOnes := metadatainformer.NewFilteredSharedInformerFactory(metadataClient, 0, namespace, nil)
+	all["unstructured"] = unstructuredOnes.ForResource(maps).Informer()
+	all["unstructured, custom"] = unstructuredOnes.ForResource(widgets).Informer()
+	all["metadata"] = metadataOnes.ForResource(maps).Informer()
+	all["metadata, custom"] = metadataOnes.ForResource(widgets).Informer()
+	return all
+}
+
+func protobufConfig(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config
+}
+
+func TestInformersOfEveryKindFollow(t *testing.T) {
+	namespace := namespaceFor(t)
+	log := &requestLog{}
+	logged := configFor(func(c *configCopy) { c.Wrap(log.wrap) })
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	for i := range 3 {
+		must(t, direct.Create(background, configMap(namespace, numbered(i), nil)))
+		must(t, direct.Create(background, widget(namespace, numbered(i), unmanaged)))
+	}
+	all := informersOf(t, logged, namespace)
+	for what, informer := range all {
+		go informer.RunWithContext(ctx)
+		if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			t.Fatalf("%s did not sync", what)
+		}
+		check(t, what+" begins with", len(informer.GetStore().List()), 3)
+	}
+	check(t, "each began with a streaming list", log.count("sendInitialEvents=true"), len(all))
+	check(t, "and none with another", log.lists(), len(all))
+
+	must(t, direct.Delete(background, configMap(namespace, numbered(0), nil)))
+	must(t, direct.Create(background, configMap(namespace, "late", map[string]string{"l": "1"})))
+	must(t, direct.Delete(background, widget(namespace, numbered(0))))
+	must(t, direct.Create(background, widget(namespace, "late", unmanaged)))
+	for what, informer := range all {
+		eventually(t, func() error {
+			_, isThere, err := informer.GetStore().GetByKey(namespace + "/late")
+			_, wasThere, _ := informer.GetStore().GetByKey(namespace + "/" + numbered(0))
+			if err == nil && (!isThere || wasThere) {
+				err = fmt.Errorf("%s: late is there: %t, the deleted one: %t", what, isThere, wasThere)
+			}
+			return err
+		})
+	}
+}
+
+func TestAnInformerWithoutStreamingListsReads(t *testing.T) {
+	namespace := namespaceFor(t)
+	must(t, direct.Create(background, configMap(namespace, "one", nil)))
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	// ListWatch of its own: no client that could tell that streaming is on.
+	maps := clientset.CoreV1().ConfigMaps(namespace)
+	list, err := maps.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	must(t, err)
+	watching, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true})
+	must(t, err)
+	defer watching.Stop()
+	must(t, direct.Create(background, configMap(namespace, "two", nil)))
+	check(t, "from the list's version on", next(t, watching).Object.(*corev1.ConfigMap).Name, "two")
+}
+
+func TestACacheOfControllerRuntimeFollows(t *testing.T) {
+	namespace := namespaceFor(t)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	selected, err := runtimecache.New(config, runtimecache.Options{
+		Scheme:            scheme,
+		DefaultNamespaces: map[string]runtimecache.Config{namespace: {}},
+	})
+	must(t, err)
+	must(t, selected.IndexField(ctx, &v1.Widget{}, "spec.colour", func(o client.Object) []string { return []string{o.(*v1.Widget).Spec.Colour} }))
+	go func() { _ = selected.Start(ctx) }()
+	must(t, direct.Create(background, widget(namespace, "red", unmanaged, func(w *v1.Widget) { w.Spec.Colour = "red" })))
+	must(t, direct.Create(background, widget(namespace, "blue", unmanaged)))
+	eventually(t, func() error {
+		widgets := &v1.WidgetList{}
+		if err := selected.List(ctx, widgets, client.MatchingFields{"spec.colour": "red"}); err != nil {
+			return err
+		}
+		if len(widgets.Items) != 1 || widgets.Items[0].Name != "red" {
+			return fmt.Errorf("by index: %d", len(widgets.Items))
+		}
+		return nil
+	})
+	partial := &metav1.PartialObjectMetadataList{}
+	partial.SetGroupVersionKind(v1.GroupVersion.WithKind("WidgetList"))
+	eventually(t, func() error {
+		if err := selected.List(ctx, partial); err != nil {
+			return err
+		}
+		if len(partial.Items) != 2 {
+			return fmt.Errorf("%d of metadata", len(partial.Items))
+		}
+		return nil
+	})
+	loose := &unstructured.UnstructuredList{}
+	loose.SetGroupVersionKind(v1.GroupVersion.WithKind("WidgetList"))
+	eventually(t, func() error {
+		if err := selected.List(ctx, loose); err != nil || len(loose.Items) != 2 {
+			return fmt.Errorf("%d unstructured, %v", len(loose.Items), err)
+		}
+		return nil
+	})
+}
