@@ -218,33 +218,36 @@ export const scenarios: readonly Scenario[] = [
     name: 'stateful sets',
     steps: [
       post(statefulSets, statefulSet),
-      post(
-        statefulSets,
-        object(
-          'StatefulSet',
-          {
-            replicas: 3,
-            serviceName: 'db',
-            podManagementPolicy: 'Parallel',
-            minReadySeconds: 2,
-            revisionHistoryLimit: 3,
-            ordinals: { start: 5 },
-            updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } },
-            persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
-            selector,
-            template: merged(large, {
-              spec: { containers: [{ name: 'a', image: 'db', volumeMounts: [{ name: 'data', mountPath: '/d' }] }] },
-            }),
-            volumeClaimTemplates: [
-              {
-                metadata: { name: 'data', labels: { a: 'b' } },
-                spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-              },
-            ],
-          },
-          'max',
+      {
+        ...post(
+          statefulSets,
+          object(
+            'StatefulSet',
+            {
+              replicas: 3,
+              serviceName: 'db',
+              podManagementPolicy: 'Parallel',
+              minReadySeconds: 2,
+              revisionHistoryLimit: 3,
+              ordinals: { start: 5 },
+              updateStrategy: { type: 'RollingUpdate', rollingUpdate: { partition: 1 } },
+              persistentVolumeClaimRetentionPolicy: { whenDeleted: 'Delete' },
+              selector,
+              template: merged(large, {
+                spec: { containers: [{ name: 'a', image: 'db', volumeMounts: [{ name: 'data', mountPath: '/d' }] }] },
+              }),
+              volumeClaimTemplates: [
+                {
+                  metadata: { name: 'data', labels: { a: 'b' } },
+                  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+                },
+              ],
+            },
+            'max',
+          ),
         ),
-      ),
+        save: { owner: 'metadata.uid' },
+      },
       post(statefulSets, object('StatefulSet', { selector, template, updateStrategy: { type: 'OnDelete' } }, 'ondelete')),
       ...refused(statefulSets, statefulSet, [
         ...badTemplates,
@@ -336,11 +339,17 @@ export const scenarios: readonly Scenario[] = [
       post(revisions, revision),
       ...refused(revisions, revision, [{ revision: -1 }, { data: null }, { revision: null, metadata: { name: 'ok' } }]),
       mergePatch(`${revisions}/min`, { data: { spec: { a: 2 } } }),
-      mergePatch(`${revisions}/min`, {
-        revision: 2,
-        metadata: { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 's', uid: 'u', controller: true }] },
-      }),
       jsonPatch(`${revisions}/min`, [{ op: 'replace', path: '/revision', value: 3 }]),
+      // The owner's identity is in the name of the field.
+      {
+        ...mergePatch(`${revisions}/min`, {
+          revision: 2,
+          metadata: {
+            ownerReferences: [{ apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'max', uid: '{{owner}}', controller: true }],
+          },
+        }),
+        unstable: true,
+      },
       columnsOf(revisions),
       remove(`${revisions}/min`),
     ],

@@ -13,6 +13,8 @@ export interface Step {
   readonly prepare?: Sent
   readonly save?: { readonly [variable: string]: string }
   readonly sleepMs?: number
+  /** Its answer differs from one server to the next: only its status says something. */
+  readonly unstable?: true
 }
 
 export interface Scenario {

@@ -16,22 +16,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
     ],
   },
   lifecycle: {
-    'defaults and validation of workloads, nodes and services': [
-      'patch semantics / 20',
-      'patch semantics / 21',
-      'patch semantics / 22',
-      'patch semantics / 23',
-      'patch semantics / 24',
-      'patch semantics / 25',
-      'patch semantics / 26',
-      'patch semantics / 27',
-      'patch semantics / 28',
-      'patch semantics / 29',
-      'patch semantics / 31',
-      'patch semantics / 32',
-      'patch semantics / 35',
-      'patch semantics / 36',
-    ],
   },
   storage: {
     'Go writes an empty list of a field that is always there as null': [

@@ -166,5 +166,10 @@ const nameIn = (reference: string): string => reference.slice('#/components/sche
 /** Types of Go with a form of their own. */
 const special: { readonly [name: string]: JSONSchema } = {
   'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { 'x-kubernetes-int-or-string': true },
+  'io.k8s.apimachinery.pkg.runtime.RawExtension': {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+    'x-kubernetes-map-type': 'atomic',
+  },
   'io.k8s.apimachinery.pkg.api.resource.Quantity': { 'x-kubernetes-int-or-string': true, format: 'quantity' },
 }

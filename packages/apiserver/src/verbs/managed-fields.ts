@@ -84,6 +84,7 @@ function managedFieldsContext(
     ignored: resetFields({
       ...(subresource === 'status' ? { subresource } : {}),
       hasStatusSubresource: definition.statusSubresource,
+      builtin: definition.builtin,
     }),
     now: clock.now(),
     ...(definition.component === undefined ? {} : { blank: blankOf(definition.component) }),

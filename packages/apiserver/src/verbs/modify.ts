@@ -68,7 +68,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   }
   requireRights(plane, call, object, old)
   definition.prepare?.(object, old, { subresource: request.subresource, plane })
-  countGeneration(definition, object, old)
+  countGeneration(definition, request.subresource, object, old)
   await validate(plane, call, object, old, change.view)
 
   // A write that changes nothing still brings what is stored into the version in which things are stored now.
@@ -143,14 +143,19 @@ function keepOtherParts(
   } else copyField(object, old, 'status')
 }
 
-function countGeneration(definition: Definition, object: UnknownObject, old: UnknownObject): void {
+function countGeneration(
+  definition: Definition,
+  subresource: string | undefined,
+  object: UnknownObject,
+  old: UnknownObject,
+): void {
   if (!definition.generation) return
   const parts = new Set([...Object.keys(object), ...Object.keys(old)])
   parts.delete('metadata')
   if (definition.statusSubresource) parts.delete('status')
   const changed =
     [...parts].some((part) => !equal(object[part], old[part])) ||
-    (typeof definition.generation === 'function' && definition.generation(object, old))
+    (typeof definition.generation === 'function' && subresource !== 'status' && definition.generation(object, old))
   object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 

@@ -55,6 +55,7 @@ async function scaled(
     apply(current) {
       const sent = wanted(current)
       checkType(sent)
+      if (replaces) checkName(call, sent)
       const replicas = replicasOf(sent)
       const object = draft(current)
       setPath(object, paths.specReplicasPath, replicas)
@@ -73,6 +74,12 @@ async function scaled(
 
 const replicasOf = ({ spec }: Record<string, unknown>): number =>
   isRecord(spec) && spec.replicas !== undefined ? Number(spec.replicas) : 0
+
+function checkName({ request: { name } }: Call, { metadata }: Record<string, unknown>): void {
+  const sent = isRecord(metadata) ? metadata.name : undefined
+  if (sent === undefined || sent === name) return
+  throw badRequest(`the name of the object (${String(sent)}) does not match the name on the URL (${name})`)
+}
 
 function checkType({ apiVersion, kind }: Record<string, unknown>): void {
   if ((apiVersion ?? 'autoscaling/v1') === 'autoscaling/v1' && (kind ?? 'Scale') === 'Scale') return

@@ -45,13 +45,15 @@ export interface ManagedFieldsContext {
 }
 
 /** The fields that an endpoint does not let its callers set. */
-export function resetFields(endpoint: { subresource?: string; hasStatusSubresource: boolean }): FieldSet {
-  if (endpoint.subresource === 'status') return StatusResets
+export function resetFields(endpoint: { subresource?: string; hasStatusSubresource: boolean; builtin?: boolean }): FieldSet {
+  // Through their status, built-in kinds take labels and annotations, too.
+  if (endpoint.subresource === 'status') return endpoint.builtin ? BuiltinStatusResets : StatusResets
   return endpoint.hasStatusSubresource ? MainResets : emptySet
 }
 
 const path = (...names: string[]): Path => names.map(fieldElement)
 const StatusResets = setOf(path('apiVersion'), path('kind'), path('metadata'), path('spec'))
+const BuiltinStatusResets = setOf(path('spec'))
 const MainResets = setOf(path('status'))
 
 /**
