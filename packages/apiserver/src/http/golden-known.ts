@@ -15,8 +15,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'table and partial metadata / 19',
     ],
   },
-  lifecycle: {
-  },
   storage: {
     'Go writes an empty list of a field that is always there as null': [
       'csi nodes / 0',
@@ -42,7 +40,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'leases, events, service accounts, services, nodes, pods / 9',
       'leases, events, service accounts, services, nodes, pods / 10',
       'leases, events, service accounts, services, nodes, pods / 14',
-      'defaulting of common kinds / 0',
     ],
   },
 }

@@ -77,8 +77,8 @@ const replicasOf = ({ spec }: Record<string, unknown>): number =>
 
 function checkName({ request: { name } }: Call, { metadata }: Record<string, unknown>): void {
   const sent = isRecord(metadata) ? metadata.name : undefined
-  if (sent === undefined || sent === name) return
-  throw badRequest(`the name of the object (${String(sent)}) does not match the name on the URL (${name})`)
+  if (typeof sent !== 'string' || sent === name) return
+  throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`)
 }
 
 function checkType({ apiVersion, kind }: Record<string, unknown>): void {

@@ -44,7 +44,7 @@ export const deployments: BuiltinKind<Deployment> = {
     },
   },
   warnings: (deployment, old) => (old ? [] : podNameWarnings(deployment)),
-  validate({ spec, status = {} }, old, { subresource }) {
+  validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return statusErrors(status, old?.status)
     return [...specErrors(spec), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]
   },

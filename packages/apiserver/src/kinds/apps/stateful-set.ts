@@ -56,7 +56,7 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
 }
 
 function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): FieldError[] {
-  const { selector, template, podManagementPolicy: policy, serviceName = '' } = spec
+  const { selector, template, podManagementPolicy: policy, serviceName } = spec
   const retention = spec.persistentVolumeClaimRetentionPolicy
   const retain = ['Retain', 'Delete']
   const isUsable = !selector || usableSelector(selector) !== undefined
