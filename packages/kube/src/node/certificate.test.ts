@@ -1,0 +1,114 @@
+import { generateKeyPairSync, X509Certificate } from 'node:crypto'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { hours, VirtualClock } from '../clock.ts'
+import { certificatePEM, distinguishedName, keyIdentifier, subjectOf } from './certificate.ts'
+import { element, elements, identifier, integer, sequence, time } from './der.ts'
+import { issueCertificate } from './pki.ts'
+
+const clock = new VirtualClock(Date.UTC(2026, 0, 1))
+
+function authority(type: 'rsa' | 'ed25519' | 'ec', from = clock.now(), until = from + hours(1)) {
+  const { publicKey, privateKey } =
+    type === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : type === 'ec'
+        ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+        : (generateKeyPairSync('ed25519') as ReturnType<typeof generateKeyPairSync>)
+  const spki = publicKey.export({ type: 'spki', format: 'der' })
+  const name = distinguishedName('made elsewhere', ['example'])
+  const issuer = { name, keyIdentifier: Buffer.from('an identifier of its own'), key: privateKey }
+  const make = () => certificatePEM({ subject: name, issuer, publicKey: spki, from, until, use: 'authority' })
+  return { make, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string, spki }
+}
+
+test('an authority with an RSA key issues certificates as well', async () => {
+  const { make, key } = authority('rsa')
+  const ca = { certificate: make(), key }
+  const issued = new X509Certificate((await issueCertificate(ca, clock, { commonName: 'x', usages: ['client'] })).certificate)
+  const own = new X509Certificate(ca.certificate)
+  expect([issued.checkIssued(own), issued.verify(own.publicKey), own.verify(own.publicKey)]).toEqual([true, true, true])
+})
+
+test('a key that cannot be used is named', () => {
+  expect(() => authority('ed25519').make()).toThrow('Cannot sign with a key of type ed25519: expected EC P-256 or RSA')
+})
+
+test('times beyond 2050 are written out', () => {
+  const until = Date.UTC(2060, 1, 3, 4, 5, 6)
+  expect(Date.parse(new X509Certificate(authority('ec', clock.now(), until).make()).validTo)).toBe(until)
+  expect(
+    time(Date.UTC(2049, 11, 31, 23, 59, 59))
+      .subarray(2)
+      .toString(),
+  ).toBe('491231235959Z')
+  expect(
+    time(Date.UTC(2050, 0, 1))
+      .subarray(2)
+      .toString(),
+  ).toBe('20500101000000Z')
+})
+
+test.each([
+  ['10.0.0.1', 'IP Address:10.0.0.1'],
+  ['::', 'IP Address:0:0:0:0:0:0:0:0'],
+  ['fd00::1:2', 'IP Address:FD00:0:0:0:0:0:1:2'],
+  ['::ffff:1.2.3.4', 'IP Address:0:0:0:0:0:FFFF:102:304'],
+  ['1:2:3:4:5:6:7:8', 'IP Address:1:2:3:4:5:6:7:8'],
+])('a certificate holds for %s', async (ip, name) => {
+  const { make, key } = authority('ec')
+  const { certificate } = await issueCertificate({ certificate: make(), key }, clock, {
+    commonName: 'x',
+    usages: ['server'],
+    ipAddresses: [ip],
+  })
+  expect(new X509Certificate(certificate).subjectAltName).toBe(name)
+})
+
+test('an issuer is named as it names itself', () => {
+  const { make, spki } = authority('ec')
+  const { name, keyIdentifier: own } = subjectOf(new X509Certificate(make()).raw)
+  expect(name).toEqual(distinguishedName('made elsewhere', ['example']))
+  expect(own).toEqual(keyIdentifier(spki))
+})
+
+test('what is written is read again, of whatever length', () => {
+  const parts = fc.array(
+    fc.tuple(
+      fc.constantFrom(0x02, 0x04, 0x30, 0xa0),
+      fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.uint8Array({ minLength: 250, maxLength: 70_000, size: 'max' })),
+    ),
+    { maxLength: 4 },
+  )
+  fc.assert(
+    fc.property(parts, (given) => {
+      const read = elements(elements(sequence(...given.map(([tag, content]) => element(tag, content))))[0]!.content)
+      expect(read.map(({ tag, content }) => [tag, Buffer.compare(content, given.shift()![1])])).toEqual(
+        read.map(({ tag }) => [tag, 0]),
+      )
+    }),
+    { seed: 1, numRuns: 50 },
+  )
+})
+
+test('bytes that are no DER are refused, and reading them ends', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 30 }), (bytes) => {
+      try {
+        elements(Buffer.from(bytes))
+      } catch (err) {
+        expect((err as Error).message).toMatch(/^malformed DER/)
+      }
+    }),
+    { seed: 1, numRuns: 500 },
+  )
+})
+
+test.each([
+  [integer(Buffer.from([0, 0, 0])), '020100'],
+  [integer(Buffer.from([0, 0x80])), '02020080'],
+  [integer(Buffer.from([0x7f])), '02017f'],
+  [identifier('1.2.840.113549.1.1.11'), '06092a864886f70d01010b'],
+])('%o is written in the shortest way', (bytes, hex) => {
+  expect(bytes.toString('hex')).toBe(hex)
+})

@@ -1,0 +1,138 @@
+/** X.509 certificates as bytes: those we sign, and what we need of the one that signs them. Upstream: RFC 5280. */
+import { createHash, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { bits, boolean, element, elements, identifier, integer, nothing, octets, sequence, set, time, utf8 } from './der.ts'
+
+export interface CertificateFields {
+  /** The name of the subject, DER. */
+  readonly subject: Buffer
+  /** Who signs, and is named as issuer. */
+  readonly issuer: { readonly name: Buffer; readonly keyIdentifier: Buffer; readonly key: KeyObject }
+  /** The subject's key: SubjectPublicKeyInfo, DER. */
+  readonly publicKey: Buffer
+  /** Milliseconds, of which whole seconds count. */
+  readonly from: number
+  readonly until: number
+  /** Signs others, and nothing else; or what it may be used for, and the names it holds for. */
+  readonly use:
+    | 'authority'
+    | { readonly usages: readonly ('server' | 'client')[]; readonly dnsNames: readonly string[]; readonly ips: readonly string[] }
+}
+
+/** A signed certificate, PEM. */
+export function certificatePEM({ subject, issuer, publicKey, from, until, use }: CertificateFields): string {
+  const algorithm = signatureAlgorithm(issuer.key)
+  const content = sequence(
+    element(0xa0, integer(Buffer.from([2]))),
+    integer(serialNumber()),
+    algorithm,
+    issuer.name,
+    sequence(time(from), time(until)),
+    subject,
+    publicKey,
+    element(0xa3, sequence(...extensions(keyIdentifier(publicKey), issuer.keyIdentifier, use))),
+  )
+  return pem('CERTIFICATE', sequence(content, algorithm, bits(sign('sha256', content, issuer.key))))
+}
+
+/** A name of organizations and one common name. */
+export const distinguishedName = (commonName: string, organizations: readonly string[] = []): Buffer =>
+  sequence(...organizations.map((one) => attribute(ids.organization, one)), attribute(ids.commonName, commonName))
+
+/** By which a certificate says whose key it is and whose key has signed it. */
+export function keyIdentifier(publicKey: Buffer): Buffer {
+  const [info] = elements(publicKey)
+  const key = elements(info!.content)[1]!.content.subarray(1)
+  return createHash('sha1').update(key).digest()
+}
+
+/** What a certificate says about its subject, for whom it is the issuer of another. @throws Error when it cannot be read */
+export function subjectOf(certificate: Buffer): { readonly name: Buffer; readonly keyIdentifier: Buffer } {
+  const [outer] = elements(certificate)
+  const [content] = elements(outer!.content)
+  const fields = elements(content!.content)
+  // The version comes first where it is not 1.
+  const [, , , , subject, publicKey, ...more] = fields[0]!.tag === 0xa0 ? fields.slice(1) : fields
+  const listed = more.find(({ tag }) => tag === 0xa3)
+  for (const extension of listed ? elements(elements(listed.content)[0]!.content) : []) {
+    const parts = elements(extension.content)
+    if (parts[0]!.whole.equals(ids.subjectKeyIdentifier))
+      return { name: subject!.whole, keyIdentifier: elements(parts.at(-1)!.content)[0]!.content }
+  }
+  return { name: subject!.whole, keyIdentifier: keyIdentifier(publicKey!.whole) }
+}
+
+export const pem = (label: string, der: Buffer): string =>
+  `-----BEGIN ${label}-----\n${der
+    .toString('base64')
+    .match(/.{1,64}/g)!
+    .join('\n')}\n-----END ${label}-----\n`
+
+const ids = {
+  commonName: identifier('2.5.4.3'),
+  organization: identifier('2.5.4.10'),
+  subjectKeyIdentifier: identifier('2.5.29.14'),
+  keyUsage: identifier('2.5.29.15'),
+  subjectAlternativeName: identifier('2.5.29.17'),
+  basicConstraints: identifier('2.5.29.19'),
+  authorityKeyIdentifier: identifier('2.5.29.35'),
+  extendedKeyUsage: identifier('2.5.29.37'),
+  server: identifier('1.3.6.1.5.5.7.3.1'),
+  client: identifier('1.3.6.1.5.5.7.3.2'),
+  ecdsaWithSHA256: identifier('1.2.840.10045.4.3.2'),
+  rsaWithSHA256: identifier('1.2.840.113549.1.1.11'),
+}
+
+const attribute = (id: Buffer, text: string): Buffer => set(sequence(id, utf8(text)))
+
+/** Positive, and long enough that no two are the same. */
+function serialNumber(): Buffer {
+  const bytes = randomBytes(16)
+  bytes[0] = (bytes[0]! & 0x7f) | 0x40
+  return bytes
+}
+
+/** @throws Error for a key that cannot sign certificates here */
+function signatureAlgorithm(key: KeyObject): Buffer {
+  const type = key.asymmetricKeyType
+  if (type === 'rsa') return sequence(ids.rsaWithSHA256, nothing)
+  if (type === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1') return sequence(ids.ecdsaWithSHA256)
+  throw new Error(`Cannot sign with a key of type ${type}: expected EC P-256 or RSA`)
+}
+
+function extensions(own: Buffer, issuers: Buffer, use: CertificateFields['use']): Buffer[] {
+  const critical = (id: Buffer, content: Buffer) => sequence(id, boolean(true), octets(content))
+  const plain = (id: Buffer, content: Buffer) => sequence(id, octets(content))
+  const ownIdentifier = plain(ids.subjectKeyIdentifier, octets(own))
+  if (use === 'authority') {
+    return [
+      critical(ids.basicConstraints, sequence(boolean(true))),
+      // Digital signature, signing of certificates and of lists of revoked ones.
+      critical(ids.keyUsage, bits(Buffer.from([0x86]), 1)),
+      ownIdentifier,
+    ]
+  }
+  const names = [
+    ...use.dnsNames.map((name) => element(0x82, Buffer.from(name, 'latin1'))),
+    ...use.ips.map((ip) => element(0x87, ipBytes(ip))),
+  ]
+  return [
+    critical(ids.basicConstraints, sequence()),
+    // Digital signature and encipherment of keys.
+    critical(ids.keyUsage, bits(Buffer.from([0xa0]), 5)),
+    plain(ids.extendedKeyUsage, sequence(...use.usages.map((usage) => ids[usage]))),
+    ownIdentifier,
+    plain(ids.authorityKeyIdentifier, sequence(element(0x80, issuers))),
+    ...(names.length === 0 ? [] : [plain(ids.subjectAlternativeName, sequence(...names))]),
+  ]
+}
+
+/** Four bytes, or sixteen. */
+function ipBytes(ip: string): Buffer {
+  if (!ip.includes(':')) return Buffer.from(ip.split('.').map(Number))
+  // The URL parser writes any form of it in groups of hexadecimal digits.
+  const [head = '', tail] = new URL(`http://[${ip}]`).hostname.slice(1, -1).split('::')
+  const groups = (text: string) => text.split(':').filter(Boolean)
+  const [before, after] = [groups(head), groups(tail ?? '')]
+  const zeros = Array<string>(8 - before.length - after.length).fill('0')
+  return Buffer.from([...before, ...zeros, ...after].map((group) => group.padStart(4, '0')).join(''), 'hex')
+}

@@ -1,0 +1,76 @@
+/** The few shapes of DER that a certificate is made of (X.690), written and read. */
+
+/** One element: its tag, and what is in it. */
+export function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
+  const length = contents.reduce((sum, part) => sum + part.length, 0)
+  return Buffer.concat([Buffer.from([tag, ...lengthOf(length)]), ...contents])
+}
+
+/** Below 128 the length itself; above, how many bytes it has, and those. */
+function lengthOf(length: number): number[] {
+  if (length < 0x80) return [length]
+  const bytes: number[] = []
+  for (let rest = length; rest > 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256)
+  return [0x80 | bytes.length, ...bytes]
+}
+
+export const sequence = (...parts: readonly Uint8Array[]): Buffer => element(0x30, ...parts)
+export const set = (...parts: readonly Uint8Array[]): Buffer => element(0x31, ...parts)
+export const octets = (content: Uint8Array): Buffer => element(0x04, content)
+export const boolean = (value: boolean): Buffer => element(0x01, Buffer.from([value ? 0xff : 0]))
+export const utf8 = (text: string): Buffer => element(0x0c, Buffer.from(text, 'utf8'))
+export const nothing: Buffer = element(0x05)
+
+/** Whole bytes, or without the last `unused` bits. */
+export const bits = (content: Uint8Array, unused = 0): Buffer => element(0x03, Buffer.from([unused]), content)
+
+/** A number that is not negative, of any size. */
+export function integer(bytes: Uint8Array): Buffer {
+  let start = 0
+  while (start < bytes.length - 1 && bytes[start] === 0) start++
+  const digits = bytes.subarray(start)
+  return digits[0]! >= 0x80 ? element(0x02, Buffer.from([0]), digits) : element(0x02, digits)
+}
+
+/** An object identifier, such as 2.5.4.3. */
+export function identifier(text: string): Buffer {
+  const [first = 0, second = 0, ...rest] = text.split('.').map(Number)
+  const bytes = [first * 40 + second]
+  for (const arc of rest) {
+    const groups = [arc & 0x7f]
+    for (let left = arc >>> 7; left > 0; left >>>= 7) groups.unshift(0x80 | (left & 0x7f))
+    bytes.push(...groups)
+  }
+  return element(0x06, Buffer.from(bytes))
+}
+
+/** A moment in whole seconds. Certificates write years from 2050 on with all four digits (RFC 5280, 4.1.2.5). */
+export function time(milliseconds: number): Buffer {
+  const text = `${new Date(milliseconds).toISOString().slice(0, 19).replace(/[-:T]/g, '')}Z`
+  const isShort = text.slice(0, 4) >= '1950' && text.slice(0, 4) < '2050'
+  return isShort ? element(0x17, Buffer.from(text.slice(2), 'latin1')) : element(0x18, Buffer.from(text, 'latin1'))
+}
+
+export interface Element {
+  readonly tag: number
+  readonly content: Buffer
+  /** With tag and length. */
+  readonly whole: Buffer
+}
+
+/** The elements that stand in a row. @throws Error when they do not fill the bytes */
+export function elements(bytes: Buffer): Element[] {
+  const found: Element[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const tag = bytes[at]!
+    const head = bytes[at + 1] ?? 0
+    const count = head < 0x80 ? 0 : head & 0x7f
+    const start = at + 2 + count
+    if (count > 4 || start > bytes.length) throw new Error('malformed DER: a length that cannot be')
+    const end = start + (count === 0 ? head : bytes.readUIntBE(at + 2, count))
+    if (end > bytes.length) throw new Error('malformed DER: an element that ends too late')
+    found.push({ tag, content: bytes.subarray(start, end), whole: bytes.subarray(at, end) })
+    at = end
+  }
+  return found
+}
