@@ -17,7 +17,7 @@ import {
   unknownKind,
   type UnknownObject,
 } from '@capstan/kube'
-import { type AdmissionPluginSwitches, enabledPlugins } from './admission/plugin-names.ts'
+import { type AdmissionPluginSwitches, controllerPlugins, enabledPlugins } from './admission/plugin-names.ts'
 import { pluginsFor } from './admission/plugins.ts'
 import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
 import { Webhooks } from './admission/webhooks.ts'
@@ -69,9 +69,14 @@ export interface ApiServerOptions {
   }
   /**
    * Which admission plugins run, by upstream's names; those that upstream runs unless told otherwise do so here, but for
-   * ServiceAccount where nobody makes service accounts. Upstream: --enable-admission-plugins, --disable-admission-plugins.
+   * those that rely on controllers which do not run here (`controllerPlugins`); ServiceAccount does where accounts are made. Upstream: --enable-admission-plugins, --disable-admission-plugins.
    */
   readonly admissionPlugins?: AdmissionPluginSwitches
+  /**
+   * Whether pods that have been given a node stay until the node lets them go, as they do on any server; true when absent. Where no
+   * kubelet would ever do so, they go at once.
+   */
+  readonly gracefulDeletion?: boolean
   /** Where Services get their addresses: a range of IPv4 addresses, 10.0.0.0/24 when absent. Upstream: --service-cluster-ip-range. */
   readonly serviceClusterIPRange?: string
   /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
@@ -117,7 +122,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   const closing = new AbortController()
 
   const { enable = [], disable = [] } = options.admissionPlugins ?? {}
-  const enabled = enabledPlugins({ enable, disable: controllers.serviceAccounts ? disable : [...disable, 'ServiceAccount'] })
+  const idle = controllerPlugins.filter((name) => name !== 'ServiceAccount' || !controllers.serviceAccounts)
+  const enabled = enabledPlugins({ enable, disable: [...disable, ...idle] })
   const authorizer = authorizerOf(options.authorization ?? ['AlwaysAllow'], rbacAuthorizer(store))
   const tokens = serviceAccountTokens({ store, clock, random }, options.serviceAccountTokens)
   const authenticateToken = anyOf(staticTokens(options.tokens), tokens.authenticate)
@@ -155,6 +161,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     enabled,
     pluginsFor: pluginsFor(enabled),
     serviceAddresses: new ServiceAddresses(parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'), store, random),
+    gracefulDeletion: options.gracefulDeletion ?? true,
     authorizer,
     authenticateToken,
     tokens,

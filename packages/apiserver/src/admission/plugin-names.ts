@@ -17,14 +17,14 @@ const plugins = {
   ClusterTrustBundleAttest: 'absent',
   DefaultIngressClass: 'on',
   DefaultStorageClass: 'absent',
-  DefaultTolerationSeconds: 'absent',
+  DefaultTolerationSeconds: 'on',
   DenyServiceExternalIPs: 'refused',
   EventRateLimit: 'refused',
   ExtendedResourceToleration: 'refused',
   ImagePolicyWebhook: 'refused',
   JobValidation: 'absent',
   LimitPodHardAntiAffinityTopology: 'refused',
-  LimitRanger: 'absent',
+  LimitRanger: 'on',
   MutatingAdmissionPolicy: 'absent',
   MutatingAdmissionWebhook: 'on',
   NamespaceAutoProvision: 'refused',
@@ -42,11 +42,11 @@ const plugins = {
   PodTolerationRestriction: 'refused',
   PodTopologyLabels: 'absent',
   Priority: 'on',
-  ResourceQuota: 'absent',
+  ResourceQuota: 'on',
   RuntimeClass: 'absent',
   ServiceAccount: 'on',
-  StorageObjectInUseProtection: 'absent',
-  TaintNodesByCondition: 'absent',
+  StorageObjectInUseProtection: 'on',
+  TaintNodesByCondition: 'on',
   ValidatingAdmissionPolicy: 'absent',
   ValidatingAdmissionWebhook: 'on',
 } as const satisfies { readonly [name: string]: 'on' | 'off' | 'absent' | 'refused' }
@@ -74,3 +74,6 @@ export interface AdmissionPluginSwitches {
 
 export const enabledPlugins = ({ enable = [], disable = [] }: AdmissionPluginSwitches = {}): ReadonlySet<AdmissionPlugin> =>
   new Set(AdmissionPlugins.filter((name) => enable.includes(name) || (plugins[name] === 'on' && !disable.includes(name))))
+
+/** Plugins that leave work to controllers that do not run in this server: they run where somebody else does that work. */
+export const controllerPlugins = ['ServiceAccount', 'StorageObjectInUseProtection', 'TaintNodesByCondition'] as const

@@ -5,10 +5,26 @@ import { defaultIngressClass } from './default-ingress-class.ts'
 import type { AdmissionPlugin } from './plugin-names.ts'
 import type { Plugin } from './plugin.ts'
 import { priority } from './priority.ts'
+import { limitRanger } from './limit-ranger.ts'
+import { taintNodesByCondition } from './new-nodes.ts'
+import { defaultTolerationSeconds } from './pod-tolerations.ts'
+import { resourceQuota } from './resource-quota.ts'
 import { serviceAccount } from './service-account.ts'
+import { storageObjectInUse } from './volumes-in-use.ts'
 
 /** In the order in which upstream asks them. */
-const plugins: readonly Plugin[] = [serviceAccount, priority, ownerReferences, defaultIngressClass, alwaysDeny]
+const plugins: readonly Plugin[] = [
+  limitRanger,
+  serviceAccount,
+  taintNodesByCondition,
+  priority,
+  defaultTolerationSeconds,
+  storageObjectInUse,
+  ownerReferences,
+  defaultIngressClass,
+  resourceQuota,
+  alwaysDeny,
+]
 
 /** The plugins that are on and concern a resource. */
 export function pluginsFor(enabled: ReadonlySet<AdmissionPlugin>): (definition: Definition) => readonly Plugin[] {

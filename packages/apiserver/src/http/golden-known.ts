@@ -23,23 +23,11 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'csi nodes / 10',
       'csi nodes / 12',
     ],
-    'nobody would take the finalizer away again': [
-      'volume attributes classes / 0',
-      'volume attributes classes / 7',
-      'volume attributes classes / 8',
-    ],
   },
   'core-types': {
     'kinds that are not served': [
       'leases, events, service accounts, services, nodes, pods / 5',
       'leases, events, service accounts, services, nodes, pods / 6',
-      'leases, events, service accounts, services, nodes, pods / 23',
-      'leases, events, service accounts, services, nodes, pods / 24',
-    ],
-    'defaults and validation of workloads, nodes and services': [
-      'leases, events, service accounts, services, nodes, pods / 9',
-      'leases, events, service accounts, services, nodes, pods / 10',
-      'leases, events, service accounts, services, nodes, pods / 14',
     ],
   },
 }

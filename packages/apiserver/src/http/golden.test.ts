@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { isRecord, seededRandom, seconds, type UnknownObject, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
+import { controllerPlugins } from '../admission/plugin-names.ts'
 import { type ApiServer, createApiServer } from '../server.ts'
 import type { HttpAnswer, HttpHandler, Identity } from './exchange.ts'
 import type { Answered, Recorded } from './golden-match.ts'
@@ -49,9 +50,9 @@ describe.each<[string, number, number]>([
   ['lifecycle', 102, 102],
   ['cr-validation', 88, 88],
   ['crd-definition', 47, 47],
-  ['core-types', 38, 45],
+  ['core-types', 43, 45],
   ['apps', 144, 144],
-  ['storage', 66, 74],
+  ['storage', 69, 74],
   ['policy', 38, 38],
   ['networking', 86, 86],
 ])('%s', (file, asRecorded, requests) => {
@@ -143,6 +144,7 @@ class Replay {
       random: seededRandom(1),
       authorization: ['RBAC'],
       controllers: { serviceAccounts: true, rootCA },
+      admissionPlugins: { enable: controllerPlugins },
     })
     this.#handler = createHandler({ engine: this.#server.engine, clock: this.#clock })
   }

@@ -1,4 +1,5 @@
 /** Requests for resources: from method, path, query and body to a request to the engine, and back. */
+import { isConnection } from '../verbs/connect.ts'
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
 import { StatusError, verbOf } from '@capstan/kube'
 import type { Caller, Engine, Resource } from '../engine.ts'
@@ -46,6 +47,11 @@ export async function resourceAnswer(
   })
   const { request: apiRequest, warnings } = await apiRequestOf(server, verb, path, resource, request, query)
   if (verb === 'watch') return watchAnswer(server, apiRequest, representation, request, query, caller)
+  if (isConnection(path.subresource) && resource.builtin) {
+    const container = query.get('container')
+    await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
+    return { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' }
+  }
   const answer = await engine.execute(apiRequest, caller, request.signal)
   return represented(server.clock, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
 }
@@ -96,6 +102,7 @@ async function apiRequestOf(
     case 'create':
     case 'update': {
       const options = optionsOf(verb, query)
+      if (isConnection(path.subresource)) return { request: make(options), warnings: [] }
       const { body, warnings } = await readObject(request, resource, options, yaml)
       return { request: make(options, { body }), warnings }
     }

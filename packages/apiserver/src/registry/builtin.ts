@@ -95,6 +95,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     ...(declared.default ? { default: declared.default.bind(declared) } : {}),
     ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
     ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
+    ...(declared.gracePeriod ? { gracePeriod: declared.gracePeriod.bind(declared) } : {}),
     ...(declared.markDeleted ? { markDeleted: declared.markDeleted.bind(declared) } : {}),
     ...(declared.writes ? { writes: declared.writes } : {}),
     validate: (object, old, context) => declared.validate?.(object, old, context) ?? [],

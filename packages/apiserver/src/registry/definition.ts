@@ -54,6 +54,8 @@ export interface Definition extends Resource {
   prepare?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
   /** What a write through a subresource other than `status` leaves as it was. */
   readonly writes?: { readonly [subresource: string]: (object: UnknownObject, old: UnknownObject) => void }
+  /** How many seconds an object has to end in good order, of those that are asked for. */
+  gracePeriod?(object: UnknownObject, requested: number | undefined): number
   /** What the request to delete an object leaves in its status, at the given time. */
   markDeleted?(object: UnknownObject, now: string): void
   validate?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): FieldError[]

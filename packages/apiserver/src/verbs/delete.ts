@@ -7,6 +7,7 @@ import {
   isRecord,
   type KubeObject,
   notSupported,
+  seconds,
   type Status,
   StatusError,
   timestamp,
@@ -105,22 +106,31 @@ export async function removeNamed(
 }
 
 /** A draft of the object as its deletion leaves it. Upstream: BeforeDelete and deletionFinalizersForGarbageCollection. */
-function markedForDeletion({ clock }: Plane, definition: Definition, old: UnknownObject, deletion: Deletion): UnknownObject {
+function markedForDeletion(plane: Plane, definition: Definition, old: UnknownObject, deletion: Deletion): UnknownObject {
   const object = draft(old)
   const { metadata } = object
   const finalizers = collectionFinalizers(metadata.finalizers ?? [], deletion.propagationPolicy)
   if (finalizers.length > 0) metadata.finalizers = finalizers
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
-    metadata.deletionTimestamp = timestamp(clock.now())
+    const grace = plane.gracefulDeletion ? (definition.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
+    metadata.deletionTimestamp = timestamp(plane.clock.now() + seconds(grace))
     // Upstream: kinds that mark their objects in a way of their own do so without the rest.
     if (definition.markDeleted) definition.markDeleted(object, metadata.deletionTimestamp)
     else {
-      metadata.deletionGracePeriodSeconds = 0
+      metadata.deletionGracePeriodSeconds = grace
       if (definition.generation) metadata.generation = (metadata.generation ?? 1) + 1
     }
-  }
+  } else shortenGrace(metadata, deletion.gracePeriodSeconds)
   return object
+}
+
+/** What is on its way out may be hurried, and not be given more time. */
+function shortenGrace(metadata: UnknownObject['metadata'], requested: number | undefined): void {
+  const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp = '' } = metadata
+  if (requested === undefined || requested >= grace) return
+  metadata.deletionTimestamp = timestamp(Date.parse(deletionTimestamp) - seconds(grace - Math.max(requested, 0)))
+  metadata.deletionGracePeriodSeconds = Math.max(requested, 0)
 }
 
 function collectionFinalizers(finalizers: readonly string[], policy: Deletion['propagationPolicy']): string[] {

@@ -2,6 +2,9 @@
 import { type ApiRequest, type KubeObject, type ObjectList, type Status, StatusError } from '@capstan/kube'
 import type { Answer, Caller, WatchStream } from '../engine.ts'
 import { apply } from './apply.ts'
+import { bind } from './bind.ts'
+import { componentStatuses } from './component-status.ts'
+import { connect, isConnection } from './connect.ts'
 import { create } from './create.ts'
 import { removeCollection } from './delete-collection.ts'
 import { remove } from './delete.ts'
@@ -51,6 +54,9 @@ async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList
   if (request.subresource === 'finalize') return finalize(plane, call)
   if (request.subresource === 'eviction') return evict(plane, call)
   if (request.subresource === 'token') return issueToken(plane, call)
+  if (isConnection(request.subresource)) return connect(plane, call)
+  if (request.subresource === 'binding' || call.definition.storage === 'bindings') return bind(plane, call)
+  if (call.definition.storage === 'componentstatuses') return componentStatuses(call)
   switch (request.verb) {
     case 'get':
       return get(plane, call)
@@ -90,7 +96,8 @@ function checkSubresource({ definition, request: { subresource, verb } }: Call):
     if (subresource === 'status' ? definition.statusSubresource : subresource === 'scale' && definition.scale) return
     throw unknownResource()
   }
-  const offered = definition.subresources.find(({ name }) => name === subresource)
+  const [first] = subresource.split('/')
+  const offered = definition.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))
   if (!offered) throw unknownResource()
   if (!offered.verbs.includes(verb)) throw methodNotAllowed()
 }

@@ -40,6 +40,8 @@ export interface Plane {
   /** Those of them that are code of this server and have a say in writes of a resource. */
   readonly pluginsFor: (definition: Definition) => readonly Plugin[]
   readonly serviceAddresses: ServiceAddresses
+  /** Whether what has a node of its own waits until that lets it go. */
+  readonly gracefulDeletion: boolean
   readonly authorizer: Authorizer
   readonly authenticateToken: AuthenticateToken
   readonly tokens: ServiceAccountTokens

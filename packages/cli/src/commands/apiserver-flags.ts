@@ -1,6 +1,6 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
 import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
-import { AdmissionPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
+import { AdmissionPlugins, controllerPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
 import { parseDuration, seconds } from '@capstan/kube'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
@@ -133,7 +133,7 @@ function stateOf(flag: string, plugin: string): NonNullable<ReturnType<typeof ad
 }
 
 /**
- * Upstream: both flags together. ServiceAccount runs whoever makes service accounts.
+ * Upstream: both flags together. What leaves work to controllers runs, whether they do or not.
  *
  * @throws Error when a plugin is to be on and off
  */
@@ -141,7 +141,7 @@ export function pluginSwitches(enable: readonly AdmissionPlugin[] = [], disable:
   const both = enable.filter((plugin) => disable.includes(plugin))
   if (both.length > 0)
     throw new UsageError(`[${both.join(' ')}] in enable-admission-plugins and disable-admission-plugins overlapped`)
-  return { enable: disable.includes('ServiceAccount') ? enable : [...enable, 'ServiceAccount' as const], disable }
+  return { enable: [...enable, ...controllerPlugins.filter((plugin) => !disable.includes(plugin))], disable }
 }
 
 type Controllers = NonNullable<ApiServerOptions['controllers']>

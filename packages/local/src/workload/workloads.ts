@@ -86,7 +86,7 @@ export function createWorkloads(options: WorkloadsOptions): Workloads {
 
   async function start(cluster: ObjectKey, boot: Boot): Promise<Running> {
     const store = await openStore(storeName(cluster))
-    const server = createApiServer({ store, clock, random: options.random, log })
+    const server = createApiServer({ store, clock, random: options.random, log, gracefulDeletion: false })
     try {
       await server.ready
       const client = createClient(server.transport({ agent: 'kubelet' }))

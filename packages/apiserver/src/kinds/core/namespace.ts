@@ -7,6 +7,7 @@ import type { Namespace } from '../schemas/types.ts'
 const Standard = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
 export const namespaces: BuiltinKind<Namespace> = {
+  returnsDeleted: true,
   names: dnsLabelProblems,
   fields: { 'status.phase': field('status', 'phase'), name: field('metadata', 'name') },
   columns: [nameColumn, column('Status', (o) => text(o, 'status', 'phase')), ageColumn],

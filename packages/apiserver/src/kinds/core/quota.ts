@@ -28,6 +28,7 @@ const Scopes = [
 ]
 
 export const resourcequotas: BuiltinKind<ResourceQuota> = {
+  returnsDeleted: true,
   columns: [
     nameColumn,
     column('Request', (o) => usage(o, (name) => !name.startsWith('limits.'))),

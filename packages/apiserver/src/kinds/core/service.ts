@@ -5,6 +5,7 @@ import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { isExternal, needsHealthCheck, validateService, validateServiceUpdate } from '../service/validate.ts'
 
 export const services: BuiltinKind<Service> = {
+  returnsDeleted: true,
   names: dnsLabelProblems,
   fields: { 'spec.clusterIP': field('spec', 'clusterIP'), 'spec.type': field('spec', 'type') },
   columns: [

@@ -31,6 +31,7 @@ const phaseOf = (o: UnknownObject): string =>
   o.metadata.deletionTimestamp === undefined ? text(o, 'status', 'phase') : 'Terminating'
 
 export const persistentvolumes: BuiltinKind<PersistentVolume> = {
+  returnsDeleted: true,
   columns: [
     nameColumn,
     column('Capacity', (o) => text(o, 'spec', 'capacity', 'storage')),
@@ -133,6 +134,7 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
 }
 
 export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
+  returnsDeleted: true,
   fields: { name: (o) => o.metadata.name },
   columns: [
     nameColumn,

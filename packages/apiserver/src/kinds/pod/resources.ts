@@ -1,5 +1,6 @@
 /** Amounts of resources: which names there are, what containers may ask for, and the class of service that follows from it. */
 import {
+  addQuantities,
   compareQuantities,
   duplicate,
   type FieldError,
@@ -7,6 +8,7 @@ import {
   invalid,
   parseQuantity,
   qualifiedNameProblems,
+  quantityText,
   required,
 } from '@capstan/kube'
 import { compareAmounts, dnsLabel, missing, problems } from '../checks.ts'
@@ -160,3 +162,29 @@ export function qosClass({ spec }: Pod): 'Guaranteed' | 'Burstable' | 'BestEffor
   return guaranteed ? 'Guaranteed' : 'Burstable'
 }
 const Zero = parseQuantity('0')
+
+/** What a pod needs: its containers together, or the init container that needs most. */
+export function podResources({
+  containers,
+  initContainers = [],
+  overhead = {},
+}: Pod['spec']): Required<Pick<ResourceRequirements, 'limits' | 'requests'>> {
+  const total = (member: 'limits' | 'requests'): { [name: string]: string } => {
+    const sums: { [name: string]: string } = {}
+    const add = (amounts: Amounts = {}) => {
+      for (const [name, amount] of Object.entries(amounts)) {
+        sums[name] = quantityText(addQuantities(parseQuantity(sums[name] ?? '0'), parseQuantity(String(amount))))
+      }
+    }
+    for (const { resources } of containers ?? []) add(resources[member])
+    for (const { resources, restartPolicy } of initContainers) if (restartPolicy === 'Always') add(resources[member])
+    for (const { resources } of initContainers) {
+      for (const [name, amount] of Object.entries(resources[member] ?? {})) {
+        if (compareAmounts(amount, sums[name] ?? '0') > 0) sums[name] = String(amount)
+      }
+    }
+    if (member === 'requests') add(overhead)
+    return sums
+  }
+  return { limits: total('limits'), requests: total('requests') }
+}

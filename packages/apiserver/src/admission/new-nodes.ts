@@ -1,0 +1,20 @@
+/**
+ * Nothing is scheduled to a new node before somebody has said that it is ready.
+ * Upstream: plugin/pkg/admission/nodetaint.
+ */
+import type { Node } from '../kinds/schemas/types.ts'
+import type { Plugin } from './plugin.ts'
+
+const NotReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
+
+export const taintNodesByCondition: Plugin = {
+  name: 'TaintNodesByCondition',
+  concerns: ({ storage }) => storage === 'nodes',
+  mutate({ operation, subresource, object }) {
+    if (operation !== 'CREATE' || subresource !== undefined) return
+    const { spec } = object as unknown as Node
+    const taints = spec.taints ?? []
+    const isThere = taints.some(({ key, effect }) => key === NotReady.key && effect === NotReady.effect)
+    if (!isThere) spec.taints = [...taints, { ...NotReady }]
+  },
+}
