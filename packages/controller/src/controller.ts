@@ -1,4 +1,5 @@
 /** What a controller declares: which kind it reconciles, what else it watches, and the function that does it. */
+import type { Registry } from 'prom-client'
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random, Reader } from '@capstan/kube'
 import type { Outcome } from './outcome.ts'
 
@@ -76,6 +77,8 @@ export interface Controller<T extends KubeObject = KubeObject> {
   readonly indexes?: readonly Index<never>[]
   /** Keys reconciled at once. Default 10. */
   readonly concurrency?: number
+  /** Adds metrics of its own to those of its manager, once. */
+  metrics?(registry: Registry): void
   reconcile(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
 }
 

@@ -41,6 +41,7 @@ export function createManager({ client, clock, random, log, controllers }: Manag
   const ids = forkRandom(random)
   const events = createEventRecorders({ client, clock, random: forkRandom(random), log })
   const metrics = createMetrics()
+  for (const one of controllers) one.metrics?.(metrics.registry)
   const loops = controllers.map(
     (one) =>
       new Loop(one, { client, informers, clock, random, ids, log, events: events.of(`${one.name}-controller`), metrics, signal }),

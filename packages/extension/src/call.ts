@@ -17,10 +17,18 @@ export interface Call {
   readonly request: object
 }
 
+interface CallMeans {
+  readonly transport: HookTransport
+  readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
+  /** Told the HTTP status as soon as there is one. */
+  onStatus?(code: number): void
+}
+
 /** The decoded response, whatever its status says. @throws HookFailed */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
-  { transport, clock, signal }: { transport: HookTransport; clock: Clock; signal?: AbortSignal | undefined },
+  { transport, clock, signal, onStatus }: CallMeans,
 ): Promise<Record<string, unknown>> {
   const url = new URL(target.url)
   url.searchParams.append('timeout', durationText(seconds(timeoutSeconds)))
@@ -38,6 +46,7 @@ export async function callHandler(
     const answer = await transport.post({ ...target, url }, body, either).catch((err) => {
       throw failed(err)
     })
+    onStatus?.(answer.status)
     if (answer.status !== 200) throw await badStatus(answer)
     const text = await readText(answer.body, maxBodyBytes).catch((err) => {
       throw err instanceof TooLong ? badAnswer('http: response body too large') : failed(err)

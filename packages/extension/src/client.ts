@@ -2,11 +2,13 @@
 import type { Catalog, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
 import type { Clock, Logger } from '@capstan/kube'
-import { keyOf, keyText } from '@capstan/kube'
-import { callHandler } from './call.ts'
+import { keyOf, keyText, seconds } from '@capstan/kube'
+import { Breaker, type BreakerLimits } from './breaker.ts'
+import { type Call, callHandler } from './call.ts'
 import { targetOf } from './client-config.ts'
 import { checkDiscovery, defaultTimeout } from './discovery.ts'
-import { HookFailed, isIgnorable } from './hook-failed.ts'
+import { HookFailed, isIgnorable, isOutage } from './hook-failed.ts'
+import type { CallObserver, ObservedCall } from './observed-call.ts'
 import type { Registration } from './registry.ts'
 import { HandlerRegistry } from './registry.ts'
 import type { RuntimeClient } from './runtime-client.ts'
@@ -23,6 +25,10 @@ export interface ExtensionClient extends RuntimeClient {
   /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
   register(config: ExtensionConfig): void
   unregister(extensionConfig: string): void
+  /** Has calls seen from now on, those of discovery included. */
+  observe(observer: CallObserver): void
+  /** The breaker of each handler that was called, by registered name. */
+  readonly breakers: ReadonlyMap<string, Breaker>
   close(): void
 }
 
@@ -34,6 +40,7 @@ export interface ExtensionClientOptions {
   readonly namespaceLabels: (namespace: string) => Promise<{ readonly [key: string]: string }>
   readonly clock: Clock
   readonly log: Logger
+  readonly breaker?: BreakerLimits
 }
 
 interface AnyResponse {
@@ -48,8 +55,57 @@ export function createExtensionClient({
   namespaceLabels,
   clock,
   log,
+  breaker: limits,
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
+  const observers: CallObserver[] = []
+  const breakers = new Map<string, Breaker>()
+  const breakerOf = (name: string): Breaker => {
+    const known = breakers.get(name)
+    if (known) return known
+    const fresh = new Breaker(clock, limits)
+    breakers.set(name, fresh)
+    return fresh
+  }
+  /** Handlers that are registered anew may be elsewhere now: nothing is held against them. */
+  const forget = (extensionConfig: string): void => {
+    for (const name of breakers.keys()) if (name.endsWith(`.${extensionConfig}`)) breakers.delete(name)
+  }
+
+  /** Makes the call and has it seen. */
+  const observed = async (
+    call: Call,
+    of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
+    signal: AbortSignal | undefined,
+  ): Promise<AnyResponse> => {
+    const started = clock.now()
+    let code: number | undefined
+    const tell = (outcome: ObservedCall['outcome']) => {
+      const seen: ObservedCall = {
+        ...of,
+        announcedVersion: call.hook.version,
+        isDeprecated: call.hook.deprecated !== undefined,
+        url: call.target.url,
+        started,
+        took: clock.now() - started,
+        ...(code === undefined ? {} : { code }),
+        request: call.request,
+        outcome,
+      }
+      for (const observe of observers) observe(seen)
+    }
+    try {
+      const onStatus = (status: number) => {
+        code = status
+      }
+      const response: AnyResponse = await callHandler(call, { transport, clock, signal, onStatus })
+      tell({ kind: 'response', response })
+      return response
+    } catch (err) {
+      if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, message: err.message })
+      throw err
+    }
+  }
   let settled: () => boolean = () => true
 
   const matchesNamespace = async ({ namespaceSelector }: Registration, namespace: string | undefined): Promise<boolean> => {
@@ -98,21 +154,24 @@ export function createExtensionClient({
 
   const callRegistered = async (
     hook: Hook,
-    { version, handler, clientConfig, timeoutSeconds }: Registration,
+    { name, version, handler, extensionConfig, clientConfig, timeoutSeconds }: Registration,
     request: object,
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse> => {
     const registered = catalog.find(hook.group, version, hook.name)
     if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
     const target = targetOf(clientConfig, registered, handler)
-    const response = await callHandler(
-      {
-        hook: registered,
-        target,
-        timeoutSeconds: timeoutSeconds || defaultTimeout,
-        request: converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
-      },
-      { transport, clock, signal },
+    const call = {
+      hook: registered,
+      target,
+      timeoutSeconds: timeoutSeconds || defaultTimeout,
+      request: converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
+    }
+    const response = await breakerOf(name).run(
+      () => observed(call, { hook, extensionConfig, handler: name }, signal),
+      (err) => err instanceof HookFailed && isOutage(err),
+      seconds(call.timeoutSeconds),
+      signal,
     )
     return converted('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }
@@ -140,7 +199,8 @@ export function createExtensionClient({
       const head = `failed to discover extension ${JSON.stringify(config.metadata.name)}`
       const discovery = async () => {
         const target = targetOf(config.spec.clientConfig, Discovery)
-        return callHandler({ hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }, { transport, clock, signal })
+        const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
+        return observed(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
       }
       const response = (await seen(head, discovery())) as ResponseOf<typeof Discovery>
       assertSuccess(response, head)
@@ -148,9 +208,16 @@ export function createExtensionClient({
     },
 
     warmUp: (configs) => registry.warmUp(configs),
-    register: (config) =>
-      within(`failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`, () => registry.add(config)),
-    unregister: (name) => within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name)),
+    register(config) {
+      within(`failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`, () => registry.add(config))
+      forget(config.metadata.name)
+    },
+    unregister(name) {
+      within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
+      forget(name)
+    },
+    observe: (observer) => void observers.push(observer),
+    breakers,
     close: () => transport.close(),
   }
 }

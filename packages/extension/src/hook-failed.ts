@@ -5,6 +5,7 @@
  * - `not-registered`, `wrong-hook`: no such handler
  * - `namespace`: the namespace of the object could not be read, or is not one that the handler is for
  * - `bad-url`: the ExtensionConfig does not say where the server is
+ * - `unavailable`: not called, because earlier calls did not get through or too many are under way
  * - `unreachable`: no connection, or TLS refused
  * - `timeout`: no answer in time
  * - `bad-status`: an answer that is not 200
@@ -20,6 +21,7 @@ export type HookFailureCode =
   | 'wrong-hook'
   | 'namespace'
   | 'bad-url'
+  | 'unavailable'
   | 'unreachable'
   | 'timeout'
   | 'bad-status'
@@ -45,11 +47,17 @@ export class HookFailed extends Error {
   }
 }
 
+/** Failures that speak of the server or of the way to it, not of what was asked. */
+export const isOutage = ({ code }: HookFailed): boolean => outages.has(code)
+
+const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
+
 /** What the failure policy Ignore covers: the call did not get through, or what came back was no answer. */
 export const isIgnorable = ({ code }: HookFailed): boolean => ignorable.has(code)
 
 const ignorable: ReadonlySet<HookFailureCode> = new Set([
   'bad-url',
+  'unavailable',
   'unreachable',
   'timeout',
   'bad-status',

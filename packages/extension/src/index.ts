@@ -1,5 +1,8 @@
 export * from './runtime-client.ts'
 export * from './hook-failed.ts'
+export * from './breaker.ts'
+export * from './observed-call.ts'
+export * from './metrics.ts'
 // Extensions
 export * from './answer.ts'
 export * from './define-extension.ts'

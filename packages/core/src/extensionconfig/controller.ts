@@ -1,6 +1,6 @@
 import { ExtensionConfig } from '@capstan/api'
 import { type Controller, controller, type Index, type Predicate, type Source, watches } from '@capstan/controller'
-import type { ExtensionClient } from '@capstan/extension'
+import { breakerMetrics, callMetrics, type ExtensionClient } from '@capstan/extension'
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
 import { FirstRound } from './first-round.ts'
@@ -22,6 +22,10 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     watches: [watches(Secret, (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf), secretMatters)],
     sources: [firstRoundBegins(firstRound, extensions)],
     concurrency,
+    metrics(registry) {
+      extensions.observe(callMetrics(registry))
+      breakerMetrics(registry, extensions.breakers)
+    },
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
   })
 }

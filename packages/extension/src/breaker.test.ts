@@ -1,0 +1,99 @@
+import { seconds, VirtualClock } from '@capstan/kube'
+import { describe, expect, it, test } from 'vitest'
+import { Breaker, type BreakerLimits } from './breaker.ts'
+import { HookFailed } from './hook-failed.ts'
+
+const limits: BreakerLimits = { failures: 3, shortest: seconds(1), longest: seconds(8), inFlight: 2 }
+const patience = seconds(10)
+const down = () => Promise.reject(new HookFailed('unreachable', 'connection refused'))
+const up = () => Promise.resolve('fine')
+const outage = (err: unknown) => err instanceof HookFailed && err.code === 'unreachable'
+
+function aBreaker() {
+  const clock = new VirtualClock()
+  const breaker = new Breaker(clock, limits)
+  const call = (answer: () => Promise<unknown>) => breaker.run(answer, outage, patience).catch((err) => err.message as string)
+  const wait = (ms: number) => void clock.step(clock.now() + ms)
+  return { clock, breaker, call, wait }
+}
+
+describe('a server that does not answer', () => {
+  const refused = 'not called, because the last 3 calls did not get through: connection refused'
+
+  it('is left alone after some failures in a row', async () => {
+    const { breaker, call } = aBreaker()
+    for (let i = 0; i < 3; i++) expect(await call(down)).toBe('connection refused')
+    expect(breaker.state).toBe('open')
+    expect(breaker.retryAfter).toBe(1000)
+    expect(await call(up)).toBe(refused)
+  })
+
+  it('is tried by one call when the time is over, and is as before once that gets through', async () => {
+    const { breaker, call, wait } = aBreaker()
+    for (let i = 0; i < 3; i++) await call(down)
+    wait(seconds(1))
+    expect(breaker.state).toBe('half-open')
+    const gate = Promise.withResolvers<string>()
+    const trying = call(() => gate.promise)
+    await Promise.resolve()
+    expect(await call(up)).toBe(refused)
+    gate.resolve('fine')
+    expect(await trying).toBe('fine')
+    expect(breaker.state).toBe('closed')
+    expect(await call(up)).toBe('fine')
+  })
+
+  it('is left alone for twice as long after each try, up to a limit', async () => {
+    const { breaker, call, wait } = aBreaker()
+    for (let i = 0; i < 3; i++) await call(down)
+    const pauses: number[] = []
+    for (let i = 0; i < 5; i++) {
+      pauses.push(breaker.retryAfter)
+      wait(breaker.retryAfter)
+      await call(down)
+    }
+    expect(pauses).toEqual([1000, 2000, 4000, 8000, 8000])
+  })
+})
+
+test('what an extension says itself is no outage, and ends a row of failures', async () => {
+  const { breaker, call } = aBreaker()
+  for (let i = 0; i < 5; i++) {
+    await call(down)
+    await call(() => Promise.reject(new HookFailed('failure', 'no')))
+  }
+  expect(breaker.state).toBe('closed')
+})
+
+describe('calls at once', () => {
+  it('beyond the limit wait for a place', async () => {
+    const { call } = aBreaker()
+    const gates = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+    const first = gates.map((gate) => call(() => gate.promise))
+    let done = false
+    const third = call(up).then((answer) => {
+      done = true
+      return answer
+    })
+    await Promise.resolve()
+    expect(done).toBe(false)
+    gates[0]!.resolve('one')
+    expect(await first[0]).toBe('one')
+    expect(await third).toBe('fine')
+    gates[1]!.resolve('two')
+    expect(await first[1]).toBe('two')
+  })
+
+  it('give up when no place comes free in time', async () => {
+    const { call, wait } = aBreaker()
+    const gate = Promise.withResolvers<string>()
+    const first = [call(() => gate.promise), call(() => gate.promise)]
+    const third = call(up)
+    await Promise.resolve()
+    wait(patience)
+    expect(await third).toBe('not called, because 2 calls are under way')
+    gate.resolve('late')
+    expect(await Promise.all(first)).toEqual(['late', 'late'])
+    expect(await call(up)).toBe('fine')
+  })
+})

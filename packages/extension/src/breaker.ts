@@ -1,0 +1,130 @@
+/**
+ * Protects one handler from its callers, and callers from it. After some calls in a row that did not get through nobody calls for
+ * a while, then one call tries; each failure doubles the while. Promised by the proposal of the Runtime SDK, never built upstream.
+ */
+import type { Clock } from '@capstan/kube'
+import { minutes, seconds } from '@capstan/kube'
+import { HookFailed } from './hook-failed.ts'
+
+export interface BreakerLimits {
+  /** Calls in a row that did not get through before nobody calls any more. */
+  readonly failures: number
+  /** How long nobody calls at first, and at most; milliseconds. */
+  readonly shortest: number
+  readonly longest: number
+  /** Calls that may be under way at once. Those beyond wait for a place as long as they would wait for an answer. */
+  readonly inFlight: number
+}
+
+export const defaultBreakerLimits: BreakerLimits = {
+  failures: 5,
+  shortest: seconds(1),
+  longest: minutes(1),
+  inFlight: 64,
+}
+
+/** `half-open`: the time is over and one call is trying. */
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+export class Breaker {
+  readonly #clock: Clock
+  readonly #limits: BreakerLimits
+  readonly #waiting: (() => void)[] = []
+  #inFlight = 0
+  #failures = 0
+  #openUntil = 0
+  #isTrying = false
+  #last = ''
+
+  constructor(clock: Clock, limits: BreakerLimits = defaultBreakerLimits) {
+    this.#clock = clock
+    this.#limits = limits
+  }
+
+  get state(): BreakerState {
+    if (this.#failures < this.#limits.failures) return 'closed'
+    return this.#isTrying || this.#clock.now() >= this.#openUntil ? 'half-open' : 'open'
+  }
+
+  /** Milliseconds until a call may try; 0 when one may now. */
+  get retryAfter(): number {
+    return this.state === 'open' ? this.#openUntil - this.#clock.now() : 0
+  }
+
+  /**
+   * Makes the call if it may be made now. `isOutage` says which failures speak of the server, not of the question.
+   *
+   * @param patience milliseconds to wait for a place at most
+   * @throws HookFailed unavailable, at once, while nobody may call
+   */
+  async run<T>(call: () => Promise<T>, isOutage: (err: unknown) => boolean, patience: number, signal?: AbortSignal): Promise<T> {
+    this.#assertCallable()
+    await this.#enter(patience, signal)
+    try {
+      // While it waited for a place others may have found out.
+      this.#assertCallable()
+      const tries = this.state === 'half-open'
+      if (tries) this.#isTrying = true
+      try {
+        const result = await call()
+        this.#failures = 0
+        return result
+      } catch (err) {
+        if (isOutage(err)) this.#noteFailure(err)
+        else if (!signal?.aborted) this.#failures = 0
+        throw err
+      } finally {
+        if (tries) this.#isTrying = false
+      }
+    } finally {
+      this.#inFlight--
+      this.#waiting.shift()?.()
+    }
+  }
+
+  /** The text names the last failure and no times: a message that changes at every call would never come to rest. */
+  #assertCallable(): void {
+    const { state } = this
+    if (state === 'closed' || (state === 'half-open' && !this.#isTrying)) return
+    throw new HookFailed(
+      'unavailable',
+      `not called, because the last ${this.#limits.failures} calls did not get through: ${this.#last}`,
+    )
+  }
+
+  #noteFailure(err: unknown): void {
+    this.#failures++
+    this.#last = (err as Error).message
+    const over = this.#failures - this.#limits.failures
+    if (over < 0) return
+    this.#openUntil = this.#clock.now() + Math.min(this.#limits.longest, this.#limits.shortest * 2 ** Math.min(over, 30))
+  }
+
+  async #enter(patience: number, signal: AbortSignal | undefined): Promise<void> {
+    if (this.#inFlight < this.#limits.inFlight) {
+      this.#inFlight++
+      return
+    }
+    await new Promise<void>((resolve, reject) => {
+      const leave = (settle: () => void) => () => {
+        const at = this.#waiting.indexOf(enter)
+        if (at >= 0) this.#waiting.splice(at, 1)
+        timer.cancel()
+        signal?.removeEventListener('abort', aborted)
+        settle()
+      }
+      const enter = leave(() => {
+        this.#inFlight++
+        resolve()
+      })
+      const aborted = leave(() => reject(signal!.reason))
+      const full = `not called, because ${this.#limits.inFlight} calls are under way`
+      const timer = this.#clock.schedule(
+        patience,
+        leave(() => reject(new HookFailed('unavailable', full))),
+      )
+      signal?.addEventListener('abort', aborted, { once: true })
+      this.#waiting.push(enter)
+    })
+  }
+}

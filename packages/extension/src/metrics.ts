@@ -1,0 +1,68 @@
+/**
+ * Metrics of calls: upstream's by name and label, and what they leave open in metrics of our own.
+ * Upstream: internal/runtime/metrics, v1.14.
+ */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import type { BreakerState } from './breaker.ts'
+import type { CallObserver, ObservedCall } from './observed-call.ts'
+
+const hookLabels = ['group', 'version', 'hook'] as const
+
+/** Registers the metrics and gives what counts a call. Discovery is counted; answers that core remembers are not calls. */
+export function callMetrics(registry: Registry): CallObserver {
+  const requests = new Counter({
+    name: 'capi_runtime_sdk_requests_total',
+    help: 'Calls of extension servers, by HTTP status and by what the response says.',
+    labelNames: ['code', 'host', ...hookLabels, 'status'],
+    registers: [registry],
+  })
+  const duration = new Histogram({
+    name: 'capi_runtime_sdk_request_duration_seconds',
+    help: 'How long calls of extension servers took.',
+    labelNames: ['host', ...hookLabels],
+    buckets: [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60],
+    registers: [registry],
+  })
+  const handlers = new Counter({
+    name: 'capstan_runtime_sdk_handler_requests_total',
+    help: 'Calls by handler, by the version that it registered for, and by how they ended.',
+    labelNames: ['extension_config', 'handler', 'announced_version', 'hook', 'outcome'],
+    registers: [registry],
+  })
+  const deprecated = new Counter({
+    name: 'capstan_runtime_sdk_deprecated_requests_total',
+    help: 'Calls of handlers that registered for a version which is deprecated.',
+    labelNames: ['extension_config', 'handler', 'announced_version', 'hook'],
+    registers: [registry],
+  })
+  return ({ hook, announcedVersion, isDeprecated, handler = '', extensionConfig, url, took, code, outcome }) => {
+    const of = { host: url.host, group: hook.group, version: hook.version, hook: hook.name }
+    requests.inc({ code: code ?? '<error>', ...of, status: statusLabel(outcome) })
+    duration.observe(of, took / 1000)
+    const ofHandler = { extension_config: extensionConfig, handler, announced_version: announcedVersion, hook: hook.name }
+    handlers.inc({ ...ofHandler, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
+    if (isDeprecated) deprecated.inc(ofHandler)
+  }
+}
+
+/** What an extension may say as its status is free: labels are not. */
+function statusLabel(outcome: ObservedCall['outcome']): string {
+  const status = outcome.kind === 'response' ? outcome.response.status : undefined
+  return status === 'Success' || status === 'Failure' ? status : 'Unknown'
+}
+
+/** Shows the breakers of all handlers as they are when somebody looks. */
+export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string, { readonly state: BreakerState }>): void {
+  new Gauge({
+    name: 'capstan_runtime_sdk_breaker_state',
+    help: 'State of the breaker of each handler: 0 closed, 1 half-open, 2 open.',
+    labelNames: ['handler'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [handler, { state }] of breakers) this.set({ handler }, states[state])
+    },
+  })
+}
+
+const states: { readonly [state in BreakerState]: number } = { closed: 0, 'half-open': 1, open: 2 }

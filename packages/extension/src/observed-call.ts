@@ -1,0 +1,28 @@
+/** What became of one call over the network: for metrics, traces, tapes and records. */
+import type { Hook } from '@capstan/api'
+import type { HookFailureCode } from './hook-failed.ts'
+
+export interface ObservedCall {
+  readonly hook: Hook
+  /** The version that the handler registered for, which may be older than that of `hook`. */
+  readonly announcedVersion: string
+  readonly isDeprecated: boolean
+  /** `<handler>.<extensionconfig>`; absent for discovery. */
+  readonly handler?: string
+  readonly extensionConfig: string
+  readonly url: URL
+  /** Milliseconds since the Unix epoch. */
+  readonly started: number
+  /** Milliseconds. */
+  readonly took: number
+  /** HTTP status; absent when there was no answer. */
+  readonly code?: number
+  /** As sent, with settings. */
+  readonly request: object
+  readonly outcome:
+    | { readonly kind: 'response'; readonly response: { readonly status?: string; readonly message?: string } }
+    | { readonly kind: 'failed'; readonly code: HookFailureCode; readonly message: string }
+}
+
+/** Sees calls once they have ended. It must not throw. */
+export type CallObserver = (call: ObservedCall) => void
