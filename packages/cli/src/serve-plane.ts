@@ -1,6 +1,6 @@
 /** A plane with its API, and those of its simulated workload clusters, served over HTTPS on one port. */
 import type { Endpoint, HttpHandler } from '@capstan/apiserver'
-import { authenticator, createHandler } from '@capstan/apiserver'
+import { authenticator, createHandler, storeCheck } from '@capstan/apiserver'
 import type { Clock, Logger, Random } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
 import type { HookCall, Plane, Stores } from '@capstan/lab'
@@ -65,7 +65,8 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
       endpoint: { host, port: listener.port },
       ...(options.onHookCall ? { onHookCall: options.onHookCall } : {}),
     })
-    handler = createHandler({ engine: plane.server.engine, issuer: plane.server.issuer, clock, log })
+    const { engine, issuer, store } = plane.server
+    handler = createHandler({ engine, issuer, clock, log, checks: [storeCheck(store)] })
     await writeKubeconfig(options.kubeconfig, listener.url, access)
   } catch (err) {
     await listener.close(0)

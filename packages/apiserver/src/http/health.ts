@@ -1,4 +1,5 @@
 import type { HttpAnswer } from './exchange.ts'
+import type { Store } from '../store/store.ts'
 import type { HealthPath } from './route.ts'
 
 /** One thing that must be well. It throws when it is not; the reason stays in the log. */
@@ -8,6 +9,15 @@ export interface HealthCheck {
   readonly paths?: readonly HealthPath[]
   check(): void | Promise<void>
 }
+
+/** Whether writes can be stored. `livez` does not ask: starting anew makes no room on a disk, and reads go on. */
+export const storeCheck = (store: Store): HealthCheck => ({
+  name: 'etcd',
+  paths: ['healthz', 'readyz'],
+  check() {
+    if (store.failure) throw store.failure
+  },
+})
 
 /** Upstream: k8s.io/apiserver/pkg/server/healthz. */
 export async function healthAnswer(

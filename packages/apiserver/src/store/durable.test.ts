@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { VirtualClock } from '@capstan/kube'
+import { hours, minutes, VirtualClock } from '@capstan/kube'
 import { crashTest } from './crash.suite.ts'
 import { type DurableStores, openDurable } from './durable.ts'
-import { at, put, storeSuite } from './store.suite.ts'
+import { at, put, settableClock, storeSuite } from './store.suite.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-store-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -62,6 +62,29 @@ describe('the durable store', () => {
     const after = await stores.store('main', { history: { changes: 2 } })
     expect(after.since(1, 'configmaps')).toMatchObject({ kind: 'expired' })
     expect(after.since(4, 'configmaps')).toMatchObject({ kind: 'changes', changes: [{ revision: 5 }, { revision: 6 }] })
+  })
+
+  test.each([
+    ['goes on after the restart', 0],
+    ['has been set back meanwhile', -hours(24)],
+    ['has been set forward meanwhile', hours(24)],
+  ])('the age of a change is known when the clock %s', async (_, jump) => {
+    const time = settableClock()
+    await stores.close()
+    const open = async () => {
+      stores = await openDurable(folder, { clock: time })
+      return stores.store('main', { history: { age: minutes(5) } })
+    }
+    const before = await open()
+    await put(before, at('a'))
+    time.time += minutes(4)
+    await put(before, at('b'))
+    await stores.close()
+    time.time += minutes(2) + jump
+    const after = await open()
+    const knows = [0, 1, 2].map((revision) => after.since(revision, 'configmaps').kind === 'changes')
+    expect(knows).toEqual(jump < 0 ? [true, true, true] : jump > 0 ? [false, false, true] : [false, true, true])
+    expect((await put(after, at('c'))).revision).toBe(3)
   })
 
   test('stores of one folder know nothing of each other, and one can be removed', async () => {

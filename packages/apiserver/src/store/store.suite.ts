@@ -1,5 +1,5 @@
 /** What every store must do, told once. Run by `memory.test.ts` and `durable.test.ts`. */
-import type { KubeObject } from '@capstan/kube'
+import { type Clock, hours, type KubeObject, minutes } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { StoreOptions } from './core.ts'
 import { type Change, type Store, StoreConflict, type StoreKey } from './store.ts'
@@ -159,7 +159,38 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect(small.listAt(oldest, 'configmaps')).toHaveLength(1)
       await small.close()
     })
+
+    test('are forgotten when their time is up, wherever the clock is set meanwhile', async () => {
+      const clock = settableClock()
+      const aged = await open({ history: { age: minutes(5) }, clock })
+      const knows = (revision: number) => aged.since(revision, 'configmaps').kind === 'changes'
+      await put(aged, at('a'))
+      clock.time += minutes(4)
+      await put(aged, at('b'))
+      expect([knows(0), knows(1)]).toEqual([true, true])
+      clock.time -= hours(24)
+      await put(aged, at('c'))
+      expect([knows(0), knows(1), aged.revision, aged.get(at('c'))?.metadata.resourceVersion]).toEqual([true, true, 3, '3'])
+      clock.time += minutes(2)
+      expect([knows(0), knows(1), knows(2)]).toEqual([false, true, true])
+      expect(aged.listAt(0, 'configmaps')).toBeUndefined()
+      clock.time += hours(48)
+      expect([knows(2), knows(3)]).toEqual([false, true])
+      expect(aged.since(2, 'configmaps')).toEqual({ kind: 'expired', oldest: 4 })
+      expect(names(aged.list('configmaps'))).toEqual(['a', 'b', 'c'])
+      expect((await put(aged, at('d'))).revision).toBe(4)
+      await aged.close()
+    })
   })
 }
+
+/** Anybody may set it, to any time. */
+export const settableClock = (): Clock & { time: number } => ({
+  time: Date.UTC(2026, 0, 1),
+  now() {
+    return this.time
+  },
+  schedule: () => ({ cancel() {} }),
+})
 
 const dataOf = (of: KubeObject | undefined) => (of as unknown as { data?: unknown } | undefined)?.data

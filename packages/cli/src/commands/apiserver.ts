@@ -23,6 +23,7 @@ import {
   memoryStore,
   openDurable,
   parseTokenFile,
+  storeCheck,
 } from '@capstan/apiserver'
 import type { Clock, Logger } from '@capstan/kube'
 import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRandom } from '@capstan/kube'
@@ -82,6 +83,7 @@ interface Options {
   serviceAccountJwksUri?: string
   enableGarbageCollector: boolean
   eventTtl: number
+  etcdCompactionInterval: number
   runtimeConfig?: readonly ApiSwitch[]
   maxRequestsInflight: number
   maxMutatingRequestsInflight: number
@@ -166,6 +168,12 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
         .argParser(secondsCount)
         .default(defaultLimits.minRequestTimeout, '1800'),
     )
+    .option(
+      '--etcd-compaction-interval <duration>',
+      'how long watches and lists can go back; 0: as far as there is room for',
+      duration,
+      parseDuration('5m'),
+    )
     .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
     .option(
       '--runtime-config <versions>',
@@ -218,7 +226,8 @@ async function serve(given: Options, io: Io): Promise<void> {
   const { tokenAuthFile } = options
   const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
   const stores = await openStores(clock, log, options)
-  const store: Store = stores ? await stores.store('management') : memoryStore()
+  const history = options.etcdCompactionInterval === 0 ? {} : { age: options.etcdCompactionInterval }
+  const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history })
   const { rootCA, ...switches } = options.controllers
   // Which authority a given certificate is of, is not known.
   const isPublished = rootCA && options.tlsCertFile === undefined
@@ -244,7 +253,14 @@ async function serve(given: Options, io: Io): Promise<void> {
     checkApiSwitches(options.runtimeConfig ?? [], new Set(builtin.map(apiVersionOf)))
     await server.ready
     const endpoint: Endpoint = {
-      handler: createHandler({ engine: server.engine, clock, log, issuer: server.issuer, limits: limitsOf(options) }),
+      handler: createHandler({
+        engine: server.engine,
+        clock,
+        log,
+        issuer: server.issuer,
+        limits: limitsOf(options),
+        checks: [storeCheck(store)],
+      }),
       authenticate: options.anonymousAuth ? server.authenticate : withoutAnonymous(server.authenticate),
       serving: access.server,
       clientCA:

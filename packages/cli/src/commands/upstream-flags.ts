@@ -41,7 +41,7 @@ const idle: { readonly [why: string]: string } = {
   'connections and their ends are looked after as they are':
     'http2-max-streams-per-connection disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
     'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
-  'it is not there yet': 'cors-allowed-origins enable-bootstrap-token-auth etcd-compaction-interval',
+  'it is not there yet': 'cors-allowed-origins enable-bootstrap-token-auth',
   'features are what they are by default in v1.36':
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }
