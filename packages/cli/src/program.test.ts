@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openDurable } from '@capstan/apiserver'
+import { type KubeObject, systemClock } from '@capstan/kube'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ended } from './test-io.ts'
 
@@ -11,15 +13,18 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out, err } = await ended(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    for (const command of ['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'version'])
+    for (const command of ['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])
       expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'version'])('of %s says what it is for', async (command) => {
-    const { code, out } = await ended([command, '--help'])
-    expect(code).toBe(0)
-    expect(out).toContain(`Usage: capstan ${command}`)
-  })
+  test.each(['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
+    'of %s says what it is for',
+    async (command) => {
+      const { code, out } = await ended([command, '--help'])
+      expect(code).toBe(0)
+      expect(out).toContain(`Usage: capstan ${command}`)
+    },
+  )
 
   test('is the answer to no command at all, as an error', async () => {
     const { code, out, err } = await ended([])
@@ -75,6 +80,44 @@ describe('version', () => {
     const { code, out } = await ended(['version', '-o', 'json'])
     expect(code).toBe(0)
     expect(JSON.parse(out)).toMatchObject({ kubernetes: 'v1.36', clusterAPI: 'v1.14', contract: 'v1beta2' })
+  })
+})
+
+describe('backup and restore', () => {
+  const data = join(folder, 'data')
+  const file = join(folder, 'state.backup')
+
+  test('bring the state of a folder into another', async () => {
+    const stores = await openDurable(join(data, 'db'), { clock: systemClock })
+    const store = await stores.store('management')
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } as unknown as KubeObject
+    await store.commit({ key: { resource: 'configmaps', namespace: 'default', name: 'a' }, previous: undefined, object })
+    const made = await ended(['backup', file, '--data', data])
+    expect(made).toMatchObject({ code: 0, err: '' })
+    expect(made.out).toMatch(/^Backed up to .*state\.backup: 1 objects of 1 store as of .*, format 2$/)
+    await stores.close()
+
+    const checked = await ended(['backup', 'check', file])
+    expect(checked.out).toMatch(/ is whole: [^]*\n {2}store management: 1 objects, revision 1$/)
+    const refused = await ended(['restore', file, '--data', data])
+    expect(refused.code).toBe(1)
+    expect(refused.err).toMatch(
+      /Cannot restore .*: Data folder .* holds data already: nothing has been changed\. --force replaces it$/,
+    )
+    const restored = await ended(['restore', file, '--data', data, '--force'])
+    expect(restored).toMatchObject({ code: 0, err: '' })
+    expect(restored.out).toMatch(/; revisions go on 1000000000 above those$/)
+  })
+
+  test('say which file they cannot use', async () => {
+    writeFileSync(file, 'something else')
+    for (const argv of [
+      ['backup', 'check', file],
+      ['restore', file, '--data', join(folder, 'other')],
+    ])
+      expect(await ended(argv)).toMatchObject({ code: 1, err: expect.stringContaining(`${file} is not a backup of Capstan`) })
+    const none = await ended(['backup', file, '--data', join(folder, 'none')])
+    expect(none).toMatchObject({ code: 1, err: expect.stringContaining('There is no state in data folder') })
   })
 })
 

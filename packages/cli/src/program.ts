@@ -14,6 +14,8 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   manager: async () => (await import('./commands/manager.ts')).managerCommand,
   kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
   envtest: async () => (await import('./commands/envtest.ts')).envtestCommand,
+  backup: async () => (await import('./commands/backup.ts')).backupCommand,
+  restore: async () => (await import('./commands/backup.ts')).restoreCommand,
   version: async () => (await import('./commands/version.ts')).versionCommand,
 }
 

@@ -107,7 +107,8 @@ export async function readCheckpoint(files: Files, path: string, kind: Checkpoin
     from = to
   }
   const ending = next.value
-  if (!header && (bytes.length === 0 || ending.kind !== 'torn')) throw new Error(`${path} is not a ${kind} of Capstan`)
+  // A checkpoint has its name from us; a backup is whatever somebody names.
+  if (!header && kind === 'backup') throw new Error(`${path} is not a backup of Capstan, or its beginning is damaged`)
   if (ending.kind === 'damaged') throw new DamagedData(path, ending.at, ending.why)
   if (!header || !end || ending.kind === 'torn') throw new DamagedData(path, bytes.length, 'it ends too early')
   const totals = { stores: images.size, objects: sumOf(images.values()) }

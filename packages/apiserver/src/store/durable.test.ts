@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ClassicLevel } from 'classic-level'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hours, minutes, VirtualClock } from '@capstan/kube'
 import { crashTest } from './crash.suite.ts'
@@ -95,6 +96,66 @@ describe('the durable store', () => {
     await reopen()
     expect((await stores.store('a/b')).revision).toBe(0)
     expect((await stores.store('a/b/c')).count('configmaps')).toBe(2)
+  })
+
+  test('a folder of the version before is brought over; that version then refuses it by name', async () => {
+    const old = newFolder()
+    const db = new ClassicLevel<string, string>(old)
+    await db.batch([
+      { type: 'put', key: 'format', value: '1' },
+      { type: 'put', key: 'stores/main/revision', value: '7' },
+      { type: 'put', key: 'stores/main/objects/configmaps/default/a', value: '{"metadata":{"name":"a","resourceVersion":"5"}}' },
+      { type: 'put', key: 'stores/main/objects/nodes//n', value: '{"metadata":{"name":"n","resourceVersion":"7"}}' },
+      { type: 'put', key: 'stores/main/changes/0000000000000007', value: '{}' },
+      { type: 'put', key: 'stores/workload%2Fx/revision', value: '3' },
+    ])
+    await db.close()
+    for (let time = 0; time < 2; time++) {
+      const brought = await openDurable(old, { clock })
+      const main = await brought.store('main')
+      expect([main.revision, main.get(at('a'))?.metadata.resourceVersion, main.count('nodes')]).toEqual([7, '5', 1])
+      expect([main.since(7, 'nodes').kind, main.since(6, 'nodes').kind]).toEqual(['changes', 'expired'])
+      expect((await brought.store('workload/x')).revision).toBe(3)
+      await brought.close()
+    }
+    await db.open()
+    expect(await db.iterator().all()).toEqual([['format', '2']])
+    await db.close()
+  })
+
+  test('a folder of a later version is refused by name', async () => {
+    await stores.close()
+    const db = new ClassicLevel<string, string>(folder)
+    await db.put('format', '3')
+    await db.close()
+    await expect(openDurable(folder, { clock })).rejects.toThrow(
+      `Cannot open data folder ${folder}: it has format 3, and this version reads formats 1 and 2 only`,
+    )
+  })
+
+  test.each([
+    ['is missing', (path: string) => rmSync(path)],
+    ['is empty', (path: string) => writeFileSync(path, '')],
+    ['names what is not there', (path: string) => writeFileSync(path, 'MANIFEST-000099\n')],
+  ])('a lock whose CURRENT %s is made anew: nothing is in it', async (_, damage) => {
+    await put(await stores.store('main'), at('a'))
+    await stores.close()
+    damage(join(folder, 'CURRENT'))
+    stores = await openDurable(folder, { clock })
+    expect((await stores.store('main')).count('configmaps')).toBe(1)
+    await stores.close()
+    rmSync(join(folder, 'state'), { recursive: true })
+    await expect(openDurable(folder, { clock })).rejects.toThrow(
+      `Cannot open data folder ${folder}: ${folder}/state is damaged: it is missing`,
+    )
+  })
+
+  test('only its owner can read what is in it', async () => {
+    await put(await stores.store('main'), at('a'))
+    const modes = readdirSync(join(folder, 'state')).map((name) => statSync(join(folder, 'state', name)).mode & 0o777)
+    expect([statSync(folder).mode & 0o777, statSync(join(folder, 'state')).mode & 0o777, ...new Set(modes)]).toEqual([
+      0o700, 0o700, 0o600,
+    ])
   })
 
   test('a folder that is in use is refused by name', async () => {

@@ -1,4 +1,5 @@
 /** The file system as an argument: what the durable store asks of it, so that tests can let any step fail. */
+import { dirname } from 'node:path'
 import { open, readdir, readFile, rename, rm, mkdir } from 'node:fs/promises'
 
 export interface Files {
@@ -83,7 +84,5 @@ export async function writeWhole(files: Files, path: string, write: (file: OpenF
   }
   await file.close()
   await files.rename(temporary, path)
-  await files.syncFolder(folderOf(path))
+  await files.syncFolder(dirname(path))
 }
-
-const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')))

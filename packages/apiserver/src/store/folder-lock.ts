@@ -18,17 +18,20 @@ export class FolderLock {
 
   /** @throws Error naming the folder when another process has it */
   static async take(folder: string): Promise<FolderLock> {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
     try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
       return new FolderLock(await opened(folder))
     } catch (err) {
-      // Nothing in it that is not in the state as well.
-      if (codeOf(err) === 'LEVEL_CORRUPTION' && existsSync(`${folder}/${StateName}`)) {
-        await ClassicLevel.destroy(folder)
-        return new FolderLock(await opened(folder))
-      }
-      const why = codeOf(err) === 'LEVEL_LOCKED' ? 'it is in use by another process' : messageOf(causeOf(err) ?? err)
-      throw new Error(`Cannot open data folder ${folder}: ${why}`, { cause: err })
+      if (codeOf(err) === 'LEVEL_LOCKED')
+        throw new Error(`Cannot open data folder ${folder}: it is in use by another process`, { cause: err })
+      if (!existsSync(`${folder}/${StateName}`)) throw unusable(folder, err)
+    }
+    // It is damaged, and holds nothing that the state does not say as well.
+    try {
+      await ClassicLevel.destroy(folder)
+      return new FolderLock(await opened(folder))
+    } catch (err) {
+      throw unusable(folder, err)
     }
   }
 
@@ -57,6 +60,9 @@ async function opened(folder: string): Promise<ClassicLevel<string, string>> {
   await db.open()
   return db
 }
+
+const unusable = (folder: string, err: unknown): Error =>
+  new Error(`Cannot open data folder ${folder}: ${messageOf(causeOf(err) ?? err)}`, { cause: err })
 
 const causeOf = (err: unknown): unknown => (err as { cause?: unknown }).cause
 const codeOf = (err: unknown): string | undefined => (causeOf(err) as { code?: string } | undefined)?.code

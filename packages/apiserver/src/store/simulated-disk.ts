@@ -67,6 +67,18 @@ export class SimulatedDisk implements Files {
     this.#seen = new Map(this.#kept)
   }
 
+  /** Another disk with the same files. */
+  copy(): SimulatedDisk {
+    const copy = new SimulatedDisk(this.#random)
+    for (const [path, { seen }] of this.#seen) copy.#seen.set(path, { seen, kept: seen, pending: [] })
+    copy.#kept = new Map(copy.#seen)
+    return copy
+  }
+
+  get paths(): string[] {
+    return [...this.#seen.keys()].sort()
+  }
+
   /** Changes what is on the disk behind everybody's back. */
   damage(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)

@@ -1,0 +1,204 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { seededRandom, VirtualClock } from '@capstan/kube'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { backUp, checkBackup, restoreBackup } from './backup.ts'
+import { type DurableStores, openDurable } from './durable.ts'
+import { encodeFrame } from './frame.ts'
+import { replaceState, settleState } from './replace-state.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import { at, put } from './store.suite.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capstan-backup-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+const clock = new VirtualClock()
+let count = 0
+let [folder, file, other] = ['', '', '']
+let stores: DurableStores
+beforeEach(async () => {
+  const base = join(root, String(count++))
+  ;[folder, file, other] = [`${base}-data`, `${base}.backup`, `${base}-other`]
+  stores = await openDurable(folder, { clock, checkpointAfter: 3000 })
+  const [main, workload] = [await stores.store('main'), await stores.store('workload/a/b')]
+  for (let i = 0; i < 30; i++) await put(main, at(`o${i % 5}`), { turn: String(i), padding: 'x'.repeat(200) })
+  await put(workload, at('node'))
+})
+afterEach(() => stores.close())
+
+const restore = (options: { force?: boolean; bumpRevision?: number } = {}) =>
+  restoreBackup({ folder: other, file, clock, ...options })
+
+describe('a backup', () => {
+  test('of a folder that is in use has everything acknowledged, and only its owner can read it', async () => {
+    const made = await backUp({ folder, file, clock })
+    expect(made).toMatchObject({
+      format: 2,
+      time: clock.now(),
+      objects: 6,
+      stores: [
+        { name: 'main', revision: 30, objects: 5 },
+        { name: 'workload/a/b', revision: 1, objects: 1 },
+      ],
+    })
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(await checkBackup(file)).toEqual(made)
+  })
+
+  test('that is made while others write is what was there at one moment', async () => {
+    const main = await stores.store('main')
+    let isDone = false
+    const writing = (async () => {
+      for (let i = 0; !isDone; i++) {
+        await put(main, at('first'), { turn: String(i), padding: 'x'.repeat(900) })
+        await put(main, at('second'), { turn: String(i), padding: 'x'.repeat(900) })
+      }
+    })()
+    for (let round = 0; round < 15; round++) {
+      const before = main.revision
+      const { stores: told } = await backUp({ folder, file, clock })
+      expect(told.find(({ name }) => name === 'main')!.revision).toBeGreaterThanOrEqual(before)
+      await restore({ force: true })
+      const restored = await openDurable(other, { clock })
+      const [first, second] = ['first', 'second'].map((name) => turnOf(restored, name))
+      const ahead = (await first)! - (await second)!
+      expect([0, 1]).toContain(ahead)
+      await restored.close()
+    }
+    isDone = true
+    await writing
+  })
+
+  test('is refused wherever it is cut off, and whichever byte is changed', async () => {
+    await backUp({ folder, file, clock })
+    const bytes = readFileSync(file)
+    for (let size = 0; size < bytes.length; size += 1 + (size % 11)) {
+      writeFileSync(file, bytes.subarray(0, size))
+      await expect(checkBackup(file), `cut at ${size}`).rejects.toThrow(file)
+    }
+    for (let place = 0; place < bytes.length; place += 1 + (place % 11)) {
+      const damaged = Buffer.from(bytes)
+      damaged[place]! ^= 16
+      writeFileSync(file, damaged)
+      await expect(checkBackup(file), `byte ${place}`).rejects.toThrow(file)
+    }
+    writeFileSync(file, Buffer.concat([bytes, encodeFrame(99, '{}')]))
+    await expect(checkBackup(file)).rejects.toThrow('damaged')
+  })
+
+  test.each([
+    ['a later version', encodeFrame(1, '{"capstan":"backup","format":3}'), 'has format 3, and this version reads format 2 only'],
+    ['a checkpoint', encodeFrame(1, '{"capstan":"checkpoint","format":2}'), 'is not a backup of Capstan'],
+    ['a text', Buffer.from('apiVersion: v1\nkind: List\nitems: []\n'), 'is not a backup of Capstan, or its beginning is damaged'],
+    ['nothing', Buffer.alloc(0), 'is not a backup of Capstan, or its beginning is damaged'],
+  ])('of %s is refused by name', async (_, bytes, says) => {
+    writeFileSync(file, bytes)
+    await expect(restore()).rejects.toThrow(`${file} ${says}`)
+  })
+
+  test('of a folder that is none is refused by name', async () => {
+    await expect(backUp({ folder: other, file, clock })).rejects.toThrow(`There is no state in data folder ${other}`)
+  })
+})
+
+describe('a restore', () => {
+  test('brings objects and their resourceVersions back; what was seen since is gone, and no revision comes twice', async () => {
+    await backUp({ folder, file, clock })
+    await put(await stores.store('main'), at('later'))
+    await restore()
+    const restored = await openDurable(other, { clock })
+    const main = await restored.store('main')
+    const before = await stores.store('main')
+    expect(main.list('configmaps')).toEqual(before.list('configmaps').filter(({ metadata }) => metadata.name !== 'later'))
+    expect(main.revision).toBe(1_000_000_030)
+    expect([main.since(30, 'configmaps').kind, main.since(31, 'configmaps').kind]).toEqual(['expired', 'expired'])
+    expect((await put(main, at('new'))).revision).toBe(1_000_000_031)
+    await restored.close()
+  })
+
+  test('can go on with the same revisions', async () => {
+    await backUp({ folder, file, clock })
+    await restore({ bumpRevision: 0 })
+    const restored = await openDurable(other, { clock })
+    expect((await restored.store('main')).revision).toBe(30)
+    await restored.close()
+    await restore({ bumpRevision: 2 ** 53, force: true }).catch((err: Error) => expect(err.message).toContain('is too large'))
+  })
+
+  test('takes nothing away unless told to', async () => {
+    await backUp({ folder, file, clock })
+    await (await openDurable(other, { clock })).close()
+    await expect(restore()).rejects.toThrow(
+      `Data folder ${other} holds data already: nothing has been changed. --force replaces it`,
+    )
+    await restore({ force: true })
+    const restored = await openDurable(other, { clock })
+    expect((await restored.store('main')).count('configmaps')).toBe(5)
+    await restored.close()
+  })
+
+  test('replaces a folder that is damaged', async () => {
+    await backUp({ folder, file, clock })
+    await restore()
+    writeFileSync(`${other}/state/acknowledged`, '')
+    await expect(openDurable(other, { clock })).rejects.toThrow(
+      `Cannot open data folder ${other}: ${other}/state/acknowledged is damaged at byte 0: its checksum does not match. ` +
+        'Acknowledged writes may be lost; restore a backup with `capstan restore FILE --data DIR --force`',
+    )
+    await restore({ force: true })
+    await (await openDurable(other, { clock })).close()
+  })
+
+  test('waits for no server: a folder that is in use is refused', async () => {
+    await backUp({ folder, file, clock })
+    await expect(restoreBackup({ folder, file, clock, force: true })).rejects.toThrow('it is in use by another process')
+  })
+
+  test('of a damaged backup changes nothing', async () => {
+    await backUp({ folder, file, clock })
+    await restore()
+    copyFileSync(file, `${file}.whole`)
+    writeFileSync(file, readFileSync(file).subarray(0, 500))
+    await expect(restore({ force: true })).rejects.toThrow(`${file} is damaged at byte 500: it ends too early`)
+    await (await openDurable(other, { clock })).close()
+  })
+})
+
+test.each(['death', 'loss of power'] as const)(
+  'a replacement that is cut short by %s leaves the one or the other',
+  async (after) => {
+    const make = (disk: SimulatedDisk, what: string) => async (made: string) => {
+      for (const name of ['a', 'b']) {
+        const opened = await disk.open(`${made}/${name}`, 'create')
+        await opened.write(Buffer.from(what), 0)
+        await opened.sync()
+      }
+      await disk.syncFolder(made)
+    }
+    const seen = new Set<string>()
+    for (let seed = 0; seed < 200; seed++) {
+      const random = seededRandom(seed)
+      const disk = new SimulatedDisk(random)
+      await replaceState(disk, '/data', make(disk, 'old'))
+      await disk.syncFolder('/data')
+      disk.dieAfter(1 + Math.floor(random.next() * 25))
+      const isDone = await replaceState(disk, '/data', make(disk, 'new')).then(
+        () => true,
+        () => false,
+      )
+      disk.restart(after)
+      await settleState(disk, '/data')
+      const texts = await Promise.all(['a', 'b'].map(async (name) => (await disk.read(`/data/state/${name}`)).toString()))
+      expect(texts[0], `seed ${seed}`).toBe(texts[1])
+      if (isDone) expect(texts[0]).toBe('new')
+      expect(await disk.list('/data')).toEqual(['state'])
+      seen.add(texts[0]!)
+    }
+    expect([...seen].sort()).toEqual(['new', 'old'])
+  },
+)
+
+async function turnOf(from: DurableStores, name: string): Promise<number> {
+  const found = (await from.store('main')).get(at(name)) as unknown as { data: { turn: string } } | undefined
+  return Number(found?.data.turn ?? -1)
+}

@@ -1,0 +1,147 @@
+import { type KubeObject, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { DamagedData } from './damage.ts'
+import { storesOf } from './durable.ts'
+import { encodeFrame } from './frame.ts'
+import { changeLine } from './image.ts'
+import { Journal, makeState } from './journal.ts'
+import { SimulatedDisk } from './simulated-disk.ts'
+import type { Store } from './store.ts'
+import { at, put } from './store.suite.ts'
+
+const folder = '/data/state'
+const journalOf = (disk: SimulatedDisk) =>
+  Journal.open(folder, { clock: new VirtualClock(), log: silent, files: disk, sync: true, checkpointAfter: 3000 })
+
+/** A folder with two checkpoints and some logs, and what it holds. */
+let good: SimulatedDisk
+let content: string
+let nextFrame: number
+let newestLog: string
+const contentOf = (store: Store) => JSON.stringify([store.revision, store.list('configmaps')])
+
+beforeAll(async () => {
+  good = new SimulatedDisk(seededRandom(1))
+  await makeState(good, folder, new Map(), 0)
+  const journal = await journalOf(good)
+  const store = await storesOf(journal, new VirtualClock()).store('main')
+  for (let i = 0; i < 40; i++) await put(store, at(`object-${i % 6}`), { turn: String(i), padding: 'x'.repeat(i * 5) })
+  content = contentOf(store)
+  await store.close()
+  await journal.close()
+  newestLog = good.paths.findLast((path) => path.includes('/log-'))!
+  // Each log had one of its own.
+  nextFrame = 40 + Number(newestLog.slice(-10)) + 1
+  expect(good.paths.filter((path) => path.includes('checkpoint'))).toHaveLength(2)
+})
+
+type Outcome = { kind: 'all there' } | { kind: 'refused'; path: string } | { kind: 'lost'; content: string }
+
+async function outcomeOf(disk: SimulatedDisk): Promise<Outcome> {
+  try {
+    const journal = await journalOf(disk)
+    const found = contentOf(await storesOf(journal, new VirtualClock()).store('main'))
+    await journal.close()
+    return found === content ? { kind: 'all there' } : { kind: 'lost', content: found }
+  } catch (err) {
+    if (err instanceof DamagedData) return { kind: 'refused', path: err.path }
+    throw err
+  }
+}
+
+/** Does every kind of damage to every file, and counts what came of it. */
+async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<Record<string, number>> {
+  const counts: Record<string, number> = { 'all there': 0, refused: 0 }
+  for (const path of good.paths) {
+    const bytes = await good.read(path)
+    for (const damaged of damages(bytes)) {
+      const disk = good.copy()
+      disk.damage(path, () => damaged)
+      const outcome = await outcomeOf(disk)
+      if (outcome.kind === 'lost') expect.fail(`${path}: ${outcome.content}`)
+      if (outcome.kind === 'refused') expect(outcome.path).toBe(path)
+      counts[outcome.kind] = counts[outcome.kind]! + 1
+    }
+  }
+  return counts
+}
+
+describe('whatever becomes of one file, everything acknowledged is there, or the folder is refused by the name of the file', () => {
+  test('one bit of any byte', async () => {
+    const counts = await afterEach(function* (bytes) {
+      for (let at = 0; at < bytes.length; at += 1 + (at % 7)) {
+        const damaged = Buffer.from(bytes)
+        damaged[at]! ^= 1 << (at % 8)
+        yield damaged
+      }
+    })
+    expect(counts.refused).toBeGreaterThan(300)
+    // A checkpoint and logs that the newer checkpoint makes superfluous.
+    expect(counts['all there']).toBeGreaterThan(300)
+  })
+
+  test('cut off at any byte', async () => {
+    const counts = await afterEach(function* (bytes) {
+      for (let size = 0; size < bytes.length; size += 1 + (size % 5)) yield bytes.subarray(0, size)
+    })
+    expect(counts.refused).toBeGreaterThan(300)
+  })
+
+  test('a sector, or all of it, full of zeros', async () => {
+    const counts = await afterEach(function* (bytes) {
+      yield Buffer.alloc(bytes.length)
+      for (let at = 0; at < bytes.length; at += 512) yield Buffer.from(bytes).fill(0, at, Math.min(at + 512, bytes.length))
+    })
+    expect(counts.refused).toBeGreaterThan(3)
+  })
+
+  test('missing', async () => {
+    for (const path of good.paths) {
+      const disk = good.copy()
+      await disk.remove(path)
+      const outcome = await outcomeOf(disk)
+      expect(outcome.kind === 'all there' || (outcome.kind === 'refused' && outcome.path === path), path).toBe(true)
+    }
+  })
+})
+
+describe('what was never acknowledged', () => {
+  const frame = () => {
+    const object = {
+      metadata: { name: 'new', resourceVersion: '41' },
+      data: { padding: 'y'.repeat(1500) },
+    } as unknown as KubeObject
+    return encodeFrame(nextFrame, changeLine('main', { revision: 41, key: at('new'), previous: undefined, object }, 0))
+  }
+  const withTail = async (tail: Buffer) => {
+    const disk = good.copy()
+    disk.damage(newestLog, (bytes) => Buffer.concat([bytes, tail]))
+    return outcomeOf(disk)
+  }
+
+  test('is dropped when it was cut short at any byte, and there when it is whole', async () => {
+    const whole = frame()
+    for (let size = 0; size < whole.length; size++)
+      expect(await withTail(whole.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'all there' })
+    expect(await withTail(whole)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
+  })
+
+  test('is dropped when some of its sectors never came', async () => {
+    const { length } = await good.read(newestLog)
+    const boundary = 512 - (length % 512)
+    for (const from of [0, boundary, boundary + 512]) {
+      const tail = Buffer.from(frame()).fill(0, from, Math.min(from + 512, from === 0 ? boundary : Infinity))
+      expect(await withTail(tail), `from ${from}`).toEqual({ kind: 'all there' })
+    }
+    expect(await withTail(Buffer.alloc(3000))).toEqual({ kind: 'all there' })
+  })
+
+  test('is damage when it was whole once', async () => {
+    const tail = frame()
+    tail[200]! ^= 4
+    expect(await withTail(tail)).toEqual({ kind: 'refused', path: newestLog })
+    const torn = Buffer.from(frame().fill(0, 300, 1000))
+    const later = encodeFrame(nextFrame + 1, '{}')
+    expect(await withTail(Buffer.concat([torn, later]))).toEqual({ kind: 'refused', path: newestLog })
+  })
+})
