@@ -143,6 +143,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     random,
     caller,
     log,
+    authorizer,
     enabled,
     versions: ({ storage }) => registry.list().filter((one) => one.storage === storage),
     convert: async (to, object) => draft(await converter.show(to, object)) as UnknownObject,

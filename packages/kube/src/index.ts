@@ -52,4 +52,5 @@ export { type Expression, expression, type Result as ExpressionResult } from './
 export * from './cel/rules.ts'
 export * from './cel/definition.ts'
 export * from './cel/match-condition.ts'
+export type { AskForRights, RightsQuestion } from './cel/library/authorizer.ts'
 export type { RuleError } from './cel/validate-rules.ts'

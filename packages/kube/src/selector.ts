@@ -2,7 +2,7 @@
  * Label selectors, in the grammar of `kubectl get -l` and as the objects that specs hold, and field selectors.
  * Upstream: k8s.io/apimachinery/pkg/labels and pkg/fields, v0.36, with their texts.
  */
-import { badRequest } from './errors.ts'
+import { badRequest, type FieldError, forbidden, invalid, required } from './errors.ts'
 import { labelKeyProblems, labelValueProblems } from './names.ts'
 
 export type LabelOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt'
@@ -55,6 +55,30 @@ export function labelSelector(selector: LabelSelector | undefined): Selector {
     requirements.push(requirement(key, parsed, values))
   }
   return selectorOf(requirements)
+}
+
+/** What is wrong with the selector that stands at `path`. Upstream: metav1 validation, ValidateLabelSelector. */
+export function labelSelectorErrors(selector: LabelSelector | undefined, path: string): FieldError[] {
+  const errors: FieldError[] = []
+  const add = (field: string, value: unknown, problems: readonly string[]) => {
+    for (const problem of problems) errors.push(invalid(field, value, problem))
+  }
+  for (const [key, value] of Object.entries(selector?.matchLabels ?? {})) {
+    add(`${path}.matchLabels`, key, labelKeyProblems(key))
+    add(`${path}.matchLabels`, value, labelValueProblems(value))
+  }
+  for (const [index, { key, operator, values = [] }] of (selector?.matchExpressions ?? []).entries()) {
+    const at = `${path}.matchExpressions[${index}]`
+    const takesValues = operator === 'In' || operator === 'NotIn'
+    if (!Object.hasOwn(ExpressionOperators, operator)) add(`${at}.operator`, operator, ['not a valid selector operator'])
+    else if (takesValues && values.length === 0)
+      errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+    else if (!takesValues && values.length > 0)
+      errors.push(forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+    add(`${at}.key`, key, labelKeyProblems(key))
+    for (const [place, value] of values.entries()) add(`${at}.values[${place}]`, value, labelValueProblems(value))
+  }
+  return errors
 }
 
 const ExpressionOperators = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const

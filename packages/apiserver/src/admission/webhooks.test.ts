@@ -330,6 +330,20 @@ describe('a validating webhook', () => {
     ['about a label', 'has(object.metadata.labels) && object.metadata.labels["a-b/c"] == "d"', {}, 'accepted'],
     ['about the options', 'has(request.options.fieldManager)', {}, 'accepted'],
     ['about who asks', '!("system:masters" in request.userInfo.groups)', {}, 'accepted'],
+    ['about the namespace', 'namespaceObject.metadata.name == "elsewhere"', {}, 'accepted'],
+    ['about rights', "authorizer.requestResource.check('create').allowed()", {}, 'denied the request'],
+    [
+      'about the rights of a service account',
+      "authorizer.serviceAccount('a', 'b').path('/x').check('get').allowed()",
+      {},
+      'denied the request',
+    ],
+    [
+      'about more rights than may be asked about',
+      "[1, 2, 3].all(x, authorizer.group('').resource('pods').check('get').allowed())",
+      {},
+      'validation failed due to running out of cost budget',
+    ],
     ['about what is asked', 'request.operation == "CREATE" && oldObject == null', {}, 'denied the request'],
     [
       'that fails',

@@ -17,6 +17,8 @@ import {
   type UnknownObject,
   type Webhook,
 } from '@capstan/kube'
+import type { Authorizer } from '../auth/authorizer.ts'
+import { rightsOf } from '../auth/rights.ts'
 import type { Definition } from '../registry/definition.ts'
 import type { Store } from '../store/store.ts'
 import { holds, type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
@@ -48,6 +50,8 @@ export interface WebhooksOptions {
   readonly random: Random
   readonly caller: WebhookCaller
   readonly log: Logger
+  /** Answers conditions that ask what the sender may do. */
+  readonly authorizer: Authorizer
   /** Admission plugins that are on: those of webhooks can be turned off, too. */
   readonly enabled: ReadonlySet<AdmissionPlugin>
   /** All served versions of a resource. */
@@ -185,7 +189,14 @@ export class Webhooks {
     const question = await this.#selected(hook, write)
     if (!question || hook.conditions.length === 0) return question
     const { object = null, oldObject = null } = question
-    const result = holds(hook, { object, oldObject, request: requestOf(question, write) })
+    const { namespace, plural, group } = write.target
+    const isNamespace = plural === 'namespaces' && group === ''
+    const namespaceObject =
+      namespace === undefined || isNamespace
+        ? null
+        : (this.#options.store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null)
+    const rights = rightsOf(this.#options.authorizer, write.caller)
+    const result = holds(hook, { object, oldObject, request: requestOf(question, write), namespaceObject, rights })
     if (result.kind === 'value') return result.matches ? question : undefined
     if (hook.webhook.failurePolicy === 'Ignore') return undefined
     const { target, name } = write

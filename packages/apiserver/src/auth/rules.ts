@@ -56,6 +56,11 @@ export function appliesTo({ kind, name, namespace: own }: Subject, { name: user,
 
 export const serviceAccountUser = (namespace: string, name: string): string => `system:serviceaccount:${namespace}:${name}`
 
+export const serviceAccountGroups = (namespace: string): string[] => [
+  'system:serviceaccounts',
+  `system:serviceaccounts:${namespace}`,
+]
+
 /** The rights of `wanted` that `held` does not give, each the smallest there is. */
 export const missingRights = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
   wanted.flatMap(singleRights).filter((right) => !held.some((rule) => covers(rule, right)))

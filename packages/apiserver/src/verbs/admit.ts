@@ -65,7 +65,7 @@ export async function validate(
   const errors: FieldError[] = [
     ...ofMetadata,
     ...(old ? ofMetadata : []),
-    ...(definition.validatesSchema ? definition.structural.validate(object, old, ofMetadata, ofScale) : []),
+    ...(definition.validatesSchema ? structuralErrors(definition, object, old, ofMetadata, ofScale) : []),
     ...(definition.validate?.(object, old, { subresource: call.request.subresource, plane }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
@@ -73,6 +73,18 @@ export async function validate(
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)
+}
+
+/** Upstream: whether items of a list are there twice is for each built-in kind to say, and not for its schema. */
+function structuralErrors(
+  { structural, builtin }: Definition,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  earlier: readonly FieldError[],
+  also: readonly FieldError[],
+): FieldError[] {
+  const errors = structural.validate(object, old, earlier, also)
+  return builtin ? errors.filter(({ type }) => type !== 'FieldValueDuplicate') : errors
 }
 
 export async function validateAdmission(

@@ -171,7 +171,12 @@ const ofAddition: Cost = ({ parameters, args: [a, b] }) => {
   return { cost: kind === 'list' ? one : traversal(size), size }
 }
 
+const selectorCost = (size: Range): Range => new Range(10, 10).plus(traversal(size)).plus(size.by(0.5).by(50))
+
 const costs: { readonly [name: string]: Cost } = {
+  check: () => ({ cost: new Range(350_000, 350_000) }),
+  fieldSelector: ({ args: [text] }) => ({ cost: selectorCost(text!.size) }),
+  labelSelector: ({ args: [text] }) => ({ cost: selectorCost(text!.size) }),
   '_==_': ofEqual,
   '_!=_': ofEquality,
   '_<_': ofOrder,

@@ -167,6 +167,8 @@ class Compiler {
       const named = typeLiteral(path)
       if (named) return named
     }
+    const whole = path === undefined ? undefined : scope.variables.get(path)
+    if (whole) return { type: whole.type, evaluate: (run) => run.slots[whole.slot]! }
     const { field, at } = node
     const of = this.compile(node.of, scope)
     const operand = of.type.kind === 'optional' ? of.type.of : of.type

@@ -1,4 +1,5 @@
 /** Everything an expression may call. Upstream: apiserver/pkg/cel/environment/base.go, v1.36. */
+import { authorizer } from './library/authorizer.ts'
 import { format } from './library/format.ts'
 import { lists, sets } from './library/lists.ts'
 import { net } from './library/net.ts'
@@ -27,4 +28,5 @@ export const kubernetesFunctions = functionsOf([
   quantity,
   semver,
   format,
+  authorizer,
 ])

@@ -78,6 +78,8 @@ export const matchingCost = (text: string, pattern: string): number => 1 + (text
 /** What a call of the function costs with such arguments. */
 export function costOf(name: string): (values: readonly Value[]) => number {
   if (Cheap.has(name)) return () => 1
+  // Upstream: two questions about rights are as much as one expression may ask.
+  if (name === 'check') return () => 350_000
   if (Matching.has(name)) return ([text, pattern]) => matchingCost(text as string, pattern as string)
   return (values) => {
     let cost = 1

@@ -1,13 +1,14 @@
 /**
  * Conditions in CEL over a request: which writes a webhook is asked about.
- * Upstream: k8s.io/apiserver/pkg/admission/plugin/cel, v0.36; its `authorizer` is not there.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/cel, v0.36.
  */
 import type { JSONSchema } from '../schema.ts'
 import type { Variable } from './compile.ts'
 import { type Expression, expression } from './expression.ts'
+import { type AskForRights, authorizerValue, requestResourceValue } from './library/authorizer.ts'
 import { dynamicView, ObjectValue, schemaView, type SchemaView } from './schema-view.ts'
 import { CompileError } from './syntax.ts'
-import { dyn } from './type.ts'
+import { dyn, typeText } from './type.ts'
 
 /** What conditions look at. */
 export interface MatchInput {
@@ -15,6 +16,10 @@ export interface MatchInput {
   readonly oldObject: unknown
   /** The request of an AdmissionReview. */
   readonly request: Readonly<Record<string, unknown>>
+  /** The namespace that the object is in, if it is in one. */
+  readonly namespaceObject: unknown
+  /** What the sender may do. */
+  readonly rights: AskForRights
 }
 
 export type MatchResult =
@@ -55,6 +60,9 @@ const variables: readonly Variable[] = [
   { name: 'object', type: dyn },
   { name: 'oldObject', type: dyn },
   { name: 'request', type: { kind: 'object', field: (name) => fieldNamed(name)?.type } },
+  { name: 'namespaceObject', type: dyn },
+  { name: 'authorizer', type: { kind: 'opaque', name: 'kubernetes.authorization.Authorizer' } },
+  { name: 'authorizer.requestResource', type: { kind: 'opaque', name: 'kubernetes.authorization.ResourceCheck' } },
 ]
 
 /** Upstream: what the conditions of one webhook may cost together is more; each stops here. */
@@ -63,10 +71,23 @@ const CostLimit = 1_000_000
 function compiled(source: string): Expression | string {
   try {
     const made = expression(source, variables)
-    return made.type.kind === 'bool' ? made : 'must evaluate to bool'
+    return made.type.kind === 'bool' ? made : `must evaluate to bool but got ${typeText(made.type)}`
   } catch (err) {
     if (err instanceof CompileError) return `compilation failed: ${err.message}`
     throw err
+  }
+}
+
+function aboutRequest(request: MatchInput['request']): Record<string, string> {
+  const { resource, subResource, namespace, name } = request as { readonly [field: string]: string } & {
+    readonly resource: { readonly group: string; readonly resource: string }
+  }
+  return {
+    group: resource.group,
+    resource: resource.resource,
+    ...(subResource ? { subresource: subResource } : {}),
+    ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
   }
 }
 
@@ -85,6 +106,9 @@ export function matchCondition(source: string): (input: MatchInput) => MatchResu
       dynamicView.view(input.object),
       dynamicView.view(input.oldObject),
       new ObjectValue(input.request, fieldNamed, true),
+      dynamicView.view(input.namespaceObject),
+      authorizerValue(input.rights),
+      requestResourceValue(input.rights, aboutRequest(input.request)),
     ]
     const result = made.run(values, CostLimit)
     if (result.kind === 'value') return { kind: 'value', matches: result.value === true }

@@ -77,6 +77,12 @@ const Plain: { readonly [name: string]: Type } = {
   CIDR: { kind: 'opaque', name: 'net.CIDR' },
   Quantity: { kind: 'opaque', name: 'kubernetes.Quantity' },
   Format: { kind: 'opaque', name: 'kubernetes.NamedFormat' },
+  ...Object.fromEntries(
+    ['Authorizer', 'PathCheck', 'GroupCheck', 'ResourceCheck', 'Decision'].map((name) => [
+      name,
+      { kind: 'opaque' as const, name: `kubernetes.authorization.${name}` },
+    ]),
+  ),
   Semver: { kind: 'opaque', name: 'kubernetes.Semver' },
 }
 

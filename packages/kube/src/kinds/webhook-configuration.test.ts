@@ -117,7 +117,7 @@ describe('refused is', () => {
       'a condition that is no yes or no',
       { matchConditions: [{ name: 'a', expression: '1' }] },
       'matchConditions[0].expression',
-      'Invalid value: "1": must evaluate to bool',
+      'Invalid value: "1": must evaluate to bool but got int',
     ],
     [
       'two conditions of one name',

@@ -5,10 +5,10 @@
 import { matchConditionProblem } from '../cel/match-condition.ts'
 import { duplicate, type FieldError, invalid, notSupported, required, tooMany } from '../errors.ts'
 import { type DeclaredKind, defineKind } from '../kind.ts'
-import { qualifiedNameProblems, subdomainProblems } from '../names.ts'
+import { dns1035LabelProblems, qualifiedNameProblems, subdomainProblems } from '../names.ts'
 import type { KubeObject } from '../object.ts'
 import { s } from '../schema.ts'
-import { labelSelector, type LabelSelector } from '../selector.ts'
+import { type LabelSelector, labelSelectorErrors } from '../selector.ts'
 
 /** Where a webhook is: at a URL, or behind a Service. */
 export interface WebhookClientConfig {
@@ -183,11 +183,7 @@ function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
     errors.push(invalid(`${at}.timeoutSeconds`, one.timeoutSeconds, 'the timeout value must be between 1 and 30 seconds'))
   }
   for (const field of ['namespaceSelector', 'objectSelector'] as const) {
-    try {
-      labelSelector(one[field])
-    } catch (err) {
-      errors.push(invalid(`${at}.${field}`, one[field], (err as Error).message))
-    }
+    errors.push(...labelSelectorErrors(one[field], `${at}.${field}`))
   }
   if (mutating) choice('reinvocationPolicy', ['IfNeeded', 'Never'])
   errors.push(...clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
@@ -212,6 +208,7 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
   const errors: FieldError[] = []
   versions.forEach((version, index) => {
     if (versions.indexOf(version) < index) errors.push(invalid(`${field}[${index}]`, version, 'duplicate version'))
+    else for (const problem of dns1035LabelProblems(version)) errors.push(invalid(`${field}[${index}]`, version, problem))
   })
   if (!versions.some((version) => AdmissionReviewVersions.includes(version))) {
     errors.push(invalid(field, versions, `must include at least one of ${known}`))
@@ -336,7 +333,8 @@ function urlErrors(text: string, field: string): FieldError[] {
   if (scheme !== 'https') errors.push(invalid(field, scheme, `'https' is the only allowed URL scheme${form}`))
   if (url.host === '') errors.push(invalid(field, url.host, `host must be specified${form}`))
   if (url.username !== '' || url.password !== '') {
-    errors.push(invalid(field, url.username, 'user information is not permitted in the URL'))
+    const user = url.password === '' ? url.username : `${url.username}:${url.password}`
+    errors.push(invalid(field, user, 'user information is not permitted in the URL'))
   }
   if (url.hash !== '') errors.push(invalid(field, url.hash.slice(1), 'fragments are not permitted in the URL'))
   if (url.search !== '') errors.push(invalid(field, url.search.slice(1), 'query parameters are not permitted in the URL'))
