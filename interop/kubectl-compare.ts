@@ -102,6 +102,7 @@ class Shell {
     writeFileSync(copy, config, { mode: 0o600 })
     this.#env = {
       HOME: home,
+      EDITOR: 'true',
       KUBECONFIG: copy,
       BOB: bob,
       PATH: `${join(kubectl, '..')}:${process.env.PATH}`,
@@ -110,12 +111,18 @@ class Shell {
   }
 
   run(command: string): Promise<Answer> {
-    const child = spawn('bash', ['-c', command], { cwd: manifests, env: this.#env, stdio: ['ignore', 'pipe', 'pipe'] })
+    // In a group of its own: whatever it starts ends with it.
+    const child = spawn('bash', ['-c', command], {
+      cwd: manifests,
+      env: this.#env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
     let out = ''
     let err = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => (out += text))
     child.stderr.setEncoding('utf8').on('data', (text: string) => (err += text))
-    const tooLong = setTimeout(() => child.kill('SIGKILL'), 90_000)
+    const tooLong = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 60_000)
     return new Promise((resolve) =>
       child.once('close', (code, signal) => {
         clearTimeout(tooLong)

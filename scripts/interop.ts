@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
 import { controllersSuite } from '../interop/controllers.ts'
+import { goldenSuite } from '../interop/golden.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
@@ -18,6 +19,7 @@ import { upstreamSuite } from '../interop/upstream.ts'
 const suites: { readonly [name: string]: Suite } = {
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   'kubectl-compare': kubectlCompareSuite,
+  golden: goldenSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   manager: managerSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,

@@ -1,0 +1,103 @@
+/**
+ * The recordings that `golden.test.ts` holds our server to, over HTTPS: against `capstan apiserver`, and, as the control, against a
+ * real kube-apiserver, which must answer as it did when it was recorded. Run by `npm run interop -- golden`.
+ */
+import { readFileSync } from 'node:fs'
+import { Agent, type RequestOptions, request } from 'node:https'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { systemClock } from '@capstan/kube'
+import { issueCertificate } from '@capstan/kube/node'
+import { knownDifferences } from '../packages/apiserver/src/http/golden-known.ts'
+import type { Answered } from '../packages/apiserver/src/http/golden-match.ts'
+import { type GoldenRequest, type GoldenServer, readRecording, recordings, replay } from '../packages/apiserver/src/http/golden-replay.ts'
+import { startCapstanPlane } from './capstan-plane.ts'
+import type { ServedPlane } from './plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import type { Outcome, Suite } from './suite.ts'
+
+export const goldenSuite: Suite = {
+  shows: 'recorded requests, answered as recorded by ours and by a real server',
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager'],
+  run,
+}
+
+/** What a real server does not say again: by file, by reason. */
+const unrepeatable: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {}
+
+async function run(): Promise<Outcome> {
+  const users = [{ name: 'bob', groups: ['devs'] }]
+  let passed = 0
+  let failed = 0
+  for (const file of recordings()) {
+    for (const start of [startCapstanPlane, startRealPlane]) {
+      await using plane = await start({ users })
+      const known = Object.values((plane.name === 'capstan' ? knownDifferences : unrepeatable)[file] ?? {}).flat()
+      const replayed = await replay(readRecording(file), await overHTTPS(plane))
+      const news = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
+      const listed = Object.keys(replayed.failed).length - news.length
+      console.log(
+        `${file.padEnd(15)} ${plane.name.padEnd(11)} ${replayed.requests - news.length - listed} of ${replayed.requests} as recorded, ${listed} listed`,
+      )
+      for (const [step, found] of news) console.log(`  ${step}\n    ${found.join('\n    ')}`)
+      failed += news.length
+      passed += replayed.requests - news.length
+    }
+  }
+  return { passed, failed }
+}
+
+/** From when a watch is open to what happens during it, as it was recorded. */
+const Head = 700
+
+async function overHTTPS(plane: ServedPlane): Promise<GoldenServer> {
+  const { ca, authority, url } = plane
+  const certified = async (commonName: string, organization: string): Promise<RequestOptions> => {
+    const { certificate, key } = await issueCertificate(authority, systemClock, {
+      commonName,
+      organizations: [organization],
+      usages: ['client'],
+    })
+    return { agent: new Agent({ ca, cert: certificate, key }) }
+  }
+  const withToken = (token: string): RequestOptions => ({ headers: { authorization: `Bearer ${token}` } })
+  const bob = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('bob'), 'utf8'))![1]!
+  const identities: { readonly [name: string]: RequestOptions } = {
+    admin: await certified('kubernetes-admin', 'system:masters'),
+    alice: await certified('alice', 'devs'),
+    bob: withToken(bob),
+    badtoken: withToken('nobody'),
+    anon: {},
+  }
+
+  return {
+    sleep: (ms) => sleep(ms),
+    send: ({ as, method, path, headers, body }: GoldenRequest, { maxMs, during }) =>
+      new Promise<Answered>((resolve, reject) => {
+        const { headers: credentials, agent = new Agent({ ca }) } = identities[as]!
+        const sending = request(
+          // Paths are sent as they are, wrong ones included.
+          { host: '127.0.0.1', port: new URL(url).port, path, method, agent, headers: { ...headers, ...credentials, ...(body === '' ? {} : { 'content-length': Buffer.byteLength(body) }) } },
+          (answer) => {
+            let text = ''
+            const end = () => {
+              clearTimeout(stop)
+              resolve({ status: answer.statusCode!, headers: answer.headers as Answered['headers'], text })
+            }
+            const stop = setTimeout(() => {
+              answer.removeAllListeners('error').on('error', () => {})
+              sending.destroy()
+              end()
+            }, maxMs)
+            answer
+              .setEncoding('utf8')
+              .on('data', (chunk: string) => (text += chunk))
+              .on('end', end)
+              .on('error', reject)
+            void sleep(Head).then(during).catch(reject)
+          },
+        )
+        sending.on('error', reject).end(body)
+      }),
+  }
+}

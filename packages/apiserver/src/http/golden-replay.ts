@@ -1,0 +1,187 @@
+/**
+ * Sends what was sent to a real kube-apiserver v1.36.2 to another server, and says which answers differ. `testdata/golden` has the
+ * recordings. Only tests use it.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { isRecord, seconds, type UnknownObject } from '@capstan/kube'
+import { type Answered, at, differences, type Recorded } from './golden-match.ts'
+import { parseYAML } from './yaml.ts'
+
+/** A fresh server, as the recordings need one: RBAC, and the controllers that belong to a server. */
+export interface GoldenServer {
+  /** The answer. One that does not end by itself is read for `maxMs`; `during` happens while it is read. */
+  send(request: GoldenRequest, reading: { readonly maxMs: number; readonly during: () => Promise<void> }): Promise<Answered>
+  sleep(ms: number): Promise<void>
+}
+
+export interface GoldenRequest {
+  /** Who asks: `admin`, `alice`, `bob`, `badtoken` or `anon`. */
+  readonly as: string
+  readonly method: string
+  readonly path: string
+  readonly headers: { readonly [name: string]: string }
+  /** The empty text where there is none. */
+  readonly body: string
+}
+
+export interface Replayed {
+  /** How many answers were compared. */
+  readonly requests: number
+  /** What differs, by scenario and step. */
+  readonly failed: { readonly [step: string]: readonly string[] }
+}
+
+interface Sent {
+  readonly as?: string
+  readonly method: string
+  readonly path: string
+  readonly headers?: { readonly [name: string]: string | null }
+  readonly body?: unknown
+}
+
+interface Step {
+  readonly request?: Sent
+  readonly response?: Recorded
+  readonly prepare?: Sent
+  readonly setup?: string
+  readonly crd?: object
+  readonly save?: { readonly [variable: string]: string }
+  readonly sleepMs?: number
+  readonly waitFor?: { readonly path: string; readonly status: number }
+  readonly maxMs?: number
+  readonly during?: readonly Sent[]
+  readonly unstable?: boolean
+}
+
+export interface Recording {
+  readonly scenarios: readonly { readonly name: string; readonly steps: readonly Step[] }[]
+}
+
+const folder = new URL('../../testdata/golden/', import.meta.url)
+const read = (name: string): string => readFileSync(new URL(name, folder), 'utf8')
+
+/** What there are of them. */
+export const recordings = (): string[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => name.slice(0, -'.json'.length))
+
+export const readRecording = (file: string): Recording => JSON.parse(read(`${file}.json`)) as Recording
+
+/** All of a file, one step after the other. */
+export async function replay({ scenarios }: Recording, server: GoldenServer): Promise<Replayed> {
+  const replaying = new Replay(server)
+  const failed: { [step: string]: string[] } = {}
+  let requests = 0
+  await replaying.send({
+    method: 'POST',
+    path: `${definitions}?fieldManager=kubectl-client-side-apply`,
+    body: appliedByKubectl(parseYAML(read('widget-crd.yaml')) as UnknownObject),
+  })
+  await server.sleep(seconds(1))
+  for (const { name, steps } of scenarios) {
+    for (const [index, step] of steps.entries()) {
+      const found = await replaying.step(step)
+      if (step.request) requests++
+      if (found.length > 0) {
+        failed[`${name} / ${index}`] = [`${step.request?.method} ${step.request?.path.slice(0, 120)}`, ...found]
+      }
+    }
+  }
+  return { requests, failed }
+}
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+
+class Replay {
+  readonly #server: GoldenServer
+  readonly #variables = new Map<string, string>()
+
+  constructor(server: GoldenServer) {
+    this.#server = server
+  }
+
+  async step(step: Step): Promise<string[]> {
+    if (step.sleepMs) await this.#server.sleep(step.sleepMs)
+    if (step.crd) {
+      await this.send({ method: 'POST', path: definitions, body: step.crd })
+      await this.#server.sleep(seconds(1))
+    }
+    if (step.prepare) this.#save(step, await this.send(step.prepare))
+    if (step.waitFor) await this.#waitFor(step.waitFor)
+    if (!step.request || !step.response) return []
+    const answer = await this.send(step.request, step)
+    this.#save(step, answer)
+    return differences(step.response, answer, { unstable: step.unstable === true })
+  }
+
+  async send(sent: Sent, { maxMs = seconds(30), during = [] }: Pick<Step, 'maxMs' | 'during'> = {}): Promise<Answered> {
+    const { path, method } = this.#filled(sent)
+    const defaults = {
+      accept: 'application/json',
+      'user-agent': 'golden/v1',
+      ...(sent.body === undefined
+        ? {}
+        : { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
+    }
+    const given = Object.entries({ ...defaults, ...sent.headers }).filter(([, value]) => value !== null)
+    const headers = Object.fromEntries(given) as { [name: string]: string }
+    const request = { as: sent.as ?? 'admin', method, path, headers, body: bodyOf(this.#filled(sent.body)) }
+    return this.#server.send(request, {
+      maxMs,
+      during: async () => {
+        for (const one of during) await this.send(one)
+      },
+    })
+  }
+
+  async #waitFor({ path, status }: { path: string; status: number }): Promise<void> {
+    for (let tries = 0; tries < 100; tries++) {
+      if ((await this.send({ method: 'GET', path })).status === status) return
+      await this.#server.sleep(250)
+    }
+  }
+
+  #save({ save = {} }: Step, { text }: Answered): void {
+    for (const [variable, path] of Object.entries(save)) this.#variables.set(variable, String(at(JSON.parse(text), path)))
+  }
+
+  #filled<T>(value: T): T {
+    if (value === undefined) return value
+    const text = JSON.stringify(value).replace(/\{\{(\w+)\}\}/g, (_, name: string) => this.#variables.get(name) ?? '')
+    return JSON.parse(text) as T
+  }
+}
+
+/** As `kubectl apply` sends it: with itself in an annotation. */
+function appliedByKubectl(object: UnknownObject): object {
+  const annotated = { ...object, metadata: { annotations: {}, ...object.metadata } }
+  const text = JSON.stringify(sorted(annotated)).replaceAll('>', '\\u003e')
+  return { ...object, metadata: { ...object.metadata, annotations: { [LastApplied]: `${text}\n` } } }
+}
+
+const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
+
+const sorted = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(sorted)
+    : isRecord(value)
+      ? Object.fromEntries(
+          Object.entries(value)
+            .sort(([a], [b]) => (a < b ? -1 : 1))
+            .map(([key, member]) => [key, sorted(member)]),
+        )
+      : value
+
+/** Bodies that were shortened in the recording are put back. */
+function bodyOf(body: unknown): string {
+  if (body === '<10001 test operations>') {
+    return JSON.stringify(Array.from({ length: 10_001 }, () => ({ op: 'test', path: '/metadata/name', value: 'x' })))
+  }
+  if (body === '<secret with 1048577 bytes of data>') {
+    const data = { a: Buffer.alloc(1_048_577).toString('base64') }
+    return JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'big' }, data })
+  }
+  const text = typeof body === 'string' ? body : body === undefined ? '' : JSON.stringify(body)
+  return text.replace('<262145 x>', () => 'x'.repeat(262_145))
+}
