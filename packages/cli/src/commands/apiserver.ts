@@ -63,6 +63,7 @@ interface Options {
   securePort: number
   tlsCertFile?: string
   tlsPrivateKeyFile?: string
+  rootCaFile?: string
   clientCaFile?: string
   tokenAuthFile?: string
   data?: string
@@ -106,6 +107,10 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
     .option(
       '--client-ca-file <file>',
       'authorities that client certificates must chain to, PEM (default: the authority of its own)',
+    )
+    .option(
+      '--root-ca-file <file>',
+      'authority of the serving certificate, PEM, published in every namespace (default: the authority of its own)',
     )
     .option('--token-auth-file <file>', 'static tokens, CSV as kube-apiserver reads it: token,user,uid,"group1,group2"')
     .addOption(
@@ -230,7 +235,13 @@ async function serve(given: Options, io: Io): Promise<void> {
   const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history })
   const { rootCA, ...switches } = options.controllers
   // Which authority a given certificate is of, is not known.
-  const isPublished = rootCA && options.tlsCertFile === undefined
+  const { rootCaFile } = options
+  const published =
+    rootCaFile === undefined
+      ? options.tlsCertFile === undefined
+        ? access.authority.certificate
+        : undefined
+      : await readFlag('--root-ca-file', rootCaFile, certificatePem)
   const server = createApiServer({
     store,
     clock,
@@ -243,7 +254,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       ...switches,
       garbageCollector: switches.garbageCollector && options.enableGarbageCollector,
       ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
-      ...(isPublished ? { rootCA: access.authority.certificate } : {}),
+      ...(rootCA && published !== undefined ? { rootCA: published } : {}),
     },
     ...(tokens ? { tokens } : {}),
   })
