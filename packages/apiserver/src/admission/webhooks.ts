@@ -4,6 +4,7 @@
  * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go, v0.36.
  */
 import {
+  messageOf,
   badRequest,
   equal,
   type KubeObject,
@@ -214,11 +215,16 @@ export class Webhooks {
     if (!selectsNamespace(hook, target, () => this.#namespaceLabels(write))) return undefined
     if (version === definition || isView) return { resource: version, kind: write.kind, object, oldObject }
     const { convert } = this.#options
-    return {
-      resource: version,
-      kind: version,
-      object: object && (await convert(version, object)),
-      oldObject: oldObject && (await convert(version, oldObject)),
+    try {
+      return {
+        resource: version,
+        kind: version,
+        object: object && (await convert(version, object)),
+        oldObject: oldObject && (await convert(version, oldObject)),
+      }
+    } catch (err) {
+      // Upstream: both the dispatcher and what it asks for the object say so.
+      throw internalError(`Internal error occurred: ${messageOf(err)}`)
     }
   }
 

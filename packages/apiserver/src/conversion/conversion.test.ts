@@ -8,6 +8,7 @@ import {
   type KubeObject,
   unknownKind,
   type UnknownObject,
+  ValidatingWebhookConfiguration,
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { WebhookTransport } from '../admission/webhook-caller.ts'
@@ -228,6 +229,27 @@ describe('objects of a definition with a conversion webhook', () => {
     )
     expect((await server.client.get(V2, at)).spec).toMatchObject({ width: 1 })
   })
+})
+
+test('an admission webhook that asks for another version tells twice, as upstream, that it cannot be had', async () => {
+  const server = await ConvertingServer.make()
+  await server.client.create(ValidatingWebhookConfiguration, {
+    metadata: { name: 'hook' },
+    webhooks: [
+      {
+        name: 'hook.example.com',
+        clientConfig: { url: 'https://127.0.0.1:9443/validate' },
+        rules: [{ operations: ['CREATE'], apiGroups: [group], apiVersions: ['v2'], resources: ['convs'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  })
+  server.spoil = (r) => ({ ...r, result: { status: 'Failure', message: 'cannot' } })
+  const twice = 'Internal error occurred: Internal error occurred'
+  expect(await refusal(server.client.create(V1, conv({ size: 1 })))).toBe(
+    `500 InternalError: ${twice}: conversion webhook for ${group}/v1, Kind=Conv failed: cannot`,
+  )
 })
 
 describe('when the storage version changes', () => {
