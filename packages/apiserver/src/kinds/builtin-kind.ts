@@ -22,6 +22,10 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly statusOnCreate?: boolean
   /** Whether a deletion answers with what was deleted, as some do. */
   readonly returnsDeleted?: boolean
+  /** What to warn of when somebody deletes without saying what is to become of dependents: they stay. Absent: they go. */
+  readonly orphans?: string
+  /** What a field selector is told that asks for another field; absent: upstream's usual text. */
+  readonly unknownField?: (field: string) => string
   /** In the place of upstream's: for a kind whose objects are validated by it, too. */
   readonly schema?: JSONSchema
   /** Fills in what a client left out. Part of decoding: counts as sent by the client. Must give the same answer when run again. */

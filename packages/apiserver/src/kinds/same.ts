@@ -1,5 +1,5 @@
 /** Whether two values mean the same to the API, and what follows from it for fields that cannot be changed. */
-import { duplicate, equal, type FieldError, invalid } from '@capstan/kube'
+import { duplicate, equal, type FieldError, invalid, type LabelSelector } from '@capstan/kube'
 
 /** Upstream: Semantic.DeepEqual, to which an empty list is one that is not there. */
 export function same(a: unknown, b: unknown): boolean {
@@ -31,6 +31,10 @@ export function unique(values: readonly unknown[], fieldOf: (index: number) => s
 /** As Go prints a map: keys in order. */
 export const inOrder = <T>(map: { readonly [key: string]: T } | undefined): { [key: string]: T } | undefined =>
   map && Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
+
+/** A selector as texts show it. */
+export const shown = (selector: LabelSelector | undefined): LabelSelector | undefined =>
+  selector?.matchLabels ? { ...selector, matchLabels: inOrder(selector.matchLabels)! } : selector
 
 /** What is wrong with a value that the text does not show. */
 export const invalidWhole = (field: string, detail: string): FieldError => ({

@@ -12,6 +12,7 @@ import { admissionregistration } from '../kinds/admissionregistration.ts'
 import { apiextensions } from '../kinds/apiextensions.ts'
 import { apps } from '../kinds/apps.ts'
 import type { BuiltinKind, KindTable } from '../kinds/builtin-kind.ts'
+import { batch } from '../kinds/batch.ts'
 import { componentName, recordOf, type ResourceRecord, schemaNamed } from '../kinds/catalog.ts'
 import { coordination } from '../kinds/coordination.ts'
 import { core } from '../kinds/core.ts'
@@ -32,6 +33,7 @@ const groups: { readonly [groupVersion: string]: KindTable } = {
   'apps/v1': apps,
   'authentication.k8s.io/v1': authentication,
   'authorization.k8s.io/v1': authorization,
+  'batch/v1': batch,
   'networking.k8s.io/v1': networking,
   'policy/v1': policy,
   'rbac.authorization.k8s.io/v1': rbac,
@@ -92,6 +94,8 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     verbs: record.verbs as readonly Verb[],
     nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
     ...(declared.schema ? {} : { normalize: (object: UnknownObject) => goForm(component, object) }),
+    ...(declared.orphans === undefined ? {} : { orphans: declared.orphans }),
+    ...(declared.unknownField ? { unknownField: declared.unknownField } : {}),
     ...(declared.default ? { default: declared.default.bind(declared) } : {}),
     ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
     ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),

@@ -42,6 +42,10 @@ export interface Definition extends Resource {
   readonly statusOnCreate: boolean
   /** Whether a deletion answers with what was deleted. */
   readonly returnsDeleted: boolean
+  /** What to warn of when a deletion that says nothing of dependents leaves them; absent: they go. */
+  readonly orphans?: string
+  /** What a field selector is told that asks for another field; absent: upstream's usual text. */
+  readonly unknownField?: (field: string) => string
   /** Values that field selectors may ask for, beside metadata.name and metadata.namespace. */
   readonly fields: { readonly [field: string]: (object: UnknownObject) => string }
   /** What is wrong with a name, as texts. */

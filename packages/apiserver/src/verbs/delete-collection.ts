@@ -1,5 +1,5 @@
 import { isReason, type KubeObject, type ObjectList } from '@capstan/kube'
-import { deletionOf, removeNamed } from './delete.ts'
+import { removeNamed, requestedDeletion } from './delete.ts'
 import type { Call, Plane } from './plane.ts'
 import { selectionOf } from './selection.ts'
 
@@ -7,7 +7,7 @@ import { selectionOf } from './selection.ts'
 export async function removeCollection(plane: Plane, call: Call): Promise<ObjectList> {
   const { definition, options, request } = call
   const selection = selectionOf(definition, options)
-  const deletion = deletionOf(request.body)
+  const deletion = requestedDeletion(call)
   const items: KubeObject[] = []
   const stored = plane.store.list(definition.storage, request.namespace)
   for (const object of await plane.converter.showAll(definition, stored)) {

@@ -34,7 +34,7 @@ export type Deleted =
   | { readonly state: 'pending'; readonly object: KubeObject }
 
 export async function remove(plane: Plane, call: Call): Promise<KubeObject | Status> {
-  const deleted = await removeNamed(plane, call, call.request.namespace, call.request.name!, deletionOf(call.request.body))
+  const deleted = await removeNamed(plane, call, call.request.namespace, call.request.name!, requestedDeletion(call))
   const { definition } = call
   if (deleted.state === 'pending' || definition.returnsDeleted) return deleted.object
   return {
@@ -49,6 +49,14 @@ export async function remove(plane: Plane, call: Call): Promise<KubeObject | Sta
       uid: deleted.object.metadata.uid,
     },
   }
+}
+
+/** What the body of a DELETE asks for, or what the kind does when it says nothing. */
+export function requestedDeletion({ definition, request, warnings }: Call): Deletion {
+  const deletion = deletionOf(request.body)
+  if (definition.orphans === undefined || deletion.propagationPolicy !== undefined) return deletion
+  warnings.push(definition.orphans)
+  return { ...deletion, propagationPolicy: 'Orphan' }
 }
 
 /** @throws StatusError Invalid for a policy that does not exist */

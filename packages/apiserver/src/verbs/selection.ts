@@ -36,9 +36,11 @@ function fieldOf({ fields }: Definition, object: KubeObject, field: string): str
   return fields[field]?.(object as UnknownObject) ?? ''
 }
 
-const unknownField = ({ builtin }: Definition, field: string) =>
+const unknownField = ({ builtin, unknownField: text }: Definition, field: string) =>
   badRequest(
-    builtin
-      ? `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
-      : `field label not supported: ${field}`,
+    text
+      ? text(field)
+      : builtin
+        ? `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
+        : `field label not supported: ${field}`,
   )
