@@ -30,7 +30,7 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
           'apiserver',
           ...serverFlags(credentials, port, flags),
           `--controllers=${controllers.join(',')}`,
-        `--root-ca-file=${credentials.files.ca}`,
+          `--root-ca-file=${credentials.files.ca}`,
           ...(durable ? [`--data=${join(folder, 'data')}`] : []),
         ],
         { cwd: root },

@@ -9,7 +9,13 @@ import { systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
 import { knownDifferences } from '../packages/apiserver/src/http/golden-known.ts'
 import type { Answered } from '../packages/apiserver/src/http/golden-match.ts'
-import { type GoldenRequest, type GoldenServer, readRecording, recordings, replay } from '../packages/apiserver/src/http/golden-replay.ts'
+import {
+  type GoldenRequest,
+  type GoldenServer,
+  readRecording,
+  recordings,
+  replay,
+} from '../packages/apiserver/src/http/golden-replay.ts'
 import { startCapstanPlane } from './capstan-plane.ts'
 import type { ServedPlane } from './plane.ts'
 import { startRealPlane } from './real-plane.ts'
@@ -77,7 +83,14 @@ async function overHTTPS(plane: ServedPlane): Promise<GoldenServer> {
         const { headers: credentials, agent = new Agent({ ca }) } = identities[as]!
         const sending = request(
           // Paths are sent as they are, wrong ones included.
-          { host: '127.0.0.1', port: new URL(url).port, path, method, agent, headers: { ...headers, ...credentials, ...(body === '' ? {} : { 'content-length': Buffer.byteLength(body) }) } },
+          {
+            host: '127.0.0.1',
+            port: new URL(url).port,
+            path,
+            method,
+            agent,
+            headers: { ...headers, ...credentials, ...(body === '' ? {} : { 'content-length': Buffer.byteLength(body) }) },
+          },
           (answer) => {
             let text = ''
             const end = () => {

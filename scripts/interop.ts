@@ -6,12 +6,14 @@
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
 import { controllersSuite } from '../interop/controllers.ts'
+import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
 import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { ownNetwork } from '../interop/own-network.ts'
+import { restartSuite } from '../interop/restart.ts'
 import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import { upstreamSuite } from '../interop/upstream.ts'
@@ -21,6 +23,8 @@ const suites: { readonly [name: string]: Suite } = {
   'kubectl-compare': kubectlCompareSuite,
   golden: goldenSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
+  restart: restartSuite,
+  envtest: envtestSuite,
   manager: managerSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   controllers: controllersSuite,

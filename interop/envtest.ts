@@ -1,0 +1,146 @@
+/**
+ * A controller-runtime project (`interop/go`) runs its tests as its author would, with `KUBEBUILDER_ASSETS` naming first Capstan's
+ * launchers, then the real programs: what holds on one must hold on the other. Prints what each took.
+ */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { Checks } from './capstan-process.ts'
+import { CannotRun, type Outcome, type Suite } from './suite.ts'
+import { toolPaths } from './tools.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const project = join(root, 'interop/go')
+const tools = ['etcd', 'kube-apiserver', 'kubectl'] as const
+
+export const envtestSuite: Suite = {
+  shows: 'a controller-runtime project of Go, with launchers of capstan envtest and with the real programs',
+  ci: true,
+  tools,
+  run: runBoth,
+}
+
+async function runBoth(): Promise<Outcome> {
+  const checks = new Checks()
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-envtest-'))
+  try {
+    const tests = join(folder, 'interop.test')
+    await go('test', '-p', String(availableParallelism()), '-c', '-o', tests, '.')
+
+    const ours = join(folder, 'capstan')
+    const capstan = join(root, 'packages/cli/bin/capstan.js')
+    const paths = await toolPaths(...tools)
+    const kubectl = dirname(paths[2])
+    const env = { ...process.env, PATH: `${kubectl}:${process.env.PATH}` }
+    const written = await finished(
+      spawn(process.execPath, [capstan, 'envtest', ours], { env, stdio: ['ignore', 'pipe', 'inherit'] }),
+    )
+    checks.check('capstan envtest prints the folder that it has written', written.lines.join() === ours, written)
+    const real = join(folder, 'real')
+    await mkdir(real)
+    for (const path of paths) symlinkSync(path, join(real, basename(path)))
+
+    const runs = { capstan: await runTests(tests, ours), real: await runTests(tests, real) }
+    for (const [name, run] of Object.entries(runs)) {
+      for (const [test, passed] of run.tests) checks.check(`${test} on ${name}`, passed)
+      checks.check(`the tests end well on ${name}`, run.code === 0, run.code === 0 ? undefined : run.lines.slice(-30))
+    }
+    const missing = [...runs.real.tests.keys()].filter((test) => !runs.capstan.tests.has(test))
+    checks.check('every test of one was run on the other', missing.length === 0, missing)
+    const restart = runs.capstan.lines.find((line) => line.startsWith('restart: '))
+    checks.check('no informer lists again after a restart', / 0 after the restart$/.test(restart ?? ''), restart)
+    for (const [name, run] of Object.entries(runs)) console.log(`${name.padEnd(8)} ${measures(run)}`)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return checks
+}
+
+interface Run {
+  readonly code: number | null
+  readonly lines: readonly string[]
+  readonly tests: ReadonlyMap<string, boolean>
+  readonly milliseconds: number
+  /** Of the suite's own API server and etcd, in KB; 0 where the machine does not tell. */
+  readonly peak: number
+}
+
+async function runTests(tests: string, assets: string): Promise<Run> {
+  const started = performance.now()
+  const child = spawn(tests, ['-test.v', '-test.timeout', '8m'], {
+    cwd: project,
+    env: { ...process.env, KUBEBUILDER_ASSETS: assets },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const peaks = new Map<number, number>()
+  const sampling = setInterval(() => {
+    // The first two are those that live as long as the suite.
+    for (const pid of childrenOf(child.pid!).slice(0, 2)) peaks.set(pid, peakOf(pid) ?? peaks.get(pid) ?? 0)
+  }, 500)
+  const { code, lines } = await finished(child)
+  clearInterval(sampling)
+  const results = new Map<string, boolean>()
+  for (const line of lines) {
+    const [, verdict, test] = /^--- (PASS|FAIL|SKIP): (\w+)/.exec(line) ?? []
+    if (test !== undefined) results.set(test, verdict !== 'FAIL')
+  }
+  // The same two processes for the whole run have the largest peaks; programs asked for their flags are gone in between.
+  const peak = [...peaks.values()].sort((a, b) => b - a).slice(0, 2)
+  return { code, lines, tests: results, milliseconds: performance.now() - started, peak: peak.reduce((sum, one) => sum + one, 0) }
+}
+
+const measures = ({ tests, milliseconds, peak, lines }: Run): string => {
+  const start = /^environment started in (\d+) ms$/m.exec(lines.join('\n'))?.[1]
+  return `${tests.size} tests in ${(milliseconds / 1000).toFixed(1)} s, the environment ready after ${start} ms, peak memory of API server and etcd ${Math.round(peak / 1024)} MB`
+}
+
+function childrenOf(parent: number): number[] {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && readStat(name)[3] === String(parent))
+      .map(Number)
+      .sort((a, b) => a - b)
+  } catch {
+    return []
+  }
+}
+
+/** Fields of /proc/PID/stat; what comes before the state may hold spaces. */
+function readStat(pid: string): string[] {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return [pid, '', ...text.slice(text.lastIndexOf(')') + 2).split(' ')]
+  } catch {
+    return []
+  }
+}
+
+function peakOf(pid: number): number | undefined {
+  try {
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return undefined
+  }
+}
+
+async function go(...args: string[]): Promise<void> {
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '-mod=readonly', CGO_ENABLED: '0' }
+  const { code, lines } = await finished(spawn('go', args, { cwd: project, env, stdio: ['ignore', 'pipe', 'pipe'] })).catch(
+    (err: NodeJS.ErrnoException) => {
+      throw err.code === 'ENOENT' ? new CannotRun('there is no "go" on the PATH') : err
+    },
+  )
+  if (code !== 0) throw new Error(`go ${args.join(' ')} failed:\n${lines.slice(-20).join('\n')}`)
+}
+
+/** Runs to the end; all lines that it printed. */
+async function finished(child: ReturnType<typeof spawn>): Promise<{ code: number | null; lines: string[] }> {
+  const lines: string[] = []
+  for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', (line) => lines.push(line))
+  const code = await new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))
+  return { code, lines }
+}

@@ -1,0 +1,122 @@
+/**
+ * `capstan apiserver --data` killed and started again on the same port, with watchers of this project on it: each goes on from where it
+ * was, without a list, and is told everything that was written. (What clients of Go see of it is in `interop/go`.)
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Client, ConfigMap, systemClock, systemRandom, watchObjects } from '@capstan/kube'
+import { Checks, startCapstan, withClient } from './capstan-process.ts'
+import type { Outcome, Suite } from './suite.ts'
+
+export const restartSuite: Suite = {
+  shows: 'a server that is killed and started again costs its watchers no list and no event',
+  ci: true,
+  tools: [],
+  run,
+}
+
+const Watchers = 50
+const Objects = 40
+const namespace = 'default'
+
+async function run(): Promise<Outcome> {
+  const checks = new Checks()
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-restart-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  let port = '0'
+  const start = async () => {
+    const flags = ['--data', join(folder, 'data'), '--secure-port', port, '--kubeconfig', kubeconfig]
+    const server = await startCapstan(['apiserver', ...flags], /API server ready/)
+    port = /:(\d+),/.exec(server.ready)![1]!
+    return server
+  }
+  try {
+    let server = await start()
+    await withClient(kubeconfig, async (client) => {
+      const watchers = Array.from({ length: Watchers }, () => new Watcher(client))
+      await write(client, 'before')
+      for (const watcher of watchers) await watcher.hasSeen('before')
+      await write(client, 'just') // Not all of it has been told when the server dies.
+      await server.kill()
+      server = await start()
+      await write(client, 'after')
+      await client.delete(ConfigMap, { namespace, name: 'before-0' })
+      for (const watcher of watchers) {
+        await watcher.hasSeen('just')
+        await watcher.hasSeen('after')
+        await watcher.hasSeenTheEndOf('before-0')
+        watcher.stop()
+      }
+      const lists = watchers.map((watcher) => watcher.lists)
+      checks.check(
+        'each watcher listed once, at its start',
+        lists.every((count) => count === 1),
+        lists,
+      )
+      const twice = watchers.flatMap((watcher) => watcher.toldTwice)
+      checks.check('nothing was told twice', twice.length === 0, twice)
+      console.log(`${Watchers} watchers, ${Objects * 3} objects: ${lists.reduce((sum, count) => sum + count, 0)} lists in all`)
+    })
+    const { code, complaints } = await server.stop()
+    checks.check('the server stops cleanly', code === 0 && complaints === '', { code, complaints })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+  return checks
+}
+
+async function write(client: Client, prefix: string): Promise<void> {
+  for (let i = 0; i < Objects; i++) await client.create(ConfigMap, { metadata: { namespace, name: `${prefix}-${i}` } })
+}
+
+/** Follows ConfigMaps, and remembers what it was told. */
+class Watcher {
+  lists = 0
+  readonly toldTwice: string[] = []
+  readonly #told = new Set<string>()
+  readonly #gone = new Set<string>()
+  readonly #stopped = new AbortController()
+  #change = Promise.withResolvers<void>()
+
+  constructor(client: Client) {
+    void this.#follow(client)
+  }
+
+  stop(): void {
+    this.#stopped.abort()
+  }
+
+  hasSeen(prefix: string): Promise<void> {
+    return this.#until(() => Array.from({ length: Objects }, (_, i) => `${prefix}-${i}`).every((name) => this.#told.has(name)))
+  }
+
+  hasSeenTheEndOf(name: string): Promise<void> {
+    return this.#until(() => this.#gone.has(name))
+  }
+
+  /** @throws when it does not come to pass within half a minute */
+  async #until(holds: () => boolean): Promise<void> {
+    const late = AbortSignal.timeout(30_000)
+    const tooLate = new Promise<never>((_, reject) =>
+      late.addEventListener('abort', () => reject(new Error(`a watcher was told ${this.#told.size} of ${Objects * 3} objects`))),
+    )
+    while (!holds()) await Promise.race([this.#change.promise, tooLate])
+  }
+
+  async #follow(client: Client): Promise<void> {
+    const options = { namespace, clock: systemClock, random: systemRandom, signal: this.#stopped.signal }
+    for await (const event of watchObjects(client, ConfigMap, options)) {
+      if (event.kind === 'replaced') {
+        this.lists++
+        for (const { metadata } of event.objects) this.#told.add(metadata.name)
+      } else if (event.kind === 'applied') {
+        const { name } = event.object.metadata
+        if (this.#told.has(name)) this.toldTwice.push(name)
+        this.#told.add(name)
+      } else if (event.kind === 'deleted') this.#gone.add(event.object.metadata.name)
+      this.#change.resolve()
+      this.#change = Promise.withResolvers()
+    }
+  }
+}
