@@ -36,6 +36,7 @@ import { rbacAuthorizer } from './auth/rbac.ts'
 import { type ServiceAccountTokenOptions, serviceAccountTokens, type TokenIssuer } from './auth/service-account-tokens.ts'
 import { anyOf, staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
+import { type AdvertisedEndpoint, publishService } from './kubernetes-service.ts'
 import { parseRange, ServiceAddresses } from './kinds/service/addresses.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
@@ -109,6 +110,8 @@ export interface ApiServer {
    * what it asks for, as is done with requests from outside.
    */
   transport(caller?: Partial<Caller>, options?: { readonly authorized?: boolean }): Transport
+  /** Publishes where clients inside of the cluster reach the server: as Service `kubernetes` in `default`, with its endpoints. */
+  advertise(endpoint: AdvertisedEndpoint): Promise<void>
   close(): Promise<void>
 }
 
@@ -212,6 +215,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     issuer: tokens,
     authenticate: authenticator(authenticateToken, apiAudiences),
     transport,
+    async advertise(endpoint) {
+      await ready
+      await publishService(createClient(transport({ agent: 'kube-apiserver' })), plane.serviceAddresses.range, endpoint)
+    },
     async close() {
       closing.abort()
       for (const stop of stops.reverse()) stop()

@@ -43,7 +43,14 @@ export interface CoreEnv extends TestEnv {
 export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readonly Controller[] } = {}): Promise<CoreEnv> {
   const { more = [], clock = new VirtualClock(), ...rest } = options
   const random = seededRandom(2)
-  const workloadServer = createApiServer({ store: memoryStore(), clock, random, log: silent, admission: [], gracefulDeletion: false })
+  const workloadServer = createApiServer({
+    store: memoryStore(),
+    clock,
+    random,
+    log: silent,
+    admission: [],
+    gracefulDeletion: false,
+  })
   await workloadServer.ready
   const workload = createClient(workloadServer.transport())
   let reachable = true

@@ -56,8 +56,8 @@ function fillIn(pod: Pod, limits: readonly LimitRangeItem[]): void {
       resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
       notes.push(`${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${what} ${container.name}`)
     }
-    add('limits', given)
     add('requests', asked)
+    add('limits', given)
   }
   for (const container of pod.spec.containers ?? []) fill(container, 'container')
   for (const container of pod.spec.initContainers ?? []) fill(container, 'init container')

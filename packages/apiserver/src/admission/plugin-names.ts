@@ -33,7 +33,7 @@ const plugins = {
   NodeDeclaredFeatureValidator: 'absent',
   NodeRestriction: 'refused',
   OwnerReferencesPermissionEnforcement: 'off',
-  PersistentVolumeClaimResize: 'absent',
+  PersistentVolumeClaimResize: 'on',
   PodGroupProtection: 'absent',
   PodGroupWorkloadExists: 'absent',
   PodNodeSelector: 'refused',

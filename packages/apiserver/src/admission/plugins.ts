@@ -1,3 +1,4 @@
+import { persistentVolumeClaimResize } from './claim-growth.ts'
 import type { Definition } from '../registry/definition.ts'
 import { alwaysDeny } from './always-deny.ts'
 import { ownerReferences } from './owner-references.ts'
@@ -20,6 +21,7 @@ const plugins: readonly Plugin[] = [
   priority,
   defaultTolerationSeconds,
   storageObjectInUse,
+  persistentVolumeClaimResize,
   ownerReferences,
   defaultIngressClass,
   resourceQuota,

@@ -70,7 +70,7 @@ function parseField(text: string): [number, Field] {
   const [number, name = '', type = '', keep] = text.split(' ')
   const shape = type.startsWith('[]') ? 'list' : type.startsWith('{}') ? 'map' : 'one'
   const item = shape === 'one' ? type : type.slice(2)
-  return [Number(number), { name, type: item, shape, isInline: name === '.', keepsZero: keep === '!' }]
+  return [Number(number), { name, type: item, shape, isInline: name === '.', keepsZero: keep !== undefined }]
 }
 
 function readMessage(message: string, bytes: Buffer): { [field: string]: unknown } {

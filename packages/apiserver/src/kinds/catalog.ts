@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import type { JSONSchema } from '@capstan/kube'
 import type { Subresource } from '../engine.ts'
+import { goFields } from './go-fields.ts'
 
 /** A schema as OpenAPI v3 publishes it: other schemas are referred to by name. */
 export interface Component extends Omit<JSONSchema, 'allOf' | 'oneOf' | 'items' | 'properties' | 'additionalProperties'> {
@@ -98,7 +99,17 @@ export function schemaNamed(name: string): JSONSchema {
   if (!component) throw new TypeError(`no built-in schema ${name}`)
   schema = special[name] ?? {}
   resolved.set(name, schema)
-  return special[name] ? schema : Object.assign(schema, resolve(component))
+  return special[name] ? schema : Object.assign(schema, withoutIdleDefaults(name, resolve(component)))
+}
+
+/** Zeroes that JSON leaves out need not be filled in. */
+function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
+  const go = goFields(name)
+  for (const [field, { default: value, ...rest }] of Object.entries(schema.properties ?? {})) {
+    const isZero = value === 0 || value === '' || value === false
+    if (isZero && go.get(field) === 'left out') schema.properties![field] = rest
+  }
+  return schema
 }
 
 function resolve(component: Component): JSONSchema {

@@ -4,8 +4,8 @@
  * from the same Go types.
  */
 import { badRequest, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
-import { messages } from '../http/protobuf-messages.ts'
 import { type Component, componentOf, targetOf } from './catalog.ts'
+import { goFields } from './go-fields.ts'
 
 /** Changes a value in place; the answer is what stands for it, where that is another value. */
 type Form = (value: unknown) => unknown
@@ -48,17 +48,18 @@ function structForm(name: string): Form {
   if (!component) throw new TypeError(`no built-in schema ${name}`)
   const { properties, required = [] } = component
   if (!properties) return memberForm(component) ?? ((value) => value)
-  const go = goFields(messageName(name))
+  const go = goFields(name)
   const members = Object.entries(properties).map(([field, schema]): Member => {
     const target = targetOf(schema)
     const isTime = target !== undefined && /\.(Time|MicroTime)$/.test(target)
-    const omitsZero = go.get(field) === true
-    const showsNull = isTime ? (omitsZero && field !== 'creationTimestamp') || required.includes(field) : false
+    const zero = go.get(field)
+    const omitsZero = zero === 'left out'
+    const showsTime = isTime && ((omitsZero && field !== 'creationTimestamp') || required.includes(field))
     return {
       name: field,
       form: memberForm(schema),
       omitsZero: omitsZero && !isTime,
-      absent: showsNull ? null : undefined,
+      absent: showsTime || zero === 'null' ? null : undefined,
     }
   })
   return (value) => {
@@ -111,25 +112,6 @@ const isZero = (value: unknown): boolean =>
 function hasMembers(value: object): boolean {
   for (const _ in value) return true
   return false
-}
-
-/** `core/v1.Pod` for `io.k8s.api.core.v1.Pod`. */
-function messageName(name: string): string {
-  const parts = name.split('.')
-  const [version, kind] = parts.slice(-2)
-  const project = parts[2]
-  return `${project === 'api' ? parts[3]! : 'meta'}/${version!}.${kind!}`
-}
-
-/** The fields of a Go type, those of embedded types included, and whether JSON leaves their zeroes out. Structs have none. */
-function goFields(message: string): Map<string, boolean> {
-  const fields = new Map<string, boolean>()
-  for (const field of (messages[message] ?? '').split(', ')) {
-    const [, name = '', type = '', keep] = field.split(' ')
-    if (name === '.') for (const [inner, omits] of goFields(type)) fields.set(inner, omits)
-    else if (name !== '') fields.set(name, keep !== '!' && !(type in messages))
-  }
-  return fields
 }
 
 const scalars: { readonly [kind: string]: Form } = {

@@ -105,7 +105,8 @@ export async function removeNamed(
     if (options.dryRun) return { state: 'pending', object: await plane.converter.show(definition, freeze(marked)) }
     try {
       const { object } = await plane.store.commit({ key, previous: current, object: gone ? undefined : marked })
-      if (gone) return { state: 'gone', object: old }
+      // Upstream: who may be given time to end is shown as being deleted, even if it is given none.
+      if (gone) return { state: 'gone', object: definition.gracePeriod ? freeze(marked) : old }
       return { state: 'pending', object: await plane.converter.show(definition, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err

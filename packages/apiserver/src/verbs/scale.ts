@@ -102,9 +102,12 @@ function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: Sc
   }) as KubeObject
 }
 
-/** Workloads have a selector, custom resources a text. */
-const selectorText = (selector: unknown): unknown =>
-  isRecord(selector) ? labelSelector(selector as LabelSelector).text : selector
+/** Workloads have a selector, replication controllers its labels alone, custom resources a text. */
+function selectorText(selector: unknown): unknown {
+  if (!isRecord(selector)) return selector
+  const isWhole = 'matchLabels' in selector || 'matchExpressions' in selector
+  return labelSelector((isWhole ? selector : { matchLabels: selector }) as LabelSelector).text
+}
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)
 const getPath = (object: object, path: string): unknown => memberAt(object, membersOf(path))

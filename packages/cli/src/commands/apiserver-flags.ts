@@ -1,7 +1,7 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
 import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
-import { AdmissionPlugins, controllerPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
-import { parseDuration, seconds } from '@capstan/kube'
+import { AdmissionPlugins, parseRange, controllerPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
+import { messageOf, parseDuration, seconds } from '@capstan/kube'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
 import type { LogLevel } from '../logger.ts'
@@ -19,6 +19,17 @@ export function flag(text: string): boolean {
 }
 
 /** A duration as Go writes it, none below zero. @returns milliseconds */
+/** Upstream: --service-cluster-ip-range. Of two ranges, one of each family, Services here have the one of IPv4. */
+export function clusterRange(text: string): string {
+  const range = text.split(',').find((one) => !one.includes(':')) ?? text
+  try {
+    parseRange(range)
+    return range
+  } catch (err) {
+    throw new InvalidArgumentError(messageOf(err))
+  }
+}
+
 export function duration(text: string): number {
   try {
     const milliseconds = parseDuration(text)

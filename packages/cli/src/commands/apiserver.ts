@@ -40,6 +40,7 @@ import {
   apiSwitches,
   authorizationModes,
   checkApiSwitches,
+  clusterRange,
   controllers,
   count,
   disabledPlugins,
@@ -85,6 +86,8 @@ interface Options {
   enableGarbageCollector: boolean
   eventTtl: number
   etcdCompactionInterval: number
+  serviceClusterIpRange: string
+  advertiseAddress?: string
   runtimeConfig?: readonly ApiSwitch[]
   maxRequestsInflight: number
   maxMutatingRequestsInflight: number
@@ -179,6 +182,13 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       duration,
       parseDuration('5m'),
     )
+    .option(
+      '--service-cluster-ip-range <range>',
+      'where Services get their addresses: a range of IPv4',
+      clusterRange,
+      '10.0.0.0/24',
+    )
+    .option('--advertise-address <ip>', 'where pods would find the server, for Service `kubernetes` (default: --bind-address)')
     .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
     .option(
       '--runtime-config <versions>',
@@ -256,6 +266,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
       ...(rootCA && published !== undefined ? { rootCA: published } : {}),
     },
+    serviceClusterIPRange: options.serviceClusterIpRange,
     ...(tokens ? { tokens } : {}),
   })
   let listener: Listener | undefined
@@ -287,6 +298,8 @@ async function serve(given: Options, io: Io): Promise<void> {
       log,
       minVersion: options.tlsMinVersion,
     })
+    const { port } = new URL(listener.url)
+    await server.advertise({ address: options.advertiseAddress ?? host, port: Number(port) })
     if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)

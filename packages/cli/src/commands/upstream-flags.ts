@@ -14,11 +14,11 @@ const idle: { readonly [why: string]: string } = {
     'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
     'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec default-not-ready-toleration-seconds ' +
     'default-unreachable-toleration-seconds enable-logs-handler',
-  'there is no network of Services': 'kubernetes-service-node-port service-cluster-ip-range service-node-port-range',
+  'there is no network of Services': 'kubernetes-service-node-port service-node-port-range',
   'there is one server':
     'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
     'coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period',
-  'clients find this server by the address that they were given': 'advertise-address external-hostname',
+  'clients find this server by the address that they were given': 'external-hostname',
   'there is no aggregation of other API servers':
     'aggregator-reject-forwarding-redirect enable-aggregator-routing proxy-client-cert-file proxy-client-key-file ' +
     'requestheader-allowed-names requestheader-client-ca-file requestheader-extra-headers-prefix requestheader-group-headers ' +

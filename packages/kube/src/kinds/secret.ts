@@ -1,4 +1,5 @@
 import { type FieldError, invalid, required, tooLong } from '../errors.ts'
+import { scanJSON } from '../json-scan.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { s } from '../schema.ts'
 import { decodedLength, immutableErrors, keyErrors, MaxDataSize } from './config-map.ts'
@@ -38,10 +39,15 @@ export const Secret = defineKind({
     for (const key of requiredKeys[secret.type ?? ''] ?? []) {
       if (secret.data?.[key] === undefined) errors.push(required(`data[${key}]`))
     }
+    errors.push(...configErrors(secret.type ?? '', secret.data ?? {}))
     if (secret.type === 'kubernetes.io/service-account-token' && !secret.metadata.annotations?.[ServiceAccountName]) {
       errors.push(required(`metadata.annotations[${ServiceAccountName}]`))
     }
-    if (secret.type === 'kubernetes.io/basic-auth' && !secret.data?.username && !secret.data?.password) {
+    if (
+      secret.type === 'kubernetes.io/basic-auth' &&
+      !('username' in (secret.data ?? {})) &&
+      !('password' in (secret.data ?? {}))
+    ) {
       errors.push(required('data[username]'), required('data[password]'))
     }
     if (oldObject) {
@@ -61,6 +67,16 @@ const requiredKeys: { readonly [type: string]: readonly string[] } = {
   'kubernetes.io/dockercfg': ['.dockercfg'],
   'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
+}
+
+/** Credentials of registries are JSON; what is wrong with them is told without telling them. */
+function configErrors(type: string, data: { readonly [key: string]: string }): FieldError[] {
+  const key = { 'kubernetes.io/dockercfg': '.dockercfg', 'kubernetes.io/dockerconfigjson': '.dockerconfigjson' }[type]
+  const value = key === undefined ? undefined : data[key]
+  if (value === undefined) return []
+  const bytes = Uint8Array.from(atob(value), (character) => character.codePointAt(0)!)
+  const problem = scanJSON(new TextDecoder().decode(bytes)).error
+  return problem === undefined ? [] : [invalid(`data[${key!}]`, '<secret contents redacted>', problem)]
 }
 
 /** Base64 of a text's UTF-8 bytes, without Node's Buffer: this runs in browsers, too. */

@@ -31,13 +31,11 @@ export const nodes: BuiltinKind<Node> = {
     wide('Kernel-Version', kernel),
     wide('Container-Runtime', (o) => orUnknown(text(o, 'status', 'nodeInfo', 'containerRuntimeVersion'))),
   ],
-  default({ status }) {
+  default({ spec, status }) {
     if (status.capacity) status.allocatable ??= { ...status.capacity }
-  },
-  prepare({ spec }) {
-    // Two names of one thing.
-    if (spec.podCIDRs?.length) spec.podCIDR = spec.podCIDRs[0]!
-    else if (spec.podCIDR) spec.podCIDRs = [spec.podCIDR]
+    // Two names of one thing: whoever knows only the old one is believed.
+    if (spec.podCIDR && spec.podCIDRs?.[0] !== spec.podCIDR) spec.podCIDRs = [spec.podCIDR]
+    else if (spec.podCIDRs?.length) spec.podCIDR = spec.podCIDRs[0]!
   },
   validate(node, old) {
     const { spec, status } = node
@@ -79,7 +77,8 @@ function taintErrors(field: string, taints: readonly Taint[]): FieldError[] {
     if (texts.length > 0) errors.push(invalid(`${at}.value`, value, texts.join(';')))
     errors.push(...requiredOneOf(`${at}.effect`, effect, TaintEffects))
     if (seen.has(`${effect} ${key}`)) {
-      const error = duplicate(at, taint)
+      // Upstream shows its own struct.
+      const error = duplicate(at, { Key: key, Value: value, Effect: effect, TimeAdded: taint.timeAdded ?? null })
       errors.push({ ...error, text: `${error.text}: taints must be unique by key and effect pair` })
     }
     seen.add(`${effect} ${key}`)

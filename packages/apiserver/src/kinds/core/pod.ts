@@ -37,15 +37,11 @@ export const pods: BuiltinKind<Pod> = {
         const gated = { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message }
         pod.status.conditions = [{ ...gated, lastProbeTime: null, lastTransitionTime: null } as never]
       }
-    } else if (subresource === 'status' && old.status.qosClass !== undefined) {
-      pod.status.qosClass ??= old.status.qosClass
+    } else if (subresource === 'status') {
+      if (old.status.qosClass !== undefined) pod.status.qosClass ??= old.status.qosClass
+      const { hostIP, hostIPs } = pod.status
+      if (hostIP && !hostIPs?.length) pod.status.hostIPs = [{ ip: hostIP }]
     }
-    // Who has an address has it among all its addresses.
-    const { podIP, podIPs } = pod.status
-    if (podIPs?.length) pod.status.podIP = podIPs[0]!.ip
-    else if (podIP) pod.status.podIPs = [{ ip: podIP }]
-    const { hostIP, hostIPs } = pod.status
-    if (hostIP && !hostIPs?.length && hostIP !== old?.status.hostIP) pod.status.hostIPs = [{ ip: hostIP }]
   },
   gracePeriod({ spec, status }, requested) {
     // Upstream: nobody has begun what is not on a node, and what has ended needs no time.

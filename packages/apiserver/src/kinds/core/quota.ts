@@ -44,7 +44,13 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
       return [...quotaAmounts('status.hard', status.hard), ...quotaAmounts('status.used', status.used)]
     const errors = quotaAmounts('spec.hard', spec.hard)
     const scopes = spec.scopes ?? []
-    for (const scope of scopes) if (!Scopes.includes(scope)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope'))
+    for (const scope of scopes) {
+      if (!Scopes.includes(scope)) errors.push(invalid('spec.scopes', scopes, 'unsupported scope'))
+      for (const name of Object.keys(spec.hard ?? {}).sort()) {
+        if (!isQuotable(name) || isScoped(scope, name)) continue
+        errors.push(invalid('spec.scopes', scopes, 'unsupported scope applied to resource'))
+      }
+    }
     for (const [one, other] of [
       ['BestEffort', 'NotBestEffort'],
       ['Terminating', 'NotTerminating'],
@@ -69,13 +75,40 @@ export const resourcequotas: BuiltinKind<ResourceQuota> = {
   },
 }
 
-const Unquotable = new Set(['storage'])
+const ofPods = ['cpu', 'memory', 'requests.cpu', 'requests.memory', 'limits.cpu', 'limits.memory']
+const ofClaims = ['persistentvolumeclaims', 'requests.storage']
+const Quotable = new Set([
+  ...ofPods,
+  ...ofClaims,
+  'ephemeral-storage',
+  'requests.ephemeral-storage',
+  'limits.ephemeral-storage',
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'configmaps',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+
+/** Upstream: IsStandardQuotaResourceName. */
+const isQuotable = (name: string): boolean =>
+  Quotable.has(name) || name.startsWith('hugepages-') || name.startsWith('requests.hugepages-')
+
+/** Upstream: IsResourceQuotaScopeValidForResource. */
+function isScoped(scope: string, name: string): boolean {
+  if (scope === 'BestEffort') return name === 'pods'
+  if (scope === 'VolumeAttributesClass') return ofClaims.includes(name)
+  return !Scopes.includes(scope) || name === 'pods' || ofPods.includes(name)
+}
 
 function quotaAmounts(field: string, amounts: Amounts = {}): FieldError[] {
   return Object.entries(amounts).flatMap(([name, amount]) => {
     const place = `${field}[${name}]`
     const errors = resourceName(place, name)
-    if (!name.includes('/') && errors.length === 0 && Unquotable.has(name)) {
+    if (!name.includes('/') && !isQuotable(name)) {
       errors.push(invalid(place, name, 'must be a standard resource for quota'))
     }
     return [...errors, ...resourceAmount(place, name, amount)]
@@ -84,7 +117,7 @@ function quotaAmounts(field: string, amounts: Amounts = {}): FieldError[] {
 
 /** Upstream: printResourceQuota. */
 function usage(quota: UnknownObject, includes: (name: string) => boolean): string {
-  const hard = (at(quota, 'spec', 'hard') ?? {}) as Amounts
+  const hard = (at(quota, 'status', 'hard') ?? {}) as Amounts
   const used = (at(quota, 'status', 'used') ?? {}) as Amounts
   return Object.keys(hard)
     .filter(includes)
@@ -160,7 +193,9 @@ function limitErrors(field: string, limit: LimitRangeItem): FieldError[] {
       if (low === undefined || high === undefined || compareAmounts(low as string, high as string) <= 0) return
       errors.push(invalid(`${field}.${member}[${name}]`, String(value as string), text))
     }
-    const [least, most, given, asked, ratio] = [min[name], max[name], limits[name], requests[name], ratios[name]]
+    const [least, most, ratio] = [min[name], max[name], ratios[name]]
+    // Pods have no defaults, and are told so.
+    const [given, asked] = isPod ? [] : [limits[name], requests[name]]
     compare('min', least, least, most, `min value ${least} is greater than max value ${most}`)
     compare('defaultRequest', asked, least, asked, `min value ${least} is greater than default request value ${asked}`)
     compare('defaultRequest', asked, asked, most, `default request value ${asked} is greater than max value ${most}`)

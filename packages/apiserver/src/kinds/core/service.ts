@@ -2,7 +2,13 @@ import { dnsLabelProblems, equal } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { ageColumn, at, column, field, list, nameColumn, orNone, pairs, text, wide } from '../columns.ts'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
-import { isExternal, needsHealthCheck, validateService, validateServiceUpdate } from '../service/validate.ts'
+import {
+  isExternal,
+  needsHealthCheck,
+  validateService,
+  validateServiceStatus,
+  validateServiceUpdate,
+} from '../service/validate.ts'
 
 export const services: BuiltinKind<Service> = {
   returnsDeleted: true,
@@ -54,7 +60,7 @@ export const services: BuiltinKind<Service> = {
     if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
   },
   validate(service, old, { subresource }) {
-    if (subresource === 'status') return []
+    if (subresource === 'status') return validateServiceStatus(service)
     return old ? validateServiceUpdate(service, old) : validateService(service)
   },
 }

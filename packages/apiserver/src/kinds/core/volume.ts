@@ -2,6 +2,7 @@
 import { draft, equal, type FieldError, forbidden, invalid, notSupported, required, type UnknownObject } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { compareAmounts, labelSelector, oneOf, subdomain, unchanged } from '../checks.ts'
+import { inOrder } from '../same.ts'
 import { ageColumn, at, column, list, nameColumn, text, wide } from '../columns.ts'
 import { resourceAmount } from '../pod/resources.ts'
 import { validateNodeSelector } from '../pod/spec.ts'
@@ -88,6 +89,54 @@ const Plain = new Set([
 const sourceOf = (spec: PersistentVolumeSpec): object =>
   Object.fromEntries(Object.entries(spec).filter(([member]) => !Plain.has(member)))
 
+/** In the order in which upstream looks for them; the first that is there counts. */
+const VolumeSources = [
+  'hostPath',
+  'gcePersistentDisk',
+  'awsElasticBlockStore',
+  'glusterfs',
+  'flocker',
+  'nfs',
+  'rbd',
+  'quobyte',
+  'cephfs',
+  'iscsi',
+  'cinder',
+  'fc',
+  'flexVolume',
+  'azureFile',
+  'vsphereVolume',
+  'photonPersistentDisk',
+  'portworxVolume',
+  'azureDisk',
+  'scaleIO',
+  'local',
+  'storageos',
+  'csi',
+]
+/** What a source cannot be without. */
+const needed: { readonly [source: string]: readonly string[] } = {
+  hostPath: ['path'],
+  gcePersistentDisk: ['pdName'],
+  awsElasticBlockStore: ['volumeID'],
+  glusterfs: ['endpoints', 'path'],
+  nfs: ['server', 'path'],
+  rbd: ['monitors', 'image'],
+  quobyte: ['registry', 'volume'],
+  cephfs: ['monitors'],
+  iscsi: ['targetPortal', 'iqn'],
+  cinder: ['volumeID'],
+  flexVolume: ['driver'],
+  azureFile: ['secretName', 'shareName'],
+  vsphereVolume: ['volumePath'],
+  photonPersistentDisk: ['pdID'],
+  portworxVolume: ['volumeID'],
+  azureDisk: ['diskName', 'diskURI'],
+  scaleIO: ['gateway', 'system', 'volumeName'],
+  local: ['path'],
+  csi: ['driver', 'volumeHandle'],
+}
+
 function accessModeErrors(modes: readonly string[] | undefined, detail = ''): FieldError[] {
   if (!modes?.length) return [required('spec.accessModes', detail)]
   const errors = modes.flatMap((mode) => oneOf('spec.accessModes', mode, AccessModes))
@@ -102,7 +151,8 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
   const errors = accessModeErrors(spec.accessModes)
   const names = Object.keys(capacity)
   if (names.length === 0) errors.push(required('spec.capacity'))
-  if (capacity.storage === undefined || names.length > 1) errors.push(notSupported('spec.capacity', capacity, ['storage']))
+  if (capacity.storage === undefined || names.length > 1)
+    errors.push(notSupported('spec.capacity', inOrder(spec.capacity) ?? null, ['storage']))
   for (const [name, amount] of Object.entries(capacity)) {
     if (compareAmounts(amount, 0) <= 0)
       errors.push(invalid(`spec.capacity[${name}]`, String(amount), 'must be greater than zero'))
@@ -112,19 +162,17 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
     if (nodeAffinity.required) errors.push(...validateNodeSelector('spec.nodeAffinity.required', nodeAffinity.required))
     else errors.push(required('spec.nodeAffinity.required', 'must specify required node constraints'))
   }
-  const sources = Object.keys(sourceOf(spec))
-  if (sources.length === 0) errors.push(required('spec', 'must specify a volume type'))
-  for (const source of sources.slice(1)) errors.push(forbidden(`spec.${source}`, 'may not specify more than 1 volume type'))
-  if (hostPath && !hostPath.path) errors.push(required('spec.hostPath.path'))
-  if (spec.local && !nodeAffinity?.required) errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'))
-  if (spec.csi) {
-    if (!spec.csi.driver) errors.push(required('spec.csi.driver'))
-    if (!spec.csi.volumeHandle) errors.push(required('spec.csi.volumeHandle'))
+  const given = sourceOf(spec) as { readonly [source: string]: object }
+  const [source, ...others] = VolumeSources.filter((one) => given[one] !== undefined)
+  if (source === undefined) errors.push(required('spec', 'must specify a volume type'))
+  else {
+    const members = given[source] as { readonly [member: string]: unknown }
+    for (const member of needed[source] ?? []) if (!members[member]) errors.push(required(`spec.${source}.${member}`))
+    if (source === 'local' && !nodeAffinity?.required) {
+      errors.push(required('spec.nodeAffinity', 'Local volume requires node affinity'))
+    }
   }
-  if (spec.nfs) {
-    if (!spec.nfs.server) errors.push(required('spec.nfs.server'))
-    if (!spec.nfs.path) errors.push(required('spec.nfs.path'))
-  }
+  for (const other of others) errors.push(forbidden(`spec.${other}`, 'may not specify more than 1 volume type'))
   if (hostPath?.path === '/' && policy === 'Recycle') {
     errors.push(forbidden('spec.persistentVolumeReclaimPolicy', "may not be 'recycle' for a hostPath mount of '/'"))
   }
@@ -154,8 +202,11 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
   prepare(claim, old, { subresource }) {
     if (!old) claim.status = { phase: 'Pending' }
     if (subresource !== undefined) return
+    const { dataSourceRef } = claim.spec
+    // Upstream: what the old name never could refer to is left out, as it has always been.
+    if (claim.spec.dataSource && !dataSourceRef && !isKnownSource(claim.spec.dataSource)) delete claim.spec.dataSource
+    const { dataSource } = claim.spec
     // Two names of one thing, where the namespace is one.
-    const { dataSource, dataSourceRef } = claim.spec
     if (dataSource && !dataSourceRef) claim.spec.dataSourceRef = { ...dataSource }
     else if (dataSourceRef && !dataSource && !dataSourceRef.namespace) {
       const { namespace: _, ...reference } = dataSourceRef
@@ -188,6 +239,10 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
     return [...errors, ...unchanged('volumeMode', claim.spec.volumeMode, old.spec.volumeMode)]
   },
 }
+
+/** Upstream: dataSourceIsPvcOrSnapshot. */
+const isKnownSource = ({ apiGroup, kind }: { apiGroup?: string | null; kind: string }): boolean =>
+  apiGroup ? kind === 'VolumeSnapshot' && apiGroup === 'snapshot.storage.k8s.io' : kind === 'PersistentVolumeClaim'
 
 const storageOf = ({ resources: { requests = {} } }: PersistentVolumeClaimSpec): string | number | undefined => requests.storage
 

@@ -13,6 +13,7 @@ import {
   portNumberOrName,
   problems,
   requiredOneOf,
+  subdomain,
 } from '../checks.ts'
 import type {
   Container,
@@ -168,8 +169,7 @@ function hostPortConflicts(field: string, containers: readonly Container[]): Fie
 /** Upstream: IsRelaxedEnvVarName. */
 function envNameProblems(name: string): string[] {
   if (/^[ -<>-~]+$/.test(name)) return []
-  const rule = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-  return [`${rule} (e.g. 'my.env-name',  or 'MY_ENV.NAME',  or 'MyEnvName1', regex used for validation is '^[ -<>-~]+$')`]
+  return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
 }
 
 function environment(field: string, all: readonly EnvVar[]): FieldError[] {
@@ -189,7 +189,7 @@ function valueFrom(at: string, { value, valueFrom: from }: EnvVar): FieldError[]
   for (const kind of ['configMapKeyRef', 'secretKeyRef'] as const) {
     const reference = from[kind]
     if (!reference) continue
-    if (!reference.name) errors.push(required(`${at}.${kind}.name`))
+    errors.push(...subdomain(`${at}.${kind}.name`, reference.name ?? ''))
     errors.push(...(reference.key ? keyErrors(`${at}.${kind}.key`, reference.key) : [required(`${at}.${kind}.key`)]))
   }
   const count = Object.keys(from).length

@@ -27,6 +27,9 @@ export function defaultPod({ spec, status }: Pod): void {
   }
   spec.enableServiceLinks ??= true
   status.phase ??= 'Pending'
+  // Two names of one thing: whoever knows only the old one is believed.
+  if (status.podIP && status.podIPs?.[0]?.ip !== status.podIP) status.podIPs = [{ ip: status.podIP }]
+  else if (status.podIPs?.length) status.podIP = status.podIPs[0]!.ip
   if (!spec.hostNetwork) return
   for (const { ports = [] } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     for (const port of ports) port.hostPort ??= port.containerPort

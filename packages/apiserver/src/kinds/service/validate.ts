@@ -117,7 +117,9 @@ function portConflicts(type: string, ports: readonly ServicePort[]): FieldError[
   }
   for (const [index, { protocol, port }] of ports.entries()) {
     if (take(`${protocol} ${port}`)) continue
-    errors.push(duplicate(`spec.ports[${index}]`, { protocol, port, targetPort: 0 }))
+    // Upstream shows its own struct.
+    const shown = { Name: '', Protocol: protocol, AppProtocol: null, Port: port, TargetPort: 0, NodePort: 0 }
+    errors.push(duplicate(`spec.ports[${index}]`, shown))
   }
   return errors
 }
@@ -227,6 +229,30 @@ function trafficErrors(spec: ServiceSpec): FieldError[] {
     errors.push(notSupported('spec.trafficDistribution', trafficDistribution, distributions))
   }
   return errors
+}
+
+/** Upstream: ValidateLoadBalancerStatus. */
+export function validateServiceStatus({ spec, status }: Service): FieldError[] {
+  const { ingress = [] } = status.loadBalancer
+  const at = 'status.loadBalancer.ingress'
+  if (spec.type !== 'LoadBalancer' && ingress.length > 0) {
+    return [forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'")]
+  }
+  return ingress.flatMap(({ ip, ipMode, hostname }, index) => {
+    const errors: FieldError[] = []
+    if (ip) errors.push(...ipAddress(`${at}[${index}].ip`, ip))
+    if (ip && ipMode === undefined) {
+      errors.push(required(`${at}[${index}].ipMode`, 'must be specified when `ip` is set'))
+    } else if (!ip && ipMode !== undefined) {
+      errors.push(forbidden(`${at}[${index}].ipMode`, 'may not be specified when `ip` is not set'))
+    } else if (ipMode !== undefined) errors.push(...oneOf(`${at}[${index}].ipMode`, ipMode, ['Proxy', 'VIP']))
+    if (hostname) {
+      errors.push(...subdomain(`${at}[${index}].hostname`, hostname))
+      if (isIP(hostname) !== 0)
+        errors.push(invalid(`${at}[${index}].hostname`, hostname, 'must be a DNS name, not an IP address'))
+    }
+    return errors
+  })
 }
 
 /** An address that can be reached from elsewhere. Upstream: ValidateEndpointIP. */
