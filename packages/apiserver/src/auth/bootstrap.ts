@@ -15,7 +15,8 @@ import {
   Role,
   RoleBinding,
 } from '@capstan/kube'
-import { type BootstrapBinding, bootstrapBindings, type BootstrapRole, bootstrapRoles } from './bootstrap-roles.ts'
+import { type BootstrapBinding, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts'
+import type { BootstrapRole } from './role-rules.ts'
 import { missingRights } from './rules.ts'
 
 const autoupdate = 'rbac.authorization.kubernetes.io/autoupdate'
