@@ -57,7 +57,16 @@ function wishOf(headers: Headers): Wish | undefined {
   const groups = headers['impersonate-group']?.split(/,\s*/).filter(Boolean) ?? []
   if (name !== '') return { name, groups, uid, extra }
   if (groups.length === 0 && uid === undefined && Object.keys(extra).length === 0) return undefined
-  throw new StatusError('BadRequest', 'requested groups without impersonating a user name')
+  throw new StatusError('BadRequest', `requested ${printed({ name, groups, uid, extra })} without impersonating a user name`)
+}
+
+/** As Go prints a struct. */
+function printed({ groups, uid, extra }: Wish): string {
+  const list = (texts: readonly string[]) => `{${texts.map((text) => JSON.stringify(text)).join(', ')}}`
+  const slice = groups.length === 0 ? '[]string(nil)' : `[]string${list(groups)}`
+  const entries = Object.entries(extra).map(([key, values]) => `${JSON.stringify(key)}:[]string${list(values)}`)
+  const map = entries.length === 0 ? 'map[string][]string(nil)' : `map[string][]string{${entries.sort().join(', ')}}`
+  return `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid ?? '')}, Groups:${slice}, Extra:${map}}`
 }
 
 /** Keys of extras may hold what a header's name cannot. */

@@ -166,7 +166,7 @@ test('a token for others does not open this server', async () => {
     status: { authenticated: true, audiences: ['vault'], user: { username: 'system:serviceaccount:default:robot' } },
   })
   expect(await review(['other'])).toMatchObject({
-    status: { error: 'token audiences ["vault"] is invalid for the target audiences ["other"]' },
+    status: { error: '[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["other"]]' },
   })
 })
 

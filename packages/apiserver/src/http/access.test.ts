@@ -241,7 +241,7 @@ test('nobody puts into a role what they do not have, unless they may escalate', 
   expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toMatch(/^403 .* not currently held/)
   const aggregated = { kind: 'ClusterRole', metadata: { name: 'c' }, aggregationRule: { clusterRoleSelectors: [{}] } }
   expect(await told('bob', 'POST', `${rbac}/clusterroles`, aggregated)).toBe(
-    '403 clusterroles.rbac.authorization.k8s.io "c" is forbidden: must have cluster-admin privileges to use an aggregationRule',
+    '403 clusterroles.rbac.authorization.k8s.io "c" is forbidden: must have cluster-admin privileges to use the aggregationRule',
   )
   await give(client, 'default', [{ apiGroups: [group], resources: ['roles'], verbs: ['escalate'] }])
   expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
@@ -262,7 +262,7 @@ test('nobody binds a role whose rights they do not have, unless they may bind it
 {APIGroups:["*"], Resources:["*"], Verbs:["*"]}
 {NonResourceURLs:["*"], Verbs:["*"]}`,
   )
-  expect(await told('bob', 'POST', bindings, to('gone'))).toBe('404 clusterroles.rbac.authorization.k8s.io "gone" not found')
+  expect(await told('bob', 'POST', bindings, to('gone'))).toBe('404 rolebindings.rbac.authorization.k8s.io "gone" not found')
   await give(client, 'default', [
     { apiGroups: [group], resources: ['clusterroles'], resourceNames: ['cluster-admin'], verbs: ['bind'] },
   ])

@@ -56,14 +56,15 @@ function requireRightsOfRole(plane: Plane, call: Call, role: Role | ClusterRole)
   if (problem !== undefined) throw refuse(problem)
   // What it will gather cannot be known.
   if ('aggregationRule' in role && role.aggregationRule && escalation(plane, call, everything) !== undefined)
-    throw refuse('must have cluster-admin privileges to use an aggregationRule')
+    throw refuse('must have cluster-admin privileges to use the aggregationRule')
 }
 
 function requireRightsOfBinding(plane: Plane, call: Call, { metadata, roleRef }: RoleBinding | ClusterRoleBinding): void {
   const plural = roleRef.kind === 'Role' ? 'roles' : 'clusterroles'
   if (may(plane, call, 'bind', plural, roleRef.name)) return
   const role = roleOf(plane.store, roleRef, call.request.namespace ?? '')
-  if (!role) throw notFound({ group: rbacGroup, plural }, roleRef.name)
+  // Upstream: it is the binding that is said to be missing.
+  if (!role) throw notFound(call.definition, roleRef.name)
   const problem = escalation(plane, call, role.rules ?? [])
   if (problem !== undefined) throw forbiddenTo(call.definition, metadata.name, problem)
 }

@@ -115,7 +115,8 @@ function reviewToken(
       ...(found.audiences.length === 0 ? {} : { audiences: [...found.audiences] }),
     }
   }
-  return found.kind === 'refused' ? { error: found.why } : {}
+  // Upstream: whoever looks after tokens says so, each in its own words.
+  return { user: {}, error: aggregated(['invalid bearer token', ...(found.kind === 'refused' ? [found.why] : [])]) }
 }
 
 const userInfoOf = ({ name, uid, groups, extra = {} }: User): UserInfo => ({

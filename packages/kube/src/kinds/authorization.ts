@@ -81,7 +81,9 @@ export const LocalSubjectAccessReview = defineKind({
   validate({ metadata, spec }) {
     const errors = subjectReviewErrors(spec)
     if (spec.nonResourceAttributes)
-      errors.push(invalid('spec.nonResourceAttributes', spec.nonResourceAttributes, 'disallowed on this kind of request'))
+      errors.push(
+        invalid('spec.nonResourceAttributes', printedPath(spec.nonResourceAttributes), 'disallowed on this kind of request'),
+      )
     if (spec.resourceAttributes && spec.resourceAttributes.namespace !== metadata.namespace) {
       const asked = spec.resourceAttributes.namespace ?? ''
       errors.push(invalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'))
@@ -123,7 +125,9 @@ export function emptySpec(review: { spec?: object }): void {
 /** Upstream: pkg/apis/authorization/validation. */
 function actionErrors({ resourceAttributes: resource, nonResourceAttributes: path }: Infer<typeof subjectSpec>): FieldError[] {
   if (resource && path)
-    return [invalid('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes')]
+    return [
+      invalid('spec.nonResourceAttributes', printedPath(path), 'cannot be specified in combination with resourceAttributes'),
+    ]
   if (resource || path) return []
   const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
   return [invalid('spec.resourceAttributes', null, why)]
@@ -135,3 +139,9 @@ function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {
     errors.push(invalid('spec.user', '', 'at least one of user or group must be specified'))
   return errors
 }
+
+/** As Go prints it. */
+const printedPath = ({ path = '', verb = '' }: { readonly path?: string; readonly verb?: string }): unknown => ({
+  Path: path,
+  Verb: verb,
+})
