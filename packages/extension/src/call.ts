@@ -5,7 +5,7 @@ import type { Clock } from '@capstan/kube'
 import { durationText, seconds } from '@capstan/kube'
 import { readText, TooLong } from './body.ts'
 import type { Target } from './client-config.ts'
-import { HookFailed } from './hook-failed.ts'
+import { HookFailed, type HookProblem, NoAnswer } from './hook-failed.ts'
 import type { HookTransport, HttpAnswer } from './transport.ts'
 import { decodeWire, maxBodyBytes, WireError } from './wire.ts'
 
@@ -39,7 +39,8 @@ export async function callHandler(
     if (signal?.aborted) throw signal.reason
     const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
     const code = expired.signal.aborted ? 'timeout' : 'unreachable'
-    return new HookFailed(code, `http call failed: Post ${JSON.stringify(url.href)}: ${message}`, { cause: err })
+    const problem = code === 'unreachable' && err instanceof NoAnswer ? err.problem : undefined
+    return new HookFailed(code, `http call failed: Post ${JSON.stringify(url.href)}: ${message}`, { cause: err, problem })
   }
   try {
     const body = JSON.stringify({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
@@ -49,7 +50,7 @@ export async function callHandler(
     onStatus?.(answer.status)
     if (answer.status !== 200) throw await badStatus(answer)
     const text = await readText(answer.body, maxBodyBytes).catch((err) => {
-      throw err instanceof TooLong ? badAnswer('http: response body too large') : failed(err)
+      throw err instanceof TooLong ? badAnswer('http: response body too large', 'TooLong') : failed(err)
     })
     return decodeResponse(hook, text)
   } finally {
@@ -62,19 +63,21 @@ function decodeResponse(hook: Hook, text: string): Record<string, unknown> {
   try {
     return decodeWire(text, hook.response, struct)
   } catch (err) {
-    throw err instanceof WireError ? badAnswer(err.message) : err
+    throw err instanceof WireError ? badAnswer(err.message, err.isJson ? 'Schema' : 'Garbage') : err
   }
 }
 
-const badAnswer = (why: string): HookFailed => new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`)
+const badAnswer = (why: string, problem: HookProblem): HookFailed =>
+  new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`, { problem })
 
 async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
   const head = `http call failed: got response with status code ${status} != 200`
+  const problem = status === 404 ? 'NotFound' : 'UnexpectedStatus'
   try {
     const text = await readText(body, maxBodyBytes)
     const shown = text.length > 512 ? `${text.slice(0, 512)}...` : text
-    return new HookFailed('bad-status', `${head}: response : ${JSON.stringify(shown)}`)
+    return new HookFailed('bad-status', `${head}: response : ${JSON.stringify(shown)}`, { problem })
   } catch {
-    return new HookFailed('bad-status', `${head}: failed to read response body`)
+    return new HookFailed('bad-status', `${head}: failed to read response body`, { problem })
   }
 }

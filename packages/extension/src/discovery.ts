@@ -22,7 +22,8 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
     // As Go prints several errors: each once.
     const each = [...new Set(problems)]
     const text = each.length === 1 ? each[0] : `[${each.join(', ')}]`
-    throw new HookFailed('bad-discovery', `failed to validate discovery response: ${text}`)
+    const problem = each.every((one) => one.endsWith(unknownHook)) ? 'UnknownHook' : 'InvalidDiscovery'
+    throw new HookFailed('bad-discovery', `failed to validate discovery response: ${text}`, { problem })
   }
   return discovered.map(({ name, requestHook, timeoutSeconds = defaultTimeout, failurePolicy = 'Fail' }) => ({
     name: `${name}.${extensionConfig}`,
@@ -31,6 +32,8 @@ export function checkDiscovery(extensionConfig: string, discovered: readonly Dis
     failurePolicy,
   }))
 }
+
+const unknownHook = 'is not in the Runtime SDK catalog'
 
 /** Seconds, for a handler that does not say. */
 export const defaultTimeout = 10
@@ -51,7 +54,7 @@ function handlerProblems({ name, requestHook, timeoutSeconds, failurePolicy }: D
       `handler ${name} requestHook APIVersion ${apiVersion} is not valid: unexpected GroupVersion string: ${apiVersion}`,
     )
   } else if (!isKnown(catalog, apiVersion, hook)) {
-    problems.push(`handler ${name} requestHook ${apiVersion}/${hook} is not in the Runtime SDK catalog`)
+    problems.push(`handler ${name} requestHook ${apiVersion}/${hook} ${unknownHook}`)
   }
   return problems
 }

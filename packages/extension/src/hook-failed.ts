@@ -31,19 +31,79 @@ export type HookFailureCode =
   | 'unknown-status'
   | 'bad-discovery'
 
+/**
+ * What stands in the way, in one word that stays the same from release to release: the first word of the condition `Discovered`,
+ * for people who search and for alerts.
+ */
+export type HookProblem =
+  | 'NotReady'
+  | 'NotRegistered'
+  | 'WrongHook'
+  | 'NamespaceNotMatched'
+  | 'BadURL'
+  | 'BreakerOpen'
+  | 'Unreachable'
+  | 'DNS'
+  | 'ConnectionRefused'
+  | 'ConnectionReset'
+  | 'TLSName'
+  | 'UnknownAuthority'
+  | 'CertificateExpired'
+  | 'Timeout'
+  | 'NotFound'
+  | 'UnexpectedStatus'
+  | 'TooLong'
+  | 'Garbage'
+  | 'Schema'
+  | 'Conversion'
+  | 'ExtensionFailure'
+  | 'UnknownStatus'
+  | 'InvalidDiscovery'
+  | 'UnknownHook'
+
+const problemOf: { readonly [code in HookFailureCode]: HookProblem } = {
+  'not-ready': 'NotReady',
+  'not-registered': 'NotRegistered',
+  'wrong-hook': 'WrongHook',
+  namespace: 'NamespaceNotMatched',
+  'bad-url': 'BadURL',
+  unavailable: 'BreakerOpen',
+  unreachable: 'Unreachable',
+  timeout: 'Timeout',
+  'bad-status': 'UnexpectedStatus',
+  'bad-answer': 'Garbage',
+  conversion: 'Conversion',
+  failure: 'ExtensionFailure',
+  'unknown-status': 'UnknownStatus',
+  'bad-discovery': 'InvalidDiscovery',
+}
+
 /** A failed call. The message is upstream's, from the outermost context to the cause. */
 export class HookFailed extends Error {
   override readonly name = 'HookFailed'
   readonly code: HookFailureCode
+  readonly problem: HookProblem
 
-  constructor(code: HookFailureCode, message: string, options?: ErrorOptions) {
+  constructor(code: HookFailureCode, message: string, options: ErrorOptions & { problem?: HookProblem | undefined } = {}) {
     super(message, options)
     this.code = code
+    this.problem = options.problem ?? problemOf[code]
   }
 
   /** The same failure, seen from further out. */
   within(context: string): HookFailed {
-    return new HookFailed(this.code, `${context}: ${this.message}`, { cause: this.cause ?? this })
+    return new HookFailed(this.code, `${context}: ${this.message}`, { cause: this.cause ?? this, problem: this.problem })
+  }
+}
+
+/** Why there was no answer at all, as transports know it. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+  readonly problem: HookProblem
+
+  constructor(problem: HookProblem, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.problem = problem
   }
 }
 

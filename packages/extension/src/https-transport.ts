@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { Agent, request } from 'node:https'
 import { isIP } from 'node:net'
 import type { Target } from './client-config.ts'
+import { type HookProblem, NoAnswer } from './hook-failed.ts'
 import type { HookTransport, HttpAnswer } from './transport.ts'
 
 export interface ClientCertificate {
@@ -69,28 +70,34 @@ const idleTimeout = 90_000
 /** People search for these texts: they are those of Go where it has one. */
 function asGoSaysIt(err: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, url: URL): Error {
   const port = url.port === '' ? '443' : url.port
-  const text = goTexts[err.code ?? '']?.({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '' })
-  return text === undefined ? err : new Error(text, { cause: err })
+  const known = knownErrors[err.code ?? '']
+  if (!known) return err
+  const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '' })
+  return new NoAnswer(problem, text, { cause: err })
 }
 
-type GoText = (of: { host: string; port: string; names: string }) => string
-const unverified: GoText = () => 'tls: failed to verify certificate: x509: certificate signed by unknown authority'
+type KnownError = (of: { host: string; port: string; names: string }) => readonly [HookProblem, string]
+const notVerified = 'tls: failed to verify certificate: x509:'
+const unverified: KnownError = () => ['UnknownAuthority', `${notVerified} certificate signed by unknown authority`]
+const expired: KnownError = () => ['CertificateExpired', `${notVerified} certificate has expired or is not yet valid`]
 
-const goTexts: { readonly [code: string]: GoText } = {
-  ECONNREFUSED: ({ host, port }) => `dial tcp ${host}:${port}: connect: connection refused`,
-  ECONNRESET: () => 'connection reset by peer',
-  ENOTFOUND: ({ host }) => `dial tcp: lookup ${host}: no such host`,
-  EAI_AGAIN: ({ host }) => `dial tcp: lookup ${host}: Temporary failure in name resolution`,
+const knownErrors: { readonly [code: string]: KnownError } = {
+  ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
+  ECONNRESET: () => ['ConnectionReset', 'connection reset by peer'],
+  ENOTFOUND: ({ host }) => ['DNS', `dial tcp: lookup ${host}: no such host`],
+  EAI_AGAIN: ({ host }) => ['DNS', `dial tcp: lookup ${host}: Temporary failure in name resolution`],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: unverified,
   UNABLE_TO_GET_ISSUER_CERT: unverified,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unverified,
   SELF_SIGNED_CERT_IN_CHAIN: unverified,
   DEPTH_ZERO_SELF_SIGNED_CERT: unverified,
   CERT_SIGNATURE_FAILURE: unverified,
-  CERT_HAS_EXPIRED: () => 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid',
-  CERT_NOT_YET_VALID: () => 'tls: failed to verify certificate: x509: certificate has expired or is not yet valid',
-  ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) =>
+  CERT_HAS_EXPIRED: expired,
+  CERT_NOT_YET_VALID: expired,
+  ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => [
+    'TLSName',
     names === ''
-      ? `tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match ${host}`
-      : `tls: failed to verify certificate: x509: certificate is valid for ${names.replace(/(DNS|IP Address):/g, '')}, not ${host}`,
+      ? `${notVerified} certificate is not valid for any names, but wanted to match ${host}`
+      : `${notVerified} certificate is valid for ${names.replace(/(DNS|IP Address):/g, '')}, not ${host}`,
+  ],
 }

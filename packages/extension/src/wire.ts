@@ -8,6 +8,13 @@ import { isRecord, type JSONSchema, scanJSON } from '@capstan/kube'
 /** The text is not what the schema says. The message is Go's, as far as Go has one. */
 export class WireError extends Error {
   override readonly name = 'WireError'
+  /** The text is JSON, but not of the shape that was expected. */
+  readonly isJson: boolean
+
+  constructor(message: string, { isJson = false }: { isJson?: boolean } = {}) {
+    super(message)
+    this.isJson = isJson
+  }
 }
 
 /** No request or response may be longer, in bytes. */
@@ -128,9 +135,11 @@ class Decoder {
 function checkBase64(text: string): void {
   const plain = text.replace(/[\r\n]/g, '')
   const bad = /[^A-Za-z0-9+/]/.exec(plain.replace(/={1,2}$/, ''))
-  if (bad) throw new WireError(`illegal base64 data at input byte ${bad.index}`)
-  if (plain.length % 4 !== 0) throw new WireError(`illegal base64 data at input byte ${plain.length - (plain.length % 4)}`)
+  if (bad) throw illegalBase64(bad.index)
+  if (plain.length % 4 !== 0) throw illegalBase64(plain.length - (plain.length % 4))
 }
+
+const illegalBase64 = (at: number): WireError => new WireError(`illegal base64 data at input byte ${at}`, { isJson: true })
 
 const goTypes = { string: 'string', boolean: 'bool', number: 'float64' } as const
 
@@ -139,6 +148,7 @@ const at = (structName: string, path: string): string => (path === '' ? structNa
 const mismatch = (value: unknown, where: string, type: string, source?: string): WireError =>
   new WireError(
     `json: cannot unmarshal ${kindOf(value, source)} into Go ${where.startsWith('struct') ? where : 'value'} of type ${type}`,
+    { isJson: true },
   )
 
 function kindOf(value: unknown, source = String(value)): string {

@@ -235,39 +235,45 @@ describe('a runtime extension', () => {
   test('behind a certificate of another authority is not discovered', async () => {
     const url = await register(refuses, await makeAuthority(systemClock, { commonName: 'other' }))
     expect(await discovered()).toBe(
-      `False NotDiscovered: Error in discovery: failed to discover extension "ext": http call failed: Post "${url}/discovery?timeout=10s": ` +
+      `False NotDiscovered: UnknownAuthority: Error in discovery: failed to discover extension "ext": http call failed: Post "${url}/discovery?timeout=10s": ` +
         'tls: failed to verify certificate: x509: certificate signed by unknown authority',
     )
   })
 
-  test.each<{ name: string; answer: FetchHandler; says: RegExp }>([
+  test.each<{ name: string; code: string; answer: FetchHandler; says: RegExp }>([
     {
       name: 'HTML',
+      code: 'Garbage',
       answer: async () => new Response('<html>hello</html>'),
       says: /http call failed: failed to decode response: .*invalid character '<' looking for beginning of value$/,
     },
     {
       name: 'JSON of the wrong shape',
+      code: 'Schema',
       answer: async () => Response.json({ status: 'Success', handlers: 'all of them' }),
       says: /http call failed: failed to decode response: json: cannot unmarshal string into Go struct field .*handlers of type/,
     },
     {
       name: 'an HTTP error',
+      code: 'NotFound',
       answer: async () => new Response('no route', { status: 404 }),
       says: /http call failed: got response with status code 404 != 200: response : "no route"$/,
     },
     {
       name: 'a failure',
+      code: 'ExtensionFailure',
       answer: async () => Response.json({ status: 'Failure', message: 'not today' }),
       says: /got failure response with message: not today$/,
     },
     {
       name: 'a status that there is not',
+      code: 'UnknownStatus',
       answer: async () => Response.json({ status: 'Maybe' }),
       says: /got unknown response status "Maybe"/,
     },
     {
       name: 'a hook that there is not',
+      code: 'UnknownHook',
       answer: async () =>
         Response.json({
           status: 'Success',
@@ -275,9 +281,9 @@ describe('a runtime extension', () => {
         }),
       says: /failed to validate discovery response: handler h requestHook hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/BeforeLunch is not in the Runtime SDK catalog$/,
     },
-  ])('that answers its discovery with $name is not discovered', async ({ answer, says }) => {
+  ])('that answers its discovery with $name is not discovered', async ({ answer, code, says }) => {
     await register(answer)
-    expect(await discovered()).toMatch(/^False NotDiscovered: Error in discovery: failed to discover extension "ext": /)
+    expect(await discovered()).toContain(`False NotDiscovered: ${code}: Error in discovery: failed to discover extension "ext": `)
     expect(await discovered()).toMatch(says)
   })
 

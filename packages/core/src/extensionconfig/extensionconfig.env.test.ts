@@ -5,6 +5,7 @@ import {
   extensionServer,
   type FetchHandler,
   inProcess,
+  NoAnswer,
   on,
   proceedNow,
 } from '@capstan/extension'
@@ -26,7 +27,7 @@ import { createExtensionConfigController } from './controller.ts'
 const gate = (name: string): FetchHandler =>
   extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name }, () => proceedNow())] }))
 const broken: FetchHandler = async () => {
-  throw new Error('dial tcp 127.0.0.1:9443: connect: connection refused')
+  throw new NoAnswer('ConnectionRefused', 'dial tcp 127.0.0.1:9443: connect: connection refused')
 }
 
 let server: FetchHandler
@@ -77,7 +78,7 @@ const refused = {
   status: 'False',
   reason: 'NotDiscovered',
   message:
-    'Error in discovery: failed to discover extension "sample": http call failed: Post "https://127.0.0.1:9443/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": dial tcp 127.0.0.1:9443: connect: connection refused',
+    'ConnectionRefused: Error in discovery: failed to discover extension "sample": http call failed: Post "https://127.0.0.1:9443/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": dial tcp 127.0.0.1:9443: connect: connection refused',
 }
 
 describe('an ExtensionConfig', () => {
@@ -124,43 +125,47 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['other.sample'])
   })
 
-  it.each<[string, FetchHandler, string]>([
+  it.each<[string, string, FetchHandler, string]>([
     [
       'garbage',
+      'Garbage',
       async () => new Response('<html>'),
       "http call failed: failed to decode response: invalid character '<' looking for beginning of value",
     ],
     [
       'another code',
+      'NotFound',
       async () => new Response('no such thing', { status: 404 }),
       'http call failed: got response with status code 404 != 200: response : "no such thing"',
     ],
     [
       'a failure',
+      'ExtensionFailure',
       async () => Response.json({ status: 'Failure', message: 'not today' }),
       'got failure response with message: not today',
     ],
     [
       'a hook that nobody knows',
+      'UnknownHook',
       async () =>
         Response.json({ status: 'Success', handlers: [{ name: 'x', requestHook: { apiVersion: 'a/v1', hook: 'BeforeLunch' } }] }),
       'failed to validate discovery response: handler x requestHook a/v1/BeforeLunch is not in the Runtime SDK catalog',
     ],
-  ])('says so when its server answers %s', async (_, answer, problem) => {
+  ])('says so when its server answers %s', async (_, code, answer, problem) => {
     server = answer
     await create()
     await world.settle()
     expect(await discovered()).toEqual({
       status: 'False',
       reason: 'NotDiscovered',
-      message: `Error in discovery: failed to discover extension "sample": ${problem}`,
+      message: `${code}: Error in discovery: failed to discover extension "sample": ${problem}`,
     })
     expect(legacyConditionsOf(await world.read())).toMatchObject([
       {
         status: 'False',
         severity: 'Error',
         reason: 'DiscoveryFailed',
-        message: `Error in discovery: failed to discover extension "sample": ${problem}`,
+        message: `${code}: Error in discovery: failed to discover extension "sample": ${problem}`,
       },
     ])
     expect(await world.handlers()).toEqual([])
@@ -240,7 +245,8 @@ describe('the caBundle', () => {
     await world.settle()
     expect(await discovered()).toMatchObject({
       reason: 'NotDiscovered',
-      message: 'Error in discovery: failed to reconcile caBundle: failed to get secret "default/ca": secrets "ca" not found',
+      message:
+        'CABundle: Error in discovery: failed to reconcile caBundle: failed to get secret "default/ca": secrets "ca" not found',
     })
 
     const secret = { metadata: { name: 'ca', namespace: 'default' }, data: { 'ca.crt': 'b25l' } }

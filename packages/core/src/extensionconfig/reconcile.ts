@@ -8,7 +8,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
-import type { ExtensionClient } from '@capstan/extension'
+import { type ExtensionClient, HookFailed } from '@capstan/extension'
 import { draft, isDeleting, messageOf, minutes, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
 import { reportPaused } from '../report-paused.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
@@ -49,7 +49,10 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   return requeue(LookAgain, 'looks for other handlers now and then')
 }
 
-type Found = { readonly config: ExtensionConfig } & ({ readonly handlers: ExtensionHandler[] } | { readonly problem: string })
+type Found = { readonly config: ExtensionConfig } & (
+  | { readonly handlers: ExtensionHandler[] }
+  | { readonly problem: string; readonly code: string }
+)
 
 /** Asks the server, with the authorities to trust brought up to date first. */
 async function discover(before: ExtensionConfig, { client, extensions, signal }: ExtensionConfigIO): Promise<Found> {
@@ -59,7 +62,8 @@ async function discover(before: ExtensionConfig, { client, extensions, signal }:
     return { config, handlers: await extensions.discover(config, signal) }
   } catch (err) {
     if (signal.aborted) throw err
-    return { config, problem: messageOf(err) }
+    // What goes wrong before anybody is asked is about the Secret of the bundle.
+    return { config, problem: messageOf(err), code: err instanceof HookFailed ? err.problem : 'CABundle' }
   }
 }
 
@@ -85,7 +89,7 @@ async function report(found: Found, { client, clock, signal }: ExtensionConfigIO
   const discovered =
     'handlers' in found
       ? Discovered.true('Discovered')
-      : Discovered.false('NotDiscovered', `Error in discovery: ${found.problem}`)
+      : Discovered.false('NotDiscovered', `${found.code}: Error in discovery: ${found.problem}`)
   status.conditions = setConditions(before.status?.conditions, [discovered, pausedCondition(undefined, before)], {
     now: clock.now(),
     generation: before.metadata.generation,
