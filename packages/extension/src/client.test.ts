@@ -361,3 +361,32 @@ describe('discovery', () => {
     })
   })
 })
+
+describe('what an operator says of an extension', () => {
+  const annotated = (annotations: Record<string, string>): ExtensionConfig => {
+    const plain = config('a')
+    return { ...plain, metadata: { ...plain.metadata, annotations } }
+  }
+  const of = (labels: Record<string, string>) =>
+    ({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'c', namespace: 'default', labels } }) as never
+
+  test.each([
+    [{ team: 'blue' }, ['gate.a']],
+    [{ team: 'red' }, []],
+    [{}, []],
+  ])('its objectSelector matches labels of Clusters: %o', async (labels, handlers) => {
+    servers = { a: gate(() => proceedNow()) }
+    const client = await clientOf([annotated({ 'runtime.capstan.dev/object-selector': 'team=blue' })])
+    expect(await client.handlersFor(BeforeClusterCreate, of(labels))).toEqual(handlers)
+  })
+
+  it('takes the place of what the handler announced: time limit and failure policy', async () => {
+    servers = { a: gate(() => proceedNow()) }
+    const overrides = JSON.stringify({ gate: { timeoutSeconds: 3, failurePolicy: 'Ignore' } })
+    const client = await clientOf([annotated({ 'runtime.capstan.dev/handler-overrides': overrides })])
+    await create(client)
+    expect(called).toEqual([expect.stringContaining('?timeout=3s')])
+    servers = {}
+    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+  })
+})

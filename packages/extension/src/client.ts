@@ -1,7 +1,7 @@
 /** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
 import type { Catalog, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
-import type { Clock, Logger } from '@capstan/kube'
+import type { Clock, KubeObject, Logger } from '@capstan/kube'
 import { keyOf, keyText, seconds } from '@capstan/kube'
 import { Breaker, type BreakerLimits } from './breaker.ts'
 import { type Call, callHandler } from './call.ts'
@@ -16,6 +16,7 @@ import type { HookTransport } from './transport.ts'
 
 /** The runtime client with what the ExtensionConfig controller needs of it. */
 export interface ExtensionClient extends RuntimeClient {
+  readonly catalog: Catalog
   /** Asks the server of an ExtensionConfig for its handlers. @throws HookFailed */
   discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
   /** Takes in all ExtensionConfigs; from then on the client is ready, as far as `readyWhen` agrees. */
@@ -122,6 +123,7 @@ export function createExtensionClient({
     const head = `failed to get extension handlers for hook ${JSON.stringify(groupHook(hook))}`
     const names: string[] = []
     for (const registration of within(head, () => registry.list(hook))) {
+      if (!matchesObject(registration, forObject)) continue
       const matches = matchesNamespace(registration, forObject.metadata.namespace)
       if (await seen(`${head}: failed to get extension handler ${JSON.stringify(registration.name)}`, matches)) {
         names.push(registration.name)
@@ -139,6 +141,10 @@ export function createExtensionClient({
     if (!(await seen(head, matchesNamespace(registration, forObject.metadata.namespace)))) {
       const object = keyText(keyOf(forObject))
       throw new HookFailed('namespace', `${head}: namespaceSelector did not match object ${object}`)
+    }
+    if (!matchesObject(registration, forObject)) {
+      const object = keyText(keyOf(forObject))
+      throw new HookFailed('namespace', `${head}: objectSelector did not match object ${object}`)
     }
     const merged = { ...registration.settings, ...settings }
     const full = { ...request, ...(Object.keys(merged).length === 0 ? {} : { settings: merged }) }
@@ -183,6 +189,7 @@ export function createExtensionClient({
     readyWhen(condition) {
       settled = condition
     },
+    catalog,
     handlersFor,
     call,
 
@@ -221,6 +228,10 @@ export function createExtensionClient({
     close: () => transport.close(),
   }
 }
+
+/** The selector of objects is about Clusters: what a hook is called for otherwise does not have their labels. */
+const matchesObject = ({ objectSelector }: Registration, { kind, metadata }: KubeObject): boolean =>
+  kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 
 /** Conversions are code of whoever declared a hook: what they throw fails the call, not the process. */
 function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {

@@ -1,5 +1,6 @@
 /** Which handlers there are, from all ExtensionConfigs. Upstream: internal/runtime/registry, v1.14. */
 import type { ClientConfig, ExtensionConfig, Hook } from '@capstan/api'
+import { extensionOptions } from '@capstan/api'
 import type { Selector } from '@capstan/kube'
 import { labelSelector, parseApiVersion } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
@@ -15,6 +16,8 @@ export interface Registration {
   readonly version: string
   readonly hook: string
   readonly namespaceSelector: Selector
+  /** Which Clusters are of interest, among those of matching namespaces. */
+  readonly objectSelector: Selector
   readonly clientConfig: ClientConfig
   readonly timeoutSeconds: number | undefined
   readonly failurePolicy: 'Ignore' | 'Fail'
@@ -77,17 +80,25 @@ export class HandlerRegistry {
   }
 }
 
-const registrationsOf = ({ metadata, spec, status }: ExtensionConfig): Registration[] =>
-  (status?.handlers ?? []).map(({ name, requestHook, timeoutSeconds, failurePolicy }) => ({
-    name,
-    handler: name.endsWith(`.${metadata.name}`) ? name.slice(0, -metadata.name.length - 1) : name,
-    extensionConfig: metadata.name,
-    ...parseApiVersion(requestHook.apiVersion),
-    hook: requestHook.hook,
-    // Admission fills in an empty one, which matches all.
-    namespaceSelector: labelSelector(spec.namespaceSelector ?? {}),
-    clientConfig: spec.clientConfig,
-    timeoutSeconds,
-    failurePolicy: failurePolicy ?? 'Fail',
-    settings: spec.settings ?? {},
-  }))
+function registrationsOf(config: ExtensionConfig): Registration[] {
+  const { objectSelector, overrides } = extensionOptions(config)
+  const { metadata, spec, status } = config
+  return (status?.handlers ?? []).map(({ name, requestHook, timeoutSeconds, failurePolicy }) => {
+    const handler = name.endsWith(`.${metadata.name}`) ? name.slice(0, -metadata.name.length - 1) : name
+    return {
+      name,
+      handler,
+      extensionConfig: metadata.name,
+      ...parseApiVersion(requestHook.apiVersion),
+      hook: requestHook.hook,
+      // Admission fills in an empty one, which matches all.
+      namespaceSelector: labelSelector(spec.namespaceSelector ?? {}),
+      objectSelector,
+      clientConfig: spec.clientConfig,
+      // What the handler announced is a suggestion; the operator has the last word.
+      timeoutSeconds: overrides[handler]?.timeoutSeconds ?? timeoutSeconds,
+      failurePolicy: overrides[handler]?.failurePolicy ?? failurePolicy ?? 'Fail',
+      settings: spec.settings ?? {},
+    }
+  })
+}

@@ -1,4 +1,4 @@
-import { ExtensionConfig } from '@capstan/api'
+import { ExtensionConfig, LastDiscoveredAnnotation } from '@capstan/api'
 import { type Controller, controller, type Index, type Predicate, type Source, watches } from '@capstan/controller'
 import { breakerMetrics, callMetrics, type ExtensionClient } from '@capstan/extension'
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
@@ -48,7 +48,7 @@ const factsOf = (config: ExtensionConfig | undefined) =>
   config && {
     uid: config.metadata.uid,
     generation: config.metadata.generation,
-    annotations: config.metadata.annotations,
+    annotations: { ...config.metadata.annotations, [LastDiscoveredAnnotation]: undefined },
     deletionTimestamp: config.metadata.deletionTimestamp,
   }
 

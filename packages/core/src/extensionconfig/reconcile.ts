@@ -1,17 +1,31 @@
 /** Keeps the handlers of an ExtensionConfig known: asks its server, reports, registers. Upstream: core/reconcilers/extensionconfig, v1.14. */
 import {
+  type Catalog,
   ConditionOrder,
   ExtensionConfig,
   ExtensionConfigConditions,
   type ExtensionHandler,
   isPaused,
+  LastDiscoveredAnnotation,
   pausedCondition,
 } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
 import { type ExtensionClient, HookFailed } from '@capstan/extension'
-import { draft, isDeleting, messageOf, minutes, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
+import {
+  draft,
+  isDeleting,
+  messageOf,
+  minutes,
+  type NewCondition,
+  type ObjectKey,
+  orAbsent,
+  seconds,
+  setConditions,
+  timestamp,
+} from '@capstan/kube'
 import { reportPaused } from '../report-paused.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
+import { deprecatedHandlers } from './admission.ts'
 import { injectCABundle } from './ca-bundle.ts'
 import type { FirstRound } from './first-round.ts'
 import { legacyDiscovered } from './legacy-status.ts'
@@ -77,27 +91,38 @@ function tryAgain({ status }: ExtensionConfig, problem: string, { clock, log }: 
 }
 
 /** Writes what was discovered, or that nothing was: handlers known from earlier then stay. */
-async function report(found: Found, { client, clock, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
-  const { Discovered } = ExtensionConfigConditions
+async function report(found: Found, { client, clock, extensions, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
+  const { Discovered, DeprecatedHooks } = ExtensionConfigConditions
   const before = found.config
   const after = draft(before)
   const status = (after.status ??= {})
   if ('handlers' in found) {
     status.handlers = found.handlers
     if (found.handlers.length === 0) delete status.handlers
+    after.metadata.annotations = { ...after.metadata.annotations, [LastDiscoveredAnnotation]: timestamp(clock.now()) }
   }
+  const deprecated = deprecatedHooks(after, extensions.catalog)
   const discovered =
     'handlers' in found
       ? Discovered.true('Discovered')
       : Discovered.false('NotDiscovered', `${found.code}: Error in discovery: ${found.problem}`)
-  status.conditions = setConditions(before.status?.conditions, [discovered, pausedCondition(undefined, before)], {
+  const kept = before.status?.conditions?.filter(({ type }) => type !== DeprecatedHooks.type)
+  const computed = [discovered, ...(deprecated ? [deprecated] : []), pausedCondition(undefined, before)]
+  status.conditions = setConditions(deprecated ? before.status?.conditions : kept, computed, {
     now: clock.now(),
     generation: before.metadata.generation,
     order: ConditionOrder,
   })
   reportLegacyConditions(after, [legacyDiscovered(discovered)], { now: clock.now() })
-  const options = { conditions: ['Discovered', 'Paused'], legacyConditions: ['Discovered'], signal }
+  const options = { conditions: [Discovered.type, DeprecatedHooks.type, 'Paused'], legacyConditions: ['Discovered'], signal }
   return commitChanges(client, ExtensionConfig, before, after, options)
+}
+
+/** Which handlers registered for a version that is deprecated. Pure. */
+function deprecatedHooks(config: ExtensionConfig, catalog: Catalog): NewCondition | undefined {
+  const texts = deprecatedHandlers(config, catalog)
+  if (texts.length === 0) return undefined
+  return ExtensionConfigConditions.DeprecatedHooks.true('DeprecatedVersionsInUse', texts.join('; '))
 }
 
 function register(config: ExtensionConfig, { extensions, firstRound }: ExtensionConfigIO): void {

@@ -1,6 +1,8 @@
 /** Whether handlers that are registered now would go on working under another release. */
-import type { ReleasedCatalog } from './release.ts'
+import { parseApiVersion } from '@capstan/kube'
+import type { ExtensionConfig } from '../v1beta2/extension-config.ts'
 import { hookText } from './catalog.ts'
+import type { ReleasedCatalog } from './release.ts'
 
 /** What a handler registered for. */
 export interface RegisteredHandler {
@@ -17,6 +19,10 @@ export interface PreflightFinding {
   readonly kind: 'gone' | 'deprecated'
   readonly message: string
 }
+
+/** The handlers of an ExtensionConfig as its status has them. */
+export const registeredHandlers = ({ status }: Pick<ExtensionConfig, 'status'>): RegisteredHandler[] =>
+  (status?.handlers ?? []).map(({ name, requestHook: { apiVersion, hook } }) => ({ name, ...parseApiVersion(apiVersion), hook }))
 
 /** What of the handlers the release does not have, or has deprecated. */
 export const preflight = (

@@ -50,3 +50,26 @@ test.each([
     errors.length,
   )
 })
+
+test.each([
+  ['runtime.capstan.dev/object-selector', 'team in (a, b),!legacy', undefined],
+  ['runtime.capstan.dev/object-selector', 'team in', /found '', expected|unable to parse|couldn't parse|expected/],
+  ['runtime.capstan.dev/handler-overrides', '{"gate":{"timeoutSeconds":30,"failurePolicy":"Ignore"}}', undefined],
+  ['runtime.capstan.dev/handler-overrides', '{', /must be JSON such as/],
+  [
+    'runtime.capstan.dev/handler-overrides',
+    '{"gate":{"timeoutSeconds":31}}',
+    /gate.timeoutSeconds must be a whole number from 1 to 30/,
+  ],
+  ['runtime.capstan.dev/handler-overrides', '{"gate":{"failurePolicy":"ignore"}}', /gate.failurePolicy must be Ignore or Fail/],
+  [
+    'runtime.capstan.dev/handler-overrides',
+    '{"gate":{"timeout":3}}',
+    /gate.timeout is not known: expected timeoutSeconds or failurePolicy/,
+  ],
+])('annotation %s: %s', (name, text, problem) => {
+  const object = config({ url: 'https://a' })
+  const errors = extensionConfigErrors({ ...object, metadata: { ...object.metadata, annotations: { [name]: text } } })
+  expect(errors.map(({ field }) => field)).toEqual(problem ? [`metadata.annotations[${name}]`] : [])
+  if (problem) expect(errors[0]!.text).toMatch(problem)
+})

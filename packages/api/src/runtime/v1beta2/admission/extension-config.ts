@@ -2,6 +2,7 @@
 import type { FieldError, KubeObject } from '@capstan/kube'
 import { dns1035LabelProblems, dnsLabelProblems, forbidden, invalid, labelSelector, required } from '@capstan/kube'
 import type { ClientConfig, ExtensionConfigSpec } from '../extension-config.ts'
+import { extensionOptionErrors } from '../extension-options.ts'
 
 type ExtensionConfigLike = KubeObject & { spec: ExtensionConfigSpec }
 
@@ -22,6 +23,7 @@ export function extensionConfigErrors({ metadata, spec }: ExtensionConfigLike): 
           ),
         ]
       : []),
+    ...extensionOptionErrors(metadata),
     ...clientConfigErrors('spec.clientConfig', spec.clientConfig),
     ...(spec.namespaceSelector ? [] : [required('spec.namespaceSelector', 'must be defined')]),
     ...selectorErrors('spec.namespaceSelector', spec.namespaceSelector),

@@ -1,0 +1,84 @@
+/**
+ * What an operator can say of an extension beyond upstream's API. Upstream's CustomResourceDefinition would drop fields of ours, so
+ * these are annotations of the ExtensionConfig.
+ */
+import type { FieldError, KubeObject, Selector } from '@capstan/kube'
+import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
+
+/** A label selector as kubectl writes it, such as `team=a,tier in (x, y)`: only Clusters with such labels are of interest. */
+export const ObjectSelectorAnnotation = 'runtime.capstan.dev/object-selector'
+
+/** JSON: by name of a handler, what counts instead of what it announced: `{"gate": {"timeoutSeconds": 5, "failurePolicy": "Ignore"}}`. */
+export const HandlerOverridesAnnotation = 'runtime.capstan.dev/handler-overrides'
+
+/** When the server last answered its discovery, RFC 3339. Written by core. */
+export const LastDiscoveredAnnotation = 'runtime.capstan.dev/last-discovered'
+
+export interface HandlerOverride {
+  /** 1 to 30. */
+  readonly timeoutSeconds?: number
+  readonly failurePolicy?: 'Ignore' | 'Fail'
+}
+
+export interface ExtensionOptions {
+  readonly objectSelector: Selector
+  readonly overrides: { readonly [handler: string]: HandlerOverride }
+}
+
+/** What the annotations say. What admission would refuse counts as not said: it may have come before we did. */
+export function extensionOptions({ metadata: { annotations = {} } }: Pick<KubeObject, 'metadata'>): ExtensionOptions {
+  const selector = annotations[ObjectSelectorAnnotation]
+  const overrides = annotations[HandlerOverridesAnnotation]
+  return {
+    objectSelector: selector !== undefined && selectorProblem(selector) === undefined ? parseLabelSelector(selector) : everything,
+    overrides: overrides !== undefined && overrideProblem(overrides) === undefined ? JSON.parse(overrides) : {},
+  }
+}
+
+export function extensionOptionErrors({ annotations = {} }: KubeObject['metadata']): FieldError[] {
+  const errors: FieldError[] = []
+  const check = (name: string, problemOf: (text: string) => string | undefined) => {
+    const text = annotations[name]
+    const problem = text === undefined ? undefined : problemOf(text)
+    if (problem !== undefined) errors.push(invalid(`metadata.annotations[${name}]`, text, problem))
+  }
+  check(ObjectSelectorAnnotation, selectorProblem)
+  check(HandlerOverridesAnnotation, overrideProblem)
+  return errors
+}
+
+function selectorProblem(text: string): string | undefined {
+  try {
+    parseLabelSelector(text)
+    return undefined
+  } catch (err) {
+    return (err as Error).message
+  }
+}
+
+function overrideProblem(text: string): string | undefined {
+  const example = '{"<handler>": {"timeoutSeconds": 5, "failurePolicy": "Ignore"}}'
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (err) {
+    return `must be JSON such as ${example}: ${(err as Error).message}`
+  }
+  if (!isRecord(value)) return `must be an object such as ${example}`
+  for (const [handler, override] of Object.entries(value)) {
+    if (!isRecord(override)) return `${handler} must be an object: expected ${example}`
+    const { timeoutSeconds, failurePolicy, ...unknown } = override
+    const [surplus] = Object.keys(unknown)
+    if (surplus !== undefined) return `${handler}.${surplus} is not known: expected timeoutSeconds or failurePolicy`
+    if (
+      timeoutSeconds !== undefined &&
+      !(Number.isInteger(timeoutSeconds) && Number(timeoutSeconds) >= 1 && Number(timeoutSeconds) <= 30)
+    ) {
+      return `${handler}.timeoutSeconds must be a whole number from 1 to 30`
+    }
+    if (failurePolicy !== undefined && failurePolicy !== 'Ignore' && failurePolicy !== 'Fail') {
+      return `${handler}.failurePolicy must be Ignore or Fail`
+    }
+  }
+  return undefined
+}
