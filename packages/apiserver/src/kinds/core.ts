@@ -21,6 +21,7 @@ export const core: KindTable = {
   bindings: { validate: ({ target }: Binding) => bindingErrors(target) },
   /** Made up when somebody asks. */
   componentstatuses: {
+    deprecation: 'v1 ComponentStatus is deprecated in v1.19+',
     columns: [
       nameColumn,
       column('Status', (o) => (health(o)?.status === 'True' ? 'Healthy' : 'Unhealthy')),

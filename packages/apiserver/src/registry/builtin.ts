@@ -80,7 +80,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     statusOnCreate: declared.statusOnCreate === true,
     scale: declared.scale,
     storageVersion: version,
-    deprecation: undefined,
+    deprecation: declared.deprecation,
     stored: undefined,
     conversion: undefined,
     storage: resourceName({ group, plural }),

@@ -36,11 +36,12 @@ function fieldOf({ fields }: Definition, object: KubeObject, field: string): str
   return fields[field]?.(object as UnknownObject) ?? ''
 }
 
-const unknownField = ({ builtin, unknownField: text }: Definition, field: string) =>
+/** Upstream: kinds with fields of their own say so in words of their own. */
+const unknownField = ({ builtin, fields, unknownField: text }: Definition, field: string) =>
   badRequest(
     text
       ? text(field)
-      : builtin
+      : builtin && Object.keys(fields).length === 0
         ? `"${field}" is not a known field selector: only "metadata.name", "metadata.namespace"`
         : `field label not supported: ${field}`,
   )
