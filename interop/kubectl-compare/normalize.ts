@@ -16,6 +16,7 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/("?resourceVersion\\?"?: ?\\?"?)\d+/gi, '$1RV'],
   [/(Resource ?Version: +)\d+/g, '$1RV'],
   [/("?storageVersionHash"?: ?"?)[\w+/=]+/g, '$1HASH'],
+  [/("?continue"?: ?")[\w-]{20,}/g, '$1TOKEN'],
   // Places of temporary files.
   [/\/tmp\/(LIVE|MERGED|kubectl-edit)-\d+/g, '/tmp/$1-N'],
   [/kubectl-edit-\d+\.yaml/g, 'kubectl-edit-N.yaml'],

@@ -1,7 +1,6 @@
 /** Steps of the recordings that are answered in another way: by file, by reason. */
 export const knownDifferences: { readonly [file: string]: { readonly [reason: string]: readonly string[] } } = {
   errors: {
-    'answers are never protobuf': ['content negotiation / 7'],
     'kinds that are not served': ['method not allowed and misc paths / 5'],
   },
   'list-watch': {

@@ -28,7 +28,7 @@ export function representationOf(accept: string | undefined, { pretty = false, b
   }
   // Upstream's router refuses unknown types before its handlers see them; it does not look at custom resources.
   const isKnown = clauses.some(({ type }) => formats[type] !== undefined || type === 'application/vnd.kubernetes.protobuf')
-  throw builtin && !isKnown ? notAcceptableAtAll() : notAcceptable(accept ?? '')
+  throw builtin && !isKnown ? notAcceptableAtAll() : notAcceptable(accept ?? '', builtin)
 }
 
 const formats: { readonly [type: string]: Representation['format'] } = {
@@ -54,6 +54,10 @@ export function parseAccept(accept: string | undefined): Clause[] {
   const quality = ({ parameters: { q } }: Clause) => (q === undefined ? 1 : Number(q))
   return clauses.filter((clause) => quality(clause) > 0).sort((a, b) => quality(b) - quality(a))
 }
+
+/** True when the client reads protobuf and nothing else. */
+export const insistsOnProtobuf = (accept: string | undefined): boolean =>
+  parseAccept(accept).every(({ type }) => type === 'application/vnd.kubernetes.protobuf')
 
 /** True when the client can read discovery documents with all groups in one. */
 export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean =>

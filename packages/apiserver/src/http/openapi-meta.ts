@@ -77,13 +77,14 @@ export const metaSchemas = {
     properties: {
       apiVersion: text('Version of the schema that the fields are named in.'),
       fieldsType: text('Format of the fields: FieldsV1.'),
-      fieldsV1: { type: 'object', description: 'The set of fields.' },
+      fieldsV1: { description: 'The set of fields.', allOf: [refTo('FieldsV1')] },
       manager: text('Name of the manager.'),
       operation: text('Apply or Update.'),
       subresource: text('Subresource that was written to, if any.'),
       time: time('When the entry last changed.'),
     },
   },
+  [`${meta}.FieldsV1`]: { type: 'object', description: 'Fields as a trie: names and keys lead to what is below them.' },
   [`${meta}.ListMeta`]: {
     type: 'object',
     description: 'What a list has beside its items.',

@@ -6,9 +6,9 @@ export const unauthorized = (): StatusError => new StatusError('Unauthorized', '
 const jsonYAML = ['application/json', 'application/yaml']
 const protobuf = 'application/vnd.kubernetes.protobuf'
 
-/** Upstream's list has protobuf in it; whoever insists on that alone is told what there really is. */
-export const notAcceptable = (accept: string): StatusError => {
-  const types = accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
+/** Upstream's list has protobuf in it; whoever insists on that alone, where upstream has it, is told what there really is. */
+export const notAcceptable = (accept: string, builtin: boolean): StatusError => {
+  const types = builtin && accept.includes(protobuf) ? jsonYAML : [...jsonYAML, protobuf]
   return new StatusError('NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)
 }
 

@@ -5,8 +5,9 @@ import type { Answer, Resource } from '../engine.ts'
 import { listBytes, objectBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
-import { parseAccept } from './negotiate.ts'
+import { insistsOnProtobuf, parseAccept } from './negotiate.ts'
 import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
+import { encodeStatus } from './protobuf-status.ts'
 import { includeObjectOf, tableOf } from './table.ts'
 import { formatYAML } from './yaml.ts'
 
@@ -80,15 +81,15 @@ const warningOf = (text: string): string => {
 export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
   const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
   const seconds = error.details?.retryAfterSeconds
-  return send(
-    error.code,
-    error.status,
-    { format, pretty: false },
-    {
-      ...(error.warnings.length === 0 ? {} : { warning: error.warnings.map(warningOf) }),
-      ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
-    },
-  )
+  const headers = {
+    ...(error.warnings.length === 0 ? {} : { warning: error.warnings.map(warningOf) }),
+    ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
+  }
+  if (insistsOnProtobuf(request.headers.accept)) {
+    const type = { 'content-type': 'application/vnd.kubernetes.protobuf' }
+    return { status: error.code, headers: { ...headers, ...type }, body: encodeStatus(error.status) }
+  }
+  return send(error.code, error.status, { format, pretty: false }, headers)
 }
 
 const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
