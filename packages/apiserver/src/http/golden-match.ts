@@ -142,9 +142,7 @@ const sorted = (list: readonly unknown[]): unknown[] => [...list].sort((a, b) =>
 const byField = (causes: readonly unknown[]): unknown[] =>
   sorted((causes as { field?: string }[]).map((cause) => ({ field: cause.field, ...cause })))
 const byManager = (entries: readonly unknown[]): unknown[] =>
-  sorted(
-    (entries as { manager: string }[]).map(({ manager, ...entry }) => ({ manager: managers[manager] ?? manager, ...entry })),
-  )
+  sorted((entries as { manager: string }[]).map(({ manager, ...entry }) => ({ manager: managers[manager] ?? manager, ...entry })))
 const lines = (text: string): unknown[] => text.split('\n').filter(Boolean).map(json)
 const excerpt = (text: string | undefined): string =>
   text === undefined ? 'nothing' : text.length > 240 ? `${text.slice(0, 240)}…` : text

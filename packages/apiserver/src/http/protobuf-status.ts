@@ -14,7 +14,10 @@ export function encodeStatus({ status = 'Failure', message = '', reason = '', de
       bytes(4, Buffer.concat([text(1, cause.reason ?? ''), text(2, cause.message ?? ''), text(3, cause.field ?? '')])),
     )
     parts.push(
-      bytes(5, Buffer.concat([text(1, name), text(2, group), text(3, kind), ...listed, number(5, retryAfterSeconds), text(6, uid)])),
+      bytes(
+        5,
+        Buffer.concat([text(1, name), text(2, group), text(3, kind), ...listed, number(5, retryAfterSeconds), text(6, uid)]),
+      ),
     )
   }
   parts.push(number(6, code))
