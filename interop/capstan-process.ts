@@ -1,5 +1,6 @@
 /** `capstan` as a process of its own, and what a suite asks of it. */
 import { spawn } from 'node:child_process'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
@@ -8,6 +9,7 @@ import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 export interface CapstanProcess {
+  readonly pid: number
   /** What it printed when it was ready. */
   readonly ready: string
   /** Ctrl-C; resolves with the exit code and what it complained about. */
@@ -16,9 +18,10 @@ export interface CapstanProcess {
   kill(): Promise<void>
 }
 
-/** Resolves once a line of its output matches. @throws when it ends before */
-export function startCapstan(argv: readonly string[], ready: RegExp): Promise<CapstanProcess> {
-  const child = spawn(process.execPath, ['packages/cli/bin/capstan.js', ...argv], {
+/** Resolves once a line of its output matches; `prefix` is put before the command line. @throws when it ends before */
+export function startCapstan(argv: readonly string[], ready: RegExp, prefix: readonly string[] = []): Promise<CapstanProcess> {
+  const [command, ...args] = [...prefix, process.execPath, join(root, 'packages/cli/bin/capstan.js'), ...argv]
+  const child = spawn(command!, args, {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -32,6 +35,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp): Promise<Ca
     createInterface({ input: child.stdout }).on('line', (line) => {
       if (!ready.test(line)) return
       resolve({
+        pid: child.pid!,
         ready: line,
         async stop() {
           child.kill('SIGINT')

@@ -1,12 +1,15 @@
 /**
- * `capstan apiserver` killed with SIGKILL while 16 clients create and patch over HTTPS, again and again on one data folder. After
- * each restart: every acknowledged write is there, resourceVersion has not gone back, and a watch goes on from what it saw last.
+ * Processes killed with SIGKILL while 16 clients write, again and again on one data folder: 500 that have only the store open, and
+ * twelve times `capstan apiserver` with its clients over HTTPS. After each restart: every acknowledged write is there,
+ * resourceVersion has not gone back, and a watch goes on from what it saw last.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Client, ConfigMap, isReason, type Random, seededRandom } from '@capstan/kube'
+import { type Client, ConfigMap, isReason, minutes, type Random, seededRandom } from '@capstan/kube'
+import { type CrashResult, crashRounds } from '../packages/apiserver/src/store/crash-rounds.ts'
 import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import type { Outcome } from './suite.ts'
 
 const InFlight = 16
 const namespace = 'default'
@@ -23,7 +26,43 @@ interface Known {
   seen: number
 }
 
-export async function killSuite({ rounds = 12, seed = 1 } = {}): Promise<{ passed: number; failed: number }> {
+/** CAPSTAN_KILLS=5000 for more rounds; what does not fit in two minutes is left out unless the number is given. */
+export async function killSuite(): Promise<Outcome> {
+  const store = await killStores(process.env.CAPSTAN_KILLS)
+  const server = await killServers({ rounds: 12, seed: 1 })
+  return { passed: store.passed + server.passed, failed: store.failed + server.failed }
+}
+
+/** Two folders at once: one process starts while the other writes. */
+async function killStores(asked: string | undefined): Promise<Outcome> {
+  const rounds = asked === undefined ? 500 : Number(asked)
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-kill-store-'))
+  const end = asked === undefined ? performance.now() + minutes(2) : Infinity
+  try {
+    const results = await Promise.all(
+      [1, 2].map((seed) =>
+        crashRounds({
+          folder: join(folder, String(seed)),
+          rounds: Math.ceil(rounds / 2),
+          random: seededRandom(seed),
+          isEnough: () => performance.now() > end,
+        }),
+      ),
+    )
+    const sum = (of: (result: CrashResult) => number) => results.reduce((total, result) => total + of(result), 0)
+    const mistakes = results.flatMap((result) => result.mistakes)
+    for (const mistake of mistakes) console.log(`FAIL ${mistake}`)
+    console.log(
+      `the store: ${sum((result) => result.rounds)} of ${rounds} kills, ${sum((result) => result.early)} of them before it was open; ` +
+        `${sum((result) => result.acknowledged)} acknowledged writes, ${mistakes.length} lost or wrong; ${sum((result) => result.expired)} watches got 410`,
+    )
+    return { passed: sum((result) => result.rounds), failed: mistakes.length }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function killServers({ rounds, seed }: { rounds: number; seed: number }): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-kill-'))
   const kubeconfig = join(folder, 'kubeconfig')
   const random = seededRandom(seed)
@@ -48,7 +87,7 @@ export async function killSuite({ rounds = 12, seed = 1 } = {}): Promise<{ passe
     await withClient(kubeconfig, (client) => verify(client, known, checks))
     const { code, complaints } = await server.stop()
     checks.check('the server stops cleanly after all that', code === 0 && complaints === '', { code, complaints })
-    console.log(`${known.acknowledged.size} objects, resourceVersion ${known.newest}, ${rounds} kills`)
+    console.log(`the server: ${known.acknowledged.size} objects, resourceVersion ${known.newest}, ${rounds} kills`)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -8,6 +8,7 @@ import { messageOf } from '@capstan/kube'
 import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
+import { fullDiskSuite } from '../interop/full-disk.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
@@ -25,6 +26,7 @@ const suites: { readonly [name: string]: Suite } = {
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   restart: restartSuite,
   envtest: envtestSuite,
+  'full-disk': fullDiskSuite,
   manager: managerSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   controllers: controllersSuite,

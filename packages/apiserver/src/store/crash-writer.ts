@@ -1,18 +1,35 @@
-/** The process that `crash.suite.ts` kills: writes from many hands at once, and says on stdout what has been acknowledged. */
+/**
+ * The process that `crash-rounds.ts` kills: says what it has found, then writes from many hands at once, and says what has been
+ * acknowledged. A log as small as it is told to have is begun anew all the time.
+ */
 import { writeSync } from 'node:fs'
 import { type KubeObject, systemClock } from '@capstan/kube'
+import type { Acknowledged, Found } from './crash-rounds.ts'
 import { openDurable } from './durable.ts'
 
-const [, , folder, round] = process.argv as [string, string, string, string]
-const store = await (await openDurable(folder, { clock: systemClock })).store('crash')
+const [, , folder, checkpointAfter, seen] = process.argv as [string, string, string, string, string]
+const store = await (await openDurable(folder, { clock: systemClock, checkpointAfter: Number(checkpointAfter) })).store('crash')
+const say = (line: Found | Acknowledged) => writeSync(1, `${JSON.stringify(line)}\n`)
+
+const since = store.since(Number(seen), 'configmaps')
+say({
+  revision: store.revision,
+  objects: store.list('configmaps').map(({ metadata }) => [metadata.name, Number(metadata.resourceVersion)]),
+  changes:
+    since.kind === 'changes'
+      ? since.changes.map(({ revision, key, object }) => ({ revision, name: key.name, isDeletion: !object }))
+      : undefined,
+})
 
 const hand = async (number: number): Promise<never> => {
   for (let turn = 0; ; turn++) {
-    const name = `hand-${number}-${turn % 20}`
+    const name = `hand-${number}-${turn % 10}`
     const key = { resource: 'configmaps', namespace: 'default', name }
-    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { round, padding: 'x'.repeat(turn % 700) } }
-    const { revision } = await store.commit({ key, previous: store.get(key), object: object as unknown as KubeObject })
-    writeSync(1, `${name} ${revision}\n`)
+    const previous = store.get(key)
+    const isDeletion = previous !== undefined && turn % 7 === 6
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { padding: 'x'.repeat(turn % 700) } }
+    const { revision } = await store.commit({ key, previous, object: isDeletion ? undefined : (object as unknown as KubeObject) })
+    say({ revision, name, isDeletion })
   }
 }
 await Promise.all(Array.from({ length: 16 }, (_, number) => hand(number)))

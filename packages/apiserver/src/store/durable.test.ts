@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ClassicLevel } from 'classic-level'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { hours, minutes, VirtualClock } from '@capstan/kube'
-import { crashTest } from './crash.suite.ts'
+import { hours, minutes, seededRandom, VirtualClock } from '@capstan/kube'
+import { crashRounds } from './crash-rounds.ts'
 import { type DurableStores, openDurable } from './durable.ts'
 import { at, put, settableClock, storeSuite } from './store.suite.ts'
 
@@ -164,7 +164,9 @@ describe('the durable store', () => {
     )
   })
 
-  test('kill -9 loses no acknowledged write, and the revision never goes back', async () => {
-    await crashTest({ folder: newFolder(), rounds: 4 })
+  test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', async () => {
+    const { mistakes, rounds, acknowledged } = await crashRounds({ folder: newFolder(), rounds: 4, random: seededRandom(7) })
+    expect({ mistakes, rounds }).toEqual({ mistakes: [], rounds: 4 })
+    expect(acknowledged).toBeGreaterThan(10)
   })
 })

@@ -1,0 +1,143 @@
+/**
+ * `capstan apiserver` on a disk that fills up under it. Nothing is acknowledged that is not kept; reads and watches go on; the server says
+ * that it is not ready, and why it refuses; and it goes on once there is room, or stops, or is killed, without losing anything.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Client, ConfigMap, messageOf, StatusError } from '@capstan/kube'
+import { loadKubeconfig } from '@capstan/kube/node'
+import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import { answers } from './real-plane.ts'
+import { type SmallDisk, smallDisk } from './small-disk.ts'
+import type { Outcome, Suite } from './suite.ts'
+
+const namespace = 'default'
+
+export const fullDiskSuite: Suite = { shows: 'a full disk loses nothing, and is got over', ci: true, tools: [], run: fullDisk }
+
+async function fullDisk(): Promise<Outcome> {
+  const base = mkdtempSync(join(tmpdir(), 'capstan-full-disk-'))
+  const kubeconfig = join(base, 'kubeconfig')
+  const disk = await smallDisk(join(base, 'disk'))
+  console.log(`the disk is ${disk.kind}`)
+  const checks = new Checks()
+  const start = () => {
+    const flags = ['--data', join(disk.folder, 'data'), '--secure-port', '0', '--kubeconfig', kubeconfig]
+    return startCapstan(['apiserver', ...flags], /API server ready/, disk.prefix)
+  }
+  const known: Known = { acknowledged: new Map(), refused: new Set() }
+  let server: CapstanProcess | undefined
+  try {
+    server = await start()
+    for (const end of ['room', 'kill', 'stop'] as const) {
+      const running = server
+      await withClient(kubeconfig, (client) => fillUp(client, kubeconfig, running, disk, known, checks))
+      if (end === 'kill') await server.kill()
+      if (end === 'stop') {
+        const { code } = await server.stop()
+        checks.check('the server stops cleanly on a full disk', code === 0, { code })
+        // A start needs some room as well. Where the stop has left none, that is said.
+        const refusal = await start().then((started) => started.kill(), messageOf)
+        const isClear = refusal === undefined || /Cannot open data folder .*\/db: .*space left/i.test(refusal)
+        checks.check('on one, it starts or says why it does not', isClear, refusal)
+      }
+      disk.free(server.pid)
+      if (end === 'room') await withClient(kubeconfig, (client) => goOn(client, kubeconfig, known, checks))
+      else server = await start()
+      await withClient(kubeconfig, (client) => verify(client, known, checks))
+    }
+    console.log(`${known.acknowledged.size} acknowledged, ${known.refused.size} refused`)
+  } finally {
+    await server?.kill().catch(() => {})
+    await disk.close()
+    rmSync(base, { recursive: true, force: true })
+  }
+  return checks
+}
+
+/** Writes until nothing can be stored any more, and looks at what the server says and does meanwhile. */
+async function fillUp(
+  client: Client,
+  kubeconfig: string,
+  { pid }: CapstanProcess,
+  disk: SmallDisk,
+  known: Known,
+  checks: Checks,
+) {
+  for (let i = 0; i < 20; i++) await write(client, known)
+  const before = new Set(known.acknowledged.keys())
+  const told: string[] = []
+  const ended = new AbortController()
+  const { metadata } = await client.list(ConfigMap, { namespace })
+  const events = await client.watch(ConfigMap, { namespace, resourceVersion: metadata.resourceVersion!, signal: ended.signal })
+  const watching = (async () => {
+    for await (const { object } of events) told.push(object.metadata.name)
+  })().catch(() => {})
+
+  disk.fill(pid)
+  let first: StatusError | undefined
+  for (let i = 0; !first && i < 2000; i++) first = await write(client, known)
+  checks.check('the first refusal is a 500 that says why', first?.code === 500 && disk.full.test(first.message), first?.message)
+  const { server, ca } = await loadKubeconfig(kubeconfig)
+  const isWell = (path: string) => answers(`${server}${path}`, ca === undefined ? {} : { ca })
+  const health = await Promise.all(['/readyz', '/healthz', '/livez'].map(isWell))
+  checks.check('readyz and healthz say so, livez does not', health.join() === 'false,false,true', health)
+  const { items } = await client.list(ConfigMap, { namespace })
+  checks.check('reads go on', includesAll(items, known))
+  // Asked for again ten times by the client, a second apart, as any client of Kubernetes does.
+  const others = await Promise.all([1, 2, 3].map(() => write(client, known)))
+  const areClear = others.every((one) => one !== undefined && [500, 503].includes(one.code) && disk.full.test(one.message))
+  checks.check('later ones are refused, too, and say why', areClear, others.map(messageOf))
+  ended.abort()
+  await watching
+  const expected = [...known.acknowledged.keys()].filter((name) => !before.has(name))
+  checks.check('a watch is told of what was acknowledged, and of nothing else', told.join() === expected.join(), {
+    told,
+    expected,
+  })
+}
+
+/** There is room again: without a restart, writes are stored within a few seconds. */
+async function goOn(client: Client, kubeconfig: string, known: Known, checks: Checks): Promise<void> {
+  const refusal = await write(client, known)
+  checks.check('writes go on once there is room', refusal === undefined, refusal?.message)
+  const { server, ca } = await loadKubeconfig(kubeconfig)
+  checks.check('and the server is ready', await answers(`${server}/readyz`, ca === undefined ? {} : { ca }))
+}
+
+async function verify(client: Client, known: Known, checks: Checks): Promise<void> {
+  const { items, metadata } = await client.list(ConfigMap, { namespace })
+  checks.check('everything acknowledged is there, with its resourceVersion', includesAll(items, known))
+  const highest = Math.max(...[...known.acknowledged.values()].map(Number))
+  checks.check('the resourceVersion has not gone back', Number(metadata.resourceVersion) >= highest)
+  const there = items.filter((item) => known.refused.has(item.metadata.name)).map((item) => item.metadata.name)
+  checks.check('nothing that was refused is there', there.length === 0, there)
+}
+
+const includesAll = (items: readonly ConfigMap[], { acknowledged }: Known): boolean => {
+  const there = new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
+  return [...acknowledged].every(([name, resourceVersion]) => there.get(name) === resourceVersion)
+}
+
+interface Known {
+  /** By name: its resourceVersion. */
+  readonly acknowledged: Map<string, string>
+  readonly refused: Set<string>
+}
+
+let count = 0
+
+/** Creates one; gives the refusal when it is refused. */
+async function write(client: Client, known: Known): Promise<StatusError | undefined> {
+  const name = `object-${count++}`
+  try {
+    const made = await client.create(ConfigMap, { metadata: { name, namespace }, data: { padding: 'x'.repeat(1000) } })
+    known.acknowledged.set(name, made.metadata.resourceVersion)
+    return undefined
+  } catch (err) {
+    if (!(err instanceof StatusError)) throw err
+    known.refused.add(name)
+    return err
+  }
+}

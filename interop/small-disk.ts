@@ -1,0 +1,86 @@
+/** A disk that can be filled: a small file system of its own where the machine allows one, else a limit on the size of files. */
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CannotRun } from './suite.ts'
+
+export interface SmallDisk {
+  /** What it is, in a word. */
+  readonly kind: string
+  /** Where it is, for commands that are started with `prefix`. */
+  readonly folder: string
+  readonly prefix: readonly string[]
+  /** What the operating system says of a write, once the disk is full. */
+  readonly full: RegExp
+  /** From now on nothing can be written by the process with this id; and again it can. */
+  fill(pid: number): void
+  free(pid: number): void
+  close(): Promise<void>
+}
+
+export async function smallDisk(folder: string): Promise<SmallDisk> {
+  mkdirSync(folder, { recursive: true })
+  const disk = (await ownFileSystem(folder)) ?? limitedFiles(folder)
+  if (!disk) throw new CannotRun('neither a file system in memory (unshare, mount) nor a limit on files (prlimit) can be had')
+  return disk
+}
+
+/** Visible in a namespace of mounts only, which lasts as long as the process that holds it. */
+async function ownFileSystem(folder: string): Promise<SmallDisk | undefined> {
+  for (const [unshare, nsenter] of [
+    [['--mount'], ['--mount']],
+    [
+      ['--user', '--map-root-user', '--mount'],
+      ['--user', '--preserve-credentials', '--mount'],
+    ],
+  ] as const) {
+    const holder = spawn(
+      'unshare',
+      [...unshare, 'sh', '-c', 'mount -t tmpfs -o size=8m tmpfs "$0" && echo mounted && exec sleep 3600', folder],
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    )
+    const isMounted = await new Promise<boolean>((resolve) => {
+      holder.stdout.once('data', () => resolve(true))
+      holder.once('error', () => resolve(false))
+      holder.once('exit', () => resolve(false))
+    })
+    if (!isMounted) continue
+    const filler = join(`/proc/${holder.pid}/root`, folder, 'filler')
+    return {
+      kind: 'a file system of 8 MB',
+      folder,
+      prefix: ['nsenter', '--target', String(holder.pid), ...nsenter, '--'],
+      full: /ENOSPC: no space left on device/,
+      fill() {
+        for (const size of [64 * 1024, 512, 1]) {
+          const bytes = Buffer.alloc(size)
+          try {
+            for (;;) writeFileSync(filler, bytes, { flag: 'a' })
+          } catch (err) {
+            if ((err as NodeJS.ErrnoException).code !== 'ENOSPC') throw err
+          }
+        }
+      },
+      free: () => rmSync(filler),
+      async close() {
+        holder.kill('SIGKILL')
+        await new Promise((resolve) => holder.once('exit', resolve))
+      },
+    }
+  }
+  return undefined
+}
+
+function limitedFiles(folder: string): SmallDisk | undefined {
+  const limit = (pid: number, size: string) => spawnSync('prlimit', ['--pid', String(pid), `--fsize=${size}:unlimited`]).status
+  if (limit(process.pid, 'unlimited') !== 0) return undefined
+  return {
+    kind: 'a limit on the size of files',
+    folder,
+    prefix: [],
+    full: /EFBIG: file too large/,
+    fill: (pid) => void limit(pid, '1'),
+    free: (pid) => void limit(pid, 'unlimited'),
+    close: () => Promise.resolve(),
+  }
+}

@@ -1,0 +1,132 @@
+/** Kills a process that writes, again and again on one folder, and looks at what the next one finds. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Random } from '@capstan/kube'
+
+/** First line of a writer: what it found. */
+export interface Found {
+  readonly revision: number
+  readonly objects: readonly (readonly [name: string, revision: number])[]
+  /** What happened since the revision that it was asked for; absent when that is no longer known. */
+  readonly changes: readonly Acknowledged[] | undefined
+}
+
+/** Every other line of a writer: a write that it has been told of. */
+export interface Acknowledged {
+  readonly revision: number
+  readonly name: string
+  readonly isDeletion: boolean
+}
+
+export interface CrashOptions {
+  readonly folder: string
+  readonly rounds: number
+  readonly random: Random
+  /** No round begins after it has said so. */
+  readonly isEnough?: () => boolean
+}
+
+export interface CrashResult {
+  readonly rounds: number
+  readonly acknowledged: number
+  /** Rounds that were killed before the writer had opened the folder, and such that could not resume. */
+  readonly early: number
+  readonly expired: number
+  readonly mistakes: readonly string[]
+}
+
+/** Every second folder's log is begun anew after a few writes, so that beginning one is interrupted as well. */
+const SmallLog = 20_000
+const LargeLog = 4_000_000
+
+export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
+  /** By name, the last that was acknowledged. */
+  const last = new Map<string, Acknowledged>()
+  /** All that was acknowledged, oldest first. */
+  const all: Acknowledged[] = []
+  const mistakes: string[] = []
+  let [round, early, expired, count] = [0, 0, 0, 0]
+  for (; round < rounds && !isEnough?.(); round++) {
+    const seen = all[Math.max(0, all.length - 1 - Math.floor(random.next() * 300))]?.revision ?? 0
+    const { found, acknowledged } = await lifeOf(folder, seen, random)
+    if (found) {
+      mistakes.push(...mistakesIn(found, seen, last, all).map((mistake) => `round ${round}: ${mistake}`))
+      if (!found.changes) expired++
+      // What was under way when its writer was killed may have been done: from here on that is known.
+      for (const [name, revision] of found.objects) last.set(name, { name, revision, isDeletion: false })
+      const there = new Set(found.objects.map(([name]) => name))
+      for (const [name, { revision }] of last) if (!there.has(name)) last.set(name, { name, revision, isDeletion: true })
+    } else early++
+    for (const one of acknowledged.toSorted((a, b) => a.revision - b.revision)) {
+      last.set(one.name, one)
+      all.push(one)
+    }
+    count += acknowledged.length
+    all.splice(0, all.length - 1000)
+  }
+  return { rounds: round, acknowledged: count, early, expired, mistakes }
+}
+
+/** One process, from its start to its end by SIGKILL. */
+async function lifeOf(
+  folder: string,
+  seen: number,
+  random: Random,
+): Promise<{ found: Found | undefined; acknowledged: Acknowledged[] }> {
+  const log = random.next() < 0.5 ? SmallLog : LargeLog
+  const writer = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(log), String(seen)],
+    // Sources are stripped and compiled once, not five hundred times.
+    { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
+  )
+  const exited = once(writer, 'exit')
+  // One in ten is killed while it starts or opens the folder, or not long after.
+  const early = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
+  let left = 1 + Math.floor(random.next() * 150)
+  let found: Found | undefined
+  const acknowledged: Acknowledged[] = []
+  // Leaving this loop is leaving the stream: what the writer had still said by then was acknowledged, too.
+  for await (const line of createInterface({ input: writer.stdout })) {
+    if (!found) found = JSON.parse(line) as Found
+    else {
+      acknowledged.push(JSON.parse(line) as Acknowledged)
+      if (--left === 0) writer.kill('SIGKILL')
+    }
+  }
+  clearTimeout(early)
+  const [code] = (await exited) as [number | null]
+  if (code !== null) throw new Error(`the writer ended with ${code} by itself`)
+  return { found, acknowledged }
+}
+
+function mistakesIn(
+  { revision, objects, changes }: Found,
+  seen: number,
+  last: ReadonlyMap<string, Acknowledged>,
+  all: readonly Acknowledged[],
+): string[] {
+  const mistakes: string[] = []
+  const highest = all.at(-1)?.revision ?? 0
+  if (revision < highest) mistakes.push(`revision ${revision} is below ${highest}, which was acknowledged`)
+  const there = new Map(objects)
+  const isDeletedSince = (one: Acknowledged) =>
+    !changes || changes.some((change) => change.name === one.name && change.isDeletion && change.revision > one.revision)
+  for (const one of last.values()) {
+    const found = there.get(one.name)
+    if (one.isDeletion && found !== undefined && found < one.revision)
+      mistakes.push(`${one.name} is there at ${found}, and was deleted at ${one.revision}`)
+    if (!one.isDeletion && (found === undefined ? !isDeletedSince(one) : found < one.revision))
+      mistakes.push(`${one.name} was written at ${one.revision}, and found at ${found}`)
+  }
+  if (!changes) return mistakes
+  const isWithoutGaps = changes.every((change, index) => change.revision === seen + 1 + index)
+  if (!isWithoutGaps || changes.length !== revision - seen) mistakes.push(`changes after ${seen} have gaps up to ${revision}`)
+  const told = new Map(changes.map((change) => [change.revision, JSON.stringify(change)]))
+  for (const one of all.filter((each) => each.revision > seen))
+    if (told.get(one.revision) !== JSON.stringify(one))
+      mistakes.push(`a watch from ${seen} is not told of ${JSON.stringify(one)}`)
+  return mistakes
+}
