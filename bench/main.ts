@@ -8,6 +8,7 @@ import { clustersBench } from './clusters.ts'
 import { coldStartBench } from './cold-start.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { memoryBench } from './memory.ts'
+import { planesBench } from './planes.ts'
 import { watchBench } from './watch.ts'
 
 const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<Figure>>> = {
@@ -16,6 +17,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   apiserver: apiserverBench,
   watch: watchBench,
   clusters: clustersBench,
+  planes: planesBench,
 }
 
 const args = process.argv.slice(2)

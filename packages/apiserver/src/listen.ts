@@ -69,6 +69,8 @@ const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32)
 /** Upstream: http.DefaultMaxHeaderBytes. */
 const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
+/** For planes beyond the one that everybody calls. One costs 35 KB to keep and half a millisecond to make again. */
+const MaxContexts = 64
 /** Of all requests together; each may have 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
@@ -225,7 +227,9 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
 /** What is known of each connection: which plane it is with, and who is at the other end. */
 class Connections {
   readonly #planes: ListenOptions['planes']
-  readonly #contexts = new WeakMap<Endpoint, Promise<SecureContext>>()
+  /** Keys of planes that somebody has called, and for those called last what TLS makes of them, which weighs ten times as much. */
+  readonly #keys = new WeakMap<Endpoint, Promise<ServingKey>>()
+  readonly #contexts = new Map<Endpoint, SecureContext>()
   readonly #known = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
 
   constructor(planes: ListenOptions['planes']) {
@@ -235,15 +239,31 @@ class Connections {
   context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
     const endpoint = this.#planes(servername)
     if (!endpoint) return done(new Error(`nobody answers for ${servername}`))
-    let context = this.#contexts.get(endpoint)
-    if (!context) this.#contexts.set(endpoint, (context = secureContext(endpoint)))
-    context.then(
-      (made) => done(null, made),
+    this.#contextOf(endpoint).then(
+      (context) => done(null, context),
       (err: Error) => {
-        this.#contexts.delete(endpoint)
+        this.#keys.delete(endpoint)
         done(err)
       },
     )
+  }
+
+  async #contextOf(endpoint: Endpoint): Promise<SecureContext> {
+    const known = this.#contexts.get(endpoint)
+    this.#contexts.delete(endpoint)
+    const context = known ?? createSecureContext(contextOf(endpoint, await this.#keyOf(endpoint)))
+    this.#contexts.set(endpoint, context)
+    if (this.#contexts.size > MaxContexts) this.#contexts.delete(this.#contexts.keys().next().value!)
+    return context
+  }
+
+  #keyOf(endpoint: Endpoint): Promise<ServingKey> {
+    let key = this.#keys.get(endpoint)
+    if (!key) {
+      const { serving } = endpoint
+      this.#keys.set(endpoint, (key = typeof serving === 'function' ? serving() : Promise.resolve(serving)))
+    }
+    return key
   }
 
   /** `undefined` when the plane that the connection was made with is gone. */
@@ -260,11 +280,6 @@ class Connections {
     this.#known.set(key, connection)
     return connection
   }
-}
-
-async function secureContext(endpoint: Endpoint): Promise<SecureContext> {
-  const { serving } = endpoint
-  return createSecureContext(contextOf(endpoint, typeof serving === 'function' ? await serving() : serving))
 }
 
 function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {

@@ -1,0 +1,40 @@
+/** Asks each of many planes for one object, over a TLS connection of its own. A process of its own: its memory is not the server's. */
+import { request } from 'node:https'
+import type { CertifiedKey } from '@capstan/kube/node'
+import { inParallel } from './figure.ts'
+
+export interface Asked {
+  readonly port: number
+  readonly planes: readonly { readonly servername: string; readonly authority: string; readonly admin: CertifiedKey }[]
+}
+
+export type Told = { readonly seconds: number } | { readonly error: string }
+
+process.on('message', ({ port, planes }: Asked) => {
+  inParallel(planes.length, 8, (index) => get(port, planes[index]!)).then(
+    (seconds) => process.send?.({ seconds } satisfies Told),
+    (err: Error) => process.send?.({ error: err.message } satisfies Told),
+  )
+})
+
+function get(port: number, { servername, authority, admin }: Asked['planes'][number]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port,
+      path: '/api/v1/namespaces/default',
+      servername,
+      ca: authority,
+      cert: admin.certificate,
+      key: admin.key,
+      agent: false,
+    }
+    const sent = request(options, (response) => {
+      response.resume().on('end', () => {
+        if (response.statusCode === 200) resolve()
+        else reject(new Error(`${servername} answered ${response.statusCode}`))
+      })
+    })
+    sent.on('error', reject).end()
+  })
+}

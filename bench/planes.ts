@@ -1,0 +1,129 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { listen } from '@capstan/apiserver'
+import { seconds, silent, sleep, systemClock as clock, systemRandom as random } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { memoryStores } from '@capstan/lab'
+import { createWorkloads, serverNameOf } from '@capstan/local'
+import type { BenchOptions, Figure } from './figure.ts'
+import { now } from './figure.ts'
+import type { Asked, Told } from './planes-client.ts'
+
+interface Cluster {
+  readonly key: { readonly namespace: string; readonly name: string }
+  readonly authority: CertifiedKey
+  readonly admin: CertifiedKey
+}
+
+/** Many simulated workload clusters in this process, behind one port: what each costs, with its certificates and its first objects. */
+export async function* planesBench({ short }: BenchOptions): AsyncIterable<Figure> {
+  const count = short ? 100 : 1000
+  const stores = memoryStores()
+  const workloads = createWorkloads({ openStore: (name) => stores.store(name), clock, random, log: silent })
+  const listener = await listen({
+    port: 0,
+    planes: (name) => (name === undefined ? undefined : workloads.endpointFor(name)),
+    clock,
+  })
+  const join = ({ key, authority }: Cluster) =>
+    workloads.join(key, 'machine', { authority, endpointHost: listener.host, kubernetesVersion: 'v1.36.0' })
+  const some = async (prefix: string, wanted: number) => {
+    const clusters: Cluster[] = []
+    for (let index = 0; index < wanted; index++) clusters.push(await aCluster(`${prefix}-${index}`))
+    return clusters
+  }
+  const client = startClient(listener.port)
+
+  // Code is compiled, memory is grown.
+  const warm = await some('warm', count / 5)
+  for (const cluster of warm) await join(cluster)
+  await client.askAll(warm)
+
+  const before = await settledMemory()
+  let started = now()
+  let used = process.cpuUsage()
+  const clusters = await some('c', count)
+  const taken = () => ({ elapsed: (now() - started) / count, cpu: cpuMilliseconds(used) / count })
+  const certificates = taken()
+  yield { name: 'authority and kubeconfig of a plane', value: certificates.elapsed, unit: 'ms' }
+  yield { name: 'authority and kubeconfig of a plane, CPU', value: certificates.cpu, unit: 'ms' }
+  ;[started, used] = [now(), process.cpuUsage()]
+  for (const cluster of clusters) await join(cluster)
+  const planes = taken()
+  yield { name: 'a plane, with what a cluster begins with in it', value: planes.elapsed, unit: 'ms' }
+  yield { name: 'a plane, with what a cluster begins with in it, CPU', value: planes.cpu, unit: 'ms' }
+  const created = await settledMemory()
+  yield {
+    name: `heap of each of ${count} planes, their objects included`,
+    value: (created.heapUsed - before.heapUsed) / count / 1024,
+    unit: 'KB',
+  }
+
+  const first = await client.askAll(clusters)
+  yield { name: `first get from each of ${count} planes on one port, a TLS connection each`, value: first, unit: '/s' }
+  yield { name: 'the same again', value: await client.askAll(clusters), unit: '/s' }
+  client.stop()
+  // The collector of garbage goes on for a while when there was much.
+  await sleep(clock, seconds(short ? 1 : 10))
+  const served = await settledMemory()
+  yield { name: 'resident memory of each, TLS included', value: (served.rss - before.rss) / count / 1024, unit: 'KB' }
+
+  ;[started, used] = [now(), process.cpuUsage()]
+  await sleep(clock, seconds(short ? 2 : 10))
+  yield {
+    name: `CPU at rest with ${count} planes, of one core`,
+    value: (100 * cpuMilliseconds(used)) / (now() - started),
+    unit: '%',
+  }
+  await listener.close(0)
+  await workloads.close()
+}
+
+function cpuMilliseconds(since: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(since)
+  return (user + system) / 1000
+}
+
+async function aCluster(name: string): Promise<Cluster> {
+  const authority = await makeAuthority(clock, { commonName: 'kubernetes' })
+  const admin = await issueCertificate(authority, clock, {
+    commonName: 'kubernetes-admin',
+    organizations: ['system:masters'],
+    usages: ['client'],
+  })
+  return { key: { namespace: 'default', name }, authority, admin }
+}
+
+/** A process that asks them all, again and again. Resolves each time with how many a second answered. */
+function startClient(port: number) {
+  const child = fork(fileURLToPath(new URL('planes-client.ts', import.meta.url)))
+  return {
+    async askAll(clusters: readonly Cluster[]): Promise<number> {
+      const planes = clusters.map(({ key, authority, admin }) => ({
+        servername: serverNameOf(key),
+        authority: authority.certificate,
+        admin,
+      }))
+      const told = once(child, 'message')
+      child.send({ port, planes } satisfies Asked)
+      const [answer] = (await told) as [Told]
+      if ('error' in answer) throw new Error(answer.error)
+      return clusters.length / answer.seconds
+    },
+    stop: () => child.kill(),
+  }
+}
+
+/** What is left when nothing is left to be collected. */
+async function settledMemory(): Promise<NodeJS.MemoryUsage> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  for (let round = 0; round < 3; round++) {
+    collect()
+    await sleep(clock, 50)
+  }
+  return process.memoryUsage()
+}

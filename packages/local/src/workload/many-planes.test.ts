@@ -1,0 +1,127 @@
+/** Many planes in one process behind one port: what they share, and what nobody gets from another. */
+import { request } from 'node:https'
+import { type Listener, listen, memoryStore } from '@capstan/apiserver'
+import { ConfigMap, ServiceAccount, seededRandom, silent, systemClock, VirtualClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { serverNameOf } from './server-name.ts'
+import { createWorkloads } from './workloads.ts'
+
+const count = 25
+const clock = new VirtualClock(systemClock.now())
+const workloads = createWorkloads({
+  openStore: () => Promise.resolve(memoryStore()),
+  clock,
+  random: seededRandom(1),
+  log: silent,
+})
+const clusters: { key: { namespace: string; name: string }; authority: CertifiedKey; admin: CertifiedKey }[] = []
+let listener: Listener
+
+beforeAll(async () => {
+  listener = await listen({ port: 0, planes: (name) => (name === undefined ? undefined : workloads.endpointFor(name)), clock })
+  for (let index = 0; index < count; index++) {
+    const key = { namespace: 'default', name: `c-${index}` }
+    const authority = await makeAuthority(clock, { commonName: 'kubernetes' })
+    const admin = await issueCertificate(authority, clock, {
+      commonName: 'kubernetes-admin',
+      organizations: ['system:masters'],
+      usages: ['client'],
+    })
+    await workloads.join(key, 'm', { authority, endpointHost: '127.0.0.1', kubernetesVersion: 'v1.36.0' })
+    clusters.push({ key, authority, admin })
+  }
+})
+afterAll(async () => {
+  await listener.close(0)
+  await workloads.close()
+})
+
+interface Asking {
+  /** Whose plane is asked. */
+  readonly plane: number
+  /** Whose certificate is shown. */
+  readonly as?: number
+  readonly token?: string
+  /** Whose serving certificate is believed. */
+  readonly believes?: number
+  readonly headers?: object
+}
+
+const ask = (path: string, { plane, as, token, believes = plane, headers = {} }: Asking) =>
+  new Promise<{ code: number | undefined; text: string }>((resolve, reject) => {
+    const options = {
+      host: '127.0.0.1',
+      port: listener.port,
+      path,
+      servername: serverNameOf(clusters[plane]!.key),
+      ca: clusters[believes]!.authority.certificate,
+      ...(as === undefined ? {} : { cert: clusters[as]!.admin.certificate, key: clusters[as]!.admin.key }),
+      headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+      agent: false,
+    }
+    const sent = request(options, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+      })
+      response.on('end', () => resolve({ code: response.statusCode, text }))
+    })
+    sent.on('error', reject).end()
+  })
+
+const path = '/api/v1/namespaces/default/configmaps/mine'
+
+test('each answers on one port for itself, and knows its own objects', async () => {
+  await Promise.all(
+    clusters.map(({ key }) =>
+      workloads.clientFor(key)!.create(ConfigMap, { metadata: { namespace: 'default', name: 'mine' }, data: { of: key.name } }),
+    ),
+  )
+  const answers = await Promise.all(clusters.map((_, plane) => ask(path, { plane, as: plane })))
+  expect(answers.map(({ code, text }) => [code, (JSON.parse(text) as ConfigMap).data?.of])).toEqual(
+    clusters.map(({ key }) => [200, key.name]),
+  )
+})
+
+test('what lets one in, lets nobody in elsewhere', async () => {
+  const [first, second] = [workloads.clientFor(clusters[0]!.key)!, workloads.clientFor(clusters[1]!.key)!]
+  const account = { namespace: 'default', name: 'robot' }
+  await Promise.all([first, second].map((client) => client.create(ServiceAccount, { metadata: account })))
+  const asked = await ask(path, { plane: 0, as: 0 })
+  expect(asked.code).toBe(200)
+  const asking = {
+    verb: 'create',
+    group: '',
+    version: 'v1',
+    plural: 'serviceaccounts',
+    ...account,
+    subresource: 'token',
+  } as const
+  const body = { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', spec: {} }
+  const transport = workloads.transportFor(serverNameOf(clusters[0]!.key))!
+  const { status } = (await transport.send({ ...asking, body })) as unknown as { status: { token: string } }
+  const { token } = status
+  const refused = await Promise.all([
+    ask(path, { plane: 1, as: 0 }),
+    ask(path, { plane: 1, token }),
+    ask(path, { plane: 1 }),
+    // The connection decides which plane is asked, not what is said on it.
+    ask(path, { plane: 1, as: 0, headers: { host: serverNameOf(clusters[0]!.key) } }),
+  ])
+  expect(refused.map(({ code }) => code)).toEqual([401, 401, 401, 401])
+  expect((await ask(path, { plane: 0, token })).code).toBe(200)
+  await expect(ask(path, { plane: 1, as: 1, believes: 0 })).rejects.toThrow()
+})
+
+test('nothing is waited for at rest, whoever has called', () => {
+  expect(clock.nextDue).toBeUndefined()
+})
+
+test('one that stops is gone for new and old connections alike, and its neighbours are not', async () => {
+  const last = count - 1
+  expect((await ask(path, { plane: last, as: last })).code).toBe(200)
+  await workloads.leave(clusters[last]!.key, 'm')
+  await expect(ask(path, { plane: last, as: last })).rejects.toThrow()
+  expect((await ask(path, { plane: last - 1, as: last - 1 })).code).toBe(200)
+})
