@@ -6,6 +6,7 @@ import {
   ConfigMap,
   createClient,
   Event,
+  isReason,
   keyOf,
   Lease,
   Namespace,
@@ -55,6 +56,8 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
       },
     } as Store,
     async installed() {
+      // Upstream: a definition is Established a moment before its kind is served. An informer would try again, on a clock that stands.
+      for (const kind of kinds) await served(client, kind)
       if (admission.length > 0) webhooks = await admissionWebhooks(client, admission)
     },
     async isCaughtUp(manager: Manager) {
@@ -84,6 +87,18 @@ const outOfSight = new Proxy({} as ApiServer, {
     throw new Error('This test looks into the embedded API server: it cannot run on a real one')
   },
 })
+
+async function served(client: Client, kind: Kind): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await client.list(kind, { limit: 1 })
+      return
+    } catch (err) {
+      if (!isReason(err, 'NotFound') || attempt === 100) throw err
+      await new Promise((resolve) => void setTimeout(resolve, 100))
+    }
+  }
+}
 
 const builtIn: readonly Kind[] = [Secret, ConfigMap, Event, Lease, Node]
 /** What a server makes by itself. */
