@@ -27,7 +27,7 @@ export async function moduleFolder(tool: string, module: string): Promise<string
   return (JSON.parse(text) as { Dir: string }).Dir
 }
 
-async function output(
+export async function output(
   command: string,
   args: readonly string[],
   options: { cwd: string; env?: NodeJS.ProcessEnv },

@@ -5,6 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
+import { clusterctlSuite } from '../interop/clusterctl.ts'
 import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
@@ -30,6 +31,7 @@ const suites: { readonly [name: string]: Suite } = {
   manager: managerSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,
   controllers: controllersSuite,
+  clusterctl: clusterctlSuite,
   upstream: upstreamSuite,
 }
 

@@ -7,7 +7,7 @@ import { toolPaths } from '../tools.ts'
 
 export interface Clusterctl {
   /** What it prints. @throws with what it complained about when it fails */
-  run(...args: readonly string[]): Promise<string>
+  run(...args: readonly string[]): Promise<{ out: string; complaints: string }>
 }
 
 /** `clusterctl move` retries for minutes when the target refuses; nothing here takes so long. */
@@ -39,7 +39,7 @@ export async function clusterctlOn({ folder, kubeconfig }: ServedPlane): Promise
         })
         child.on('error', reject)
         child.on('close', (code, signal) => {
-          if (code === 0) resolve(out)
+          if (code === 0) resolve({ out, complaints })
           else reject(new Error(`clusterctl ${args.join(' ')} ended with ${signal ?? code}:\n${complaints}`))
         })
       }),

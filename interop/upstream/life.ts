@@ -199,9 +199,9 @@ async function look(clusterctl: Clusterctl, checks: Checks): Promise<Map<string,
     '--show-templates',
     '--echo',
   ]
-  const printed = new Map([[described.join(' '), withoutTimes(await clusterctl.run(...described))]])
+  const printed = new Map([[described.join(' '), withoutTimes((await clusterctl.run(...described)).out)]])
   const access = await resolveKubeconfig(
-    parseKubeconfig(await clusterctl.run('get', 'kubeconfig', name, '--namespace', namespace)),
+    parseKubeconfig((await clusterctl.run('get', 'kubeconfig', name, '--namespace', namespace)).out),
   )
   const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'interop' })
   const { items } = await createClient(transport).list(Node)

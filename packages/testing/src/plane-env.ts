@@ -1,11 +1,15 @@
 /** A whole plane on the virtual clock: API server, core and local provider, and the story that they tell. */
 import type { RuntimeClient } from '@capstan/extension'
 import type { Client, Logger } from '@capstan/kube'
-import { seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import type { HookCall, Plane, PlaneOptions, Stores } from '@capstan/lab'
-import { createPlane, followStory, lineOf, memoryStores } from '@capstan/lab'
+import { createPlane, createProviders, followStory, lineOf, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
+import { coreKinds } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
-import { advance, createTraffic, settle } from './settle.ts'
+import { createManager, installKinds } from '@capstan/controller'
+import { localKinds } from '@capstan/local'
+import { realHost } from './real-host.ts'
+import { advance, type Busy, createTraffic, settle, type Traffic } from './settle.ts'
 
 export interface PlaneEnvOptions {
   /** Who answers runtime hooks; absent: the extensions that ExtensionConfigs name, over real sockets. */
@@ -46,7 +50,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   const tell = (subject: string, text: string) =>
     lines.push({ at: ((clock.now() - start) / 1000).toFixed(1).padStart(6), subject, text })
 
-  const plane = await createPlane({
+  const planeOptions: PlaneOptions = {
     stores,
     clock,
     random,
@@ -59,7 +63,11 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
       tell(subject, text)
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
-  })
+  }
+  // As in `testEnv`. What a plane left in its stores, a real server does not know.
+  const kubeconfig = options.stores ? undefined : process.env.CAPSTAN_TEST_KUBECONFIG
+  const { plane, isCaughtUp } =
+    kubeconfig === undefined ? { plane: await createPlane(planeOptions) } : await planeOn(kubeconfig, planeOptions, traffic)
   const following = new AbortController()
   const followed = followStory(plane.client, {
     clock,
@@ -67,7 +75,13 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     signal: following.signal,
     tell: ({ subject, text }) => tell(subject, text),
   })
-  const busy = { managers: () => [plane.manager], stores: () => stores.all(), traffic, closed: following.signal }
+  const busy: Busy = {
+    managers: () => [plane.manager],
+    stores: () => (isCaughtUp ? [] : stores.all()),
+    traffic,
+    closed: following.signal,
+    ...(isCaughtUp ? { isCaughtUp } : {}),
+  }
   await settle(busy)
 
   return {
@@ -90,6 +104,34 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
       await followed
     },
   }
+}
+
+/** The same plane with its API on a real server; its workload clusters are simulated as ever. */
+async function planeOn(
+  kubeconfig: string,
+  options: PlaneOptions,
+  traffic: Traffic,
+): Promise<{ plane: Plane; isCaughtUp: () => Promise<boolean> }> {
+  const { clock, random, log } = options
+  const host = await realHost({ kubeconfig, clock, kinds: [...coreKinds, ...localKinds], admission: providerAdmission })
+  const client = createClient(traffic.count(host.transport()))
+  const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client })
+  await installKinds(host.client, kinds, { clock, random })
+  await host.installed?.()
+  const manager = createManager({ client, clock, random, log, controllers })
+  await manager.start()
+  const plane: Plane = {
+    server: host.server,
+    client: host.client,
+    manager,
+    workloads,
+    async close() {
+      await manager.stop()
+      await close()
+      await host.close()
+    },
+  }
+  return { plane, isCaughtUp: () => host.isCaughtUp!(manager) }
 }
 
 /**

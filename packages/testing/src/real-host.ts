@@ -1,7 +1,7 @@
 /** A real kube-apiserver in the place of the embedded one, for the same tests. */
 import type { ApiServer, Store } from '@capstan/apiserver'
 import type { Manager } from '@capstan/controller'
-import type { Admission, Client, Clock, DeclaredKind, Kind, Transport } from '@capstan/kube'
+import type { Admission, Client, Clock, DeclaredKind, Kind, KubeObject, Transport } from '@capstan/kube'
 import {
   ConfigMap,
   createClient,
@@ -13,7 +13,6 @@ import {
   Node,
   orAbsent,
   Secret,
-  ServiceAccount,
   StatusError,
   systemClock,
   systemRandom,
@@ -57,7 +56,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     } as Store,
     async installed() {
       // Upstream: a definition is Established a moment before its kind is served. An informer would try again, on a clock that stands.
-      for (const kind of kinds) await served(client, kind)
+      await Promise.all(kinds.map((kind) => served(client, kind)))
       if (admission.length > 0) webhooks = await admissionWebhooks(client, admission)
     },
     async isCaughtUp(manager: Manager) {
@@ -110,15 +109,15 @@ const furniture: { readonly [kind: string]: RegExp } = {
 
 /** Deletes all objects, whoever holds them; the definitions of the kinds stay. */
 async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
-  for (const kind of [...kinds, ...builtIn, Namespace, ServiceAccount as Kind]) {
-    for (const item of (await client.list(kind)).items) {
-      const { name, namespace, finalizers = [] } = item.metadata
-      if (furniture[kind.kind]?.test(name) || kind === ServiceAccount || namespace === 'kube-system') continue
-      if (finalizers.length > 0)
-        await orAbsent(client.patch(kind, keyOf(item), { type: 'merge', body: { metadata: { finalizers: null } } }))
-      await orAbsent(client.delete(kind, keyOf(item)))
-    }
+  const remove = async (kind: Kind, { metadata: { name, namespace, finalizers = [] } }: KubeObject) => {
+    if (furniture[kind.kind]?.test(name) || namespace === 'kube-system') return
+    const key = { name, ...(namespace === undefined ? {} : { namespace }) }
+    if (finalizers.length > 0)
+      await orAbsent(client.patch(kind, key, { type: 'merge', body: { metadata: { finalizers: null } } }))
+    await orAbsent(client.delete(kind, key))
   }
+  const all = [...kinds, ...builtIn, Namespace as Kind]
+  await Promise.all(all.map(async (kind) => Promise.all((await client.list(kind)).items.map((object) => remove(kind, object)))))
   while ((await client.list(Namespace)).items.some(({ metadata }) => !furniture.Namespace!.test(metadata.name)))
     await new Promise((resolve) => void setTimeout(resolve, 100))
 }
