@@ -2,7 +2,7 @@
 export interface Figure {
   readonly name: string
   readonly value: number
-  readonly unit: 'ms' | 's' | 'MB' | 'KB' | '/s' | '%'
+  readonly unit: 'ms' | 's' | 'MB' | 'KB' | '/s' | '%' | 'times'
 }
 
 export interface BenchOptions {

@@ -4,6 +4,8 @@
  */
 import { writeFileSync } from 'node:fs'
 import { apiserverBench } from './apiserver.ts'
+import { besideBench } from './beside.ts'
+import { CannotRun } from '../interop/suite.ts'
 import { clustersBench } from './clusters.ts'
 import { coldStartBench } from './cold-start.ts'
 import type { BenchOptions, Figure } from './figure.ts'
@@ -18,6 +20,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   watch: watchBench,
   clusters: clustersBench,
   planes: planesBench,
+  beside: besideBench,
 }
 
 const args = process.argv.slice(2)
@@ -30,8 +33,22 @@ if (unknown.length > 0) {
 }
 
 const figures: Figure[] = []
+let code = 0
 for (const name of args.length > 0 ? args : Object.keys(benches)) {
   console.log(`\n${name}`)
+  try {
+    await measure(name)
+  } catch (err) {
+    if (!(err instanceof CannotRun)) throw err
+    console.log(`  cannot run here: ${err.message}`)
+    // Where it belongs to what is checked, that is a failure.
+    if (process.env.CI) code = 1
+  }
+}
+if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, figures }, undefined, 2)}\n`)
+process.exit(code)
+
+async function measure(name: string): Promise<void> {
   for await (const figure of benches[name]!({ short })) {
     figures.push(figure)
     console.log(
@@ -39,8 +56,6 @@ for (const name of args.length > 0 ? args : Object.keys(benches)) {
     )
   }
 }
-if (file) writeFileSync(file, `${JSON.stringify({ node: process.version, short, figures }, undefined, 2)}\n`)
-process.exit(0)
 
 function take(flag: string, withValue = false): string | undefined {
   const at = args.indexOf(flag)

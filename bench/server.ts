@@ -58,22 +58,24 @@ export async function startServer(): Promise<Server> {
   }
 }
 
-/** A custom resource of ordinary size: some 1 KB as JSON, with a schema that has something to check. */
+/** A custom resource of ordinary size: some 1 KB as JSON, with a schema and a CEL rule that have something to check. */
 export const Widget = defineKind({
   group: 'bench.capstan.dev',
   version: 'v1',
   kind: 'Widget',
   plural: 'widgets',
   scope: 'Namespaced',
-  spec: s.object({
-    replicas: s.int32({ minimum: 0 }).default(1),
-    image: s.string({ minLength: 1, maxLength: 200 }),
-    ports: s
-      .list(s.object({ name: s.string(), port: s.int32({ minimum: 1, maximum: 65535 }) }))
-      .listMap('name')
-      .optional(),
-    settings: s.map(s.string({ maxLength: 500 })).optional(),
-  }),
+  spec: s
+    .object({
+      replicas: s.int32({ minimum: 0 }).default(1),
+      image: s.string({ minLength: 1, maxLength: 200 }),
+      ports: s
+        .list(s.object({ name: s.string(), port: s.int32({ minimum: 1, maximum: 65535 }) }))
+        .listMap('name')
+        .optional(),
+      settings: s.map(s.string({ maxLength: 500 }), { maxProperties: 50 }).optional(),
+    })
+    .rule('self.replicas <= 100 && self.image.contains("/")', 'at most 100 replicas of an image with a registry'),
   status: s.object({ ready: s.int32().optional(), conditions: s.conditions() }),
 })
 
