@@ -7,6 +7,8 @@ import type { Resource, Resources } from '../engine.ts'
 import type { GroupVersions } from './discovery.ts'
 import { aggregatedDiscovery, groupsOf } from './discovery.ts'
 import { openAPIDocument } from './openapi.ts'
+import { swaggerOf } from './swagger.ts'
+import { swaggerProtobuf } from './swagger-protobuf.ts'
 
 export interface Document {
   readonly bytes: Buffer
@@ -18,6 +20,7 @@ export class Documents {
   #generation = -1
   #groups: readonly GroupVersions[] = []
   readonly #discovery = new Map<'core' | 'groups', Document>()
+  readonly #swagger = new Map<'json' | 'protobuf', Document>()
   /** OpenAPI outlives changes of other groups: making it is dear, and CustomResourceDefinitions come in dozens. */
   readonly #openapi = new Map<string, { readonly resources: readonly Resource[]; readonly document: Document }>()
 
@@ -30,6 +33,7 @@ export class Documents {
       this.#generation = this.#resources.generation
       this.#groups = groupsOf(this.#resources.list())
       this.#discovery.clear()
+      this.#swagger.clear()
     }
     return this.#groups
   }
@@ -63,11 +67,27 @@ export class Documents {
     return document
   }
 
+  /** OpenAPI v2 of everything, as JSON or in the protobuf that Go clients ask for. */
+  swagger(form: 'json' | 'protobuf', version: string): Document {
+    const { groups } = this
+    let document = this.#swagger.get(form)
+    if (!document) {
+      const paths = groups.flatMap(({ group, versions }) => versions.map((one) => pathOf(group, one.version)))
+      const swagger = swaggerOf(
+        paths.map((path) => JSON.parse(this.openAPI(path)!.bytes.toString()) as { [member: string]: unknown }),
+        version,
+      )
+      document = form === 'json' ? documentOf(swagger) : documentOfBytes(swaggerProtobuf(swagger))
+      this.#swagger.set(form, document)
+    }
+    return document
+  }
+
   openAPIIndex(): object {
     const paths: { [path: string]: object } = {}
     for (const { group, versions } of this.groups) {
       for (const { version } of versions) {
-        const path = group === '' ? `api/${version}` : `apis/${group}/${version}`
+        const path = pathOf(group, version)
         paths[path] = { serverRelativeURL: `/openapi/v3/${path}?hash=${this.openAPI(path)?.hash}` }
       }
     }
@@ -75,7 +95,10 @@ export class Documents {
   }
 }
 
-function documentOf(value: object): Document {
-  const bytes = Buffer.from(JSON.stringify(value))
+const pathOf = (group: string, version: string): string => (group === '' ? `api/${version}` : `apis/${group}/${version}`)
+
+const documentOf = (value: object): Document => documentOfBytes(Buffer.from(JSON.stringify(value)))
+
+function documentOfBytes(bytes: Buffer): Document {
   return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() }
 }

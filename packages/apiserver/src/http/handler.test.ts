@@ -191,7 +191,18 @@ test('OpenAPI documents are found by hash, and keep it when another group change
   const now = await index()
   expect(now['apis/shop.example.com/v1']!.serverRelativeURL).toBe(url)
   expect(now['apis/other.example.com/v1']).toBeDefined()
-  expect((await ask('/openapi/v2')).status).toBe(406)
+  const old = await ask('/openapi/v2')
+  const swagger = (await old.json()) as { definitions: object; paths: object }
+  expect(Object.keys(swagger.definitions)).toEqual(
+    expect.arrayContaining(['com.example.other.v1.Gadget', 'com.example.shop.v1.GadgetList', 'io.k8s.api.core.v1.Pod']),
+  )
+  expect(swagger.paths).toHaveProperty(['/apis/other.example.com/v1/namespaces/{namespace}/gadgets/{name}'])
+  const lost = [...JSON.stringify(swagger).matchAll(/#\/definitions\/([^"]+)/g)].filter(
+    ([, name]) => !(name! in swagger.definitions),
+  )
+  expect(lost).toEqual([])
+  expect((await ask('/openapi/v2', { headers: { 'if-none-match': old.headers.get('etag')! } })).status).toBe(304)
+  expect((await ask('/openapi/v2', { headers: { accept: 'text/html' } })).status).toBe(406)
 })
 
 test('fields that are named twice are warned of, and refused when strict', async () => {

@@ -14,7 +14,7 @@ import { Documents } from './documents.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
-import { acceptsAggregatedDiscovery } from './negotiate.ts'
+import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
 import { methodNotAllowed } from '../verbs/refusal.ts'
 import { type Limited, limited, type Limits } from './limits.ts'
 import { YAMLReader } from './read-yaml.ts'
@@ -137,13 +137,29 @@ async function routed(
       })
     }
     case 'openapi-v2':
-      // Only offered by upstream as protobuf to clients that then do without.
-      return {
-        status: 406,
-        headers: { 'content-type': 'text/plain; charset=utf-8' },
-        body: '406 not acceptable: OpenAPI v2 is not served, see /openapi/v3',
-      }
+      return swaggerAnswer(server, request)
   }
+}
+
+const swaggerTypes = {
+  '*/*': 'json',
+  'application/*': 'json',
+  'application/json': 'json',
+  'application/com.github.proto-openapi.spec.v2.v1.0+protobuf': 'protobuf',
+  'application/com.github.proto-openapi.spec.v2@v1.0+protobuf': 'protobuf',
+} as const satisfies { readonly [type: string]: 'json' | 'protobuf' }
+
+function swaggerAnswer({ documents, version }: Server, request: HttpRequest): HttpAnswer {
+  const type = parseAccept(request.headers.accept).find((clause) => clause.type in swaggerTypes)?.type as
+    | keyof typeof swaggerTypes
+    | undefined
+  if (type === undefined) return { status: 406, headers: {}, body: '' }
+  const form = swaggerTypes[type]
+  const { major, minor } = JSON.parse(version) as { major: string; minor: string }
+  return tagged(request, documents.swagger(form, `${major}.${minor}`), {
+    'content-type': form === 'json' ? 'application/json' : 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf',
+    vary: 'Accept',
+  })
 }
 
 /** The server as the client calls it. */

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { type Swagger, swaggerOf } from './swagger.ts'
+import { swaggerProtobuf } from './swagger-protobuf.ts'
+
+test('protobuf is what gnostic makes of the same document', () => {
+  const document = {
+    swagger: '2.0',
+    info: { title: 'Kubernetes', version: '1.36' },
+    paths: {
+      '/api/v1/things/{name}': {
+        get: {
+          'x-kubernetes-action': 1,
+          operationId: 'getThing',
+          consumes: ['*/*'],
+          produces: ['application/json'],
+          schemes: ['https'],
+          tags: ['core_v1'],
+          parameters: [{ uniqueItems: true, type: 'boolean', name: 'watch', in: 'query' }],
+          responses: {
+            '200': { description: 'OK', schema: { $ref: '#/definitions/v1.Thing' } },
+            '401': { description: 'Unauthorized' },
+          },
+        },
+        patch: {
+          operationId: 'patchThing',
+          consumes: ['application/merge-patch+json'],
+          produces: ['application/json'],
+          schemes: ['https'],
+          tags: ['core_v1'],
+          parameters: [{ name: 'body', in: 'body', required: true, schema: { $ref: '#/definitions/v1.Thing' } }],
+          responses: { '401': { description: 'Unauthorized' } },
+        },
+        parameters: [{ uniqueItems: true, type: 'string', name: 'name', in: 'path', required: true }],
+      },
+    },
+    definitions: {
+      'v1.Thing': {
+        description: 'Ünïcode.',
+        type: 'object',
+        required: ['spec'],
+        properties: {
+          spec: { type: 'object', additionalProperties: { type: 'string', pattern: '^a', maxLength: 300, minLength: 1 } },
+          count: {
+            type: 'integer',
+            format: 'int32',
+            minimum: 1,
+            maximum: 2.5,
+            exclusiveMaximum: true,
+            default: 3,
+            enum: [3, 4],
+            multipleOf: 1,
+          },
+          list: {
+            type: 'array',
+            items: { $ref: '#/definitions/v1.Thing' },
+            maxItems: 5,
+            minItems: 2,
+            'x-kubernetes-list-length': 7,
+          },
+        },
+        'x-kubernetes-open': true,
+      },
+    },
+    securityDefinitions: {
+      BearerToken: { description: 'Bearer Token authentication', type: 'apiKey', name: 'authorization', in: 'header' },
+    },
+    security: [{ BearerToken: [] }],
+  } as unknown as Swagger
+  // As the Go library marshals what it reads from the JSON.
+  const recorded =
+    'CgMyLjASEgoKS3ViZXJuZXRlcxIEMS4zNkKPAxKMAwoVL2FwaS92MS90aGluZ3Mve25hbWV9EvICErYBCgdjb3JlX3YxKghnZXRUaGluZzIQYX' +
+    'BwbGljYXRpb24vanNvbjoDKi8qQiAKHhIcGhoSBXF1ZXJ5IgV3YXRjaDIHYm9vbGVhbqABAUpECikKAzIwMBIiCiAKAk9LEhoKGAoWIy9kZWZp' +
+    'bml0aW9ucy92MS5UaGluZwoXCgM0MDESEAoOCgxVbmF1dGhvcml6ZWRSBWh0dHBzahsKE3gta3ViZXJuZXRlcy1hY3Rpb24SBBICMQpClQEKB2' +
+    'NvcmVfdjEqCnBhdGNoVGhpbmcyEGFwcGxpY2F0aW9uL2pzb246HGFwcGxpY2F0aW9uL21lcmdlLXBhdGNoK2pzb25CLAoqCigSBGJvZHkaBGJv' +
+    'ZHkgASoYChYjL2RlZmluaXRpb25zL3YxLlRoaW5nShkKFwoDNDAxEhAKDgoMVW5hdXRob3JpemVkUgVodHRwc0ofCh0SGyIZCAESBHBhdGgiBG' +
+    '5hbWUqBnN0cmluZ5gBAUqmAgqjAgoIdjEuVGhpbmcSlgIiCsOcbsOvY29kZS6aAQRzcGVjsgEICgZvYmplY3TKAdUBCiwKBHNwZWMSJKoBFgoU' +
+    'WKwCYAFqAl5hsgEICgZzdHJpbmeyAQgKBm9iamVjdApNCgVjb3VudBJEEgVpbnQzMioEEgIzCjEAAAAAAADwPzkAAAAAAAAEQEABSQAAAAAAAP' +
+    'A/ogEEEgIzCqIBBBICNAqyAQkKB2ludGVnZXIKVgoEbGlzdBJOcAV4ArIBBwoFYXJyYXm6ARoKGAoWIy9kZWZpbml0aW9ucy92MS5UaGluZ/oB' +
+    'IAoYeC1rdWJlcm5ldGVzLWxpc3QtbGVuZ3RoEgQSAjcK+gEcChF4LWt1YmVybmV0ZXMtb3BlbhIHEgV0cnVlCmIRCg8KC0JlYXJlclRva2VuEg' +
+    'BqTwpNCgtCZWFyZXJUb2tlbhI+EjwKBmFwaUtleRINYXV0aG9yaXphdGlvbhoGaGVhZGVyIhtCZWFyZXIgVG9rZW4gYXV0aGVudGljYXRpb24='
+  expect(swaggerProtobuf(document).toString('base64')).toBe(recorded)
+})
+
+const schema = (given: object) => swaggerOf([{ paths: {}, components: { schemas: { x: given } } }], '1.36').definitions.x
+
+describe('a schema in v2', () => {
+  test.each<[string, object, object]>([
+    ['points to definitions', { $ref: '#/components/schemas/a.B' }, { $ref: '#/definitions/a.B' }],
+    [
+      'has its description beside what it points to',
+      { allOf: [{ $ref: '#/components/schemas/a.B' }], description: 'd', default: {} },
+      { $ref: '#/definitions/a.B', description: 'd' },
+    ],
+    ['has no choices', { type: 'string', oneOf: [{}], anyOf: [{}], not: {}, allOf: [{}] }, { type: 'string' }],
+    ['is of no type when it may be null', { type: 'array', nullable: true, items: { type: 'string' } }, {}],
+    [
+      'has no members when it may have any',
+      { type: 'object', properties: { a: {} }, 'x-kubernetes-preserve-unknown-fields': true },
+      { 'x-kubernetes-preserve-unknown-fields': true },
+    ],
+    [
+      'does not require what may be null',
+      { type: 'object', required: ['a', 'b'], properties: { a: { type: 'string', nullable: true }, b: { type: 'string' } } },
+      { type: 'object', required: ['b'], properties: { a: {}, b: { type: 'string' } } },
+    ],
+  ])('%s', (_, given, expected) => expect(schema(given)).toEqual(expected))
+})

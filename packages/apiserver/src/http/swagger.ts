@@ -1,0 +1,129 @@
+/**
+ * OpenAPI v2 of everything that is served, for clients that know nothing newer: the documents of v3 in one, as far as v2 can say it.
+ * Upstream: k8s.io/kube-openapi/pkg/builder and apiextensions-apiserver pkg/controller/openapi/v2, v0.36.
+ */
+import { isRecord } from '@capstan/kube'
+
+type Fields = { readonly [name: string]: unknown }
+
+export interface Swagger {
+  readonly swagger: '2.0'
+  readonly info: { readonly title: string; readonly version: string }
+  readonly paths: { readonly [path: string]: Fields }
+  readonly definitions: { readonly [name: string]: Fields }
+  readonly securityDefinitions: Fields
+  readonly security: readonly { readonly [scheme: string]: readonly string[] }[]
+}
+
+/** @param documents of v3, one for each group version */
+export function swaggerOf(documents: Iterable<Fields>, version: string): Swagger {
+  const paths: { [path: string]: Fields } = {}
+  const definitions: { [name: string]: Fields } = {}
+  for (const document of documents) {
+    for (const [path, item] of entries(document.paths)) paths[path] = pathItem(item as Fields, path)
+    const { schemas } = document.components as Fields
+    for (const [name, schema] of entries(schemas)) definitions[name] ??= definition(schema as Fields)
+  }
+  const sorted = <T>(values: { [name: string]: T }) =>
+    Object.fromEntries(Object.entries(values).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return {
+    swagger: '2.0',
+    info: { title: 'Kubernetes', version },
+    paths: sorted(paths),
+    definitions: sorted(definitions),
+    securityDefinitions: {
+      BearerToken: { description: 'Bearer Token authentication', type: 'apiKey', name: 'authorization', in: 'header' },
+    },
+    security: [{ BearerToken: [] }],
+  }
+}
+
+const entries = (value: unknown): [string, unknown][] => (isRecord(value) ? Object.entries(value) : [])
+
+/** What v2 has no words for. */
+const unknownToV2 = new Set(['oneOf', 'anyOf', 'not', 'nullable'])
+
+function definition(schema: Fields): Fields {
+  const of = Array.isArray(schema.allOf) && schema.allOf.length === 1 ? (schema.allOf[0] as Fields) : undefined
+  if (typeof of?.$ref === 'string') {
+    // Beside a reference v3 needs a list of one; v2 does not, and has no default there.
+    const { allOf: _, default: _default, ...rest } = schema
+    return { ...rest, $ref: definitionRef(of.$ref) }
+  }
+  const isOpen = schema['x-kubernetes-preserve-unknown-fields'] === true
+  const isNullable = schema.nullable === true
+  const found: { [name: string]: unknown } = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
+    if (keyword === '$ref') found.$ref = definitionRef(String(value))
+    else if (keyword === 'properties' || keyword === 'items') {
+      // Upstream: kubectl cannot cope with members of what may be anything.
+      if (isOpen || isNullable) continue
+      found[keyword] =
+        keyword === 'items'
+          ? definition(value as Fields)
+          : Object.fromEntries(entries(value).map(([name, property]) => [name, definition(property as Fields)]))
+    } else if (keyword === 'additionalProperties') found[keyword] = isRecord(value) ? definition(value) : value
+    else if (keyword === 'type' && (isNullable || (isOpen && value === 'object'))) continue
+    else found[keyword] = value
+  }
+  if (found.type === 'array' && found.items === undefined) delete found.type
+  const optional = entries(schema.properties).flatMap(([name, property]) =>
+    (property as Fields).nullable === true ? [name] : [],
+  )
+  if (Array.isArray(found.required) && optional.length > 0) {
+    found.required = found.required.filter((name) => !optional.includes(name as string))
+    if ((found.required as unknown[]).length === 0) delete found.required
+  }
+  return found
+}
+
+const definitionRef = (ref: string): string => ref.replace('#/components/schemas/', '#/definitions/')
+
+const methods = new Set(['get', 'put', 'post', 'delete', 'options', 'head', 'patch'])
+const produces = ['application/json', 'application/yaml']
+
+function pathItem(item: Fields, path: string): Fields {
+  const found: { [name: string]: unknown } = {}
+  for (const [member, value] of Object.entries(item)) {
+    if (methods.has(member)) found[member] = operation(value as Fields, path)
+    else if (member === 'parameters') found.parameters = (value as readonly Fields[]).map(parameter)
+  }
+  return found
+}
+
+function operation({ parameters, requestBody, responses, ...rest }: Fields, path: string): Fields {
+  const content = isRecord(requestBody) ? (requestBody.content as { [type: string]: Fields }) : {}
+  const [body] = Object.values(content)
+  const inBody = body ? [{ name: 'body', in: 'body', required: true, schema: definition(body.schema as Fields) }] : []
+  return {
+    ...rest,
+    consumes: body ? Object.keys(content) : ['*/*'],
+    produces,
+    schemes: ['https'],
+    tags: [tagOf(path)],
+    parameters: [...inBody, ...((parameters ?? []) as readonly Fields[]).map(parameter)],
+    responses: {
+      ...Object.fromEntries(entries(responses).map(([code, answer]) => [code, response(answer as Fields)])),
+      '401': { description: 'Unauthorized' },
+    },
+  }
+}
+
+/** `/apis/apps/v1/deployments` belongs to `apps_v1`. */
+function tagOf(path: string): string {
+  const [, root, first = '', second = ''] = path.split('/')
+  if (root === 'api') return `core_${first}`
+  const [group = ''] = first.split('.')
+  return `${first.endsWith('.k8s.io') ? group : first.replaceAll('.', '')}_${second}`
+}
+
+function parameter({ schema, ...rest }: Fields): Fields {
+  const { type = 'string' } = isRecord(schema) ? schema : {}
+  return { uniqueItems: true, type, ...rest }
+}
+
+function response({ description, content }: Fields): Fields {
+  const [answer] = Object.values(isRecord(content) ? content : {}) as Fields[]
+  return { description, ...(answer ? { schema: definition(answer.schema as Fields) } : {}) }
+}
