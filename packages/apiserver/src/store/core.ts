@@ -43,6 +43,9 @@ interface Pending {
   reject(reason: unknown): void
 }
 
+/** Writes that go together at most: as many of the largest objects still are one text. */
+const LargestGroup = 256
+
 export class CoreStore implements Store {
   readonly #log: Log | undefined
   readonly #tables = new Map<string, Table>()
@@ -150,7 +153,7 @@ export class CoreStore implements Store {
       for (const pending of waiting) {
         const { write } = pending
         const id = `${write.key.resource} ${textOf(write.key)}`
-        if (group.has(id)) this.#pending.push(pending)
+        if (group.has(id) || group.size === LargestGroup) this.#pending.push(pending)
         else if (this.get(write.key) !== write.previous) pending.reject(conflictOn(write.key))
         else group.set(id, { pending, change: stamp(write, this.#revision + 1 + group.size) })
       }

@@ -32,13 +32,17 @@ export interface JournalOptions {
   readonly checkpointAfter: number
 }
 
-/** A group of writes, as lines of a frame, and what becomes of the images once they are durable. */
+/** Writes of one store, as lines of a frame, and what becomes of the images once they are durable. */
 interface Waiting {
   readonly line: string
   apply(): void
+  resolve(): void
+  reject(reason: Error): void
 }
 
 const RetryAfter = seconds(1)
+/** Characters that go into one frame together, when they come from more than one store. */
+const LargestFrame = 32 * 1024 * 1024
 
 export class Journal {
   readonly #options: JournalOptions
@@ -51,7 +55,6 @@ export class Journal {
   #next: number
   #checkpointSize: number
   #waiting: Waiting[] = []
-  #group: PromiseWithResolvers<void> | undefined
   #writing: Promise<void> | undefined
   #checkpointing: Promise<void> | undefined
   #failure: Error | undefined
@@ -102,18 +105,16 @@ export class Journal {
 
   /** Resolves once the changes survive a loss of power. What is asked for while a group is being written shares the next. */
   append(store: string, changes: readonly Change[], time: number): Promise<void> {
-    return this.#write({
-      line: changes.map((change) => changeLine(store, change, time)).join('\n'),
-      apply: () => {
-        let image = this.#images.get(store)
-        if (!image) this.#images.set(store, (image = emptyImage()))
-        for (const change of changes) applyTo(image, change)
-      },
+    const line = changes.map((change) => changeLine(store, change, time)).join('\n')
+    return this.#write(line, () => {
+      let image = this.#images.get(store)
+      if (!image) this.#images.set(store, (image = emptyImage()))
+      for (const change of changes) applyTo(image, change)
     })
   }
 
   remove(store: string): Promise<void> {
-    return this.#write({ line: removalLine(store), apply: () => this.#images.delete(store) })
+    return this.#write(removalLine(store), () => this.#images.delete(store))
   }
 
   async close(): Promise<void> {
@@ -124,33 +125,39 @@ export class Journal {
     await this.#letGo()
   }
 
-  #write(waiting: Waiting): Promise<void> {
+  #write(line: string, apply: () => void): Promise<void> {
     if (this.#closed) return Promise.reject(new Error(`data folder ${this.#folder} is closed`))
     if (this.#failure) return Promise.reject(this.#failure)
-    this.#waiting.push(waiting)
-    this.#group ??= Promise.withResolvers()
-    const { promise } = this.#group
-    // A moment later: what is asked for in the same turn goes together.
-    this.#writing ??= Promise.resolve().then(() => this.#writeAll())
-    return promise
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ line, apply, resolve, reject })
+      // A moment later: what is asked for in the same turn goes together.
+      this.#writing ??= Promise.resolve().then(() => this.#writeAll())
+    })
   }
 
   async #writeAll(): Promise<void> {
-    for (let group = this.#group; group; group = this.#group) {
-      const waiting = this.#waiting
-      this.#waiting = []
-      this.#group = undefined
+    while (this.#waiting.length > 0) {
+      const group = this.#take()
       try {
         if (this.#end.offset > Math.max(this.#options.checkpointAfter, this.#checkpointSize)) await this.#beginLog()
-        await this.#writeFrame(waiting.map(({ line }) => line).join('\n'))
+        await this.#writeFrame(group.map(({ line }) => line).join('\n'))
       } catch (err) {
-        this.#fail(err, group)
+        this.#fail(err, [...group, ...this.#waiting.splice(0)])
         break
       }
-      for (const { apply } of waiting) apply()
-      group.resolve()
+      for (const { apply, resolve } of group) {
+        apply()
+        resolve()
+      }
     }
     this.#writing = undefined
+  }
+
+  /** The next group: all that waits, unless that is too much for one frame. */
+  #take(): Waiting[] {
+    let size = 0
+    const end = this.#waiting.findIndex(({ line }) => (size += line.length) > LargestFrame)
+    return this.#waiting.splice(0, end < 0 ? Infinity : Math.max(1, end))
   }
 
   async #writeFrame(content: string): Promise<void> {
@@ -208,13 +215,10 @@ export class Journal {
     for (const generation of logs) if (generation < keep) await files.remove(`${this.#folder}/${logName(generation)}`)
   }
 
-  #fail(cause: unknown, group: PromiseWithResolvers<void>): void {
+  #fail(cause: unknown, refused: readonly Waiting[]): void {
     const err = new Error(messageOf(cause), { cause })
     this.#failure = err
-    this.#waiting = []
-    group.reject(err)
-    this.#group?.reject(err)
-    this.#group = undefined
+    for (const { reject } of refused) reject(err)
     this.#options.log.error('The data folder takes no writes', { folder: this.#folder, err })
     this.#recoverLater()
   }
