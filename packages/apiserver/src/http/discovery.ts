@@ -18,7 +18,7 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     versions.set(resource.version, [...(versions.get(resource.version) ?? []), resource])
   }
   return [...groups]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .sort(([a], [b]) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1))
     .map(([group, versions]) => ({
       group,
       versions: [...versions]
@@ -153,3 +153,12 @@ export function apiPaths(groups: readonly GroupVersions[]): object {
   }
   return { paths: paths.sort() }
 }
+
+/** Upstream: clients that look for a kind by name take the first that there is. The order is that of kube-apiserver's groups. */
+const groupOrder = [
+  ...['', 'apiregistration.k8s.io', 'apps', 'events.k8s.io', 'authentication.k8s.io', 'authorization.k8s.io', 'autoscaling'],
+  ...['batch', 'certificates.k8s.io', 'networking.k8s.io', 'policy', 'rbac.authorization.k8s.io', 'storage.k8s.io'],
+  ...['admissionregistration.k8s.io', 'apiextensions.k8s.io', 'scheduling.k8s.io', 'coordination.k8s.io', 'node.k8s.io'],
+  ...['discovery.k8s.io', 'resource.k8s.io', 'flowcontrol.apiserver.k8s.io'],
+]
+const rankOf = (group: string): number => (groupOrder.includes(group) ? groupOrder.indexOf(group) : groupOrder.length)

@@ -3,17 +3,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
   errors: {
     'kinds that are not served': ['method not allowed and misc paths / 5'],
   },
-  'list-watch': {
-    'columns of built-in kinds have no descriptions': [
-      'table and partial metadata / 7',
-      'table and partial metadata / 13',
-      'table and partial metadata / 14',
-      'table and partial metadata / 15',
-      'table and partial metadata / 16',
-      'table and partial metadata / 18',
-      'table and partial metadata / 19',
-    ],
-  },
   batch: {
     'Go prints a pod template in the form of its own structs': ['jobs / 26', 'jobs / 43'],
   },

@@ -3,8 +3,9 @@
  * Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor and kubernetes/pkg/printers/internalversion, v1.36.
  */
 import type { Column, KubeObject, ListMeta, ObjectList, UnknownObject } from '@capstan/kube'
-import { badRequest, isRecord } from '@capstan/kube'
+import { apiVersionOf, badRequest, isRecord } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
+import { recordedColumns } from '../kinds/catalog.ts'
 import { age } from './human-duration.ts'
 import { jsonPath } from './json-path.ts'
 import { partialMetadata, withoutEmpty } from './partial-metadata.ts'
@@ -94,11 +95,15 @@ function columnsOf(resource: Resource): readonly TableColumn[] {
   return columns
 }
 
-function makeColumns({ builtin, columns, printer }: Resource): TableColumn[] {
+function makeColumns({ builtin, columns, printer, group, version, plural }: Resource): TableColumn[] {
   if (printer) {
+    const recorded = recordedColumns(apiVersionOf({ group, version }), plural)
     return printer.map((column) => ({
       // Upstream's own printers make ages themselves, and call them strings.
-      definition: definitionOf(column.type === 'date' ? { ...column, type: 'string' } : column, ''),
+      definition: definitionOf(
+        recorded.find(({ name }) => name === column.name) ?? (column.type === 'date' ? { ...column, type: 'string' } : column),
+        column.name === 'Age' ? createdDescription : '',
+      ),
       cell: (object, now) => {
         const cell = column.cell(object, now)
         return column.type === 'date' && cell !== null ? age(cell, now) : cell

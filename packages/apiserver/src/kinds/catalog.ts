@@ -44,6 +44,22 @@ export function recordOf(groupVersion: string, plural: string): ResourceRecord {
   return record
 }
 
+/** How a column of a table is announced, but for those that all kinds have in common. */
+export interface RecordedColumn {
+  readonly name: string
+  readonly type: string
+  readonly description: string
+  readonly format?: string
+  readonly priority?: number
+}
+
+/** The columns of a resource beside `Name` and `Age`; none for one that upstream has no more to show of. */
+export function recordedColumns(groupVersion: string, plural: string): readonly RecordedColumn[] {
+  columns ??= read('columns') as NonNullable<typeof columns>
+  return columns[`${groupVersion}/${plural}`] ?? []
+}
+let columns: { readonly [resource: string]: readonly RecordedColumn[] } | undefined
+
 /** The schema that is published under a name such as `io.k8s.api.core.v1.Pod`. */
 export function componentOf(name: string): Component | undefined {
   const [, , project = '', group = ''] = name.split('.')
