@@ -6,6 +6,7 @@ import { ClusterRole, equal, isReason, labelSelector, type PolicyRule } from '@c
 import type { ControllerOptions } from './namespaces.ts'
 import { WorkQueue } from './work-queue.ts'
 
+const fieldManager = 'clusterrole-aggregation-controller'
 const resource = 'clusterroles.rbac.authorization.k8s.io'
 
 export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
@@ -35,10 +36,11 @@ export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOp
     }
     if (equal(rules, role.rules ?? [])) return
     try {
-      await client.update(ClusterRole, { ...role, rules })
+      const { uid } = role.metadata
+      await client.apply(ClusterRole, { metadata: { name, uid }, rules }, { fieldManager, force: true })
     } catch (err) {
-      // Whoever wrote in between has put the role in the queue again.
-      if (!isReason(err, 'Conflict', 'NotFound')) throw err
+      // The uid does not let a role that has gone in between be made anew: that is Invalid.
+      if (!isReason(err, 'Invalid')) throw err
     }
   }
 }
