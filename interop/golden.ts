@@ -3,7 +3,7 @@
  * real kube-apiserver, which must answer as it did when it was recorded. Run by `npm run interop -- golden`.
  */
 import { readFileSync } from 'node:fs'
-import { Agent, type RequestOptions, request } from 'node:https'
+import { Agent, request } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { systemClock } from '@capstan/kube'
 import { issueCertificate } from '@capstan/kube/node'
@@ -53,12 +53,18 @@ async function run(): Promise<Outcome> {
   return { passed, failed }
 }
 
+/** What a request shows of who sends it. */
+interface Identity {
+  readonly headers?: { readonly [name: string]: string }
+  readonly agent?: Agent
+}
+
 /** From when a watch is open to what happens during it, as it was recorded. */
 const Head = 700
 
 async function overHTTPS(plane: ServedPlane): Promise<GoldenServer> {
   const { ca, authority, url } = plane
-  const certified = async (commonName: string, organization: string): Promise<RequestOptions> => {
+  const certified = async (commonName: string, organization: string): Promise<Identity> => {
     const { certificate, key } = await issueCertificate(authority, systemClock, {
       commonName,
       organizations: [organization],
@@ -66,9 +72,9 @@ async function overHTTPS(plane: ServedPlane): Promise<GoldenServer> {
     })
     return { agent: new Agent({ ca, cert: certificate, key }) }
   }
-  const withToken = (token: string): RequestOptions => ({ headers: { authorization: `Bearer ${token}` } })
+  const withToken = (token: string): Identity => ({ headers: { authorization: `Bearer ${token}` } })
   const bob = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('bob'), 'utf8'))![1]!
-  const identities: { readonly [name: string]: RequestOptions } = {
+  const identities: { readonly [name: string]: Identity } = {
     admin: await certified('kubernetes-admin', 'system:masters'),
     alice: await certified('alice', 'devs'),
     bob: withToken(bob),

@@ -3,7 +3,7 @@
  * `golden-known.ts` by file, scenario and step, so that it can only become less.
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { controllerPlugins } from '../admission/plugin-names.ts'
 import { type ApiServer, createApiServer } from '../server.ts'
 import type { HttpAnswer, HttpHandler, Identity } from './exchange.ts'
@@ -28,7 +28,8 @@ describe.each<[string, number, number]>([
 ])('%s', (file, asRecorded, requests) => {
   test('answers as the recorded server did, but for what is listed', async () => {
     const server = new InProcess()
-    const replayed = await replay(readRecording(file), server).finally(() => server.close())
+    onTestFinished(() => server.close())
+    const replayed = await replay(readRecording(file), server)
     const known = Object.values(knownDifferences[file] ?? {}).flat()
     const news = Object.entries(replayed.failed).filter(([step]) => !known.includes(step))
     expect(news.map(([step, found]) => `${step}\n    ${found.join('\n    ')}`).join('\n')).toBe('')

@@ -4,7 +4,7 @@
  */
 import type { Status } from '@capstan/kube'
 
-export function encodeStatus({ status = 'Failure', message = '', reason = '', details, code = 0 }: Status): Buffer {
+export function encodeStatus({ status, message = '', reason = '', details, code = 0 }: Status): Buffer {
   // selfLink, resourceVersion, continue
   const metadata = Buffer.concat([text(1, ''), text(2, ''), text(3, '')])
   const parts = [bytes(1, metadata), text(2, status), text(3, message), text(4, reason)]
