@@ -12,6 +12,22 @@ export const explained = {
     reason: "upstream's sentences about built-in kinds are not copied: fields and their types are there, descriptions are not",
     mask: lines((line) => /^(KIND|VERSION|GROUP|FIELDS?|ENUM|error):?|\t<[^>]+>|^ +<\w+>$/.test(line)),
   },
+  alone: {
+    reason: 'what API servers keep for one another, for aggregated ones and for tokens of old is not there',
+    mask: lines((line) => !/^kube-system +(lease.*\/)?apiserver-|^(extension-apiserver-auth|kube-apiserver-legacy-)|^(NAME|No res|stderr)|^$/.test(line)),
+  },
+  structs: {
+    reason: "upstream adds a comparison of its Go structs to the sentence that says what may not change",
+    mask: (output) => output.replace(/^@@ [\s\S]*/m, ''),
+  },
+  build: {
+    reason: 'what the server is built of, and when, is its own',
+    mask: lines((line) => !/"(gitCommit|gitTreeState|buildDate|goVersion|compiler|platform)"/.test(line)),
+  },
+  unserved: {
+    reason: 'not served: policies of admission in CEL, flow control, dynamic resources (docs/reference/gaps.md)',
+    mask: lines((line) => !/(mutating|validating)admissionpolic|flowcontrol\.|resource\.k8s\.io/.test(line)),
+  },
 } as const satisfies { readonly [name: string]: Explanation }
 
 export type Explained = keyof typeof explained
