@@ -97,11 +97,14 @@ function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unk
   if (Array.isArray(value)) return value.map((item) => masked(item, key, prefixes))
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [
-        name,
-        // What columns say about themselves is documentation.
-        name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
-      ]),
+      Object.entries(value)
+        // What the file of tokens calls its user.
+        .filter(([name, member]) => !(name === 'uid' && member === '1'))
+        .map(([name, member]) => [
+          name,
+          // What columns say about themselves is documentation.
+          name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
+        ]),
     )
   }
   if (typeof value !== 'string') return value

@@ -273,6 +273,7 @@ export const scenarios: readonly Scenario[] = [
         { spec: { caBundle: 'YQ==' } },
         { spec: { service: null } },
       ]),
+      { sleepMs: 1000 },
       columnsOf(`${services}/v1.metrics.example.com`),
       columnsOf(`${services}/v1.apps`),
       mergePatch(`${services}/v1.metrics.example.com`, { spec: { versionPriority: 5 } }),

@@ -76,9 +76,13 @@ export interface Resource {
   readonly columns: readonly Column[]
   /** Columns that the server computes, as it does for built-in kinds; they take the place of `columns`. */
   readonly printer: readonly PrinterColumn[] | undefined
+  /** In which order tables list objects; absent: as they come. */
+  readonly order?: (a: UnknownObject, b: UnknownObject) => number
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
   readonly storageVersion: string
+  /** The group of that version, where it is another one. */
+  readonly storageGroup?: string
   /** What can be done with it; everything when absent. Questions to the server can only be asked: `create`. */
   readonly verbs?: readonly Verb[]
   /** The subresources of a built-in kind; custom resources have what `statusSubresource` and `scale` say. */

@@ -22,12 +22,14 @@ import { pluginsFor } from './admission/plugins.ts'
 import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
 import { Webhooks } from './admission/webhooks.ts'
 import { bootstrapRBAC } from './auth/bootstrap.ts'
+import { runAPIServices } from './controllers/api-services.ts'
 import { runClusterRoles } from './controllers/cluster-roles.ts'
 import { Converter } from './conversion/converter.ts'
 import { runCustomResources } from './controllers/custom-resources.ts'
 import { runEventExpiry } from './controllers/event-expiry.ts'
 import { runGarbageCollector } from './controllers/garbage-collector.ts'
 import { runRootCA, runServiceAccounts } from './controllers/namespace-content.ts'
+import { ensureSystemObjects } from './controllers/system-objects.ts'
 import { runNamespaces } from './controllers/namespaces.ts'
 import { attributesOf } from './auth/request-attributes.ts'
 import { type AuthorizationMode, authorize, authorizerOf } from './auth/authorizer.ts'
@@ -65,6 +67,11 @@ export interface ApiServerOptions {
     readonly rootCA?: string
     /** Deletes events so many milliseconds after they were last written; absent: they stay. Upstream: --event-ttl. */
     readonly eventLifetime?: number
+    /**
+     * Writes down what a server of its own does: system priority classes, flow schemas and priority levels, and an APIService for
+     * every group and version; off unless asked for.
+     */
+    readonly systemObjects?: boolean
     /** Creates default, kube-system, kube-public and kube-node-lease. */
     readonly defaultNamespaces?: boolean
   }
@@ -200,6 +207,8 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   })
   if (controllers.eventLifetime !== undefined) stops.push(runEventExpiry({ store, clock, log }, controllers.eventLifetime))
   if (controllers.serviceAccounts) stops.push(runServiceAccounts(publisher('service-account-controller')))
+  if (controllers.systemObjects)
+    stops.push(runAPIServices({ ...publisher('aggregator'), client: createClient(transport({ agent: 'kube-apiserver' })) }))
   if (controllers.rootCA !== undefined) stops.push(runRootCA(publisher('root-ca-cert-publisher'), controllers.rootCA))
   if (authorizer.modes.includes('RBAC') && (controllers.clusterRoles ?? true)) {
     stops.push(runClusterRoles(publisher('clusterrole-aggregation-controller')))
@@ -236,6 +245,7 @@ async function prepare(client: ReturnType<typeof createClient>, options: ApiServ
     for (const name of DefaultNamespaces) work.push(unlessExists(client.create(Namespace, { metadata: { name } })))
   }
   for (const definition of options.customResources ?? []) work.push(install(client, definition))
+  if (options.controllers?.systemObjects) work.push(ensureSystemObjects(client, options.clock.now()))
   await Promise.all(work)
   if (options.authorization?.includes('RBAC')) await bootstrapRBAC(client)
 }

@@ -121,8 +121,8 @@ export function apiResourceList(group: string, version: string, resources: reado
 }
 
 /** Tells clients whether the version that objects are stored in has changed. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
-const storageVersionHash = ({ group, storageVersion, kind }: Resource): string =>
-  createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest().subarray(0, 8).toString('base64')
+const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind }: Resource): string =>
+  createHash('sha256').update(`${storageGroup}/${storageVersion}/${kind}`).digest().subarray(0, 8).toString('base64')
 
 /** Questions to the server are not. */
 export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false

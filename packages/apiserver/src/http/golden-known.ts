@@ -6,6 +6,12 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
   batch: {
     'Go prints a pod template in the form of its own structs': ['jobs / 26', 'jobs / 43'],
   },
+  autoscaling: {
+    'an empty list is as if it were not there': ['autoscalers / 25'],
+  },
+  'small-groups': {
+    'Go writes an empty list of a field that is always there as null': ['endpoint slices / 2'],
+  },
   storage: {
     'Go writes an empty list of a field that is always there as null': [
       'csi nodes / 0',
@@ -13,12 +19,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
       'csi nodes / 5',
       'csi nodes / 10',
       'csi nodes / 12',
-    ],
-  },
-  'core-types': {
-    'kinds that are not served': [
-      'leases, events, service accounts, services, nodes, pods / 5',
-      'leases, events, service accounts, services, nodes, pods / 6',
     ],
   },
 }

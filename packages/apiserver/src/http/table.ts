@@ -53,7 +53,8 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
 
 export function tableOf(resource: Resource, body: KubeObject | ObjectList, options: TableOptions): Table {
   const isList = 'items' in body
-  const objects = (isList ? body.items : [body]) as unknown as readonly UnknownObject[]
+  const listed = (isList ? body.items : [body]) as unknown as readonly UnknownObject[]
+  const objects = resource.order ? listed.toSorted(resource.order) : listed
   const { resourceVersion } = body.metadata
   const columns = isScale(body) ? scaleColumns : columnsOf(resource)
   return {

@@ -3,7 +3,7 @@
  * says what only a server knows of it. Each group has a table of them by resource, and `registry/builtin.ts` joins the tables.
  */
 import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
-import type { PrinterColumn } from '../engine.ts'
+import type { PrinterColumn, User } from '../engine.ts'
 import type { Plane } from '../verbs/plane.ts'
 
 /** `T` is what its objects are once they are decoded: everything that is no pointer in Go is there. */
@@ -18,6 +18,12 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly fields?: { readonly [field: string]: (object: UnknownObject) => string }
   /** What `kubectl get` prints; absent: name and age. */
   readonly columns?: readonly PrinterColumn[]
+  /** In which order tables list them; absent: by name. */
+  readonly order?: (a: UnknownObject, b: UnknownObject) => number
+  /** Of which group version the resource of the same name holds the objects; absent: of its own. */
+  readonly storedAs?: string
+  /** Brings drafts of the same objects in other versions into this one, which their apiVersion is set to. */
+  readonly from?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
   /** Where replicas are, for kinds that have `scale`. */
   readonly scale?: ScaleSubresource
   /** Whether a creation may bring a status along, although there is a status subresource. */
@@ -38,6 +44,8 @@ export interface BuiltinKind<T = UnknownObject> {
   validate?(object: T, old: T | undefined, context: WriteContext): FieldError[]
   /** What the client should know, although nothing is wrong. */
   warnings?(object: T, old: T | undefined, context: WriteContext): string[]
+  /** Paths of fields that nobody comes to own through a subresource, the empty one being the object itself; absent: the usual ones. */
+  readonly resets?: { readonly [subresource: string]: readonly (readonly string[])[] }
   /** For subresources that write a part of the object: brings a draft back to what it was, but for that part. */
   readonly writes?: { readonly [subresource: string]: (object: T, old: T) => void }
   /** How many seconds an object has to end in good order, of those that are asked for; absent: it goes at once. */
@@ -51,6 +59,7 @@ export interface WriteContext {
   readonly subresource: string | undefined
   /** Where the object will be. */
   readonly plane: Plane
+  readonly caller: User
 }
 
 /** The kinds of one group version, by plural. Methods take what they like: the catalog holds that objects are of their kind. */

@@ -40,6 +40,11 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
       port.protocol ??= 'TCP'
     }
   },
+  prepare(slice, old) {
+    // Nothing new comes to be said in the old way.
+    const isOld = old?.endpoints?.some(({ deprecatedTopology }) => deprecatedTopology !== undefined) === true
+    if (!isOld) for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology
+  },
   warnings: ({ addressType }) => (addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
   validate({ addressType, endpoints = [], ports = [] }, old) {
     return [

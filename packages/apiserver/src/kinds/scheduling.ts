@@ -23,7 +23,6 @@ export const systemPriorityClasses = [
 const HighestUserDefinable = 1_000_000_000
 
 const priorityclasses: BuiltinKind<PriorityClass> = {
-  generation: true,
   columns: [
     nameColumn,
     column('Value', (o) => number(o, 'value'), { type: 'integer' }),
@@ -33,6 +32,10 @@ const priorityclasses: BuiltinKind<PriorityClass> = {
   ],
   default(priorityClass) {
     priorityClass.preemptionPolicy ??= 'PreemptLowerPriority'
+  },
+  prepare({ metadata }, old) {
+    // Nothing that changes counts.
+    if (!old) metadata.generation = 1
   },
   validate(priorityClass, old) {
     const { value, preemptionPolicy } = priorityClass

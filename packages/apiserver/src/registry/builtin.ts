@@ -10,13 +10,18 @@ import {
 } from '@capstan/kube'
 import { admissionregistration } from '../kinds/admissionregistration.ts'
 import { apiextensions } from '../kinds/apiextensions.ts'
+import { apiregistration } from '../kinds/apiregistration.ts'
 import { apps } from '../kinds/apps.ts'
 import type { BuiltinKind, KindTable } from '../kinds/builtin-kind.ts'
+import { autoscalingV1, autoscalingV2 } from '../kinds/autoscaling.ts'
 import { batch } from '../kinds/batch.ts'
+import { certificates } from '../kinds/certificates.ts'
 import { componentName, recordOf, type ResourceRecord, schemaNamed } from '../kinds/catalog.ts'
 import { coordination } from '../kinds/coordination.ts'
 import { core } from '../kinds/core.ts'
 import { discovery } from '../kinds/discovery.ts'
+import { eventsGroup } from '../kinds/events.ts'
+import { flowcontrol } from '../kinds/flowcontrol.ts'
 import { networking } from '../kinds/networking.ts'
 import { goForm } from '../kinds/go-form.ts'
 import { node } from '../kinds/node.ts'
@@ -30,10 +35,15 @@ import type { Definition } from './definition.ts'
 /** In the order in which discovery lists the groups. */
 const groups: { readonly [groupVersion: string]: KindTable } = {
   v1: core,
+  'apiregistration.k8s.io/v1': apiregistration,
   'apps/v1': apps,
+  'events.k8s.io/v1': eventsGroup,
   'authentication.k8s.io/v1': authentication,
   'authorization.k8s.io/v1': authorization,
+  'autoscaling/v2': autoscalingV2,
+  'autoscaling/v1': autoscalingV1,
   'batch/v1': batch,
+  'certificates.k8s.io/v1': certificates,
   'networking.k8s.io/v1': networking,
   'policy/v1': policy,
   'rbac.authorization.k8s.io/v1': rbac,
@@ -44,6 +54,7 @@ const groups: { readonly [groupVersion: string]: KindTable } = {
   'coordination.k8s.io/v1': coordination,
   'node.k8s.io/v1': node,
   'discovery.k8s.io/v1': discovery,
+  'flowcontrol.apiserver.k8s.io/v1': flowcontrol,
 }
 
 interface Builtins {
@@ -55,6 +66,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
   const { group, version } = parseApiVersion(groupVersion)
   const { kind, subresources = [] } = record
   const component = componentName(group, version, kind)
+  const stored = parseApiVersion(declared.storedAs ?? groupVersion)
   const names = declared.names ?? subdomainProblems
   return Object.freeze({
     group,
@@ -79,11 +91,15 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     completesOnRead: false,
     statusOnCreate: declared.statusOnCreate === true,
     scale: declared.scale,
-    storageVersion: version,
+    storageVersion: stored.version,
+    ...(stored.group === group ? {} : { storageGroup: stored.group }),
     deprecation: declared.deprecation,
-    stored: undefined,
+    get stored() {
+      return declared.storedAs === undefined ? undefined : builtins.byId.get(idOf(stored.group, stored.version, plural))
+    },
+    ...(declared.from ? { from: declared.from } : {}),
     conversion: undefined,
-    storage: resourceName({ group, plural }),
+    storage: resourceName({ group: stored.group, plural }),
     apiVersion: apiVersionOf({ group, version }),
     get structural() {
       return structural(this.schema)
@@ -94,6 +110,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     verbs: record.verbs as readonly Verb[],
     nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
     ...(declared.schema ? {} : { normalize: (object: UnknownObject) => goForm(component, object) }),
+    ...(declared.order ? { order: declared.order } : {}),
     ...(declared.orphans === undefined ? {} : { orphans: declared.orphans }),
     ...(declared.unknownField ? { unknownField: declared.unknownField } : {}),
     ...(declared.default ? { default: declared.default.bind(declared) } : {}),
@@ -101,11 +118,14 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
     ...(declared.gracePeriod ? { gracePeriod: declared.gracePeriod.bind(declared) } : {}),
     ...(declared.markDeleted ? { markDeleted: declared.markDeleted.bind(declared) } : {}),
+    ...(declared.resets ? { resets: declared.resets } : {}),
     ...(declared.writes ? { writes: declared.writes } : {}),
     validate: (object, old, context) => declared.validate?.(object, old, context) ?? [],
     refusesCreates: undefined,
   } satisfies Definition)
 }
+
+const idOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`
 
 /** A prefix ends where the random suffix will begin, so it may end in a dash. */
 export const maskTrailingDash = (name: string): string => (name.length > 1 && name.endsWith('-') ? `${name.slice(0, -1)}a` : name)
@@ -127,5 +147,5 @@ const all = Object.entries(groups).flatMap(([groupVersion, table]) =>
 /** Shared by all planes of a process: nothing in them belongs to one. */
 export const builtins: Builtins = {
   all,
-  byId: new Map(all.map((one) => [`${one.group}/${one.version}/${one.plural}`, one])),
+  byId: new Map(all.map((one) => [idOf(one.group, one.version, one.plural), one])),
 }

@@ -28,6 +28,8 @@ export interface Definition extends Resource {
   readonly apiVersion: string
   /** The version in which objects are stored, where that is another one. */
   readonly stored: Definition | undefined
+  /** For built-in kinds: brings drafts of the same objects in other versions into this one. */
+  readonly from?: { readonly [apiVersion: string]: (object: UnknownObject) => void }
   /** Who brings objects of other versions into this one; absent: versions differ in what they are called, and in what they drop. */
   readonly conversion: ConversionWebhook | undefined
   /** Compiled when first needed. */
@@ -56,6 +58,8 @@ export interface Definition extends Resource {
   default?(object: UnknownObject, old: UnknownObject | undefined): void
   /** Sets what the client has no say in. */
   prepare?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
+  /** Paths of fields that nobody comes to own through a subresource; absent: the usual ones. */
+  readonly resets?: { readonly [subresource: string]: readonly (readonly string[])[] }
   /** What a write through a subresource other than `status` leaves as it was. */
   readonly writes?: { readonly [subresource: string]: (object: UnknownObject, old: UnknownObject) => void }
   /** How many seconds an object has to end in good order, of those that are asked for. */
@@ -88,7 +92,14 @@ export function inVersion<T extends KubeObject>(definition: Definition, object: 
 const viewsOf = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()
 
 function viewOf(definition: Definition, object: KubeObject): KubeObject {
-  const { apiVersion, completesOnRead, structural, stored } = definition
+  const { apiVersion, completesOnRead, structural, stored, from } = definition
+  const convert = from?.[object.apiVersion]
+  if (convert) {
+    const view = draft(object)
+    convert(view as UnknownObject)
+    view.apiVersion = apiVersion
+    return freeze(view)
+  }
   if (object.apiVersion !== apiVersion && !definition.builtin) {
     const view = draft(stored && stored.apiVersion === object.apiVersion ? inVersion(stored, object) : object)
     view.apiVersion = apiVersion
@@ -112,4 +123,4 @@ export function isComplete(definition: Definition, object: KubeObject): void {
 }
 
 export const storageApiVersion = (definition: Definition): string =>
-  apiVersionOf({ group: definition.group, version: definition.storageVersion })
+  apiVersionOf({ group: definition.storageGroup ?? definition.group, version: definition.storageVersion })

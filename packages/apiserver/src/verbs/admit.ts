@@ -66,10 +66,15 @@ export async function validate(
     ...ofMetadata,
     ...(old ? ofMetadata : []),
     ...(definition.validatesSchema ? structuralErrors(definition, object, old, ofMetadata, ofScale) : []),
-    ...(definition.validate?.(object, old, { subresource: call.request.subresource, plane }) ?? []),
+    ...(definition.validate?.(object, old, { subresource: call.request.subresource, plane, caller: call.caller }) ?? []),
   ]
-  if (errors.length > 0) throw invalidObject(definition, object.metadata.name ?? '', errors)
-  call.warnings.push(...(definition.warnings?.(object, old, { subresource: call.request.subresource, plane }) ?? []))
+  if (errors.length > 0) {
+    const { kind, storageGroup: group = definition.group } = definition
+    throw invalidObject({ group, kind }, object.metadata.name ?? '', errors)
+  }
+  call.warnings.push(
+    ...(definition.warnings?.(object, old, { subresource: call.request.subresource, plane, caller: call.caller }) ?? []),
+  )
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)

@@ -90,7 +90,7 @@ async function createNamed(plane: Plane, call: Call, object: UnknownObject): Pro
   if (definition.generation) metadata.generation = 1
   else delete metadata.generation
   requireRights(plane, call, object, undefined)
-  definition.prepare?.(object, undefined, { subresource: undefined, plane })
+  definition.prepare?.(object, undefined, { subresource: undefined, plane, caller: call.caller })
   await validate(plane, call, object, undefined)
 
   const key = keyFor(definition, object.metadata.namespace, object.metadata.name)

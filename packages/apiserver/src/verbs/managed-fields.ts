@@ -1,6 +1,8 @@
 /** Who owns which field: the books that every write keeps. */
 import {
   draft,
+  freeze,
+  fieldsAt,
   type KubeObject,
   type ManagedFieldsContext,
   parseApiVersion,
@@ -81,22 +83,36 @@ function managedFieldsContext(
     schema: definition.schema,
     manager: (options.fieldManager || caller.agent || 'unknown').slice(0, MaxManager),
     ...(subresource === undefined ? {} : { subresource }),
-    ignored: resetFields({
-      ...(subresource === 'status' ? { subresource } : {}),
-      hasStatusSubresource: definition.statusSubresource,
-      builtin: definition.builtin,
-    }),
+    ignored: definition.resets?.[subresource ?? '']
+      ? fieldsAt(definition.resets[subresource ?? '']!)
+      : resetFields({
+          ...(subresource === 'status' ? { subresource } : {}),
+          hasStatusSubresource: definition.statusSubresource,
+          builtin: definition.builtin,
+        }),
     now: clock.now(),
-    ...(definition.component === undefined ? {} : { blank: blankOf(definition.component) }),
+    ...(definition.component === undefined ? {} : { blank: blankObject(definition, definition.component) }),
     untimed: definition.builtin && subresource === 'scale',
     convert(object: KubeObject, apiVersion: string) {
       const { group, version } = parseApiVersion(apiVersion)
-      const other = group === definition.group ? registry.find(group, version, definition.plural) : undefined
-      if (!other) return undefined
+      const other = registry.find(group, version, definition.plural)
+      if (other?.storage !== definition.storage) return undefined
       return { object: needsWebhook(other, object) ? lookUp(other, object) : inVersion(other, object), schema: other.schema }
     },
   }
 }
+
+/** What an object holds before anybody puts anything into it, in the form in which the server keeps it. */
+function blankObject(definition: Definition, component: string): object {
+  let blank = blanks.get(definition)
+  if (!blank) {
+    const object = draft(blankOf(component)) as UnknownObject
+    definition.normalize?.(object)
+    blanks.set(definition, (blank = freeze(object)))
+  }
+  return blank
+}
+const blanks = new WeakMap<Definition, object>()
 
 /** Upstream: FieldManagerNameMaxLength, in bytes. */
 const MaxManager = 128

@@ -67,7 +67,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
     keepOtherParts(definition, request.subresource, object, old)
   }
   requireRights(plane, call, object, old)
-  definition.prepare?.(object, old, { subresource: request.subresource, plane })
+  definition.prepare?.(object, old, { subresource: request.subresource, plane, caller: call.caller })
   countGeneration(definition, request.subresource, object, old)
   await validate(plane, call, object, old, change.view)
 

@@ -15,12 +15,17 @@ export async function toStore(plane: Plane, call: Call, object: UnknownObject): 
 }
 
 async function inStorageVersion({ converter }: Plane, { definition }: Call, object: UnknownObject): Promise<UnknownObject> {
-  const { stored, conversion } = definition
+  const { stored, conversion, builtin, apiVersion } = definition
   if (!stored) {
     isComplete(definition, object)
     return object
   }
   if (conversion) return draft(await converter.show(stored, object))
+  if (builtin) {
+    stored.from![apiVersion]!(object)
+    object.apiVersion = stored.apiVersion
+    return object
+  }
   object.apiVersion = stored.apiVersion
   stored.structural.prune(object)
   return object

@@ -51,6 +51,9 @@ export function resetFields(endpoint: { subresource?: string; hasStatusSubresour
   return endpoint.hasStatusSubresource ? MainResets : emptySet
 }
 
+/** The set of fields at these paths. */
+export const fieldsAt = (paths: readonly (readonly string[])[]): FieldSet => setOf(...paths.map((names) => path(...names)))
+
 const path = (...names: string[]): Path => names.map(fieldElement)
 const StatusResets = setOf(path('apiVersion'), path('kind'), path('metadata'), path('spec'))
 const BuiltinStatusResets = setOf(path('spec'))

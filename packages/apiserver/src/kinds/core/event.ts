@@ -1,12 +1,38 @@
 import { Event, pathSegmentProblems, type UnknownObject } from '@capstan/kube'
+import type { PrinterColumn } from '../../engine.ts'
+import { age } from '../../http/human-duration.ts'
 import { type BuiltinKind, declaredIn } from '../builtin-kind.ts'
 import { at, column, field, nameColumn, number, text, wide } from '../columns.ts'
+import { fromNewEvent } from '../events/forms.ts'
+import { commonErrors } from '../events/rules.ts'
 
 const involved = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 
+export const eventColumns: readonly PrinterColumn[] = [
+  column('Last Seen', (o, now) => ageOf(lastSeen(o), now)),
+  column('Type', (o) => text(o, 'type')),
+  column('Reason', (o) => text(o, 'reason')),
+  column('Object', (o) => {
+    const kind = text(o, 'involvedObject', 'kind').toLowerCase()
+    const name = text(o, 'involvedObject', 'name')
+    return name === '' ? kind : `${kind}/${name}`
+  }),
+  wide('Subobject', (o) => text(o, 'involvedObject', 'fieldPath')),
+  wide('Source', (o) =>
+    [text(o, 'source', 'component') || text(o, 'reportingComponent'), text(o, 'source', 'host') || text(o, 'reportingInstance')]
+      .filter(Boolean)
+      .join(', '),
+  ),
+  column('Message', (o) => text(o, 'message').trim()),
+  wide('First Seen', (o, now) => ageOf(firstSeen(o), now)),
+  wide('Count', (o) => number(o, 'series', 'count') || number(o, 'count') || 1),
+  { ...nameColumn, priority: 1 },
+]
+
 export const events: BuiltinKind<Event> = {
-  ...declaredIn(Event),
+  default: declaredIn(Event).default!,
   names: pathSegmentProblems,
+  from: { 'events.k8s.io/v1': fromNewEvent },
   fields: {
     ...Object.fromEntries(involved.map((member) => [`involvedObject.${member}`, field('involvedObject', member)])),
     reason: field('reason'),
@@ -14,23 +40,12 @@ export const events: BuiltinKind<Event> = {
     source: (event) => text(event, 'source', 'component') || text(event, 'reportingComponent'),
     type: field('type'),
   },
-  columns: [
-    column('Last Seen', (o) => lastSeen(o), { type: 'date' }),
-    column('Type', (o) => text(o, 'type')),
-    column('Reason', (o) => text(o, 'reason')),
-    column('Object', (o) => `${text(o, 'involvedObject', 'kind').toLowerCase()}/${text(o, 'involvedObject', 'name')}`),
-    wide('Subobject', (o) => text(o, 'involvedObject', 'fieldPath')),
-    wide('Source', (o) =>
-      [text(o, 'source', 'component') || text(o, 'reportingComponent'), text(o, 'source', 'host')].filter(Boolean).join(', '),
-    ),
-    column('Message', (o) => text(o, 'message').trim()),
-    column('First Seen', (o) => firstSeen(o), { type: 'date', priority: 1 }),
-    wide('Count', (o) => number(o, 'series', 'count') || number(o, 'count') || 1),
-    { ...nameColumn, priority: 1 },
-  ],
+  columns: eventColumns,
+  validate: (event) => commonErrors(event, 'reportingComponent'),
 }
 
-const lastSeen = (event: UnknownObject): string | null =>
-  (at(event, 'series', 'lastObservedTime') ?? at(event, 'lastTimestamp') ?? firstSeen(event)) as string | null
-const firstSeen = (event: UnknownObject): string | null =>
-  (at(event, 'firstTimestamp') ?? at(event, 'eventTime') ?? null) as string | null
+const lastSeen = (event: UnknownObject): unknown =>
+  at(event, 'series') ? at(event, 'series', 'lastObservedTime') : (at(event, 'lastTimestamp') ?? firstSeen(event))
+const firstSeen = (event: UnknownObject): unknown => at(event, 'firstTimestamp') ?? at(event, 'eventTime')
+
+const ageOf = (time: unknown, now: number): string => (time === undefined || time === null ? '<unknown>' : age(time, now))

@@ -1,0 +1,110 @@
+/** Requests for certificates (PKCS #10), as far as a server looks into them. */
+import { createPublicKey, verify, X509Certificate } from 'node:crypto'
+
+export interface SigningRequest {
+  readonly organizations: readonly string[]
+}
+
+/** @throws Error saying what is wrong with it */
+export function parseSigningRequest(pem: string): SigningRequest {
+  const [block] = blocksOf(pem)
+  if (block?.type !== 'CERTIFICATE REQUEST') throw new Error('PEM block type must be CERTIFICATE REQUEST')
+  const [signed, algorithm, signature] = membersOf(block.bytes)
+  const [, subject, publicKey] = membersOf(signed!.whole)
+  const digest = digests[textOf(membersOf(algorithm!.whole)[0]!.content)]
+  if (digest === undefined) throw new Error('x509: cannot verify signature: algorithm unimplemented')
+  const key = createPublicKey({ key: publicKey!.whole, format: 'der', type: 'spki' })
+  // A bit string begins with how many bits of its last byte are not used: none.
+  const isSigned = verify(digest === '' ? undefined : digest, signed!.whole, key, signature!.content.subarray(1))
+  if (!isSigned) throw new Error(failures[key.asymmetricKeyType ?? ''] ?? 'x509: verification failure')
+  return { organizations: valuesOf(subject!.whole, organization) }
+}
+
+/** What is wrong with a certificate in PEM, of which there may be several; `undefined` when all is well. */
+export function certificateProblem(pem: string): string | undefined {
+  const blocks = blocksOf(pem)
+  if (blocks.length === 0) return 'must contain at least one CERTIFICATE PEM block'
+  for (const { type, bytes, hasHeaders } of blocks) {
+    if (type !== 'CERTIFICATE') return `only CERTIFICATE PEM blocks are allowed, found ${JSON.stringify(type)}`
+    if (hasHeaders) return 'no PEM block headers are permitted'
+    try {
+      new X509Certificate(bytes)
+    } catch {
+      return 'x509: malformed certificate'
+    }
+  }
+  return undefined
+}
+
+interface Block {
+  readonly type: string
+  readonly bytes: Buffer
+  readonly hasHeaders: boolean
+}
+
+function blocksOf(pem: string): Block[] {
+  return [...pem.matchAll(/-----BEGIN ([^-\n]+)-----\r?\n([^-]*)-----END \1-----/g)].map(([, type = '', body = '']) => ({
+    type,
+    bytes: Buffer.from(body.replace(/^[^\n]*:[^\n]*\n/gm, ''), 'base64'),
+    hasHeaders: /^[^\n]*:/m.test(body),
+  }))
+}
+
+// ASN.1, in DER
+
+interface Element {
+  readonly tag: number
+  readonly content: Buffer
+  readonly whole: Buffer
+}
+
+/** The elements of a sequence or set. */
+function membersOf(sequence: Buffer): Element[] {
+  const { content } = elementAt(sequence, 0)
+  const members: Element[] = []
+  for (let offset = 0; offset < content.length; offset += members.at(-1)!.whole.length) members.push(elementAt(content, offset))
+  return members
+}
+
+function elementAt(bytes: Buffer, offset: number): Element {
+  const malformed = new Error('asn1: structure error: data truncated')
+  let length = bytes[offset + 1] ?? 0
+  let start = offset + 2
+  if (length > 0x7f) {
+    const size = length - 0x80
+    if (size > 4 || start + size > bytes.length) throw malformed
+    length = bytes.readUIntBE(start, size)
+    start += size
+  }
+  if (start + length > bytes.length || offset >= bytes.length) throw malformed
+  return { tag: bytes[offset]!, content: bytes.subarray(start, start + length), whole: bytes.subarray(offset, start + length) }
+}
+
+/** The values of an attribute of a name. */
+const valuesOf = (name: Buffer, attribute: string): string[] =>
+  membersOf(name)
+    .flatMap(({ whole }) => membersOf(whole))
+    .map(({ whole }) => membersOf(whole))
+    .filter(([type]) => textOf(type!.content) === attribute)
+    .map(([, value]) => value!.content.toString('utf8'))
+
+const textOf = (identifier: Buffer): string => identifier.toString('hex')
+
+const organization = '55040a'
+
+/** By object identifier; none where the key knows it. */
+const digests: { readonly [algorithm: string]: string } = {
+  '2a864886f70d01010b': 'sha256',
+  '2a864886f70d01010c': 'sha384',
+  '2a864886f70d01010d': 'sha512',
+  '2a8648ce3d040302': 'sha256',
+  '2a8648ce3d040303': 'sha384',
+  '2a8648ce3d040304': 'sha512',
+  '2b6570': '',
+}
+
+const failures: { readonly [key: string]: string } = {
+  rsa: 'crypto/rsa: verification error',
+  ec: 'x509: ECDSA verification failure',
+  ed25519: 'x509: Ed25519 verification failure',
+}
