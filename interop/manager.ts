@@ -45,12 +45,12 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     let manager = await startManager()
     const client = plane.client()
     await checkDiagnostics(manager, checks)
-    await create(client, 'class.yaml')
-    await create(client, 'cluster.yaml')
+    await createFromDemo(client, 'class.yaml')
+    await createFromDemo(client, 'cluster.yaml')
     await until(client, Cluster, 'demo Available', isAvailable('demo'))
     checks.check('a cluster becomes Available', true)
 
-    await create(client, 'second-cluster.yaml')
+    await createFromDemo(client, 'second-cluster.yaml')
     await until(client, Machine, 'a machine of second', (machines) => machines.some(isOf('second')))
     await plane.restart()
     await until(client, Cluster, 'second Available', isAvailable('second'))
@@ -113,7 +113,7 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
-async function create(client: Client, file: string): Promise<void> {
+export async function createFromDemo(client: Client, file: string): Promise<void> {
   const text = readFileSync(new URL(`../packages/cli/demo/${file}`, import.meta.url), 'utf8')
   for (const document of parseAllDocuments(text)) {
     const object = document.toJS() as Input<KubeObject> & { kind: string }

@@ -17,6 +17,7 @@ import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { restartSuite } from '../interop/restart.ts'
 import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
+import { testExtensionSuite } from '../interop/test-extension.ts'
 import { toolPaths } from '../interop/tools.ts'
 import { upstreamSuite } from '../interop/upstream.ts'
 
@@ -32,6 +33,7 @@ const suites: { readonly [name: string]: Suite } = {
   'manager-on-kubernetes': managerOnKubernetesSuite,
   controllers: controllersSuite,
   clusterctl: clusterctlSuite,
+  'test-extension': testExtensionSuite,
   upstream: upstreamSuite,
 }
 

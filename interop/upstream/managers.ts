@@ -152,7 +152,7 @@ export async function install(client: Client, crds: Manifests['crds']): Promise<
 }
 
 /** One for all webhook servers. @returns the folder that holds it */
-async function servingCertificate({ authority }: ServedPlane, folder: string): Promise<string> {
+export async function servingCertificate({ authority }: ServedPlane, folder: string): Promise<string> {
   const { certificate, key } = await issueCertificate(authority, systemClock, {
     commonName: 'webhooks',
     usages: ['server'],

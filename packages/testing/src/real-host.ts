@@ -62,14 +62,16 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     async isCaughtUp(manager: Manager) {
       const { metadata } = await client.list(Namespace, { limit: 1 })
       if (metadata.resourceVersion === compared) return true
-      for (const informer of manager.informers()) {
-        const { items } = await client.list(informer.kind)
-        for (const item of items) {
-          newest = Math.max(newest, Number(item.metadata.resourceVersion))
-          if (informer.get(keyOf(item))?.metadata.resourceVersion !== item.metadata.resourceVersion) return false
-        }
-        if (items.length !== informer.size) return false
-      }
+      const areEqual = await Promise.all(
+        manager.informers().map(async (informer) => {
+          const { items } = await client.list(informer.kind)
+          for (const item of items) newest = Math.max(newest, Number(item.metadata.resourceVersion))
+          const isKnown = (item: KubeObject) =>
+            informer.get(keyOf(item))?.metadata.resourceVersion === item.metadata.resourceVersion
+          return items.length === informer.size && items.every(isKnown)
+        }),
+      )
+      if (areEqual.includes(false)) return false
       compared = metadata.resourceVersion
       return true
     },

@@ -66,7 +66,9 @@ export async function settle(busy: Busy): Promise<void> {
   while (quiet < QuietTurns && !busy.closed?.aborted) {
     // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
     await (still < 20 ? turn() : pause())
-    quiet = isQuiet(busy) && ((await busy.isCaughtUp?.()) ?? true) ? quiet + 1 : 0
+    quiet = isQuiet(busy) ? quiet + 1 : 0
+    // While that was asked, something may have arrived.
+    if (quiet === QuietTurns && busy.isCaughtUp && !((await busy.isCaughtUp()) && isQuiet(busy))) quiet = 0
     const now = `${busy.traffic.total}/${busy.traffic.underWay}/${busy
       .stores()
       .map((store) => store.revision)

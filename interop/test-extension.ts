@@ -1,0 +1,135 @@
+/**
+ * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, and a hook
+ * that holds an upgrade up until it is told otherwise. It writes down what it was asked in a ConfigMap.
+ */
+import { join } from 'node:path'
+import { Cluster, ExtensionConfig } from '@capstan/api'
+import { type Client, ConfigMap, getCondition, isTrue } from '@capstan/kube'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import { createFromDemo } from './manager.ts'
+import { freePorts, Programs, ready } from './programs.ts'
+import { answers } from './real-plane.ts'
+import type { Suite } from './suite.ts'
+import { toolPaths } from './tools.ts'
+import { until } from './until.ts'
+import { servingCertificate } from './upstream/managers.ts'
+
+const name = 'test-extension'
+const key = { namespace: 'default', name: 'demo' }
+const record = { namespace: 'default', name: `demo-${name}-test-extension-hookresponses` }
+
+export const testExtensionSuite: Suite = {
+  shows: "upstream's test extension, called by Capstan's core",
+  ci: true,
+  tools: ['test-extension'],
+  ownNetwork: true,
+  async run() {
+    const checks = new Checks()
+    const [path] = await toolPaths('test-extension')
+    await using plane = await startCapstanPlane({ progress: console.log })
+    await using programs = new Programs('extension')
+    const [webhook = 0, health = 0, diagnostics = 0] = await freePorts(3)
+    const extension = programs.start(
+      name,
+      path,
+      [
+        '--leader-elect=false',
+        `--webhook-port=${webhook}`,
+        `--webhook-cert-dir=${await servingCertificate(plane, programs.folder)}`,
+        `--health-addr=127.0.0.1:${health}`,
+        `--diagnostics-address=127.0.0.1:${diagnostics}`,
+        '--insecure-diagnostics=true',
+      ],
+      { env: { ...process.env, KUBECONFIG: plane.kubeconfig }, disposable: true },
+    )
+    await ready(extension, () => answers(`http://127.0.0.1:${health}/readyz`))
+    console.log('test-extension ready')
+    const flags = ['--kubeconfig', plane.kubeconfig, '--data', join(plane.folder, 'manager'), '--diagnostics-port', '0']
+    const manager = await startCapstan(['manager', ...flags, '--log-level', 'error'], /Manager ready/)
+    try {
+      await live(plane.client(), `https://127.0.0.1:${webhook}`, plane.ca, checks)
+    } catch (err) {
+      console.log(`--- ${name}\n${extension.tail()}`)
+      throw err
+    } finally {
+      await stop(manager, checks)
+    }
+    return checks
+  },
+}
+
+async function live(client: Client, url: string, ca: string, checks: Checks): Promise<void> {
+  await client.create(ExtensionConfig, {
+    metadata: { name },
+    spec: {
+      clientConfig: { url, caBundle: Buffer.from(ca).toString('base64') },
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
+      settings: { extensionConfigName: name, defaultAllHandlersToBlocking: 'false' },
+    },
+  })
+  const [config] = await until(client, ExtensionConfig, 'the extension is discovered', ([one]) => isTrue(one!, 'Discovered'))
+  const handlers = config!.status?.handlers ?? []
+  checks.check(
+    'all 16 handlers are discovered',
+    handlers.length === 16,
+    handlers.map((one) => one.name),
+  )
+
+  await createFromDemo(client, 'class.yaml')
+  await createFromDemo(client, 'cluster.yaml')
+  await until(client, Cluster, 'demo Available', ([one]) => one !== undefined && isTrue(one, 'Available'))
+  console.log('cluster Available')
+
+  const held = { Status: 'Success', RetryAfterSeconds: 1, Message: 'held by the test' }
+  await tell(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', held)
+  await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
+  const message = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message ?? ''
+  const isHeld = (one: Cluster) => message(one).includes('BeforeClusterUpgrade: held by the test')
+  await until(client, Cluster, 'the hook holds the upgrade', ([one]) => one !== undefined && isHeld(one))
+  checks.check('a hook holds an upgrade up, and the Cluster says so', true)
+  console.log('upgrade held')
+  await tell(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
+  await until(client, ConfigMap, 'the upgrade is over', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
+  console.log('upgraded')
+  await client.delete(Cluster, key)
+  await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0)
+
+  const answers = answered([await client.get(ConfigMap, record)])
+  for (const [hook, answer] of hooks) checks.check(`${hook} was answered`, answers.get(hook) === answer, [...answers])
+  const unexpected = [...answers.keys()].filter((hook) => !hooks.has(hook))
+  checks.check('no other hook was called', unexpected.length === 0, unexpected)
+}
+
+const passed = 'Status: Success, RetryAfterSeconds: 0'
+const hooks: ReadonlyMap<string, string> = new Map([
+  ['BeforeClusterCreate', passed],
+  ['AfterControlPlaneInitialized', 'Success'],
+  ['BeforeClusterUpgrade-v1.36.0-v1.36.1', passed],
+  ['BeforeControlPlaneUpgrade-v1.36.0-v1.36.1', passed],
+  ['AfterControlPlaneUpgrade-v1.36.1', passed],
+  ['BeforeWorkersUpgrade-v1.36.0-v1.36.1', passed],
+  ['AfterWorkersUpgrade-v1.36.1', passed],
+  ['AfterClusterUpgrade-v1.36.1', passed],
+  ['BeforeClusterDelete', passed],
+])
+
+/** What the extension is to answer from now on. */
+const tell = (client: Client, hook: string, response: object): Promise<ConfigMap> =>
+  client.patch(ConfigMap, record, { type: 'merge', body: { data: { [`${hook}-preloadedResponse`]: JSON.stringify(response) } } })
+
+/** What the extension has answered last, by hook. */
+function answered(maps: readonly ConfigMap[]): Map<string, string> {
+  const data = maps.find(({ metadata }) => metadata.name === record.name)?.data ?? {}
+  const suffix = '-actualResponseStatus'
+  return new Map(
+    Object.entries(data)
+      .filter(([field]) => field.endsWith(suffix))
+      .map(([field, answer]) => [field.slice(0, -suffix.length), answer]),
+  )
+}
+
+async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
+  const stopped = await manager.stop()
+  checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+}
