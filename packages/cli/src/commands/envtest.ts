@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { etcdHelp } from '../envtest/etcd-flags.ts'
+import { kubeApiserverHelp } from '../envtest/kube-apiserver.ts'
 import { writeLaunchers } from '../envtest/launchers.ts'
 import type { Io } from '../io.ts'
 
@@ -13,7 +15,8 @@ export const envtestCommand = (io: Io): Command =>
     .action(async (dir: string) => {
       const folder = resolve(dir)
       const entry = fileURLToPath(new URL('../../bin/envtest.js', import.meta.url))
-      const { kubectl } = await writeLaunchers({ folder, node: process.execPath, entry, path: io.env.PATH })
+      const help = { etcd: etcdHelp, 'kube-apiserver': kubeApiserverHelp(io) }
+      const { kubectl } = await writeLaunchers({ folder, node: process.execPath, entry, help, path: io.env.PATH })
       io.out(folder)
       if (kubectl === undefined) io.err('There is no kubectl on the PATH to put beside them; suites that call it need one.')
     })

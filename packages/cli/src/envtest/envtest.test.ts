@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { accessSync, constants, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -22,6 +23,16 @@ describe('capstan envtest', () => {
     expect({ code, out, err }).toEqual({ code: 0, out: assets, err: '' })
     for (const name of ['etcd', 'kube-apiserver', 'kubectl']) accessSync(join(assets, name), constants.X_OK)
     expect(await ended(['envtest', assets], { PATH: bin })).toMatchObject({ code: 0 })
+  })
+
+  test.each([
+    { name: 'etcd', flag: 'unsafe-no-fsync' },
+    { name: 'kube-apiserver', flag: 'cert-dir' },
+  ])('the $name that it writes tells its flags at once', async ({ name, flag }) => {
+    const assets = join(folder, 'help')
+    await ended(['envtest', assets], {})
+    const help = execFileSync(join(assets, name), ['--help'], { encoding: 'utf8' })
+    expect(help).toMatch(new RegExp(`^\\s*--${flag}\\b`, 'm'))
   })
 
   test('says when there is no kubectl', async () => {

@@ -1,6 +1,6 @@
 /** `kube-apiserver` of a test environment: `capstan apiserver` without controllers, which complains in kube-apiserver's words. */
 import { messageOf, systemClock } from '@capstan/kube'
-import { CommanderError } from 'commander'
+import { type Command, CommanderError } from 'commander'
 import { apiserverCommand } from '../commands/apiserver.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes } from '../io.ts'
@@ -14,8 +14,7 @@ export async function runKubeApiserver(given: readonly string[], io: Io): Promis
     io.out(`Kubernetes ${defaultVersion}`)
     return ExitCodes.done
   }
-  const command = apiserverCommand(io, () => {})
-    .name('kube-apiserver')
+  const command = kubeApiserver(io)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text.trimEnd()), writeErr: () => {} })
     // Before anything is done: what upstream finds missing once all flags are read.
@@ -33,6 +32,11 @@ export async function runKubeApiserver(given: readonly string[], io: Io): Promis
     return ExitCodes.failed
   }
 }
+
+/** What it answers to --help. */
+export const kubeApiserverHelp = (io: Io): string => kubeApiserver(io).helpInformation().trimEnd()
+
+const kubeApiserver = (io: Io): Command => apiserverCommand(io, () => {}).name('kube-apiserver')
 
 /** Upstream: pflag and cobra. */
 function usageError({ code, message }: CommanderError, args: readonly string[]): string {

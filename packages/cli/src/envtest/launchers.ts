@@ -8,10 +8,28 @@ export const launcherNames = ['etcd', 'kube-apiserver'] as const
 
 const mark = '# Written by `capstan envtest`'
 
-/** `exec`, so that the process that is told to stop is the one that serves. */
-export const launcher = (name: string, { node, entry }: { readonly node: string; readonly entry: string }): string =>
+export interface LauncherProgram {
+  /** The Node that runs it. */
+  readonly node: string
+  /** `bin/envtest.js`. */
+  readonly entry: string
+  /** What it says when asked for help. */
+  readonly help: string
+}
+
+/**
+ * A script in place of the program of that name. Test environments ask for help before each start, to see which flags there are: the
+ * script has it at hand. `exec`, so that the process that is told to stop is the one that serves.
+ */
+export const launcher = (name: string, { node, entry, help }: LauncherProgram): string =>
   `#!/bin/sh
 ${mark}: Capstan in place of ${name}.
+if [ "$*" = --help ]; then
+  cat <<'HELP'
+${help}
+HELP
+  exit
+fi
 exec ${quoted(node)} ${quoted(entry)} ${name} "$@"
 `
 
@@ -19,16 +37,16 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 export interface LauncherOptions {
   readonly folder: string
-  /** The Node that runs them. */
   readonly node: string
-  /** `bin/envtest.js`. */
   readonly entry: string
+  readonly help: { readonly [name in (typeof launcherNames)[number]]: string }
   /** Where to look for kubectl, which some suites call: $PATH. */
   readonly path: string | undefined
 }
 
 /** Writes the launchers, and a link to kubectl when there is one. @throws rather than overwrite a program that is not ours */
-export async function writeLaunchers({ folder, node, entry, path }: LauncherOptions): Promise<{ kubectl: string | undefined }> {
+export async function writeLaunchers(options: LauncherOptions): Promise<{ kubectl: string | undefined }> {
+  const { folder, node, entry, help, path } = options
   await mkdir(folder, { recursive: true })
   for (const name of launcherNames) {
     const file = join(folder, name)
@@ -36,7 +54,7 @@ export async function writeLaunchers({ folder, node, entry, path }: LauncherOpti
   }
   for (const name of launcherNames) {
     const file = join(folder, name)
-    await writeFile(file, launcher(name, { node, entry }))
+    await writeFile(file, launcher(name, { node, entry, help: help[name] }))
     await chmod(file, 0o755)
   }
   const kubectl = await findProgram('kubectl', path)
