@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { seededRandom, VirtualClock } from '@capstan/kube'
@@ -96,6 +96,29 @@ describe('a backup', () => {
     await expect(restore()).rejects.toThrow(`${file} ${says}`)
   })
 
+  test('of a damaged folder has what can be read, when that is wished', async () => {
+    const main = await stores.store('main')
+    const before = main.revision
+    const state = `${folder}/state`
+    const newest = join(state, readdirSync(state).findLast((name) => name.startsWith('log-'))!)
+    const { size } = statSync(newest)
+    for (let i = 0; i < 3; i++) await put(main, at('late'), { turn: String(i) })
+    await stores.close()
+    const bytes = readFileSync(newest)
+    bytes[size + 30]! ^= 1
+    writeFileSync(newest, bytes)
+    await expect(backUp({ folder, file, clock })).rejects.toThrow(`${newest} is damaged at byte ${size}`)
+    const { damage, stores: kept } = await backUp({ folder, file, clock, salvage: true })
+    expect(damage).toEqual([expect.stringContaining(`${newest} is damaged at byte ${size}`)])
+    expect(kept[0]).toEqual({ name: 'main', revision: before, objects: 5 })
+
+    writeFileSync(join(state, 'acknowledged'), '')
+    const again = await backUp({ folder, file, clock, salvage: true })
+    expect([again.damage?.length, again.stores]).toEqual([2, kept])
+    for (const name of readdirSync(state)) if (name !== 'acknowledged') rmSync(join(state, name))
+    await expect(backUp({ folder, file, clock, salvage: true })).rejects.toThrow('acknowledged is damaged')
+  })
+
   test('of a folder that is none is refused by name', async () => {
     await expect(backUp({ folder: other, file, clock })).rejects.toThrow(`There is no state in data folder ${other}`)
   })
@@ -143,7 +166,8 @@ describe('a restore', () => {
     writeFileSync(`${other}/state/acknowledged`, '')
     await expect(openDurable(other, { clock })).rejects.toThrow(
       `Cannot open data folder ${other}: ${other}/state/acknowledged is damaged at byte 0: its checksum does not match. ` +
-        'Acknowledged writes may be lost; restore a backup with `capstan restore FILE --data DIR --force`',
+        'Acknowledged writes may be lost: restore a backup with `capstan restore FILE --data DIR --force`, ' +
+        'or keep what can be read with `capstan backup FILE --salvage --data DIR`',
     )
     await restore({ force: true })
     await (await openDurable(other, { clock })).close()

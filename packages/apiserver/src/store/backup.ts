@@ -9,7 +9,8 @@ import { type Files, nodeFiles, writeWhole } from './files.ts'
 import { FolderLock } from './folder-lock.ts'
 import { makeState } from './journal.ts'
 import { replaceState, settleState, StateName } from './replace-state.ts'
-import { readState, type State } from './state-folder.ts'
+import { type Salvaged, salvageState } from './salvage.ts'
+import { readState } from './state-folder.ts'
 
 /** What a backup holds. */
 export interface Backup {
@@ -18,6 +19,8 @@ export interface Backup {
   readonly format: number
   readonly size: number
   readonly objects: number
+  /** What could not be read of the folder, where that was wished: writes that were acknowledged are lost. */
+  readonly damage?: readonly string[]
   readonly stores: readonly { readonly name: string; readonly revision: number; readonly objects: number }[]
 }
 
@@ -32,17 +35,27 @@ export interface BackupOptions {
 /** Attempts to read a folder that a server is writing to: files that a checkpoint has replaced are gone in the midst of it. */
 const Attempts = 5
 
+export interface MakeBackupOptions extends BackupOptions {
+  /** Of a folder that is damaged, takes what can be read. */
+  readonly salvage?: boolean
+}
+
 /**
  * Writes a backup of what has been acknowledged, readable by the owner only, whole or not at all.
  * @throws DamagedData when the folder cannot be read
  */
-export async function backUp({ folder, file, clock, files = nodeFiles }: BackupOptions): Promise<Backup> {
-  const { images } = await readAcknowledged(files, folder)
+export async function backUp(options: MakeBackupOptions): Promise<Backup> {
+  const { folder, file, clock, files = nodeFiles, salvage = false } = options
+  const { images, damage } = await readAcknowledged(files, folder).catch((err: unknown) => {
+    if (!salvage || !(err instanceof DamagedData)) throw err
+    return salvageState(files, `${folder}/${StateName}`)
+  })
   const header: CheckpointHeader = { capstan: 'backup', format: Format, time: clock.now() }
   await writeWhole(files, file, async (opened) => {
     await writeCheckpoint(opened, header, stillsOf(images))
   })
-  return checkBackup(file, files)
+  const made = await checkBackup(file, files)
+  return damage.length === 0 ? made : { ...made, damage: damage.map(({ message }) => message) }
 }
 
 /** Reads a backup from beginning to end. @throws DamagedData when it is not what was written, Error when it is no backup or of a later version */
@@ -88,13 +101,13 @@ export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
   return summaryOf(checkpoint)
 }
 
-async function readAcknowledged(files: Files, folder: string): Promise<State> {
+async function readAcknowledged(files: Files, folder: string): Promise<Salvaged> {
   if (!(await files.list(folder)).includes(StateName)) {
     throw new Error(`There is no state in data folder ${folder}; one of an earlier version has to be opened by a server once`)
   }
   for (let attempt = 1; ; attempt++) {
     try {
-      return await readState(files, `${folder}/${StateName}`, 'acknowledged')
+      return { ...(await readState(files, `${folder}/${StateName}`, 'acknowledged')), damage: [] }
     } catch (err) {
       if (attempt === Attempts || !(err instanceof DamagedData)) throw err
     }

@@ -69,22 +69,22 @@ async function afterEach(damages: (bytes: Buffer) => Iterable<Buffer>): Promise<
 describe('whatever becomes of one file, everything acknowledged is there, or the folder is refused by the name of the file', () => {
   test('one bit of any byte', async () => {
     const counts = await afterEach(function* (bytes) {
-      for (let at = 0; at < bytes.length; at += 1 + (at % 7)) {
+      for (let at = 0; at < bytes.length; at += 1 + (at % 31)) {
         const damaged = Buffer.from(bytes)
         damaged[at]! ^= 1 << (at % 8)
         yield damaged
       }
     })
-    expect(counts.refused).toBeGreaterThan(300)
+    expect(counts.refused).toBeGreaterThan(50)
     // A checkpoint and logs that the newer checkpoint makes superfluous.
-    expect(counts['all there']).toBeGreaterThan(300)
+    expect(counts['all there']).toBeGreaterThan(50)
   })
 
   test('cut off at any byte', async () => {
     const counts = await afterEach(function* (bytes) {
-      for (let size = 0; size < bytes.length; size += 1 + (size % 5)) yield bytes.subarray(0, size)
+      for (let size = 0; size < bytes.length; size += 1 + (size % 23)) yield bytes.subarray(0, size)
     })
-    expect(counts.refused).toBeGreaterThan(300)
+    expect(counts.refused).toBeGreaterThan(50)
   })
 
   test('a sector, or all of it, full of zeros', async () => {
@@ -121,7 +121,7 @@ describe('what was never acknowledged', () => {
 
   test('is dropped when it was cut short at any byte, and there when it is whole', async () => {
     const whole = frame()
-    for (let size = 0; size < whole.length; size++)
+    for (let size = 0; size < whole.length; size += size < 40 || size > whole.length - 40 ? 1 : 11)
       expect(await withTail(whole.subarray(0, size)), `cut at ${size}`).toEqual({ kind: 'all there' })
     expect(await withTail(whole)).toMatchObject({ kind: 'lost', content: expect.stringContaining('"name":"new"') })
   })

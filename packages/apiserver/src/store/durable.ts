@@ -120,7 +120,7 @@ async function prepare(folder: string, lock: FolderLock, files: Files, clock: Cl
 /** What to do about damage is said where it is met. */
 const unreadable = (folder: string, damage: DamagedData): Error =>
   new Error(
-    `Cannot open data folder ${folder}: ${damage.message}. Acknowledged writes may be lost; ` +
-      'restore a backup with `capstan restore FILE --data DIR --force`',
+    `Cannot open data folder ${folder}: ${damage.message}. Acknowledged writes may be lost: restore a backup with ` +
+      '`capstan restore FILE --data DIR --force`, or keep what can be read with `capstan backup FILE --salvage --data DIR`',
     { cause: damage },
   )

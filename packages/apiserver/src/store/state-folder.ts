@@ -9,7 +9,7 @@
  */
 import { crc32 } from 'node:zlib'
 import { messageOf } from '@capstan/kube'
-import { type Checkpoint, readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
+import { readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
 import { type Ending, firstNumber, readFrames } from './frame.ts'
@@ -81,11 +81,11 @@ export async function readState(files: Files, folder: string, extent: Extent = '
   throw skipped[0]!
 
   async function readSince(base: number): Promise<Omit<State, 'skipped'>> {
-    const checkpoint = base === 1 ? undefined : await readOrMissing(`${folder}/${checkpointName(base)}`, readBase)
+    const checkpoint = base === 1 ? undefined : await readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint')
     const images: Images = checkpoint?.images ?? new Map()
     const opened: Log[] = []
     for (let generation = base; generation <= last; generation++)
-      opened.push(await readOrMissing(`${folder}/${logName(generation)}`, (path) => readLog(files, path, generation)))
+      opened.push(await readLog(files, `${folder}/${logName(generation)}`, generation))
     let next = opened[0]!.first
     let end = 0
     for (const [index, log] of opened.entries()) {
@@ -110,13 +110,9 @@ export async function readState(files: Files, folder: string, extent: Extent = '
       checkpointSize: checkpoint?.size ?? 0,
     }
   }
-
-  function readBase(path: string): Promise<Checkpoint> {
-    return readCheckpoint(files, path, 'checkpoint')
-  }
 }
 
-interface Log {
+export interface Log {
   readonly path: string
   readonly bytes: Buffer
   readonly header: LogHeader
@@ -124,8 +120,9 @@ interface Log {
   readonly first: number
 }
 
-async function readLog(files: Files, path: string, generation: number): Promise<Log> {
-  const bytes = await files.read(path)
+/** @throws DamagedData when it is missing, or its first frame cannot be read */
+export async function readLog(files: Files, path: string, generation: number): Promise<Log> {
+  const bytes = await readOrMissing(path, (at) => files.read(at))
   const first = firstNumber(bytes)
   const { value } = readFrames(bytes, 0, first).next()
   // A log gets its name when its first frame is durable: there is no such thing as a torn one.
@@ -136,7 +133,8 @@ async function readLog(files: Files, path: string, generation: number): Promise<
   return { path, bytes, header, first }
 }
 
-function replayLog(
+/** Brings `images` to where the log ends, or to `until`. @throws DamagedData when a frame does not follow from what is before it */
+export function replayLog(
   images: Images,
   { path, bytes }: Log,
   first: number,
@@ -176,7 +174,7 @@ export function markLine({ generation, offset }: Position, turn: number): { byte
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
 }
 
-async function readMark(files: Files, folder: string): Promise<Position> {
+export async function readMark(files: Files, folder: string): Promise<Position> {
   const path = `${folder}/${MarkName}`
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const lines = [0, SlotSize].flatMap((at) => positionIn(bytes.toString('latin1', at, at + SlotSize)) ?? [])

@@ -13,10 +13,12 @@ export const backupCommand = (io: Io): Command =>
     .description('Write the state of a data folder into one file; the server may go on running')
     .argument('<file>', 'where to write the backup: it holds Secrets, and only its owner can read it')
     .option(...dataFlag)
-    .action(async (path: string, options: { data?: string }) => {
-      const folder = dataFolder(options.data).database
+    .option('--salvage', 'of a folder that is damaged, take what can be read')
+    .action(async (path: string, { data, salvage = false }: { data?: string; salvage?: boolean }) => {
+      const folder = dataFolder(data).database
       const file = resolve(path)
-      const made = await backUp({ folder, file, clock: systemClock }).catch(failed(`Cannot back up ${folder}`))
+      const made = await backUp({ folder, file, clock: systemClock, salvage }).catch(failed(`Cannot back up ${folder}`))
+      for (const damage of made.damage ?? []) io.err(`capstan: warning: ${damage}: what was acknowledged behind that is lost`)
       io.out(`Backed up to ${file}: ${summary(made)}`)
     })
     .addCommand(

@@ -1,0 +1,104 @@
+import { setImmediate } from 'node:timers/promises'
+import { ConfigMap, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createApiServer } from '../server.ts'
+import { storesOf } from '../store/durable.ts'
+import { Journal, makeState } from '../store/journal.ts'
+import { SimulatedDisk } from '../store/simulated-disk.ts'
+import type { Identity } from './exchange.ts'
+import { createHandler } from './handler.ts'
+import { storeCheck } from './health.ts'
+import { webHandler } from './web.ts'
+
+const folder = '/data/state'
+const admin: Identity = { kind: 'user', name: 'admin', groups: ['system:masters'] }
+const stops: (() => Promise<void>)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+})
+
+async function serve(disk: SimulatedDisk) {
+  const clock = new VirtualClock()
+  const journal = await Journal.open(folder, { clock, log: silent, files: disk, sync: true, checkpointAfter: 1_000_000 })
+  const stores = storesOf(journal, clock)
+  const store = await stores.store('management')
+  const server = createApiServer({ clock, random: seededRandom(1), store })
+  stops.push(() => server.close().then(() => stores.close()))
+  await server.ready
+  const handler = createHandler({ engine: server.engine, clock, checks: [storeCheck(store)] })
+  const handle = webHandler(handler)
+  const ask = async (path: string, body?: object) => {
+    const init = body ? { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}
+    const answer = await handle(new Request(`https://plane${path}`, init), admin)
+    const text = await answer.text()
+    return {
+      status: answer.status,
+      retryAfter: answer.headers.get('retry-after'),
+      body: path.startsWith('/api') ? JSON.parse(text) : text,
+    }
+  }
+  const create = (name: string) => ask('/api/v1/namespaces/default/configmaps', { metadata: { name } })
+  const names = async () => {
+    const { items } = await createClient(server.transport()).list(ConfigMap, { namespace: 'default' })
+    return items.map(({ metadata }) => metadata.name)
+  }
+  return { clock, ask, create, names, store }
+}
+
+async function newDisk(): Promise<SimulatedDisk> {
+  const disk = new SimulatedDisk(seededRandom(1))
+  await makeState(disk, folder, new Map(), 0)
+  return disk
+}
+
+describe.each([
+  ['a full disk', 'write', 'ENOSPC: no space left on device, write'],
+  ['a sync that fails', 'sync', 'EIO: i/o error, fdatasync'],
+])('%s', (_, failing, text) => {
+  test('is told to who writes; who reads is served; writes go on in a new log', async () => {
+    const disk = await newDisk()
+    const { clock, ask, create, names, store } = await serve(disk)
+    await create('before')
+    const { revision } = store
+    const logs = () => disk.paths.filter((path) => path.includes('/log-'))
+    const [old] = logs()
+    disk.failing = (step) => {
+      if (step === failing) throw new Error(text)
+    }
+    expect(await create('first')).toMatchObject({
+      status: 500,
+      body: {
+        kind: 'Status',
+        reason: 'InternalError',
+        message: `Internal error occurred: the write could not be made durable: ${text}`,
+      },
+    })
+    expect(await create('second')).toMatchObject({
+      status: 503,
+      retryAfter: '1',
+      body: { reason: 'ServiceUnavailable', message: `the store takes no writes: ${text}`, details: { retryAfterSeconds: 1 } },
+    })
+    expect(await ask('/readyz')).toMatchObject({ status: 500, body: expect.stringContaining('[-]etcd failed: reason withheld') })
+    expect([(await ask('/healthz')).status, (await ask('/livez')).status]).toEqual([500, 200])
+    expect([await names(), store.revision]).toEqual([['before'], revision])
+
+    // Still no room: tried once a second, and refused meanwhile.
+    clock.step(clock.now() + 1000)
+    for (let turn = 0; turn < 20; turn++) await setImmediate()
+    expect((await create('third')).status).toBe(503)
+
+    // The old log is never written to again: what a sync that failed has done to it, no other can make good.
+    let writes = 0
+    disk.failing = (step, path) => {
+      if (path === old && step !== 'close') writes++
+    }
+    clock.step(clock.now() + 1000)
+    for (let turn = 0; turn < 20; turn++) await setImmediate()
+    expect((await create('fourth')).status).toBe(201)
+    expect([(await ask('/readyz')).status, writes, logs().length]).toEqual([200, 0, 2])
+
+    disk.restart('loss of power')
+    const { names: found, store: again } = await serve(disk)
+    expect([await found(), again.revision]).toEqual([['before', 'fourth'], revision + 1])
+  })
+})
