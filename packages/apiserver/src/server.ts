@@ -20,6 +20,7 @@ import {
 import { type AdmissionPluginSwitches, controllerPlugins, enabledPlugins } from './admission/plugin-names.ts'
 import { pluginsFor } from './admission/plugins.ts'
 import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
+import { Policies } from './admission/policies.ts'
 import { Webhooks } from './admission/webhooks.ts'
 import { bootstrapRBAC } from './auth/bootstrap.ts'
 import { runAPIServices } from './controllers/api-services.ts'
@@ -40,6 +41,7 @@ import { anyOf, staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
 import { type AdvertisedEndpoint, publishService } from './kubernetes-service.ts'
 import { parseRange, ServiceAddresses } from './kinds/service/addresses.ts'
+import type { Definition } from './registry/definition.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
 import type { Store } from './store/store.ts'
@@ -148,16 +150,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller })
   const caller = new WebhookCaller({ clock, ...options.webhooks })
   const converter = new Converter({ random, caller })
-  const webhooks = new Webhooks({
-    store,
-    random,
-    caller,
-    log,
-    authorizer,
-    enabled,
-    versions: ({ storage }) => registry.list().filter((one) => one.storage === storage),
-    convert: async (to, object) => draft(await converter.show(to, object)) as UnknownObject,
-  })
+  const inVersions = {
+    versions: ({ storage }: Definition) => registry.list().filter((one) => one.storage === storage),
+    convert: async (to: Definition, object: KubeObject) => draft(await converter.show(to, object)) as UnknownObject,
+  }
+  const webhooks = new Webhooks({ store, random, caller, log, authorizer, enabled, ...inVersions })
+  const isEnabled = enabled.has('ValidatingAdmissionPolicy')
+  const policies = new Policies({ store, registry, authorizer, isEnabled, ...inVersions })
+  stops.push(() => policies.close())
   stops.push(() => caller.close())
   stops.push(() => webhooks.close())
   const plane: Plane = {
@@ -167,6 +167,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     random,
     admission: options.admission ?? [],
     webhooks,
+    policies,
     converter,
     reader: createClient(transport()),
     enabled,

@@ -136,7 +136,7 @@ export const selectsNamespace = (
 }
 
 /** Whether all conditions hold. One that does not decides, whatever is wrong with others. */
-export function holds({ conditions }: Hook, input: MatchInput): MatchResult {
+export function holds({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))
   if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }
   const messages = results.flatMap((result) => (result.kind === 'error' ? [result.message] : []))

@@ -47,7 +47,7 @@ const plugins = {
   ServiceAccount: 'on',
   StorageObjectInUseProtection: 'on',
   TaintNodesByCondition: 'on',
-  ValidatingAdmissionPolicy: 'absent',
+  ValidatingAdmissionPolicy: 'on',
   ValidatingAdmissionWebhook: 'on',
 } as const satisfies { readonly [name: string]: 'on' | 'off' | 'absent' | 'refused' }
 

@@ -276,5 +276,5 @@ export class Webhooks {
 }
 
 /** Whoever configures webhooks must be able to repair what is broken. Upstream: rules.IsExemptAdmissionConfigurationResource. */
-const isExempt = ({ group, plural }: Definition): boolean =>
+export const isExempt = ({ group, plural }: Definition): boolean =>
   group === 'admissionregistration.k8s.io' && /^(mutating|validating)/.test(plural)

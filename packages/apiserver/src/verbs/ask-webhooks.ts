@@ -36,16 +36,21 @@ export async function mutateWebhooks(
   return object
 }
 
-/** @throws StatusError what a validating webhook refuses, or why it could not be asked */
+/** @throws StatusError what a policy or a validating webhook refuses, or why it could not be asked */
 export async function validateWebhooks(
-  { webhooks }: Plane,
+  { webhooks, policies }: Plane,
   call: Call,
   operation: Operation,
   object: UnknownObject | undefined,
   old: UnknownObject | undefined,
   view?: AdmissionView,
 ): Promise<void> {
-  if (webhooks.concern(call.definition, 'validating')) await webhooks.validate(writeOf(call, operation, object, old, view))
+  const isBoundBy = policies.concern(call.definition)
+  const isOfInterest = webhooks.concern(call.definition, 'validating')
+  if (!isBoundBy && !isOfInterest) return
+  const write = writeOf(call, operation, object, old, view)
+  if (isBoundBy) await policies.validate(write)
+  if (isOfInterest) await webhooks.validate(write)
 }
 
 /** Upstream: mutating webhooks hear of deletions, too, and can do nothing about them but refuse. */

@@ -11,6 +11,7 @@ import {
 } from '@capstan/kube'
 import type { AdmissionPlugin } from '../admission/plugin-names.ts'
 import type { Plugin } from '../admission/plugin.ts'
+import type { Policies } from '../admission/policies.ts'
 import type { Webhooks } from '../admission/webhooks.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
@@ -31,6 +32,8 @@ export interface Plane {
   readonly admission: readonly Admission[]
   /** Those that are configured through the API. */
   readonly webhooks: Webhooks
+  /** Those in CEL. */
+  readonly policies: Policies
   /** Shows objects in the version of a request. */
   readonly converter: Converter
   /** Reads for admission. */

@@ -2,6 +2,7 @@
  * Which webhooks an API server asks about which writes.
  * Upstream: k8s.io/api/admissionregistration/v1 with its defaults, and pkg/apis/admissionregistration/validation, v1.36.
  */
+import type { AdmissionScope } from '../cel/admission-expression.ts'
 import { matchConditionProblem } from '../cel/match-condition.ts'
 import { duplicate, type FieldError, invalid, notSupported, required, tooMany } from '../errors.ts'
 import { type DeclaredKind, defineKind } from '../kind.ts'
@@ -174,7 +175,7 @@ function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
     if (value !== undefined && !values.includes(value as string)) errors.push(notSupported(`${at}.${field}`, value, values))
   }
   errors.push(...reviewVersionErrors(one.admissionReviewVersions ?? [], `${at}.admissionReviewVersions`))
-  one.rules?.forEach((rule, index) => errors.push(...ruleErrors(rule, `${at}.rules[${index}]`)))
+  one.rules?.forEach((rule, index) => errors.push(...admissionRuleErrors(rule, `${at}.rules[${index}]`)))
   choice('failurePolicy', ['Fail', 'Ignore'])
   choice('matchPolicy', ['Equivalent', 'Exact'])
   if (!one.sideEffects) errors.push(required(`${at}.sideEffects`, 'must specify one of None, NoneOnDryRun'))
@@ -187,7 +188,7 @@ function errorsOf(one: Webhook, at: string, mutating: boolean): FieldError[] {
   }
   if (mutating) choice('reinvocationPolicy', ['IfNeeded', 'Never'])
   errors.push(...clientConfigErrors(one.clientConfig, `${at}.clientConfig`))
-  errors.push(...conditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
+  errors.push(...matchConditionErrors(one.matchConditions ?? [], `${at}.matchConditions`))
   return errors
 }
 
@@ -218,7 +219,8 @@ function reviewVersionErrors(versions: readonly string[], field: string): FieldE
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 
-function ruleErrors(rule: WebhookRule, at: string): FieldError[] {
+/** What is wrong with a rule, of a webhook or of a policy. */
+export function admissionRuleErrors(rule: WebhookRule, at: string): FieldError[] {
   const errors: FieldError[] = []
   const wildcard = (field: 'apiGroups' | 'apiVersions' | 'operations', what: string) => {
     const values = rule[field] ?? []
@@ -272,7 +274,12 @@ function resourceErrors(resources: readonly string[], field: string): FieldError
 
 const MaxConditions = 64
 
-function conditionErrors(conditions: NonNullable<Webhook['matchConditions']>, field: string): FieldError[] {
+/** What is wrong with conditions, of a webhook or of a policy. */
+export function matchConditionErrors(
+  conditions: NonNullable<Webhook['matchConditions']>,
+  field: string,
+  scope?: AdmissionScope,
+): FieldError[] {
   if (conditions.length > MaxConditions) return [tooMany(field, conditions.length, MaxConditions)]
   const seen = new Set<string>()
   return conditions.flatMap(({ name, expression }, index) => {
@@ -280,7 +287,7 @@ function conditionErrors(conditions: NonNullable<Webhook['matchConditions']>, fi
     const errors: FieldError[] = []
     if (!expression?.trim()) errors.push(required(`${at}.expression`))
     else {
-      const problem = matchConditionProblem(expression)
+      const problem = matchConditionProblem(expression, scope)
       if (problem !== undefined) errors.push(invalid(`${at}.expression`, expression, problem))
     }
     if (!name) errors.push(required(`${at}.name`))

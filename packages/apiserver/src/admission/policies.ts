@@ -1,0 +1,321 @@
+/**
+ * Policies in CEL: what a ValidatingAdmissionPolicy demands of the writes that it and one of its bindings are about.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating and generic, v0.36.
+ */
+import {
+  type AdmissionExpression,
+  admissionExpression,
+  type AdmissionInput,
+  type AdmissionScope,
+  type KubeObject,
+  type KnownVariables,
+  type Labels,
+  type LabelSelector,
+  labelSelector,
+  matchCondition,
+  type MatchInput,
+  type MatchResult,
+  parseApiVersion,
+  StatusError,
+  type StatusReason,
+  type UnknownObject,
+  type WebhookRule,
+  whyNot,
+} from '@capstan/kube'
+import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
+import { rightsOf } from '../auth/rights.ts'
+import { variablesOf } from '../kinds/admission-policies.ts'
+import type {
+  MatchResources,
+  NamedRuleWithOperations,
+  ParamRef,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+} from '../kinds/schemas/types.ts'
+import type { Definition } from '../registry/definition.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { Store } from '../store/store.ts'
+import { holds, matchedVersion, selectsNamespace, selectsObject } from './hook.ts'
+import { requestOf } from './review.ts'
+import { isExempt, type Write } from './webhooks.ts'
+
+const [policies, bindings] = [
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+]
+
+export interface PoliciesOptions {
+  readonly store: Store
+  readonly registry: Registry
+  readonly authorizer: Authorizer
+  readonly isEnabled: boolean
+  /** All served versions of a resource. */
+  readonly versions: (definition: Definition) => readonly Definition[]
+  /** An object in another version, a draft. */
+  readonly convert: (to: Definition, object: KubeObject) => Promise<UnknownObject>
+}
+
+type Spec = ValidatingAdmissionPolicy['spec']
+
+/** A policy ready for use, with the bindings that put it to use. */
+interface Policy {
+  readonly name: string
+  readonly spec: Spec
+  readonly match: Match
+  readonly conditions: readonly ((input: MatchInput) => MatchResult)[]
+  readonly validations: readonly Validation[]
+  readonly bindings: readonly Binding[]
+}
+
+interface Binding {
+  readonly name: string
+  readonly spec: ValidatingAdmissionPolicyBinding['spec']
+  readonly match: Match | undefined
+}
+
+interface Validation {
+  readonly source: string
+  readonly expression: AdmissionExpression
+  readonly message: string | undefined
+  readonly messageExpression: AdmissionExpression | undefined
+  readonly reason: string | undefined
+}
+
+interface Match {
+  readonly rules: readonly NamedRuleWithOperations[]
+  readonly excluded: readonly NamedRuleWithOperations[]
+  readonly matchPolicy: 'Equivalent' | 'Exact'
+  readonly namespaceSelector: ReturnType<typeof labelSelector>
+  readonly objectSelector: ReturnType<typeof labelSelector>
+}
+
+/** What is held against a write, and by whom. */
+interface Denial {
+  readonly policy: Policy
+  readonly binding: Binding | undefined
+  readonly message: string
+  readonly reason?: string | undefined
+}
+
+export class Policies {
+  readonly #options: PoliciesOptions
+  #policies: readonly Policy[] | undefined
+  readonly #stops: readonly (() => void)[]
+
+  constructor(options: PoliciesOptions) {
+    this.#options = options
+    const forget = () => {
+      this.#policies = undefined
+    }
+    this.#stops = [policies, bindings].map((resource) => options.store.subscribe(resource!, forget))
+  }
+
+  /** Whether any policy could have something to say about writes of the resource. */
+  concern(definition: Definition): boolean {
+    return this.#all().length > 0 && !isExempt(definition)
+  }
+
+  /** @throws StatusError what the first policy that refuses the write has to say */
+  async validate(write: Write): Promise<void> {
+    const denials: Denial[] = []
+    for (const policy of this.#all()) {
+      try {
+        const version = this.#matches(policy.match, write, true)
+        if (version) await this.#apply(policy, version, write, denials)
+      } catch (err) {
+        if (err instanceof StatusError) throw err
+        fail(denials, policy, undefined, `failed to configure policy: ${(err as Error).message}`)
+      }
+    }
+    const [first] = denials
+    if (first) throw refusalOf(first, write)
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop()
+  }
+
+  async #apply(policy: Policy, version: Definition, write: Write, denials: Denial[]): Promise<void> {
+    const { store, authorizer, convert } = this.#options
+    const isOther = !write.isView && version !== write.definition
+    const shown = async (object: UnknownObject | undefined) => (object && isOther ? convert(version, object) : object)
+    if (policy.spec.paramKind) this.#kindOfParams(policy.spec.paramKind)
+    let input: Omit<AdmissionInput, 'params'> | undefined
+    for (const binding of policy.bindings) {
+      if (binding.match && !this.#matches(binding.match, write, binding.match.rules.length > 0)) continue
+      let params: readonly unknown[]
+      try {
+        params = this.#params(policy.spec, binding.spec.paramRef, write)
+      } catch (err) {
+        fail(denials, policy, binding, `failed to configure binding: ${(err as Error).message}`)
+        continue
+      }
+      if (!input) {
+        const { namespace, plural, group } = write.target
+        const [object, oldObject] = [await shown(write.object), await shown(write.oldObject)]
+        const kind = write.isView ? write.kind : version
+        const isIn = namespace !== undefined && !(plural === 'namespaces' && group === '')
+        input = {
+          object: object ?? null,
+          oldObject: oldObject ?? null,
+          request: requestOf({ resource: version, kind, object, oldObject }, write),
+          namespaceObject: isIn ? (store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null) : null,
+          rights: rightsOf(authorizer, write.caller),
+        }
+      }
+      for (const param of params) judge(policy, binding, { ...input, params: param ?? null }, write, denials)
+    }
+  }
+
+  /** The version of the resource that a rule is about; `undefined` when none is. `rules`: whether there are any to be looked at. */
+  #matches(match: Match, write: Write, rules: boolean): Definition | undefined {
+    const { definition, target, object, oldObject } = write
+    const hook = { ...match, webhook: { rules: match.rules, matchPolicy: match.matchPolicy } } as never
+    if (!selectsNamespace(hook, target, () => this.#labels(write)) || !selectsObject(hook, object, oldObject)) return undefined
+    const named = (rule: NamedRuleWithOperations) => !rule.resourceNames?.length || rule.resourceNames.includes(write.name)
+    const others = () => this.#options.versions(definition).filter((other) => other !== definition)
+    const among = (list: readonly NamedRuleWithOperations[]) => {
+      const webhook = { rules: list.filter(named) as readonly WebhookRule[], matchPolicy: match.matchPolicy }
+      return matchedVersion({ webhook } as never, target, definition, others)
+    }
+    if (match.excluded.length > 0 && among(match.excluded)) return undefined
+    return rules ? among(match.rules) : definition
+  }
+
+  #labels({ target, object }: Write): Labels | undefined {
+    const isNamespace = target.plural === 'namespaces' && target.group === ''
+    if (isNamespace && object && target.subresource === undefined) return object.metadata.labels
+    return this.#options.store.get({ resource: 'namespaces', namespace: '', name: target.namespace ?? '' })?.metadata.labels
+  }
+
+  /** @throws Error when there are none, and there have to be */
+  #params({ paramKind }: Spec, ref: ParamRef | undefined, { target }: Write): readonly unknown[] {
+    if (!paramKind || !ref) return [undefined]
+    const { store } = this.#options
+    const resource = this.#kindOfParams(paramKind)
+    if (!resource.namespaced && ref.namespace)
+      throw new Error('paramRef.namespace must not be provided for a cluster-scoped `paramKind`')
+    const isNamespace = target.plural === 'namespaces' && target.group === ''
+    const namespace = resource.namespaced ? ref.namespace || (isNamespace ? undefined : target.namespace) : ''
+    if (namespace === undefined)
+      throw new Error('cannot use namespaced paramRef in policy binding that matches cluster-scoped resources')
+    const found = ref.name
+      ? [store.get({ resource: resource.storage, namespace, name: ref.name })].filter((one) => one !== undefined)
+      : store
+          .list(resource.storage, resource.namespaced ? namespace : undefined)
+          .filter(({ metadata }) => labelSelector(ref.selector as LabelSelector | undefined).matches(metadata.labels))
+    if (found.length === 0 && ref.parameterNotFoundAction === 'Deny')
+      throw new Error('no params found for policy binding with `Deny` parameterNotFoundAction')
+    return found
+  }
+
+  /** @throws Error when it is not served */
+  #kindOfParams({ apiVersion = '', kind = '' }: NonNullable<Spec['paramKind']>): Definition {
+    const { group, version } = parseApiVersion(apiVersion)
+    const all = this.#options.registry.list()
+    const found = all.find((one) => one.group === group && one.version === version && one.kind === kind)
+    if (found) return found
+    throw new Error(`failed to find resource referenced by paramKind: '${apiVersion}, Kind=${kind}'`)
+  }
+
+  #all(): readonly Policy[] {
+    if (!this.#options.isEnabled) return []
+    return (this.#policies ??= this.#read())
+  }
+
+  #read(): Policy[] {
+    const { store } = this.#options
+    const all = store.list(bindings!) as readonly (KubeObject & ValidatingAdmissionPolicyBinding)[]
+    return (store.list(policies!) as readonly (KubeObject & ValidatingAdmissionPolicy)[]).flatMap(({ metadata, spec }) => {
+      const own = all.filter((one) => one.spec.policyName === metadata.name)
+      return own.length === 0 || !spec.matchConstraints ? [] : [compiled(metadata.name, spec, own)]
+    })
+  }
+}
+
+function compiled(name: string, spec: Spec, own: readonly (KubeObject & ValidatingAdmissionPolicyBinding)[]): Policy {
+  const scope: AdmissionScope = { hasParams: spec.paramKind !== undefined, variables: variablesOf(spec).known }
+  const ready = (source: string, more: AdmissionScope = {}): AdmissionExpression => {
+    const made = admissionExpression(source, { ...scope, ...more })
+    if (typeof made === 'string') throw new TypeError(made)
+    return made
+  }
+  return {
+    name,
+    spec,
+    match: matchOf(spec.matchConstraints!),
+    conditions: (spec.matchConditions ?? []).map(({ expression }) =>
+      matchCondition(expression, { hasParams: spec.paramKind !== undefined }),
+    ),
+    validations: (spec.validations ?? []).map(({ expression, message, messageExpression, reason }) => ({
+      source: expression,
+      expression: ready(expression),
+      message,
+      messageExpression: messageExpression ? ready(messageExpression, { hasAuthorizer: false }) : undefined,
+      reason,
+    })),
+    bindings: own.map(({ metadata, spec: of }) => ({
+      name: metadata.name,
+      spec: of,
+      match: of.matchResources && matchOf(of.matchResources),
+    })),
+  }
+}
+
+const matchOf = (match: MatchResources): Match => ({
+  rules: match.resourceRules ?? [],
+  excluded: match.excludeResourceRules ?? [],
+  matchPolicy: match.matchPolicy === 'Exact' ? 'Exact' : 'Equivalent',
+  namespaceSelector: labelSelector((match.namespaceSelector ?? {}) as LabelSelector),
+  objectSelector: labelSelector((match.objectSelector ?? {}) as LabelSelector),
+})
+
+/** What cannot be evaluated is held against the write, unless the policy says to ignore that. */
+function fail(denials: Denial[], policy: Policy, binding: Binding | undefined, message: string): void {
+  if (policy.spec.failurePolicy !== 'Ignore') denials.push({ policy, binding, message })
+}
+
+function judge(policy: Policy, binding: Binding, input: AdmissionInput, { warn }: Write, denials: Denial[]): void {
+  const failed = (message: string, reason?: string) => {
+    for (const action of binding.spec.validationActions ?? []) {
+      if (action === 'Deny') denials.push({ policy, binding, message, reason })
+      if (action === 'Warn')
+        warn(`Validation failed for ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}': ${message}`)
+    }
+  }
+  const broken = (message: string) => {
+    if (policy.spec.failurePolicy !== 'Ignore') failed(message)
+  }
+  const match = holds(policy, input)
+  if (match.kind === 'error') return broken(match.message)
+  if (!match.matches) return
+  const known: KnownVariables = new Map()
+  for (const validation of policy.validations) {
+    const result = validation.expression.run(input, known)
+    if (result.kind !== 'value') broken(whyNot(validation.source, result))
+    else if (result.value !== true) failed(messageOf(validation, input, known), validation.reason ?? 'Invalid')
+  }
+}
+
+const MaxMessage = 5 * 1024
+
+function messageOf({ source, message, messageExpression }: Validation, input: AdmissionInput, known: KnownVariables): string {
+  const result = messageExpression?.run(input, known)
+  const computed = result?.kind === 'value' && typeof result.value === 'string' ? result.value.trim() : ''
+  if (computed !== '' && computed.length <= MaxMessage && !computed.includes('\n')) return computed
+  return message?.trim() || `failed expression: ${source.trim()}`
+}
+
+const codes: { readonly [reason: string]: number } = { Forbidden: 403, Unauthorized: 401, RequestEntityTooLarge: 413 }
+
+function refusalOf({ policy, binding, message, reason = 'Invalid' }: Denial, { target, name }: Write): StatusError {
+  const by = binding
+    ? `ValidatingAdmissionPolicy '${policy.name}' with binding '${binding.name}'`
+    : `ValidatingAdmissionPolicy '${policy.name}'`
+  const why = `${by} denied request: ${message}`
+  const refusal = forbiddenTo(target, name || 'Unknown', why)
+  return new StatusError(reason as StatusReason, refusal.message, {
+    code: codes[reason] ?? 422,
+    details: { ...refusal.details, causes: [{ message: why }] },
+  })
+}

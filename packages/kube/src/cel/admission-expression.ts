@@ -1,0 +1,196 @@
+/**
+ * Expressions of admission: conditions of webhooks, and all that a policy is made of. They look at what is written and at who writes
+ * it; a policy adds its parameters, and variables that are worked out when one asks for them.
+ * Upstream: k8s.io/apiserver/pkg/admission/plugin/cel, v0.36.
+ */
+import type { JSONSchema } from '../schema.ts'
+import type { Variable } from './compile.ts'
+import { type Expression, expression, type Result } from './expression.ts'
+import { type AskForRights, authorizerValue, requestResourceValue } from './library/authorizer.ts'
+import { dynamicView, ObjectValue, schemaView, type SchemaView } from './schema-view.ts'
+import { CompileError } from './syntax.ts'
+import { dyn, type Type, typeText } from './type.ts'
+import { CelMap, EvaluationError, OutOfBudget, type Value } from './value.ts'
+
+/** What expressions look at. */
+export interface AdmissionInput {
+  readonly object: unknown
+  readonly oldObject: unknown
+  /** The request of an AdmissionReview. */
+  readonly request: Readonly<Record<string, unknown>>
+  /** The namespace that the object is in, if it is in one. */
+  readonly namespaceObject: unknown
+  /** What the sender may do. */
+  readonly rights: AskForRights
+  readonly params?: unknown
+}
+
+/** What expressions of one place may look at beside the request. */
+export interface AdmissionScope {
+  readonly hasParams?: boolean
+  /** Absent: yes. */
+  readonly hasAuthorizer?: boolean
+  /** Each may use those before it. */
+  readonly variables?: readonly { readonly name: string; readonly expression: AdmissionExpression }[]
+}
+
+export interface AdmissionExpression {
+  readonly type: Type
+  run(input: AdmissionInput, known?: KnownVariables): Result
+}
+
+/** Values of variables, for the expressions of one policy and one request. */
+export type KnownVariables = Map<string, Value | EvaluationError>
+
+const text: JSONSchema = { type: 'string' }
+const texts = (...names: string[]): JSONSchema => ({
+  type: 'object',
+  properties: Object.fromEntries(names.map((name) => [name, text])),
+})
+const lists: JSONSchema = { type: 'array', items: text }
+
+const fields: { readonly [name: string]: SchemaView } = {
+  ...Object.fromEntries(
+    Object.entries<JSONSchema>({
+      kind: texts('group', 'version', 'kind'),
+      resource: texts('group', 'version', 'resource'),
+      subResource: text,
+      requestKind: texts('group', 'version', 'kind'),
+      requestResource: texts('group', 'version', 'resource'),
+      requestSubResource: text,
+      name: text,
+      namespace: text,
+      operation: text,
+      userInfo: {
+        type: 'object',
+        properties: { username: text, uid: text, groups: lists, extra: { type: 'object', additionalProperties: lists } },
+      },
+      dryRun: { type: 'boolean' },
+    }).map(([name, schema]) => [name, schemaView(schema)!]),
+  ),
+  options: dynamicView,
+}
+const fieldNamed = (name: string): SchemaView | undefined => (Object.hasOwn(fields, name) ? fields[name] : undefined)
+
+const requestType: Type = { kind: 'object', field: (name) => fieldNamed(name)?.type }
+
+function declared({ hasParams, hasAuthorizer = true, variables = [] }: AdmissionScope): Variable[] {
+  const known = new Map(variables.map(({ name, expression: of }) => [name, of.type]))
+  return [
+    { name: 'object', type: dyn },
+    { name: 'oldObject', type: dyn },
+    { name: 'request', type: requestType },
+    { name: 'namespaceObject', type: dyn },
+    ...(hasParams ? [{ name: 'params', type: dyn }] : []),
+    ...(variables.length > 0
+      ? [{ name: 'variables', type: { kind: 'object', field: (name: string) => known.get(name) } as const }]
+      : []),
+    ...(hasAuthorizer
+      ? [
+          { name: 'authorizer', type: { kind: 'opaque', name: 'kubernetes.authorization.Authorizer' } as const },
+          {
+            name: 'authorizer.requestResource',
+            type: { kind: 'opaque', name: 'kubernetes.authorization.ResourceCheck' } as const,
+          },
+        ]
+      : []),
+  ]
+}
+
+/** What one expression may cost. Upstream: celconfig.PerCallLimit. */
+const CostLimit = 1_000_000
+
+/** `returns`: kinds of types that it may come to; absent: any. The answer is a text when it cannot be used: why. */
+export function admissionExpression(
+  source: string,
+  scope: AdmissionScope = {},
+  returns?: readonly Type['kind'][],
+): AdmissionExpression | string {
+  let made: Expression
+  try {
+    made = expression(source, declared(scope))
+  } catch (err) {
+    if (err instanceof CompileError) return `compilation failed: ${err.message}`
+    throw err
+  }
+  const { type } = made
+  if (returns && !returns.includes(type.kind) && !(type.kind === 'dyn' && returns.length === 0)) {
+    const names = returns.map((kind) => (kind === 'null' ? 'null_type' : kind))
+    const wanted = names.length === 1 ? names[0] : `one of [${names.join(' ')}]`
+    return `must evaluate to ${wanted} but got ${typeText(type)}`
+  }
+  return { type, run: (input, known = new Map()) => made.run(() => valuesOf(input, scope, known), CostLimit) }
+}
+
+function valuesOf(input: AdmissionInput, scope: AdmissionScope, known: KnownVariables): Value[] {
+  return [
+    dynamicView.view(input.object),
+    dynamicView.view(input.oldObject),
+    new ObjectValue(input.request, fieldNamed, true),
+    dynamicView.view(input.namespaceObject),
+    ...(scope.hasParams ? [dynamicView.view(input.params)] : []),
+    ...(scope.variables?.length ? [new Variables(input, scope.variables, known)] : []),
+    ...((scope.hasAuthorizer ?? true)
+      ? [authorizerValue(input.rights), requestResourceValue(input.rights, aboutRequest(input.request))]
+      : []),
+  ]
+}
+
+/** Variables are worked out when they are first looked at. */
+class Variables extends CelMap {
+  readonly #input: AdmissionInput
+  readonly #variables: NonNullable<AdmissionScope['variables']>
+  readonly #known: KnownVariables
+
+  constructor(input: AdmissionInput, variables: NonNullable<AdmissionScope['variables']>, known: KnownVariables) {
+    super()
+    this.#input = input
+    this.#variables = variables
+    this.#known = known
+  }
+
+  get size(): number {
+    return this.#variables.length
+  }
+
+  keys(): readonly Value[] {
+    return this.#variables.map(({ name }) => name)
+  }
+
+  get(key: Value): Value | undefined {
+    const variable = this.#variables.find(({ name }) => name === key)
+    if (!variable) return undefined
+    let value = this.#known.get(variable.name)
+    if (value === undefined) this.#known.set(variable.name, (value = this.#workOut(variable)))
+    if (value instanceof EvaluationError) throw value
+    return value
+  }
+
+  #workOut({ name, expression: of }: NonNullable<AdmissionScope['variables']>[number]): Value | EvaluationError {
+    const result = of.run(this.#input, this.#known)
+    if (result.kind === 'value') return result.value
+    if (result.kind === 'out of budget') throw new OutOfBudget('actual cost limit exceeded')
+    return new EvaluationError(`composited variable ${JSON.stringify(name)} fails to evaluate: ${result.message}`)
+  }
+}
+
+function aboutRequest(request: AdmissionInput['request']): Record<string, string> {
+  const { resource, subResource, namespace, name } = request as { readonly [field: string]: string } & {
+    readonly resource: { readonly group: string; readonly resource: string }
+  }
+  return {
+    group: resource.group,
+    resource: resource.resource,
+    ...(subResource ? { subresource: subResource } : {}),
+    ...(namespace ? { namespace } : {}),
+    ...(name ? { name } : {}),
+  }
+}
+
+/** Why a run came to nothing, in the words of upstream. */
+export const whyNot = (source: string, result: Exclude<Result, { kind: 'value' }>): string =>
+  `expression '${source}' resulted in error: ${
+    result.kind === 'error'
+      ? result.message
+      : 'validation failed due to running out of cost budget, no further validation rules will be run'
+  }`
