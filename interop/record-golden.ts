@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
   options: { server: { type: 'string' }, token: { type: 'string' } },
 })
 /** What names were generated from. */
-const prefixes = new Set<string>()
+const prefixes = new Set(['kube-api-access-'])
 for (const name of positionals) {
   const { scenarios } = (await import(`./golden/${name}.ts`)) as { scenarios: readonly Scenario[] }
   const recorded: unknown[] = []
@@ -107,7 +107,11 @@ function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unk
         ]),
     )
   }
+  if (typeof value === 'number' && /^(n|healthCheckN)odePort$/.test(key) && value >= 30_000) return '<n>'
   if (typeof value !== 'string') return value
+  // Addresses and ports of Services are drawn by lot.
+  if (/^clusterIPs?$|^cells$/.test(key) && /^10(\.\d+){3}$/.test(value)) return '<ip>'
+  if (key === 'cells' && /:3\d{4}\//.test(value)) return value.replaceAll(/:3\d{4}\//g, ':<n>/')
   if (key === 'resourceVersion' && value !== '') return '<rv>'
   if (key === 'continue' && value !== '') return '<continue>'
   if (key === 'cells' && /^(\d+[ydhms])+$/.test(value)) return '<age>'

@@ -79,7 +79,7 @@ function compare(path: string, expected: unknown, actual: unknown, found: string
   const differ = () =>
     found.push(`${path}: expected ${excerpt(JSON.stringify(expected))}, got ${excerpt(JSON.stringify(actual))}`)
   if (typeof expected === 'string') {
-    if (!sameText(path, expected, actual)) differ()
+    if (!sameText(path, expected, expected === '<n>' && typeof actual === 'number' ? String(actual) : actual)) differ()
   } else if (Array.isArray(expected)) {
     if (!Array.isArray(actual)) return void differ()
     // The order of causes says nothing.
@@ -106,6 +106,7 @@ const placeholders: { readonly [name: string]: string } = {
   '<uid>': '[0-9a-f-]{36}',
   '<rv>': '\\d+',
   '<n>': '\\d+',
+  '<ip>': '\\d+(?:\\.\\d+){3}',
   '<continue>': '\\S+',
   '<time>': '\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z',
   '<rand5>': '[a-z0-9]{5}',

@@ -48,6 +48,8 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly resets?: { readonly [subresource: string]: readonly (readonly string[])[] }
   /** For subresources that write a part of the object: brings a draft back to what it was, but for that part. */
   readonly writes?: { readonly [subresource: string]: (object: T, old: T) => void }
+  /** Told with every answer, where the kind is on its way out. */
+  readonly deprecation?: string
   /** How many seconds an object has to end in good order, of those that are asked for; absent: it goes at once. */
   gracePeriod?(object: T, requested: number | undefined): number
   /** What the request to delete an object leaves in its status, at the given time. */

@@ -35,7 +35,7 @@ export function connect(plane: Plane, call: Call): Status {
     throw badRequest(`pod ${name} does not have a host assigned`)
   }
   const node = plane.store.get({ resource: 'nodes', namespace: '', name: nodeName })
-  if (!node) throw notFound({ group: '', plural: 'nodes' }, nodeName)
+  if (!node) throw notFound(definition, nodeName) // Upstream names the pods here, too.
   const place = { log: 'containerLogs', portforward: 'portForward' }[kind] ?? kind
   throw unreachableNode(node as unknown as Node, `${place}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
 }

@@ -37,6 +37,10 @@ export const nodes: BuiltinKind<Node> = {
     if (spec.podCIDR && spec.podCIDRs?.[0] !== spec.podCIDR) spec.podCIDRs = [spec.podCIDR]
     else if (spec.podCIDRs?.length) spec.podCIDR = spec.podCIDRs[0]!
   },
+  warnings: ({ spec: { configSource, externalID } }) => [
+    ...(configSource ? ['spec.configSource: the feature is removed'] : []),
+    ...(externalID ? ['spec.externalID: this field is deprecated, and is unused by Kubernetes'] : []),
+  ],
   validate(node, old) {
     const { spec, status } = node
     const errors = [

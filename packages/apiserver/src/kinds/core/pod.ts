@@ -11,6 +11,7 @@ import { podColumns } from '../pod/columns.ts'
 import { defaultPod, defaultPodTemplate } from '../pod/defaults.ts'
 import { qosClass } from '../pod/resources.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
+import { podWarnings } from '../pod/warnings.ts'
 import { column, containerColumns, nameColumn, pairs } from '../columns.ts'
 import type { Container, Pod, PodTemplate } from '../schemas/types.ts'
 
@@ -49,6 +50,7 @@ export const pods: BuiltinKind<Pod> = {
     const period = requested ?? spec.terminationGracePeriodSeconds ?? 0
     return period < 0 ? 1 : period
   },
+  warnings: (pod, _, { subresource }) => (subresource === undefined ? podWarnings('', pod) : []),
   writes: {
     ephemeralcontainers(pod, old) {
       const { ephemeralContainers } = pod.spec
@@ -108,4 +110,5 @@ export const podtemplates: BuiltinKind<PodTemplate> = {
   ],
   default: ({ template }) => defaultPodTemplate(template),
   validate: ({ template }) => validatePodTemplate('template', template),
+  warnings: ({ template }) => podWarnings('template', template),
 }

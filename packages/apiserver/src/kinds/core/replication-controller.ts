@@ -4,6 +4,7 @@ import { notNegative } from '../checks.ts'
 import { ageColumn, at, column, containerColumns, nameColumn, number, pairs, wide } from '../columns.ts'
 import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
+import { podWarnings } from '../pod/warnings.ts'
 import type { ReplicationController } from '../schemas/types.ts'
 
 export const replicationcontrollers: BuiltinKind<ReplicationController> = {
@@ -28,6 +29,8 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
     }
     defaultPodTemplate(spec.template)
   },
+  warnings: ({ spec: { template } }, _, { subresource }) =>
+    template && subresource === undefined ? podWarnings('spec.template', template) : [],
   prepare(controller, old) {
     if (!old) controller.status = { replicas: 0 }
   },

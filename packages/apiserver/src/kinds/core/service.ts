@@ -59,10 +59,36 @@ export const services: BuiltinKind<Service> = {
     plane.serviceAddresses.allocate(service, old)
     if (spec.type === 'ExternalName') delete spec.internalTrafficPolicy
   },
+  warnings: (service, _, { subresource }) => (subresource === undefined ? serviceWarnings(service) : []),
   validate(service, old, { subresource }) {
     if (subresource === 'status') return validateServiceStatus(service)
     return old ? validateServiceUpdate(service, old) : validateService(service)
   },
+}
+
+/** Upstream: GetWarningsForService. */
+function serviceWarnings({ metadata, spec }: Service): string[] {
+  const hints = 'service.kubernetes.io/topology-aware-hints'
+  const { type = '', externalIPs = [], externalName, loadBalancerIP, sessionAffinity, trafficDistribution } = spec
+  const isOpen = type === 'ClusterIP' && spec.clusterIP === 'None'
+  const isName = type === 'ExternalName'
+  const told: readonly (readonly [boolean, string])[] = [
+    [
+      metadata.annotations?.[hints] !== undefined,
+      `annotation ${hints} is deprecated, please use service.kubernetes.io/topology-mode instead`,
+    ],
+    [isOpen && Boolean(loadBalancerIP), 'spec.loadBalancerIP is ignored for headless services'],
+    [isOpen && externalIPs.length > 0, 'spec.externalIPs is ignored for headless services'],
+    [isOpen && sessionAffinity !== 'None', 'spec.SessionAffinity is ignored for headless services'],
+    [
+      !isOpen && !isName && externalIPs.length > 0,
+      'spec.externalIPs is deprecated and may no longer be implemented in some clusters',
+    ],
+    [isName && externalIPs.length > 0, 'spec.externalIPs is ignored when spec.type is "ExternalName"'],
+    [!isName && Boolean(externalName), 'spec.externalName is ignored when spec.type is not "ExternalName"'],
+    [trafficDistribution === 'PreferClose', 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'],
+  ]
+  return told.flatMap(([holds, text]) => (holds ? [text] : []))
 }
 
 /** What a change of type makes meaningless, and the client has left as it was. Upstream: dropTypeDependentFields. */
