@@ -46,6 +46,8 @@ export interface JSONSchema {
   /** Only for kinds that are built in: how strategic merge patch treats a list or object, where its list type does not say. */
   'x-kubernetes-patch-merge-key'?: string
   'x-kubernetes-patch-strategy'?: string
+  /** Only for kinds that are built in: what a field is that was left out, where nothing is filled in. Items may be known by it. */
+  'x-capstan-zero'?: unknown
 }
 
 /** One CEL rule of a schema. */

@@ -12,8 +12,6 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly generation?: boolean | ((object: T, old: T) => boolean)
   /** What is wrong with a name, as texts; absent: names are subdomains. */
   readonly names?: (name: string) => string[]
-  /** What whoever asks for it is warned of. */
-  readonly deprecation?: string
   /** Values that field selectors may ask for, beside metadata.name and metadata.namespace. */
   readonly fields?: { readonly [field: string]: (object: UnknownObject) => string }
   /** What `kubectl get` prints; absent: name and age. */

@@ -123,7 +123,7 @@ function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
   const go = goFields(name)
   for (const [field, { default: value, ...rest }] of Object.entries(schema.properties ?? {})) {
     const isZero = value === 0 || value === '' || value === false
-    if (isZero && go.get(field) === 'left out') schema.properties![field] = rest
+    if (isZero && go.get(field) === 'left out') schema.properties![field] = { ...rest, 'x-capstan-zero': value }
   }
   return schema
 }

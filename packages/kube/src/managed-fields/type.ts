@@ -94,7 +94,8 @@ function convert(schema: JSONSchema, isResource: boolean): Type {
 function convertMap(schema: JSONSchema, preserve: boolean, isResource: boolean): MapType {
   const fields = new Map<string, Field>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    fields.set(name, { type: convert(property, false), ...(property.default === undefined ? {} : { default: property.default }) })
+    const value = property.default ?? property['x-capstan-zero']
+    fields.set(name, { type: convert(property, false), ...(value === undefined ? {} : { default: value }) })
   }
   if (isResource) {
     fields.set('apiVersion', { type: { scalar: 'string' } })

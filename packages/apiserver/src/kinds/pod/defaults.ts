@@ -25,6 +25,7 @@ export function defaultPod({ spec, status }: Pod): void {
   for (const { resources } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     if (resources?.limits) resources.requests = { ...resources.limits, ...resources.requests }
   }
+  if (spec.terminationGracePeriodSeconds! < 0) spec.terminationGracePeriodSeconds = 1
   spec.enableServiceLinks ??= true
   status.phase ??= 'Pending'
   // Two names of one thing: whoever knows only the old one is believed.

@@ -48,7 +48,7 @@ export function podWarnings(field: string, { metadata, spec }: Pick<PodTemplateS
   }
   for (const [index, volume] of (spec.volumes ?? []).entries()) {
     for (const [source, text] of Object.entries(deprecatedVolumes)) {
-      if (source in volume) texts.push(`${at}.volumes[${index}].${text}`)
+      if (Object.hasOwn(volume, source)) texts.push(`${at}.volumes[${index}].${text}`)
     }
   }
   texts.push(
