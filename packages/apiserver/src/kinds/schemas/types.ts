@@ -451,12 +451,12 @@ export interface ConfigMap {
   metadata: ObjectMeta
 }
 export interface ConfigMapEnvSource {
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface ConfigMapKeySelector {
   key: string
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface ConfigMapList {
@@ -474,13 +474,13 @@ export interface ConfigMapNodeConfigSource {
 }
 export interface ConfigMapProjection {
   items?: KeyToPath[]
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface ConfigMapVolumeSource {
   defaultMode?: number
   items?: KeyToPath[]
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface Container {
@@ -1681,7 +1681,7 @@ export interface LoadBalancerStatus {
   ingress?: LoadBalancerIngress[]
 }
 export interface LocalObjectReference {
-  name: string
+  name?: string
 }
 export interface LocalSubjectAccessReview {
   apiVersion?: string
@@ -2611,7 +2611,7 @@ export interface ReplicationControllerList {
   metadata: ListMeta
 }
 export interface ReplicationControllerSpec {
-  minReadySeconds: number
+  minReadySeconds?: number
   replicas: number
   selector?: { [key: string]: string }
   template?: PodTemplateSpec
@@ -2872,7 +2872,7 @@ export interface ScaleIOVolumeSource {
   volumeName?: string
 }
 export interface ScaleSpec {
-  replicas: number
+  replicas?: number
 }
 export interface ScaleStatus {
   replicas: number
@@ -2904,12 +2904,12 @@ export interface Secret {
   type?: string
 }
 export interface SecretEnvSource {
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface SecretKeySelector {
   key: string
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface SecretList {
@@ -2920,7 +2920,7 @@ export interface SecretList {
 }
 export interface SecretProjection {
   items?: KeyToPath[]
-  name: string
+  name?: string
   optional?: boolean
 }
 export interface SecretReference {
