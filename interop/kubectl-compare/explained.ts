@@ -10,7 +10,7 @@ const lines = (keep: (line: string) => boolean) => (output: string) => output.sp
 export const explained = {
   descriptions: {
     reason: "upstream's sentences about built-in kinds are not copied: fields and their types are there, descriptions are not",
-    mask: lines((line) => /^(KIND|VERSION|GROUP|FIELDS?|ENUM|error):?|\t<[^>]+>|^ +<\w+>$/.test(line)),
+    mask: lines((line) => /^(exit|KIND|VERSION|GROUP|FIELDS?|error)|^ *enum:|\t<[^>]+>/.test(line)),
   },
   alone: {
     reason: 'what API servers keep for one another, for aggregated ones and for tokens of old is not there',
@@ -30,8 +30,8 @@ export const explained = {
     mask: lines((line) => !/"(gitCommit|gitTreeState|buildDate|goVersion|compiler|platform)"/.test(line)),
   },
   unserved: {
-    reason: 'not served: policies of admission in CEL, flow control, dynamic resources (docs/reference/gaps.md)',
-    mask: lines((line) => !/(mutating|validating)admissionpolic|flowcontrol\.|resource\.k8s\.io/.test(line)),
+    reason: 'not served: policies of admission in CEL, dynamic resources (docs/reference/gaps.md)',
+    mask: lines((line) => !/(mutating|validating)admissionpolic|resource\.k8s\.io/.test(line)),
   },
 } as const satisfies { readonly [name: string]: Explanation }
 

@@ -682,7 +682,7 @@ export const sections: readonly Section[] = [
       'kubectl apply --server-side -f widgets.yaml',
       'kubectl apply --server-side --force-conflicts -f widgets.yaml',
       'kubectl get wd one -o yaml --show-managed-fields',
-      'kubectl apply -f wrong-widget.yaml',
+      { run: 'kubectl apply -f wrong-widget.yaml', anyOrder: true },
       'kubectl apply -f typo-widget.yaml',
       'kubectl apply -f typo-widget.yaml --validate=warn',
       'kubectl apply -f typo-widget.yaml --validate=ignore',
