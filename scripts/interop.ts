@@ -6,6 +6,7 @@
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
+import { clientNodeSuite } from '../interop/client-node.ts'
 import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
@@ -28,6 +29,7 @@ const suites: { readonly [name: string]: Suite } = {
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   restart: restartSuite,
   envtest: envtestSuite,
+  'client-node': clientNodeSuite,
   'full-disk': fullDiskSuite,
   manager: managerSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,

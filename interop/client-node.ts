@@ -1,0 +1,50 @@
+/** Programs that use @kubernetes/client-node, on our server and on a real one. What they do is in `client-node/checks.mjs`. */
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { messageOf } from '@capstan/kube'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { Checks } from './capstan-process.ts'
+import { startRealPlane } from './real-plane.ts'
+import { CannotRun, type Outcome, type Suite } from './suite.ts'
+
+const name = '@kubernetes/client-node'
+
+export const clientNodeSuite: Suite = {
+  shows: `${name}: typed API, watch, informer, KubernetesObjectApi and kubeconfigs, on ours and on a real server`,
+  ci: false,
+  tools: ['etcd', 'kube-apiserver'],
+  run,
+}
+
+async function run(): Promise<Outcome> {
+  try {
+    import.meta.resolve(name)
+  } catch (err) {
+    throw new CannotRun(`${name} is not installed: ${messageOf(err)}`)
+  }
+  const checks = new Checks()
+  for (const start of [startCapstanPlane, startRealPlane]) {
+    await using plane = await start()
+    const lines = await output(plane.kubeconfig)
+    for (const line of lines) checks.check(`${plane.name}: ${line}`, line.startsWith('ok '))
+    checks.check(`all checks ran on ${plane.name}`, lines.length === 7, lines.length)
+  }
+  return checks
+}
+
+async function output(kubeconfig: string): Promise<string[]> {
+  const program = join(fileURLToPath(new URL('.', import.meta.url)), 'client-node/checks.mjs')
+  const child = spawn(process.execPath, [program], {
+    env: { ...process.env, KUBECONFIG: kubeconfig },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines: string[] = []
+  createInterface(child.stdout).on('line', (line) => lines.push(line))
+  const ended = new Promise((resolve, reject) => child.on('error', reject).on('close', resolve))
+  const late = setTimeout(() => child.kill(), 180_000)
+  await ended
+  clearTimeout(late)
+  return lines
+}
