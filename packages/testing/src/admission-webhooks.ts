@@ -60,7 +60,7 @@ export async function admissionWebhooks(client: Client, admissions: readonly Adm
       // Upstream: what is deleted is not defaulted.
       const asked = phase === 'default' ? operations.filter((one) => one !== 'DELETE') : operations
       return {
-        name: `n${index}.${kind.plural}.${kind.group}`,
+        name: `n${index}.${kind.plural}.${kind.group || 'core'}`,
         clientConfig: { url: `${url}/${phase}/${index}`, caBundle },
         rules: [{ operations: [...asked], apiGroups: [kind.group], apiVersions: [kind.version], resources: [kind.plural] }],
         sideEffects: 'None',

@@ -1,0 +1,42 @@
+import { createApiServer } from '@capstan/apiserver'
+import type { Admission } from '@capstan/kube'
+import {
+  admission,
+  ConfigMap,
+  createClient,
+  invalid,
+  MutatingWebhookConfiguration,
+  seededRandom,
+  VirtualClock,
+} from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { admissionWebhooks } from './admission-webhooks.ts'
+
+const admissions: readonly Admission[] = [
+  admission<ConfigMap>({
+    kind: ConfigMap,
+    default(object) {
+      object.data = { color: 'blue', ...object.data }
+    },
+    validate: (object, { oldObject }) =>
+      oldObject !== undefined && oldObject.data?.color !== object.data?.color
+        ? [invalid('data.color', object.data?.color ?? '', 'field is immutable')]
+        : [],
+  }),
+]
+
+test('functions of admission behind webhooks default and refuse as they do inside of a server, until they are taken away', async () => {
+  const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
+  await server.ready
+  const client = createClient(server.transport())
+  const webhooks = await admissionWebhooks(client, admissions)
+  const key = { namespace: 'default', name: 'a' }
+  expect((await client.create(ConfigMap, { metadata: key })).data).toEqual({ color: 'blue' })
+  const paint = (color: string) => client.patch(ConfigMap, key, { type: 'merge', body: { data: { color } } })
+  await expect(paint('red')).rejects.toThrow('ConfigMap "a" is invalid: data.color: Invalid value: "red": field is immutable')
+
+  await webhooks.close()
+  expect((await client.list(MutatingWebhookConfiguration)).items).toEqual([])
+  expect((await paint('red')).data).toEqual({ color: 'red' })
+  await server.close()
+})

@@ -1,0 +1,49 @@
+import { createApiServer } from '@capstan/apiserver'
+import { ConfigMap, createClient, hours, minutes, seededRandom, timestamp, VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { virtualTimestamps } from './virtual-timestamps.ts'
+
+/** A server that lives nine hours ahead of those who look at it, and two of them. */
+async function start() {
+  const clock = new VirtualClock()
+  const server = createApiServer({ clock: new VirtualClock(clock.now() + hours(9)), random: seededRandom(1) })
+  await server.ready
+  const stamps = virtualTimestamps(clock)
+  const [first, second] = [0, 1].map(() => createClient(stamps.over(server.transport())))
+  return { clock, first: first!, second: second!, server: createClient(server.transport()) }
+}
+
+const key = { namespace: 'default', name: 'a' }
+
+test('an object was made when it was first seen, whoever looks at it, however long ago that is', async () => {
+  const { clock, first, second } = await start()
+  const made = timestamp(clock.now())
+  expect((await first.create(ConfigMap, { metadata: key })).metadata.creationTimestamp).toBe(made)
+  clock.step(clock.now() + minutes(5))
+  expect((await second.get(ConfigMap, key)).metadata.creationTimestamp).toBe(made)
+  const listed = (await second.list(ConfigMap, { namespace: 'default' })).items.find(({ metadata }) => metadata.name === 'a')
+  expect(listed?.metadata.creationTimestamp).toBe(made)
+
+  const asked = timestamp(clock.now())
+  await first.patch(ConfigMap, key, { type: 'merge', body: { metadata: { finalizers: ['example.com/hold'] } } })
+  expect((await first.delete(ConfigMap, key))?.metadata.deletionTimestamp).toBe(asked)
+  clock.step(clock.now() + minutes(5))
+  expect((await second.get(ConfigMap, key)).metadata).toMatchObject({ creationTimestamp: made, deletionTimestamp: asked })
+})
+
+test('a watch tells the same times, and an update sends the ones back that the server knows', async () => {
+  const { first, second, server } = await start()
+  const { metadata } = await first.list(ConfigMap, { namespace: 'default' })
+  const ended = new AbortController()
+  const options = { namespace: 'default', resourceVersion: metadata.resourceVersion, signal: ended.signal }
+  const events = (await second.watch(ConfigMap, options))[Symbol.asyncIterator]()
+  const made = await first.create(ConfigMap, { metadata: key })
+  expect((await events.next()).value.object.metadata).toEqual(made.metadata)
+  ended.abort()
+
+  const before = (await server.get(ConfigMap, key)).metadata.creationTimestamp
+  expect(before).not.toBe(made.metadata.creationTimestamp)
+  const updated = await first.update(ConfigMap, { ...made, data: { a: 'b' } })
+  expect(updated.metadata.creationTimestamp).toBe(made.metadata.creationTimestamp)
+  expect((await server.get(ConfigMap, key)).metadata.creationTimestamp).toBe(before)
+})
