@@ -78,7 +78,10 @@ export const controllersSuite: Suite = {
         env: { ...process.env, CAPSTAN_TEST_KUBECONFIG: plane.kubeconfig, NO_COLOR: '1' },
       },
     )
+    const end = () => child.kill()
+    process.once('exit', end)
     await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
+    process.off('exit', end)
     const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
     const statuses = new Map(
       testResults.flatMap((one) =>

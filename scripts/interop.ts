@@ -43,6 +43,10 @@ type Ending =
   | ({ readonly kind: 'ran' } & Outcome)
   | { readonly kind: 'not run'; readonly why: string }
   | { readonly kind: 'broken'; readonly why: string }
+  | { readonly kind: 'late' }
+
+/** Minutes that a suite may take; none takes half as long on two cores that have nothing else to do. */
+const Limit = 15
 
 const asked = process.argv.slice(2)
 if (asked[0] === '--list') {
@@ -62,7 +66,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-if (isInside) process.send!(await run(suites[asked[0]!]!))
+if (isInside) process.send!(await run(suites[asked[0]!]!), () => process.exit())
 else {
   const chosen = Object.keys(suites).filter((name) => (asked.length > 0 ? asked.includes(name) : suites[name]!.ci))
   const endings = new Map<string, Ending>()
@@ -72,13 +76,17 @@ else {
     const ending = await start(name, suites[name]!)
     endings.set(name, ending)
     console.log(`=== ${name}: ${textOf(ending)} (${Math.round((performance.now() - started) / 1000)} s)`)
+    // It cannot be stopped from outside; the end of this process ends all that it has started.
+    if (ending.kind === 'late') break
   }
   console.log('')
   for (const [name, ending] of endings) console.log(`${name.padEnd(16)} ${textOf(ending)}`)
-  const left = Object.keys(suites).filter((name) => !endings.has(name))
-  if (left.length > 0) console.log(`not asked for: ${left.join(', ')}`)
+  const notReached = chosen.filter((name) => !endings.has(name))
+  if (notReached.length > 0) console.log(`NOT REACHED: ${notReached.join(', ')}`)
+  const notAsked = Object.keys(suites).filter((name) => !chosen.includes(name))
+  if (notAsked.length > 0) console.log(`not asked for: ${notAsked.join(', ')}`)
   const isGood = [...endings.values()].every((ending) => ending.kind === 'ran' && ending.failed === 0)
-  process.exitCode = isGood ? 0 : 1
+  process.exit(isGood ? 0 : 1)
 }
 
 async function start(name: string, suite: Suite): Promise<Ending> {
@@ -104,13 +112,16 @@ async function prepare({ tools, prepare: more }: Suite): Promise<void> {
 
 async function run(suite: Suite): Promise<Ending> {
   try {
-    const { passed, failed } = await suite.run()
-    return { kind: 'ran', passed, failed }
+    const outcome = await Promise.race([suite.run(), late()])
+    if (outcome === 'late') return { kind: 'late' }
+    return { kind: 'ran', passed: outcome.passed, failed: outcome.failed }
   } catch (err) {
     if (err instanceof CannotRun) return { kind: 'not run', why: err.message }
     return { kind: 'broken', why: err instanceof Error ? (err.stack ?? err.message) : String(err) }
   }
 }
+
+const late = () => new Promise<'late'>((resolve) => void setTimeout(() => resolve('late'), Limit * 60_000).unref())
 
 function runInside(name: string, [command, ...prefix]: readonly string[]): Promise<Ending> {
   const self = [process.execPath, ...process.execArgv, process.argv[1]!, '--inside', name]
@@ -130,5 +141,7 @@ function textOf(ending: Ending): string {
       return `COULD NOT RUN: ${ending.why}`
     case 'broken':
       return `BROKE: ${ending.why}`
+    case 'late':
+      return `BROKE: it was not over after ${Limit} minutes; what was to come after it did not run`
   }
 }
