@@ -8,6 +8,7 @@ export * from './answer.ts'
 export * from './define-extension.ts'
 export * from './server.ts'
 export * from './call-hook.ts'
+export * from './fixtures.ts'
 export * from './listen.ts'
 // Calling them
 export * from './client.ts'
