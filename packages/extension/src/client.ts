@@ -193,11 +193,13 @@ export function createExtensionClient({
     handlersFor,
     call,
 
-    async callAll(hook, forObject, request, signal) {
+    async callAll(hook, forObject, request, { signal, onAnswer } = {}) {
       const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
       const responses: AnyResponse[] = []
       for (const name of await seen(head, handlersFor(hook, forObject))) {
-        responses.push((await seen(head, call(hook, forObject, name, request, signal ? { signal } : {}))) as AnyResponse)
+        const response = (await seen(head, call(hook, forObject, name, request, signal ? { signal } : {}))) as AnyResponse
+        onAnswer?.(name, response)
+        responses.push(response)
       }
       return joinResponses(hook, responses) as ResponseOf<typeof hook>
     },

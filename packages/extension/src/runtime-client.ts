@@ -14,7 +14,7 @@ export interface RuntimeClient {
    * Calls every matching handler in order and joins the answers: shortest retry, messages in order.
    * @throws HookFailed on the first handler that fails, unless its failure policy is Ignore and nothing but the transport failed
    */
-  callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, signal?: AbortSignal): Promise<ResponseOf<H>>
+  callAll<H extends Hook>(hook: H, forObject: KubeObject, request: CallInput<H>, options?: CallAllOptions): Promise<ResponseOf<H>>
   /**
    * Calls one handler by its registered name, as ClusterClasses name them.
    * @throws HookFailed when it is not registered, is for another hook or namespace, or fails
@@ -26,6 +26,12 @@ export interface RuntimeClient {
     request: CallInput<H>,
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
+}
+
+export interface CallAllOptions {
+  readonly signal?: AbortSignal
+  /** Told what each handler answered, by its registered name, before the answers are joined. */
+  onAnswer?(handler: string, response: { readonly message?: string; readonly retryAfterSeconds?: number }): void
 }
 
 export interface CallOptions {

@@ -37,9 +37,9 @@ export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) =>
       return runtime.ready
     },
     handlersFor: (hook, forObject) => runtime.handlersFor(hook, forObject),
-    callAll: async (hook, forObject, request, signal) => {
+    callAll: async (hook, forObject, request, options) => {
       const handlers = await runtime.handlersFor(hook, forObject)
-      return observed(hook, handlers, forObject, runtime.callAll(hook, forObject, request, signal))
+      return observed(hook, handlers, forObject, runtime.callAll(hook, forObject, request, options))
     },
     call: (hook, forObject, handler, request, options) =>
       observed(hook, [handler], forObject, runtime.call(hook, forObject, handler, request, options)),

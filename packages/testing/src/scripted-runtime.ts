@@ -24,7 +24,11 @@ export function scriptedRuntime(script: HookScript): RuntimeClient {
   return {
     ready: true,
     handlersFor: (hook: Hook) => Promise.resolve(script[hook.name] ? ['scripted.test'] : []),
-    callAll: async (hook, forObject, request) => answer(hook, forObject, request),
+    callAll: async (hook, forObject, request, { onAnswer } = {}) => {
+      const response = answer(hook, forObject, request)
+      onAnswer?.('scripted.test', response)
+      return response
+    },
     call: async (hook, forObject, _handler, request) => answer(hook, forObject, request),
   }
 }

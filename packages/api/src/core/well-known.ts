@@ -111,6 +111,10 @@ export const ClusterTopologyUpgradeStepAnnotation = 'topology.internal.cluster.x
 export const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 /** Names of hooks that must still be called for an object, separated by commas. */
 export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
+/** On a Cluster, from core: which hooks it waits for and how long already, as JSON. Ours: upstream tells the messages only. */
+export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
+/** On a Cluster, from whoever waits: a new value has hooks asked again at once, whatever they answered before. */
+export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 /** On a Cluster: BeforeClusterDelete lets it go. */
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'
 /** On a CustomResourceDefinition: the generation for which stored objects were migrated. */

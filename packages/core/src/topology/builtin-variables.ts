@@ -1,5 +1,13 @@
 /** Variables that every patch can read without anybody setting them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
-import { type Cluster, type ClusterClass, ControlPlaneContract, ConversionDataAnnotation, readField } from '@capstan/api'
+import {
+  type Cluster,
+  type ClusterClass,
+  ControlPlaneContract,
+  ConversionDataAnnotation,
+  readField,
+  RetryHooksAnnotation,
+  WaitingHooksAnnotation,
+} from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'
 import type { DesiredMachineDeployment, DesiredState } from './desired-state.ts'
 
@@ -75,7 +83,12 @@ function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | u
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }
 
-const repeating = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
+const repeating = [
+  'kubectl.kubernetes.io/last-applied-configuration',
+  ConversionDataAnnotation,
+  WaitingHooksAnnotation,
+  RetryHooksAnnotation,
+]
 
 /** The members that have a value: what is not set is absent, so that templates can ask for it. */
 function present(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {

@@ -36,9 +36,21 @@ describe('a blocking answer', () => {
     const hooks = new LifecycleHooks(client, clock)
     const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
 
-    expect(await call()).toEqual({ kind: 'blocked', hook: 'BeforeClusterCreate', message: 'wait', retryAfter: 10_000 })
+    expect(await call()).toMatchObject({
+      kind: 'blocked',
+      hook: 'BeforeClusterCreate',
+      message: 'wait',
+      retryAfter: 10_000,
+      called: true,
+    })
     clock.step(clock.now() + seconds(4))
-    expect(await call()).toEqual({ kind: 'blocked', hook: 'BeforeClusterCreate', message: 'wait', retryAfter: 6_000 })
+    expect(await call()).toMatchObject({
+      kind: 'blocked',
+      hook: 'BeforeClusterCreate',
+      message: 'wait',
+      retryAfter: 6_000,
+      called: false,
+    })
     expect(state.calls).toBe(1)
     clock.step(clock.now() + seconds(6))
     expect(await call()).toEqual({ kind: 'go' })
@@ -84,8 +96,8 @@ test.each([
 
 test('hooks that block are told in the order of their names, with what they say', () => {
   const hooks = [
-    { hook: 'B', message: '', retryAfter: 1 },
-    { hook: 'A', message: 'later', retryAfter: 1 },
+    { hook: 'B', message: '', retryAfter: 1, handlers: [], called: true },
+    { hook: 'A', message: 'later', retryAfter: 1, handlers: [], called: true },
   ]
   expect(blockingMessage(hooks, 'upgrade')).toBe('Following hooks are blocking upgrade: A: later; B')
 })

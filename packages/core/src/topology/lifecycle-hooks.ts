@@ -1,7 +1,13 @@
 /** Calls of lifecycle hooks for one Cluster: who is asked, with what, and how long an answer holds. */
 import type { Hook } from '@capstan/api'
-import { BeforeClusterUpgradeHookAnnotationPrefix, type Cluster, clusterOnTheWire, GenerateUpgradePlan } from '@capstan/api'
-import type { CallInput, RuntimeClient } from '@capstan/extension'
+import {
+  BeforeClusterUpgradeHookAnnotationPrefix,
+  type Cluster,
+  clusterOnTheWire,
+  GenerateUpgradePlan,
+  RetryHooksAnnotation,
+} from '@capstan/api'
+import type { CallAllOptions, CallInput, RuntimeClient } from '@capstan/extension'
 import { type Clock, hours, minutes, seconds } from '@capstan/kube'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
@@ -12,6 +18,12 @@ export interface BlockingHook {
   readonly message: string
   /** Milliseconds until it is worth asking again. */
   readonly retryAfter: number
+  /** Registered names of the handlers that do; none when an annotation does. */
+  readonly handlers: readonly string[]
+  /** When it will be asked again, milliseconds since the epoch; absent when nothing will be asked. */
+  readonly until?: number
+  /** False when an earlier answer still holds. */
+  readonly called: boolean
 }
 
 export type HookAnswer = { readonly kind: 'go' } | ({ readonly kind: 'blocked' } & BlockingHook)
@@ -26,7 +38,10 @@ const go: HookAnswer = { kind: 'go' }
 export class LifecycleHooks {
   readonly #runtime: RuntimeClient
   readonly #clock: Clock
-  readonly #blocked = new Map<string, { readonly until: number; readonly message: string }>()
+  readonly #blocked = new Map<
+    string,
+    { readonly until: number; readonly message: string; readonly handlers: readonly string[] }
+  >()
   readonly #plans = new Map<string, { readonly until: number; readonly plan: UpgradePlan }>()
 
   constructor(runtime: RuntimeClient, clock: Clock) {
@@ -49,16 +64,21 @@ export class LifecycleHooks {
     const handlers = await this.#runtime.handlersFor(hook, cluster)
     if (handlers.length === 0) return go
 
-    const question = `${hook.name}: ${cluster.metadata.uid}: ${JSON.stringify(input)}`
+    const retried = cluster.metadata.annotations?.[RetryHooksAnnotation] ?? ''
+    const question = `${hook.name}: ${cluster.metadata.uid}: ${retried}: ${JSON.stringify(input)}`
     const now = this.#clock.now()
     const earlier = this.#blocked.get(question)
     if (earlier && earlier.until > now) {
       const retryAfter = Math.max(seconds(1), Math.round((earlier.until - now) / 1000) * 1000)
-      return { kind: 'blocked', hook: hook.name, message: earlier.message, retryAfter }
+      return { kind: 'blocked', hook: hook.name, ...earlier, retryAfter, called: false }
     }
 
     const request = { ...input, cluster: clusterOnTheWire(cluster) } as unknown as CallInput<H>
-    const response = (await this.#runtime.callAll(hook, cluster, request, signal)) as {
+    const blocking: string[] = []
+    const onAnswer: CallAllOptions['onAnswer'] = (handler, { retryAfterSeconds = 0 }) => {
+      if (retryAfterSeconds > 0) blocking.push(handler)
+    }
+    const response = (await this.#runtime.callAll(hook, cluster, request, { signal, onAnswer })) as {
       message?: string
       retryAfterSeconds?: number
     }
@@ -67,8 +87,9 @@ export class LifecycleHooks {
     if (retryAfter <= 0) return go
     this.#forgetOld(now)
     const message = response.message ?? ''
-    this.#blocked.set(question, { until: now + retryAfter, message })
-    return { kind: 'blocked', hook: hook.name, message, retryAfter }
+    const answer = { until: now + retryAfter, message, handlers: blocking }
+    this.#blocked.set(question, answer)
+    return { kind: 'blocked', hook: hook.name, ...answer, retryAfter, called: true }
   }
 
   /**
@@ -118,7 +139,7 @@ export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefine
   )
   if (names.length === 0) return undefined
   const message = names.length === 1 ? `annotation ${names[0]} is set` : `annotations ${names.sort().join(', ')} are set`
-  return { hook: 'BeforeClusterUpgrade', message, retryAfter: seconds(1200) }
+  return { hook: 'BeforeClusterUpgrade', message, retryAfter: seconds(1200), handlers: [], called: false }
 }
 
 /** `Following hooks are blocking <action>: <Hook>: <message>; <Hook>`, hooks in the order of their names. */

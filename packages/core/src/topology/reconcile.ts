@@ -28,6 +28,7 @@ import { pendingHooks } from './pending-hooks.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
 import { unsupportedParts } from './unsupported.ts'
 import { marksOfStep } from './upgrade.ts'
+import { withWaiting } from './waiting.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
 
@@ -167,6 +168,8 @@ async function report(pass: Pass, paused: boolean, error: unknown): Promise<void
   const { context, blocking, cluster: before, upgrade } = pass
   const after = draft(before)
   const status = (after.status ??= {})
+  const annotations = paused ? before.metadata.annotations : withWaiting(before, blocking, context.clock.now())
+  if (annotations) after.metadata.annotations = annotations
   const condition = topologyReconciled({
     cluster: before,
     paused,

@@ -1,5 +1,5 @@
 /** Managed topologies on the test environment: the test plays the provider, and a runtime client that only keeps a trace. */
-import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment } from '@capstan/api'
+import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment, waitingHooks } from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
@@ -13,6 +13,7 @@ import {
   seconds,
   seededRandom,
   silent,
+  timestamp,
   type Transport,
   type UnknownObject,
   VirtualClock,
@@ -61,7 +62,11 @@ function aRuntime() {
   const client: RuntimeClient = {
     ready: true,
     handlersFor: async (hook: Hook) => (handlers.has(hook.name) ? [`${hook.name.toLowerCase()}.test`] : []),
-    callAll: async (hook, _for, request) => respond(hook, request),
+    callAll: async (hook, _for, request, { onAnswer } = {}) => {
+      const response = respond(hook, request)
+      onAnswer?.(`${hook.name.toLowerCase()}.test`, response)
+      return response
+    },
     call: async (hook, _for, _handler, request) => respond(hook, request),
   }
   const all = (...names: string[]) => names.forEach((name) => handlers.set(name, () => ({})))
@@ -255,6 +260,32 @@ describe('creation', () => {
 
     await comeUp(world)
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  })
+
+  test('what it waits for is on the Cluster while it waits, and a word from the user has it asked at once', async () => {
+    const world = await aWorld()
+    let blocks = true
+    world.runtime.on('BeforeClusterCreate', () => (blocks ? { retryAfterSeconds: 60, message: 'no quota' } : {}))
+    await createClass(world)
+    await createCluster(world)
+    const [record] = waitingHooks(await world.cluster())
+    expect(record).toEqual({
+      hook: 'BeforeClusterCreate',
+      handlers: ['beforeclustercreate.test'],
+      since: record!.since,
+      until: timestamp(Date.parse(record!.since) + minutes(1)),
+      calls: 1,
+      message: 'no quota',
+    })
+    await world.advance(minutes(1))
+    expect(waitingHooks(await world.cluster())).toMatchObject([{ since: record!.since, calls: 2 }])
+
+    blocks = false
+    await world.patch(Cluster, 'demo', { metadata: { annotations: { 'runtime.capstan.dev/retry-hooks': 'now' } } })
+    expect(world.runtime.trace).toHaveLength(3)
+    expect(waitingHooks(await world.cluster())).toEqual([])
+    expect((await world.cluster()).metadata.annotations).not.toHaveProperty(['runtime.capstan.dev/waiting-hooks'])
+    expect(await world.names(DevCluster)).toHaveLength(1)
   })
 
   test('AfterControlPlaneInitialized is called once', async () => {

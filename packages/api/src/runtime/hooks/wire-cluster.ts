@@ -1,7 +1,7 @@
 /** The Cluster as hooks carry it. Upstream: exp/topology/desiredstate, cleanupCluster, v1.14. */
 import { draft, s } from '@capstan/kube'
 import { Cluster } from '../../core/v1beta2/cluster.ts'
-import { ConversionDataAnnotation } from '../../core/well-known.ts'
+import { ConversionDataAnnotation, RetryHooksAnnotation, WaitingHooksAnnotation } from '../../core/well-known.ts'
 import { onTheWire } from './wire-objects.ts'
 
 /** A Cluster without its status. */
@@ -11,7 +11,12 @@ export const wireCluster = s
   .of<WireCluster>(onTheWire(Cluster))
   .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
 
-const hiddenAnnotations = ['kubectl.kubernetes.io/last-applied-configuration', ConversionDataAnnotation]
+const hiddenAnnotations = [
+  'kubectl.kubernetes.io/last-applied-configuration',
+  ConversionDataAnnotation,
+  WaitingHooksAnnotation,
+  RetryHooksAnnotation,
+]
 
 /** What of a Cluster a request carries: nothing that changes without a change of the Cluster's meaning. */
 export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
