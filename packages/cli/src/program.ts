@@ -13,6 +13,7 @@ const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   apiserver: async () => (await import('./commands/apiserver.ts')).apiserverCommand,
   manager: async () => (await import('./commands/manager.ts')).managerCommand,
   kubeconfig: async () => (await import('./commands/kubeconfig.ts')).kubeconfigCommand,
+  hooks: async () => (await import('./commands/hooks.ts')).hooksCommand,
   envtest: async () => (await import('./commands/envtest.ts')).envtestCommand,
   backup: async () => (await import('./commands/backup.ts')).backupCommand,
   restore: async () => (await import('./commands/backup.ts')).restoreCommand,

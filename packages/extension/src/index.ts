@@ -9,6 +9,7 @@ export * from './define-extension.ts'
 export * from './server.ts'
 export * from './call-hook.ts'
 export * from './fixtures.ts'
+export * from './call-server.ts'
 export * from './listen.ts'
 // Calling them
 export * from './client.ts'

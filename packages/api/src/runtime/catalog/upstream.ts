@@ -1,0 +1,40 @@
+/** Which hooks upstream's releases have: enough to say what would stop working. Upstream: api/runtime/hooks, by release. */
+import { HooksGroup } from '../hook.ts'
+import type { ReleasedCatalog } from './release.ts'
+
+const lifecycle = [
+  'Discovery',
+  'BeforeClusterCreate',
+  'AfterControlPlaneInitialized',
+  'BeforeClusterUpgrade',
+  'AfterControlPlaneUpgrade',
+  'AfterClusterUpgrade',
+  'BeforeClusterDelete',
+  'GeneratePatches',
+  'ValidateTopology',
+  'DiscoverVariables',
+]
+const chained = [
+  ...lifecycle,
+  'BeforeControlPlaneUpgrade',
+  'BeforeWorkersUpgrade',
+  'AfterWorkersUpgrade',
+  'GenerateUpgradePlan',
+  'CanUpdateMachine',
+  'CanUpdateMachineSet',
+  'UpdateMachine',
+]
+
+const released = (release: string, names: readonly string[]): Pick<ReleasedCatalog, 'release' | 'hooks'> => ({
+  release,
+  hooks: names.map((name) => ({ group: HooksGroup, version: 'v1alpha1', name, blocking: false, request: {}, response: {} })),
+})
+
+/** By minor release; all of them have version v1alpha1 alone. */
+export const upstreamCatalogs: { readonly [release: string]: Pick<ReleasedCatalog, 'release' | 'hooks'> } = {
+  'v1.10': released('v1.10', lifecycle),
+  'v1.11': released('v1.11', lifecycle),
+  'v1.12': released('v1.12', chained),
+  'v1.13': released('v1.13', chained),
+  'v1.14': released('v1.14', chained),
+}

@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BeforeClusterCreate, Cluster, ExtensionConfig, WaitingHooksAnnotation } from '@capstan/api'
+import { defineExtension, extensionServer, fail, holdFor, listen, on } from '@capstan/extension'
+import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
+import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ended, start } from '../test-io.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-hooks-'))
+const closing: (() => Promise<unknown> | unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+afterAll(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+describe('capstan hooks call', () => {
+  let url: string
+  const ca = join(folder, 'ca.pem')
+  beforeAll(async () => {
+    const authority = await makeAuthority(systemClock, { commonName: 'test' })
+    const serving = await issueCertificate(authority, systemClock, {
+      commonName: '127.0.0.1',
+      ipAddresses: ['127.0.0.1'],
+      usages: ['server'],
+    })
+    writeFileSync(ca, authority.certificate)
+    const extension = defineExtension({
+      name: 'sample',
+      handlers: [
+        on(BeforeClusterCreate, { name: 'gate' }, ({ request }) =>
+          request.cluster.metadata.name === 'demo' ? holdFor(5, 'quota') : fail('not this one'),
+        ),
+      ],
+    })
+    const server = await listen(extensionServer(extension), serving)
+    closing.push(() => server.close())
+    ;({ url } = server)
+  })
+
+  test('sends a valid request to the handler that discovery names, and prints the answer', async () => {
+    const { code, out, err } = await ended(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^BeforeClusterCreate of gate answered after \d+ ms:\n/)
+    expect(JSON.parse(out.slice(out.indexOf('\n')))).toMatchObject({ status: 'Success', retryAfterSeconds: 5, message: 'quota' })
+  })
+
+  test('sends the request of a file; a failure ends with 1', async () => {
+    const file = join(folder, 'request.yaml')
+    writeFileSync(file, 'cluster: { apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: { name: other }, spec: {} }\n')
+    const { code, out } = await ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', ca, '--fixture', file, '-o', 'json'])
+    expect(code).toBe(1)
+    expect(JSON.parse(out)).toMatchObject({ handler: 'gate', response: { status: 'Failure', message: 'not this one' } })
+  })
+
+  test.each([
+    [['BeforeClusterCreate'], 1, /^capstan: UnknownAuthority: .*certificate signed by unknown authority$/],
+    [['BeforeLunch'], 2, /there is no hook BeforeLunch\nThere are Discovery, BeforeClusterCreate,/],
+    [['BeforeClusterDelete', '--ca', ca], 1, /^capstan: NotRegistered: the server has no handler for BeforeClusterDelete$/],
+    [['BeforeClusterCreate', '--ca', ca, '--handler', 'other'], 1, /^capstan: NotFound: .*404 != 200/],
+  ])('%j', async (argv, code, says) => {
+    const result = await ended(['hooks', 'call', url, ...argv])
+    expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
+    expect(result.err).toMatch(says)
+  })
+})
+
+test('capstan hooks openapi prints the same document each time', async () => {
+  const first = await ended(['hooks', 'openapi', '-o', 'json'])
+  expect(first.code).toBe(0)
+  expect(Object.keys(JSON.parse(first.out).paths)).toHaveLength(17)
+  expect(await ended(['hooks', 'openapi', '-o', 'json'])).toEqual(first)
+  expect((await ended(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
+})
+
+describe('with a management cluster', () => {
+  const kubeconfig = join(folder, 'kubeconfig')
+  let client: Client
+  beforeAll(async () => {
+    const up = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig])
+    closing.push(() => up.interrupt())
+    await up.line(/https:/)
+    const transport = httpsTransport(await loadKubeconfig(kubeconfig), { clock: systemClock, random: systemRandom })
+    closing.push(() => transport.close())
+    client = createClient(transport)
+  })
+  const hooks = (...argv: string[]) => ended(['hooks', ...argv, '--kubeconfig', kubeconfig])
+
+  test('waiting lists what Clusters wait for, and retry has it asked again', async () => {
+    expect(await hooks('waiting')).toMatchObject({ code: 0, out: '0 Clusters, none of which waits for a hook' })
+    const record = {
+      hook: 'BeforeClusterCreate',
+      handlers: ['gate.x'],
+      since: '2026-01-01T00:00:00Z',
+      calls: 3,
+      message: 'quota',
+    }
+    await client.create(Cluster, {
+      metadata: { name: 'demo', namespace: 'default', annotations: { [WaitingHooksAnnotation]: JSON.stringify([record]) } },
+      spec: { paused: true, infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalCluster', name: 'demo' } },
+    })
+    const { out } = await hooks('waiting')
+    expect(out.split('\n')[0]).toMatch(/^NAMESPACE +CLUSTER +HOOK +HANDLER +SINCE +ASKED AGAIN IN +CALLS +MESSAGE$/)
+    expect(out.split('\n')[1]).toMatch(/^default +demo +BeforeClusterCreate +gate\.x +\d+h +<none> +3 +quota$/)
+    expect(JSON.parse((await hooks('waiting', '-o', 'json')).out)).toEqual({ namespace: 'default', cluster: 'demo', ...record })
+    expect(await hooks('retry', 'demo')).toMatchObject({ code: 0, out: 'Cluster default/demo: BeforeClusterCreate asked again' })
+    const { metadata } = await client.get(Cluster, { namespace: 'default', name: 'demo' })
+    expect(metadata.annotations).toHaveProperty(['runtime.capstan.dev/retry-hooks'])
+    expect(await hooks('retry', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('"nobody" not found') })
+  })
+
+  test('preflight names handlers that another release does not call, and ends with 1', async () => {
+    await client.create(ExtensionConfig, { metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x' } } })
+    const apiVersion = 'hooks.runtime.cluster.x-k8s.io/v1alpha1'
+    const handlers = ['BeforeClusterCreate', 'UpdateMachine'].map((hook) => ({
+      name: `${hook.toLowerCase()}.x`,
+      requestHook: { apiVersion, hook },
+    }))
+    await client.patch(
+      ExtensionConfig,
+      { name: 'x' },
+      { type: 'merge', body: { status: { handlers } } },
+      { subresource: 'status' },
+    )
+    expect(await hooks('preflight')).toMatchObject({ code: 0, out: '2 handlers, all of which this release calls' })
+    const { code, out } = await hooks('preflight', '--catalog', 'v1.11')
+    expect(code).toBe(1)
+    expect(out.split('\n')[1]).toMatch(
+      /^updatemachine\.x +gone +hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1, Hook=UpdateMachine is not in v1\.11: it does not have this hook$/,
+    )
+    expect(await hooks('preflight', '--catalog', 'v0')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('there is no catalog v0'),
+    })
+  })
+})

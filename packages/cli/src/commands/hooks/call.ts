@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import type { Hook } from '@capstan/api'
+import { hookCatalog } from '@capstan/api'
+import { callServer, fixture, HookFailed, httpsHookTransport } from '@capstan/extension'
+import { isRecord, systemClock } from '@capstan/kube'
+import { Command, Option } from 'commander'
+import { parse } from 'yaml'
+import type { Io } from '../../io.ts'
+import { ExitCodes, UsageError } from '../../io.ts'
+
+interface Options {
+  handler?: string
+  fixture?: string
+  ca?: string
+  timeout: number
+  output: 'text' | 'json'
+}
+
+/** `capstan hooks call URL HOOK`: one call as core would make it, and what core would make of the answer. */
+export const callCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('call')
+    .description('Call a hook of an extension server as core would')
+    .argument('<url>', 'where the server is: https, a host, perhaps a port and a prefix')
+    .argument('<hook>', 'name of the hook, such as BeforeClusterCreate')
+    .option('--handler <name>', 'which handler of the hook (default: the one that discovery names)')
+    .option('--fixture <file>', 'the request as YAML or JSON (default: a valid one)')
+    .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
+    .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(Number))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .action(async (url: string, name: string, options: Options) => {
+      const hook = hookNamed(name)
+      const request = options.fixture === undefined ? fixture(hook) : requestIn(options.fixture)
+      const transport = httpsHookTransport()
+      try {
+        const answer = await callServer(hook, {
+          server: {
+            url,
+            ...(options.ca === undefined ? {} : { caBundle: Buffer.from(readFileSync(options.ca)).toString('base64') }),
+          },
+          request,
+          ...(options.handler === undefined ? {} : { handler: options.handler }),
+          timeoutSeconds: options.timeout,
+          transport,
+          clock: systemClock,
+          signal: io.signal,
+        })
+        if (options.output === 'json') io.out(JSON.stringify(answer))
+        else {
+          const { handler, took, response } = answer
+          io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
+          io.out(JSON.stringify(response, undefined, 2))
+        }
+        finish(answer.response.status === 'Success' ? ExitCodes.done : ExitCodes.failed)
+      } catch (err) {
+        if (!(err instanceof HookFailed)) throw err
+        if (options.output === 'json') io.out(JSON.stringify({ problem: err.problem, message: err.message }))
+        else io.err(`capstan: ${err.problem}: ${err.message}`)
+        finish(ExitCodes.failed)
+      } finally {
+        transport.close()
+      }
+    })
+
+function hookNamed(name: string): Hook {
+  const hook = hookCatalog.find((one) => one.name.toLowerCase() === name.toLowerCase())
+  if (hook) return hook
+  throw new UsageError(`there is no hook ${name}`, `There are ${hookCatalog.map((one) => one.name).join(', ')}.`)
+}
+
+function requestIn(file: string): object {
+  const value: unknown = parse(readFileSync(file, 'utf8'))
+  if (!isRecord(value)) throw new UsageError(`${file} holds no request: expected an object`)
+  const { apiVersion: _a, kind: _k, ...request } = value
+  return request
+}

@@ -1,0 +1,26 @@
+import { Cluster, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
+import { systemClock, timestamp } from '@capstan/kube'
+import { Command } from 'commander'
+import type { Io } from '../../io.ts'
+import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
+
+/** `capstan hooks retry CLUSTER`: asks now what would be asked again later. */
+export const retryCommand = (io: Io): Command =>
+  withKubeconfig(new Command('retry'))
+    .description('Have the hooks that a Cluster waits for asked again at once')
+    .argument('<cluster>', 'name of the Cluster')
+    .option('-n, --namespace <namespace>', 'namespace of the Cluster', 'default')
+    .action(async (name: string, options: ManagementOptions & { namespace: string }) => {
+      const key = { namespace: options.namespace, name }
+      await withManagement(io, options, async (client) => {
+        const cluster = await client.get(Cluster, key, { signal: io.signal })
+        const waiting = waitingHooks(cluster).map(({ hook }) => hook)
+        const annotations = { [RetryHooksAnnotation]: timestamp(systemClock.now()) }
+        await client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations } } }, { signal: io.signal })
+        io.out(
+          waiting.length === 0
+            ? `Cluster ${key.namespace}/${name} waits for no hook; whatever comes next is asked for`
+            : `Cluster ${key.namespace}/${name}: ${waiting.join(', ')} asked again`,
+        )
+      })
+    })

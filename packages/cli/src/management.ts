@@ -1,0 +1,32 @@
+/** The management cluster, as commands reach it. */
+import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import type { Command } from 'commander'
+import { dataFolder } from './data-folder.ts'
+import type { Io } from './io.ts'
+
+export interface ManagementOptions {
+  readonly kubeconfig?: string
+}
+
+/** Adds the flag that says which cluster is meant. */
+export const withKubeconfig = (command: Command): Command =>
+  command.option(
+    '--kubeconfig <file>',
+    'kubeconfig of the management cluster (default: $KUBECONFIG, then the one of `capstan up` in this folder)',
+  )
+
+/** Works with a client of the management cluster, which is closed afterwards. */
+export async function withManagement<T>(
+  io: Io,
+  { kubeconfig }: ManagementOptions,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const path = kubeconfig ?? io.env.KUBECONFIG ?? dataFolder().kubeconfig
+  const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
+  try {
+    return await work(createClient(transport))
+  } finally {
+    transport.close()
+  }
+}

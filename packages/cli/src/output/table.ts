@@ -1,0 +1,11 @@
+/** Rows under a heading, as kubectl prints them: columns as wide as their widest cell, three spaces apart. */
+export function table(heading: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const all = [heading, ...rows]
+  const widths = heading.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
+  return all.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column]!))
+      .join('   ')
+      .trimEnd(),
+  )
+}
