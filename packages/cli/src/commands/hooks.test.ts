@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ended, start } from '../test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-hooks-'))
-const closing: (() => Promise<unknown> | unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
 afterAll(async () => {
   for (const close of closing.reverse()) await close()
 })
