@@ -70,6 +70,7 @@ async function survive(seed: number, after: 'death' | 'loss of power', failures:
     disk.failing = () => {}
     const opened = await openOn(disk, clock)
     verify(opened.store, known, `seed ${seed}, life ${life}`)
+    expect(disk.paths.filter((path) => path.endsWith('.new'))).toEqual([])
     disk.dieAfter(1 + Math.floor(random.next() * 120))
     disk.failing = (step) => {
       if (random.next() < failures) throw new Error(`EIO: i/o error, ${step}`)

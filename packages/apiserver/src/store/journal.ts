@@ -77,6 +77,8 @@ export class Journal {
     const { files } = options
     const { images, acknowledged, end, next, unacknowledged, checkpointSize, skipped } = await readState(files, folder)
     for (const err of skipped) options.log.warn('A damaged file was not needed', { err: err.message })
+    // What somebody had begun to write, and never came to its name.
+    for (const name of await files.list(folder)) if (name.endsWith('.new')) await files.remove(`${folder}/${name}`)
     const log = await files.open(`${folder}/${logName(end.generation)}`, 'existing')
     let mark: OpenFile | undefined
     try {
