@@ -50,8 +50,9 @@ export function labelSelector(selector: LabelSelector | undefined): Selector {
   const requirements: LabelRequirement[] = []
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) requirements.push(requirement(key, '=', [value]))
   for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {
+    const isKnown = Object.hasOwn(ExpressionOperators, operator)
     const parsed = ExpressionOperators[operator as keyof typeof ExpressionOperators]
-    if (!parsed) throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`)
+    if (!isKnown) throw badRequest(`${JSON.stringify(operator)} is not a valid label selector operator`)
     requirements.push(requirement(key, parsed, values))
   }
   return selectorOf(requirements)

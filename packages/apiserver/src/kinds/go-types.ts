@@ -113,12 +113,12 @@ function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong
     case 'MicroTime':
       return typeof value === 'string' ? withProblem(timeProblem(value, typeName(target) === 'MicroTime'), wrong) : wrong('own')
   }
-  const component = componentOf(target)
+  const component = componentOf(structIn(target, value))
   // Types that may hold anything, or that are checked where they are used.
   if (!component?.properties) return undefined
   if (!isRecord(value)) return wrong('struct')
   const { properties } = component
-  const struct = typeName(target)
+  const struct = typeName(structIn(target, value))
   for (const [field, member] of Object.entries(value)) {
     const schema = properties[field]
     const found = schema && misfit(schema, member, struct, `${path}.${field}`)
@@ -126,6 +126,10 @@ function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong
   }
   return undefined
 }
+
+/** The type of a schema that may stand where something else may, too. Upstream: JSONSchemaPropsOrArray, OrBool and OrStringArray. */
+export const structIn = (target: string, value: unknown): string =>
+  isRecord(value) && /\.JSONSchemaPropsOr\w+$/.test(target) ? target.replace(/Or\w+$/, '') : target
 
 const withProblem = (problem: string | undefined, wrong: Wrong): Misfit | undefined =>
   problem === undefined ? undefined : wrong('own', problem)
@@ -205,7 +209,7 @@ function base64Problem(text: string): string | undefined {
   return at === undefined ? undefined : `illegal base64 data at input byte ${at}`
 }
 
-function timeProblem(text: string, micro: boolean): string | undefined {
+export function timeProblem(text: string, micro: boolean): string | undefined {
   const parts = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d((?:\.\d+)?)([Zz]|[+-]\d\d:\d\d)$/.exec(text)
   const isTime = parts !== null && !Number.isNaN(Date.parse(text))
   if (isTime && (!micro || parts[1]!.length === 7)) return undefined

@@ -66,7 +66,8 @@ export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObj
 function readApplied(call: Call): UnknownObject {
   const { definition, request } = call
   const body = draftOf(definition, request.body)
-  const { apiVersion = '', kind = '' } = body as { apiVersion?: string; kind?: string }
+  const apiVersion = typeof body.apiVersion === 'string' ? body.apiVersion : ''
+  const kind = typeof body.kind === 'string' ? body.kind : ''
   const { group, version } = parseApiVersion(apiVersion)
   if (kind !== definition.kind || group !== definition.group) {
     throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`)

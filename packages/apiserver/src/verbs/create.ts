@@ -42,7 +42,7 @@ export async function createDecoded(
     const { name } = object.metadata
     throw new StatusError(
       'Forbidden',
-      `${definition.storage} ${JSON.stringify(name)} is forbidden: ${definition.refusesCreates}`,
+      `${definition.storage} ${JSON.stringify(name ?? '')} is forbidden: ${definition.refusesCreates}`,
       {
         details: { name, ...(definition.group === '' ? {} : { group: definition.group }), kind: definition.plural },
       },

@@ -1,5 +1,6 @@
 /** From what a client sent to a draft of the object it means: type checked, pruned, defaulted. */
 import { badRequest, draft, goText, invalid, invalidObject, isRecord, type StatusError, type UnknownObject } from '@capstan/kube'
+import { readNulls } from '../kinds/go-nulls.ts'
 import { convertedTypeProblem, jsonTypeProblem } from '../kinds/go-types.ts'
 import { builtins } from '../registry/builtin.ts'
 import type { Definition } from '../registry/definition.ts'
@@ -19,7 +20,10 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
   const unknown = coerceMetadata(definition, raw)
   const object = raw as UnknownObject
-  if (definition.component !== undefined) checkTypes(call, definition.component, object, source)
+  if (definition.component !== undefined) {
+    checkTypes(call, definition.component, object, source)
+    readNulls(definition.component, object)
+  }
   unknown.push(...definition.structural.prune(object))
   report(call, unknown, source, patched)
   definition.structural.dropNulls(object)
@@ -43,6 +47,16 @@ export function draftOf({ kind }: Definition, body: unknown): { [field: string]:
 function checkType(call: Call, raw: { [field: string]: unknown }, source: Source): void {
   const { definition } = call
   const { apiVersion, kind, version, group, builtin } = definition
+  for (const field of ['apiVersion', 'kind']) {
+    const value = raw[field]
+    if (value === undefined || value === null || typeof value === 'string') continue
+    const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${field} of type string`
+    const text = JSON.stringify(raw)
+    const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem} (${start})`,
+    )
+  }
   if (builtin) {
     raw.apiVersion ??= apiVersion
     raw.kind ??= kind
@@ -105,6 +119,8 @@ const sortedJSON = (value: unknown): string =>
   JSON.stringify(value, (_, member: unknown) =>
     isRecord(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
   )
+
+const jsonKind = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value)
 
 function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
   if (unknown.length === 0 || call.options.fieldValidation === 'Ignore') return

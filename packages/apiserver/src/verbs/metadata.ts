@@ -18,6 +18,7 @@ import {
   type StatusError,
   tooLong,
 } from '@capstan/kube'
+import { timeProblem } from '../kinds/go-types.ts'
 import type { Definition } from '../registry/definition.ts'
 
 type Shape = 'string' | 'number' | 'strings' | 'stringMap' | 'objects'
@@ -100,9 +101,26 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType): unknown {
     }
     case 'objects':
       if (!Array.isArray(value)) throw wrongType(value, '[]v1.OwnerReference')
-      for (const item of value) if (!isRecord(item)) throw wrongType(item, 'v1.OwnerReference')
-      return value
+      return value.map((item: unknown) => {
+        if (item === null) return {}
+        if (!isRecord(item)) throw wrongType(item, 'v1.OwnerReference')
+        for (const [field, part] of Object.entries(item)) {
+          if (part === null) delete item[field]
+          else if (flags.has(field) ? typeof part !== 'boolean' : typeof part !== 'string' && field !== 'fieldsV1')
+            throw wrongType(part, flags.has(field) ? 'bool' : 'string')
+          else if (field === 'time') checkTime(part as string)
+        }
+        return item
+      })
   }
+}
+
+/** Of references to owners; all else that they and managed fields have is text. */
+const flags = new Set(['controller', 'blockOwnerDeletion'])
+
+function checkTime(text: string): void {
+  const problem = timeProblem(text, false)
+  if (problem !== undefined) throw badRequest(problem)
 }
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0

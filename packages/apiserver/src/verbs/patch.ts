@@ -26,7 +26,12 @@ export function patcher({ definition, request: { patchType, body } }: Call): (cu
   switch (patchType) {
     case 'application/json-patch+json': {
       const operations = parseJsonPatch(body)
-      return (current) => applyJsonPatch(current, operations)
+      return (current) => {
+        const patched: unknown = applyJsonPatch(current, operations)
+        if (isRecord(patched)) return patched
+        // The whole may be replaced, too, but not by something that is no object.
+        throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
+      }
     }
     case 'application/merge-patch+json': {
       const changes = objectOf(body)

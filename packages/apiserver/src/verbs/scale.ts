@@ -81,9 +81,11 @@ function checkName({ request: { name } }: Call, { metadata }: Record<string, unk
   throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`)
 }
 
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
 function checkType({ apiVersion, kind }: Record<string, unknown>): void {
   if ((apiVersion ?? 'autoscaling/v1') === 'autoscaling/v1' && (kind ?? 'Scale') === 'Scale') return
-  throw badRequest(`wrong APIVersion or Kind in Scale: ${String(apiVersion)} ${String(kind)}, expected autoscaling/v1 Scale`)
+  throw badRequest(`wrong APIVersion or Kind in Scale: ${text(apiVersion)} ${text(kind)}, expected autoscaling/v1 Scale`)
 }
 
 /** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */

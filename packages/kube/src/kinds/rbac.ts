@@ -4,6 +4,7 @@ import { equal } from '../json.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { pathSegmentProblems, subdomainProblems } from '../names.ts'
 import { type Infer, s } from '../schema.ts'
+import { labelSelectorErrors } from '../selector.ts'
 
 export const rbacGroup = 'rbac.authorization.k8s.io'
 
@@ -81,6 +82,9 @@ export const ClusterRole = defineKind({
         ),
       )
     }
+    aggregationRule?.clusterRoleSelectors?.forEach((selector, index) => {
+      errors.push(...labelSelectorErrors(selector, `aggregationRule.clusterRoleSelectors[${index}]`))
+    })
     return errors
   },
 })
@@ -125,7 +129,7 @@ function defaultGroups({ roleRef: ref, subjects: given = [] }: Binding): void {
 
 /** Upstream: pkg/apis/rbac/validation, ValidatePolicyRule. */
 function ruleErrors(rule: PolicyRule, field: string, { namespaced }: { namespaced: boolean }): FieldError[] {
-  const { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule
+  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule
   const errors: FieldError[] = []
   if (verbs.length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'))
   if (nonResourceURLs.length > 0) {

@@ -1,0 +1,163 @@
+/** What the fuzzer found: each of these once ended in an accident of ours. */
+import { type Logger, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type ApiServer, createApiServer } from '../server.ts'
+import type { HttpHandler } from './exchange.ts'
+import { createHandler } from './handler.ts'
+
+let server: ApiServer
+let handler: HttpHandler
+const accidents: unknown[] = []
+const log: Logger = { ...silent, error: (text) => accidents.push(text) }
+beforeAll(async () => {
+  const clock = new VirtualClock()
+  server = createApiServer({ clock, random: seededRandom(1), authorization: ['RBAC'], log })
+  await server.ready
+  handler = createHandler({ engine: server.engine, clock, log })
+  const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: 'kept' } }
+  await ask('POST', roles, role)
+})
+afterAll(() => server.close())
+
+const maps = '/api/v1/namespaces/default/configmaps'
+const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
+const hooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations'
+const pods = '/api/v1/namespaces/default/pods'
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+const deployments = '/apis/apps/v1/namespaces/default/deployments'
+const services = '/api/v1/namespaces/default/services'
+
+async function ask(method: string, url: string, body: unknown, type = 'application/json') {
+  const { signal } = new AbortController()
+  const headers = { 'content-type': type }
+  const request = {
+    method,
+    url,
+    headers,
+    signal,
+    streamSignal: signal,
+    body: () => Promise.resolve(Buffer.from(JSON.stringify(body))),
+  }
+  const answer = await handler(request, { kind: 'user', name: 'admin', groups: ['system:masters'] })
+  const said = JSON.parse((answer.body as Buffer | string).toString()) as { message?: string }
+  return `${answer.status} ${said.message ?? ''}`
+}
+
+const metadata = { name: 'a' }
+const selectors = (selector: object) => ({ metadata, aggregationRule: { clusterRoleSelectors: [selector] } })
+const container = (more: object) => ({ metadata, spec: { containers: [{ name: 'c', image: 'i', ...more }] } })
+const schema = (properties: object) => ({
+  metadata: { name: 'things.example.com' },
+  spec: {
+    group: 'example.com',
+    scope: 'Namespaced',
+    names: { plural: 'things', kind: 'Thing' },
+    versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties } } }],
+  },
+})
+
+test.each<[string, string, unknown, RegExp]>([
+  [
+    'an owner whose version is no text',
+    maps,
+    { metadata: { ...metadata, ownerReferences: [{ apiVersion: [] }] } },
+    /^400 .*cannot unmarshal array into Go struct field ObjectMeta\.metadata\.ownerReferences of type string/,
+  ],
+  ['an owner that is null', maps, { metadata: { ...metadata, ownerReferences: [null] } }, /^422 .*ownerReferences/],
+  [
+    'a time of managed fields that is none',
+    maps,
+    { metadata: { ...metadata, managedFields: [{ time: 'now' }] } },
+    /^400 parsing time "now" as "2006-01-02T15:04:05Z07:00"/,
+  ],
+  [
+    'a kind that is an object',
+    maps,
+    { kind: { toString: 1 }, metadata },
+    /^400 .*cannot unmarshal object into Go struct field \.kind of type string/,
+  ],
+  [
+    'an expression of a selector that is null',
+    roles,
+    selectors({ matchExpressions: [null] }),
+    /^422 .*operator: Invalid value: "": not a valid selector operator/,
+  ],
+  [
+    'an operator that every object of JavaScript has',
+    roles,
+    selectors({ matchExpressions: [{ key: 'a', operator: 'constructor' }] }),
+    /^422 .*not a valid selector operator/,
+  ],
+  [
+    'a label of a selector that is none',
+    roles,
+    selectors({ matchLabels: { a: ' ' } }),
+    /^422 .*aggregationRule\.clusterRoleSelectors\[0\]\.matchLabels: Invalid value: " "/,
+  ],
+  ['a rule that is null', roles, { metadata, rules: [null] }, /^422 .*rules\[0\]\.verbs: Required value/],
+  ['a webhook that is null', hooks, { metadata, webhooks: [null] }, /^422 .*webhooks\[0\]/],
+  ['a rule of a webhook that is null', hooks, { metadata, webhooks: [{ name: 'a.b.c', rules: [null] }] }, /^422 .*rules\[0\]/],
+  [
+    'a container that is null',
+    pods,
+    { metadata, spec: { containers: [null] } },
+    /^422 .*spec\.containers\[0\]\.name: Required value/,
+  ],
+  ['a variable that is null', pods, container({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
+  ['a port that is null', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
+  ['a definition without a specification', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
+  ['a version that is null', definitions, { metadata, spec: { versions: [null] } }, /^422 .*spec\.versions/],
+  ['properties that are null', definitions, schema({ a: null }), /^(?:201|422)/],
+  [
+    'rules of a definition that are null',
+    definitions,
+    schema({ a: { type: 'object', 'x-kubernetes-validations': [null] } }),
+    /^422 .*rule/,
+  ],
+  [
+    'schemas in a schema that are no list',
+    definitions,
+    schema({ a: { type: 'array', items: { type: 'object', allOf: {} } } }),
+    /^400 .*cannot unmarshal object into Go struct field/,
+  ],
+])('%s is refused', async (_, path, body, said) => {
+  const kinds: { [path: string]: string } = {
+    [maps]: 'ConfigMap',
+    [roles]: 'ClusterRole',
+    [hooks]: 'ValidatingWebhookConfiguration',
+    [pods]: 'Pod',
+    [definitions]: 'CustomResourceDefinition',
+    [services]: 'Service',
+  }
+  const [, root, group, version] = path.split('/')
+  const apiVersion = root === 'api' ? group : `${group}/${version}`
+  expect(await ask('POST', path, { apiVersion, kind: kinds[path], ...(body as object) })).toMatch(said)
+  expect(accidents).toEqual([])
+})
+
+test.each<[string, string, string, unknown, RegExp]>([
+  [
+    'an apply of a version that is a number',
+    'application/apply-patch+yaml',
+    `${deployments}/a?fieldManager=m`,
+    { apiVersion: 0, kind: 'Deployment', metadata },
+    /^400 invalid object type: \/, Kind=Deployment$/,
+  ],
+  [
+    'a patch that takes the whole object away',
+    'application/json-patch+json',
+    `${roles}/kept`,
+    [{ op: 'remove', path: '' }],
+    /^422 the server rejected our request due to an error in our request$/,
+  ],
+  [
+    'a patch that makes a list of it',
+    'application/json-patch+json',
+    `${roles}/kept`,
+    [{ op: 'replace', path: '', value: [] }],
+    /^422 the server rejected our request/,
+  ],
+])('%s is refused', async (_, type, path, body, said) => {
+  expect(await ask('PATCH', path, body, type)).toMatch(said)
+  expect(accidents).toEqual([])
+})
