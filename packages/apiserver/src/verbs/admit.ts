@@ -68,9 +68,13 @@ export async function validate(
     ...(definition.validatesSchema ? structuralErrors(definition, object, old, ofMetadata, ofScale) : []),
     ...(definition.validate?.(object, old, { subresource: call.request.subresource, plane, caller: call.caller }) ?? []),
   ]
+  if (old && !definition.builtin) {
+    const broken = definition.structural.stillBroken(object, old)
+    call.warnings.push(...broken.map(({ field, text }) => `${field}: ${text}`))
+  }
   if (errors.length > 0) {
     const { kind, storageGroup: group = definition.group } = definition
-    throw invalidObject({ group, kind }, object.metadata.name ?? '', errors)
+    throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(call)))
   }
   call.warnings.push(
     ...(definition.warnings?.(object, old, { subresource: call.request.subresource, plane, caller: call.caller }) ?? []),
@@ -79,6 +83,14 @@ export async function validate(
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)
 }
+
+/** Upstream: what is written through `/status` is validated by itself, and its texts know no fields around it. */
+const inStatus =
+  ({ definition, request }: Call) =>
+  (error: FieldError): FieldError =>
+    request.subresource === 'status' && !definition.builtin
+      ? { ...error, text: error.text.replace(/: status\.(\S+ in body )/, ': $1') }
+      : error
 
 /** Upstream: whether items of a list are there twice is for each built-in kind to say, and not for its schema. */
 function structuralErrors(

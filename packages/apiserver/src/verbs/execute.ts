@@ -1,5 +1,5 @@
 /** From a request to its verb: the resource is looked up, what it does not offer is refused, warnings are gathered. */
-import { type ApiRequest, type KubeObject, type ObjectList, type Status, StatusError } from '@capstan/kube'
+import { type ApiRequest, type KubeObject, notFound, type ObjectList, type Status, StatusError } from '@capstan/kube'
 import type { Answer, Caller, WatchStream } from '../engine.ts'
 import { apply } from './apply.ts'
 import { bind } from './bind.ts'
@@ -90,11 +90,12 @@ function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: Abort
 }
 
 /** @throws StatusError NotFound when the resource has no such subresource, MethodNotAllowed when that is not for the verb */
-function checkSubresource({ definition, request: { subresource, verb } }: Call): void {
+function checkSubresource({ definition, request: { subresource, verb, name } }: Call): void {
   if (subresource === undefined) return
   if (!definition.subresources) {
     if (subresource === 'status' ? definition.statusSubresource : subresource === 'scale' && definition.scale) return
-    throw unknownResource()
+    // Upstream: of a custom resource it is the object that is said not to be there.
+    throw notFound(definition, name ?? '')
   }
   const [first] = subresource.split('/')
   const offered = definition.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))

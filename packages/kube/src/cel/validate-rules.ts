@@ -14,6 +14,8 @@ export type ValidateRules = (object: object, old: object | undefined, options?: 
 export interface RuleOptions {
   /** False when what an update leaves as it was has to keep to the rules too. */
   readonly ratcheting?: boolean
+  /** True to hear only of what an update leaves as it was: it was wrong before, and is not held against the update. */
+  readonly isOnlyUnchanged?: boolean
 }
 
 /** A rule that is broken, with what is said about it apart from the value. */
@@ -25,9 +27,9 @@ export interface RuleError extends FieldError {
 export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   if (!hasRules(schema)) return undefined
   let check: Check | undefined
-  return (object, old, { ratcheting = true } = {}) => {
+  return (object, old, { ratcheting = true, isOnlyUnchanged = false } = {}) => {
     check ??= compileCheck(schema, true)
-    const state: State = { errors: [], budget: BudgetOfObject, ratcheting }
+    const state: State = { errors: [], budget: BudgetOfObject, ratcheting, isOnlyUnchanged }
     check?.run(object, '', state, { old: old === undefined ? undefined : { value: old }, isUnchanged: false })
     return state.errors
   }
@@ -35,7 +37,7 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
 
 /** The rules that a value breaks which stands somewhere in an object, as a default does. */
 export function brokenRules(schema: JSONSchema, value: unknown): RuleError[] {
-  const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false }
+  const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, isOnlyUnchanged: false }
   compileCheck(schema, false)?.run(value, '', state, { old: undefined, isUnchanged: false })
   return state.errors
 }
@@ -52,6 +54,7 @@ const BudgetOfCall = 1_000_000
 interface State {
   readonly errors: RuleError[]
   readonly ratcheting: boolean
+  readonly isOnlyUnchanged: boolean
   /** What is left for all rules of the object; negative once nothing is evaluated any more. */
   budget: number
 }
@@ -89,7 +92,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     if (value === null || value === undefined || state.budget < 0) return
     const old = before.old?.value === null || before.old?.value === undefined ? undefined : before.old
     const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && same(value, old.value, isCompared))
-    if (isUnchanged && !usesOldSelf) return
+    if (isUnchanged && !usesOldSelf && !state.isOnlyUnchanged) return
     if (own) for (const rule of own) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
     // Values that cannot be told from others share the fate of what they are in.
     const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
@@ -125,8 +128,9 @@ interface Subject {
 function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, state, before }: Subject): void {
   const { rule, usesOldSelf } = compiled
   if (state.budget < 0) return
-  // Nobody would hear of a failure: what is as it was may break the rules, which may be newer than the object.
-  if (!usesOldSelf && before.isUnchanged) return
+  // What is as it was may break the rules, which may be newer than the object.
+  const isHeldAgainst = usesOldSelf || !before.isUnchanged
+  if (isHeldAgainst === state.isOnlyUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return
   const field = path === '' ? '<nil>' : path
   const wrong = (detail: string) => state.errors.push({ ...invalid(field, schema.type ?? '', detail), detail })
@@ -175,9 +179,11 @@ const nameOf = ({ rule, message }: ValidationRule): string => (message ? message
 function failed({ reason }: ValidationRule, field: string, { type }: JSONSchema, value: unknown, message: string): FieldError {
   if (reason === 'FieldValueForbidden') return forbidden(field, message)
   if (reason === 'FieldValueRequired') return required(field, message)
-  if (reason === 'FieldValueDuplicate') return duplicate(field, value)
   // Upstream: objects and lists are left out of the text.
-  if (type !== 'object' && type !== 'array') return invalid(field, value, message)
+  const isShown = type !== 'object' && type !== 'array'
+  if (reason === 'FieldValueDuplicate')
+    return isShown ? duplicate(field, value) : { type: 'FieldValueDuplicate', field, text: 'Duplicate value' }
+  if (isShown) return invalid(field, value, message)
   return { type: 'FieldValueInvalid', field, text: `Invalid value: ${message}` }
 }
 

@@ -304,3 +304,15 @@ test.each(['^(a+)+$', 'a*b', 'a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?a?b', '^a{0,99}a{0,9
 test('the schema of metadata is one that validates', () => {
   expect(structural(of(ObjectMetaSchema)).validate({ spec: { name: 'x', labels: { a: 'b' }, finalizers: ['f'] } })).toEqual([])
 })
+
+test('rules that an update leaves broken are told until they are kept, and not looked at again then', () => {
+  const rule = (text: string) => ({ type: 'integer' as const, 'x-kubernetes-validations': [{ rule: text }] })
+  const before = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
+  const broken = { a: -1, b: 1 }
+  const still = (object: object, old: object) => before.stillBroken(object, old).map(({ field, text }) => `${field}: ${text}`)
+  expect(before.validate({ ...broken, b: 2 }, broken)).toEqual([])
+  expect(still({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
+  const mended = { a: 1, b: 2 }
+  expect(still(mended, broken)).toEqual([])
+  expect(still({ a: 1, b: 3 }, mended)).toEqual([])
+})

@@ -26,6 +26,11 @@ export interface Structural {
    * rules are left alone when the object is not of a form that they can rely on. `also` is told before the rules are.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
+  /**
+   * The rules in CEL that an update breaks by leaving things as they were: they are not held against it, and whoever sends it should
+   * know.
+   */
+  stillBroken(object: object, old: object): RuleError[]
   /** The same without the rules in CEL. */
   validateSchema(object: object, old?: object): FieldError[]
   /** The rules in CEL alone, of an object that is valid otherwise. */
@@ -49,6 +54,9 @@ function compile(schema: JSONSchema): Structural {
   const findDuplicates = compileUniqueness(schema)
   const checkEmbedded = compileEmbedded(schema)
   const validateRules = rulesValidator(schema)
+
+  /** Objects that kept to all rules when they were last looked at, so that updates of them need not look again. */
+  const keepsRules = new WeakSet<object>()
 
   const duplicatesIn = (object: object): FieldError[] => {
     const errors: FieldError[] = []
@@ -77,7 +85,18 @@ function compile(schema: JSONSchema): Structural {
       const errors = [...validateSchema(object, old), ...also]
       if (!validateRules) return errors
       if (earlier.some(leavesRulesUnread) || errors.some(leavesRulesUnread)) return [...errors, rulesUnread]
-      return [...errors, ...validateRules(object, old)]
+      const broken = validateRules(object, old)
+      if (old === undefined && broken.length === 0) keepsRules.add(object)
+      return [...errors, ...broken]
+    },
+    stillBroken(object, old) {
+      if (!validateRules || keepsRules.has(old)) {
+        keepsRules.add(object)
+        return []
+      }
+      const broken = validateRules(object, old, { isOnlyUnchanged: true })
+      if (broken.length === 0) keepsRules.add(object)
+      return broken
     },
     validateSchema,
     validateRules: (object, old, options) => validateRules?.(object, old, options) ?? [],
