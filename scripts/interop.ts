@@ -121,7 +121,9 @@ async function run(suite: Suite): Promise<Ending> {
   }
 }
 
-const late = () => new Promise<'late'>((resolve) => void setTimeout(() => resolve('late'), Limit * 60_000).unref())
+function late(): Promise<'late'> {
+  return new Promise((resolve) => void setTimeout(() => resolve('late'), Limit * 60_000).unref())
+}
 
 function runInside(name: string, [command, ...prefix]: readonly string[]): Promise<Ending> {
   const self = [process.execPath, ...process.execArgv, process.argv[1]!, '--inside', name]
