@@ -1,4 +1,5 @@
 /** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
+import { healthPaths } from './health.ts'
 import { createHash } from 'node:crypto'
 import { compareApiVersions } from '@capstan/kube'
 import type { Resource, Subresource } from '../engine.ts'
@@ -146,7 +147,11 @@ const kindOf = ({ builtin, group, version, kind }: Resource) =>
 
 /** `/`: where there is something to find. */
 export function apiPaths(groups: readonly GroupVersions[]): object {
-  const paths = ['/api', '/apis', '/healthz', '/livez', '/openapi/v3', '/readyz', '/version']
+  const paths = [
+    ...['/.well-known/openid-configuration', '/api', '/apis', '/apis/', '/flagz', '/metrics', '/metrics/slis', '/openapi/v2'],
+    ...['/openapi/v3', '/openapi/v3/', '/openid/v1/jwks', '/statusz', '/version'],
+    ...healthPaths(),
+  ]
   for (const { group, versions } of groups) {
     if (group !== '') paths.push(`/apis/${group}`)
     for (const { version } of versions) paths.push(group === '' ? `/api/${version}` : `/apis/${group}/${version}`)

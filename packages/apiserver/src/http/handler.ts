@@ -19,11 +19,13 @@ import { methodNotAllowed } from '../verbs/refusal.ts'
 import { type Limited, limited, type Limits } from './limits.ts'
 import { YAMLReader } from './read-yaml.ts'
 import { unauthorized } from './refusal.ts'
+import { healthMetrics, metricsAnswer, RequestCounts } from './metrics.ts'
 import { errorAnswer, json, jsonText, notFoundText } from './represent.ts'
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
 import { errorOf } from './watch-body.ts'
+import { flagsPage, statusPage } from './zpages.ts'
 
 export interface HandlerOptions {
   readonly engine: Engine
@@ -33,6 +35,8 @@ export interface HandlerOptions {
   readonly checks?: readonly HealthCheck[]
   /** Tells others how to check tokens of service accounts. Absent: nobody is told. */
   readonly issuer?: TokenIssuer
+  /** What the server was started with, by the names of flags, for `/flagz`. */
+  readonly flags?: { readonly [name: string]: unknown }
   /** How much is taken on; as kube-apiserver when absent. */
   readonly limits?: Partial<Limits>
   readonly log?: Logger
@@ -41,14 +45,18 @@ export interface HandlerOptions {
 export const defaultVersion = 'v1.36.2'
 
 export function createHandler(options: HandlerOptions): HttpHandler {
-  const { engine, log = silent } = options
+  const { engine, log = silent, version: versionName = defaultVersion } = options
   const server: Server = {
     ...options,
     engine,
     documents: new Documents(engine.resources),
     yaml: new YAMLReader(options.clock),
     limited: limited(options.clock, options.limits),
-    version: JSON.stringify(versionInfo(options.version ?? defaultVersion), undefined, 2),
+    version: JSON.stringify(versionInfo(versionName), undefined, 2),
+    versionName,
+    started: options.clock.now(),
+    flags: options.flags ?? {},
+    requests: new RequestCounts(),
     checks: options.checks ?? [],
   }
   return async (request, identity) => {
@@ -68,7 +76,12 @@ interface Server {
   readonly documents: Documents
   readonly yaml: YAMLReader
   readonly limited: Limited
+  /** What `/version` answers. */
   readonly version: string
+  readonly versionName: string
+  readonly started: number
+  readonly flags: { readonly [name: string]: unknown }
+  readonly requests: RequestCounts
   readonly checks: readonly HealthCheck[]
   readonly issuer?: TokenIssuer
 }
@@ -88,8 +101,19 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
     route.kind === 'resource'
       ? attributesOfPath(caller, request.method, route.path, query)
       : { kind: 'path', user: caller, verb: request.method.toLowerCase(), path }
-  if (!isAlwaysAllowed(path)) authorize(authorizer, attributes)
-  return server.limited(attributes, request, query, (received) => routed(server, route, received, query, caller))
+  const count = (code: number): void => {
+    if (route.kind === 'resource' && attributes.kind === 'resource')
+      server.requests.add(attributes, route.path.version, query.get('dryRun') ?? '', code)
+  }
+  try {
+    if (!isAlwaysAllowed(path)) authorize(authorizer, attributes)
+    const answer = await server.limited(attributes, request, query, (received) => routed(server, route, received, query, caller))
+    count(answer.status)
+    return answer
+  } catch (err) {
+    count(err instanceof StatusError ? err.code : 500)
+    throw err
+  }
 }
 
 async function routed(
@@ -100,13 +124,19 @@ async function routed(
   caller: Caller,
 ): Promise<HttpAnswer> {
   const { documents } = server
-  if (route.kind === 'health') return healthAnswer(route.check, server.checks, query)
+  if (route.kind === 'health') return (await healthAnswer(route, server.checks, query)) ?? notFoundText()
   if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()
   if (request.method !== 'GET') throw methodNotAllowed()
   switch (route.kind) {
     case 'version':
       return jsonText(server.version)
+    case 'metrics':
+      return metricsAnswer(route.of === 'health' ? await healthMetrics(server.checks) : server.requests.text())
+    case 'statusz':
+      return statusPage({ started: server.started, now: server.clock.now(), version: server.versionName })
+    case 'flagz':
+      return flagsPage(server.flags)
     case 'paths':
       return json(apiPaths(documents.groups))
     case 'core':

@@ -3,7 +3,12 @@ import type { ResourcePath } from '@capstan/kube'
 import { parseResourcePath } from '@capstan/kube'
 
 export type Route =
-  | { readonly kind: 'health'; readonly check: HealthPath }
+  /** `/readyz`, or one check alone, as `/readyz/etcd`. */
+  | { readonly kind: 'health'; readonly path: HealthPath; readonly only: string }
+  /** `/metrics` and `/metrics/slis` */
+  | { readonly kind: 'metrics'; readonly of: 'requests' | 'health' }
+  /** Pages for people. */
+  | { readonly kind: 'flagz' | 'statusz' }
   | { readonly kind: 'version' }
   /** `/`: the list of all paths. */
   | { readonly kind: 'paths' }
@@ -35,7 +40,13 @@ export function routeOf(path: string): Route {
     case 'healthz':
     case 'livez':
     case 'readyz':
-      return { kind: 'health', check: root }
+      return { kind: 'health', path: root, only: [second, third, ...rest].filter(Boolean).join('/') }
+    case 'metrics':
+      if (third !== undefined || !['', 'slis'].includes(second)) return { kind: 'none' }
+      return { kind: 'metrics', of: second === '' ? 'requests' : 'health' }
+    case 'flagz':
+    case 'statusz':
+      return second === '' ? { kind: root } : { kind: 'none' }
     case 'version':
       return second === '' ? { kind: 'version' } : { kind: 'none' }
     case 'openid':

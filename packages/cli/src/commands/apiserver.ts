@@ -262,6 +262,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     admissionPlugins: pluginSwitches(options.enableAdmissionPlugins, options.disableAdmissionPlugins),
     controllers: {
       ...switches,
+      systemObjects: true,
       garbageCollector: switches.garbageCollector && options.enableGarbageCollector,
       ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
       ...(rootCA && published !== undefined ? { rootCA: published } : {}),
@@ -282,6 +283,7 @@ async function serve(given: Options, io: Io): Promise<void> {
         issuer: server.issuer,
         limits: limitsOf(options),
         checks: [storeCheck(store)],
+        flags: flagsOf(options),
       }),
       authenticate: options.anonymousAuth ? server.authenticate : withoutAnonymous(server.authenticate),
       serving: access.server,
@@ -327,6 +329,12 @@ async function openStores(clock: Clock, log: Logger, { data, etcdServers }: Opti
   const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
   return openDurable(folder, { clock, log, sync: !isUnsafe })
 }
+
+/** As they were given or filled in, by their names. */
+const flagsOf = (options: Options): { readonly [name: string]: unknown } =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, value]) => [name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`), value]),
+  )
 
 /** The server's own authority; a serving certificate from files takes the place of the one it would make. */
 async function accessOf(clock: Clock, { data, bindAddress, tlsCertFile, tlsPrivateKeyFile }: Options): Promise<Access> {

@@ -1,0 +1,65 @@
+/** What has been asked of the server, and how it is, in the text that Prometheus reads. Upstream: staging apiserver/pkg/endpoints/metrics. */
+import type { ResourceAttributes } from '../auth/authorizer.ts'
+import type { HttpAnswer } from './exchange.ts'
+import { checksOf, type HealthCheck } from './health.ts'
+import type { HealthPath } from './route.ts'
+
+export class RequestCounts {
+  readonly #counts = new Map<string, number>()
+
+  add(attributes: ResourceAttributes, version: string, dryRun: string, code: number): void {
+    const { verb, group, resource, subresource = '', namespace, name } = attributes
+    const series = labels({
+      code: String(code),
+      component: 'apiserver',
+      dry_run: dryRun,
+      group,
+      resource,
+      scope: name === undefined && verb !== 'create' ? (namespace === undefined ? 'cluster' : 'namespace') : 'resource',
+      subresource,
+      verb: verbNames[verb] ?? verb.toUpperCase(),
+      version,
+    })
+    this.#counts.set(series, (this.#counts.get(series) ?? 0) + 1)
+  }
+
+  text(): string {
+    const series = [...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1))
+    return metric('apiserver_request_total', 'Requests that were answered, by what they were about.', 'counter', series)
+  }
+}
+
+const verbNames: { readonly [verb: string]: string } = { create: 'POST', update: 'PUT', deletecollection: 'DELETECOLLECTION' }
+
+/** Upstream: k8s.io/component-base/metrics/prometheus/slis. */
+export async function healthMetrics(given: readonly HealthCheck[]): Promise<string> {
+  const series: [string, number][] = []
+  for (const type of ['healthz', 'livez', 'readyz'] as const satisfies readonly HealthPath[]) {
+    for (const { name, check } of checksOf(type, given)) {
+      let isWell = 1
+      try {
+        await check()
+      } catch {
+        isWell = 0
+      }
+      series.push([labels({ name, type }), isWell])
+    }
+  }
+  return metric('kubernetes_healthcheck', 'Whether a check of health says that all is well.', 'gauge', series)
+}
+
+export const metricsAnswer = (text: string): HttpAnswer => ({
+  status: 200,
+  headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8; escaping=underscores' },
+  body: text,
+})
+
+function metric(name: string, help: string, type: 'counter' | 'gauge', series: readonly (readonly [string, number])[]): string {
+  const lines = series.map(([labelled, value]) => `${name}${labelled} ${value}\n`)
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
+}
+
+const labels = (values: { readonly [label: string]: string }): string =>
+  `{${Object.entries(values)
+    .map(([label, value]) => `${label}=${JSON.stringify(value)}`)
+    .join(',')}}`

@@ -1,0 +1,50 @@
+/** Pages for people who look at a server that runs. Upstream: k8s.io/component-base/zpages, v0.36. */
+import type { HttpAnswer } from './exchange.ts'
+import { plainText } from './health.ts'
+
+const warning =
+  'Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.'
+
+export interface Running {
+  /** Milliseconds since the Unix epoch. */
+  readonly started: number
+  readonly now: number
+  /** `v1.36.2` */
+  readonly version: string
+}
+
+export function statusPage({ started, now, version }: Running): HttpAnswer {
+  const seconds = Math.floor((now - started) / 1000)
+  const two = (value: number): string => String(value).padStart(2, '0')
+  const up = `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`
+  const binary = version.slice(1)
+  return page('statusz', [
+    '',
+    `Started  ${dateText(new Date(started))}`,
+    `Up  ${up}`,
+    `Binary version  ${binary}`,
+    `Emulation version  ${binary.split('.').slice(0, 2).join('.')}`,
+    'Paths  /flagz /healthz /livez /metrics /readyz /statusz /version',
+    '',
+  ])
+}
+
+export const flagsPage = (flags: { readonly [name: string]: unknown }): HttpAnswer =>
+  page(
+    'flagz',
+    Object.entries(flags)
+      .map(([name, value]) => `${name}:${String(value)}`)
+      .sort(),
+  )
+
+const page = (name: string, lines: readonly string[]): HttpAnswer => ({
+  status: 200,
+  headers: plainText,
+  body: `\napiserver ${name}\n${warning}\n${lines.join('\n')}\n`,
+})
+
+/** `Sat Nov 21 14:52:06 UTC 2026` */
+function dateText(date: Date): string {
+  const [, weekday, day, month, year, time] = /^(\w+), (\d+) (\w+) (\d+) (\S+)/.exec(date.toUTCString())!
+  return `${weekday} ${month} ${Number(day) < 10 ? ` ${Number(day)}` : day} ${time} UTC ${year}`
+}
