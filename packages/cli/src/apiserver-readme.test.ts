@@ -1,0 +1,61 @@
+/** What the README of the API server shows does what it says. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { ConfigMap, createClient, seededRandom, systemClock } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ended, start } from './test-io.ts'
+
+const apiserver = fileURLToPath(new URL('../../apiserver', import.meta.url))
+const readme = readFileSync(join(apiserver, 'README.md'), 'utf8')
+const [, uses = ''] = /^## Three uses$([^]*?)^## /m.exec(readme) ?? []
+const blocks = [...uses.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language, text]) => ({ language, text: text! }))
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-readme-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+test('each use fits into 15 lines', () => {
+  expect(blocks.map(({ language }) => language)).toEqual(['ts', 'sh', 'sh', 'ts'])
+  for (const { text } of blocks.slice(0, 3)) expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(15)
+})
+
+describe('programs run as they stand', () => {
+  test.each([
+    { name: 'the test in process', block: blocks[0], prints: /pass 1$/m },
+    { name: 'the one with planes in a folder, behind a port', block: blocks[3], prints: /^https:\/\/127\.0\.0\.1:\d+$/m },
+  ])('$name', { timeout: 60_000 }, async ({ block, prints }) => {
+    // Folders that it names are made where it may.
+    const code = block!.text.replaceAll("'state'", JSON.stringify(join(folder, 'own')))
+    const program = [process.execPath, ['--input-type=module-typescript', '-e', code], { cwd: apiserver }] as const
+    const { stdout, stderr } = await promisify(execFile)(...program)
+    expect(stderr).toBe('')
+    expect(stdout).toMatch(prints)
+  })
+})
+
+/** Arguments of the line that runs `capstan NAME`, with folders and ports of this test. */
+function argvOf(name: string): string[] {
+  const line = blocks.flatMap(({ text }) => text.split('\n')).find((one) => one.startsWith(`capstan ${name} `))
+  const words = line?.replace(/ &$/, '').split(' ').slice(1) ?? []
+  return words.map((word) => (/^(state|bin)\b/.test(word) ? join(folder, word) : word === '7443' ? '0' : word))
+}
+
+test('the server lets in whoever has the kubeconfig', { timeout: 60_000 }, async () => {
+  const server = start(argvOf('apiserver'))
+  await server.line(/ready/)
+  const access = await loadKubeconfig(join(folder, 'state/kubeconfig'))
+  const transport = httpsTransport(access, { clock: systemClock, random: seededRandom(1), userAgent: 'test' })
+  await createClient(transport).create(ConfigMap, { metadata: { name: 'a', namespace: 'default' }, data: { k: 'v' } })
+  transport.close()
+  expect(await server.interrupt()).toBe(0)
+})
+
+test('the launchers are where KUBEBUILDER_ASSETS says', async () => {
+  const { code, out } = await ended(argvOf('envtest'))
+  expect({ code, out }).toEqual({ code: 0, out: join(folder, 'bin/envtest') })
+  expect(blocks[2]!.text).toContain('KUBEBUILDER_ASSETS=$PWD/bin/envtest ')
+})
