@@ -21,6 +21,10 @@ export const explained = {
         ),
     ),
   },
+  protobuf: {
+    reason: 'answers are JSON, where an empty list is a list; in protobuf it is nothing',
+    mask: (output) => output.replaceAll(/"items": (null|\[\])/g, '"items"'),
+  },
   structs: {
     reason: 'what is compared is a specification as JSON has it, and not a Go struct',
     mask: (output) => output.replace(/(may not change fields other than .*\n)[\s\S]*/, '$1'),
