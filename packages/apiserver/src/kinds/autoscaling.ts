@@ -18,6 +18,10 @@ const current: BuiltinKind<Autoscaler> = {
     behavior.scaleUp = { ...scaleUp, ...behavior.scaleUp }
     behavior.scaleDown = { ...scaleDown, ...behavior.scaleDown }
   },
+  prepare(autoscaler, old) {
+    // Go always writes it.
+    if (!old) autoscaler.status = { ...autoscaler.status, currentMetrics: null as never }
+  },
   validate({ spec, status }, _, { subresource }) {
     return subresource === 'status' ? nonNegative('status', status, 'currentReplicas', 'desiredReplicas') : specErrors(spec)
   },
