@@ -77,15 +77,7 @@ function zeroOf(schema: Component): unknown {
   const { type, properties } = target === undefined ? schema : (componentOf(target) ?? {})
   // A struct; anything else that has a name of its own is written as what it is, and null stays what it was.
   if (properties) return {}
-  switch (type) {
-    case 'string':
-      return target === undefined ? '' : null
-    case 'boolean':
-      return false
-    case 'integer':
-    case 'number':
-      return 0
-    default:
-      return null
-  }
+  if (type === 'string') return target === undefined ? '' : null
+  if (type === 'boolean') return false
+  return type === 'integer' || type === 'number' ? 0 : null
 }

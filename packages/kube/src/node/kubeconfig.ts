@@ -145,7 +145,8 @@ export async function loadKubeconfig(path: string, options: Omit<ResolveOptions,
 export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOptions = {}): Promise<ClusterAccess> {
   const contextName = options.context ?? config['current-context']
   if (contextName === '') throw new Error('Cannot use kubeconfig: it has no current-context')
-  const context = find(config.contexts, contextName, 'context').context
+  const { context } = find(config.contexts, contextName, 'context')
+  if (typeof context.cluster !== 'string') throw new Error(`Cannot use kubeconfig: context "${contextName}" names no cluster`)
   const { cluster } = find(config.clusters, context.cluster, 'cluster')
   const { user } = context.user ? find(config.users, context.user, 'user') : { user: {} as KubeconfigUser }
   refuse(
@@ -167,8 +168,8 @@ export async function resolveKubeconfig(config: Kubeconfig, options: ResolveOpti
     throw new Error(`Cannot use kubeconfig: the server of cluster "${context.cluster}" must be an https URL`)
 
   const material = async (data: string | undefined, file: string | undefined) => {
-    if (data !== undefined) return Buffer.from(data, 'base64').toString('utf8')
-    if (file === undefined) return undefined
+    if (typeof data === 'string') return Buffer.from(data, 'base64').toString('utf8')
+    if (typeof file !== 'string') return undefined
     return readFile(resolve(options.folder ?? '.', file), 'utf8')
   }
   const ca = await material(cluster['certificate-authority-data'], cluster['certificate-authority'])

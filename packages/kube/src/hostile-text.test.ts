@@ -1,0 +1,91 @@
+/** Text from outside, as no user would write it: what is wrong with it is said, by an error of ours, and in time. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseDuration } from './duration.ts'
+import { scanJSON } from './json-scan.ts'
+import { parseKubeconfig, resolveKubeconfig } from './node/kubeconfig.ts'
+import { parseQuantity, quantityText } from './quantity.ts'
+import { parseResourcePath } from './request.ts'
+import { parseFieldSelector, parseLabelSelector } from './selector.ts'
+
+const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
+const from = (...parts: string[]) =>
+  fc.oneof(
+    fc.array(fc.constantFrom(...parts), { maxLength: 12 }).map((list) => list.join('')),
+    fc.string({ maxLength: 12 }),
+  )
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{name: k, cluster: {server: "https://127.0.0.1:1", certificate-authority-data: aGVsbG8=, tls-server-name: a, insecure-skip-tls-verify: true}}]
+users: [{name: u, user: {token: t, client-certificate-data: aGVsbG8=, client-key-data: aGVsbG8=, exec: {command: x}}}]
+contexts: [{name: c, context: {cluster: k, user: u, namespace: n}}]
+`
+const changed = fc
+  .array(
+    fc.record({
+      at: fc.nat(kubeconfig.length),
+      cut: fc.nat(12),
+      put: fc.constantFrom('', 'null', '[]', '{}', ': ', '\n', '- ', '"', '&a ', '*a', '1', '~', 'name'),
+    }),
+    { maxLength: 4 },
+  )
+  .map((edits) => edits.reduce((text, { at, cut, put }) => text.slice(0, at) + put + text.slice(at + cut), kubeconfig))
+
+const readers: { readonly [what: string]: readonly [fc.Arbitrary<string>, (text: string) => unknown] } = {
+  durations: [from('1', '0', '.', '-', '+', 'h', 'm', 's', 'ms', 'us', 'µs', 'ns', '9'.repeat(30), ' '), parseDuration],
+  quantities: [
+    from('1', '0', '.', '-', '+', 'e', 'E', 'Ki', 'Mi', 'm', 'n', 'u', 'k', '9'.repeat(30), ' '),
+    (text) => quantityText(parseQuantity(text)),
+  ],
+  'label selectors': [
+    from('a', '=', '==', '!=', '!', ',', '(', ')', ' in ', ' notin ', '<', '>', '1', ' ', 'a/b', '-', '.'),
+    parseLabelSelector,
+  ],
+  'field selectors': [from('a', '=', '==', '!=', ',', '\\', '\\,', '\\=', ' ', '.'), parseFieldSelector],
+  paths: [from('/', 'api', 'apis', 'v1', 'watch', 'namespaces', 'a', '%', '%2f', '%00', '..', 'status'), parseResourcePath],
+  JSON: [from('{', '}', '[', ']', '"', ':', ',', '\\', 'u00', 'null', 'true', '1', '-', '.', 'e', ' ', '\n'), scanJSON],
+}
+
+describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
+  test('that make no sense are refused, not stumbled over', () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        try {
+          read(text)
+        } catch (err) {
+          expect((err as Error).name).toMatch(/^(?:Error|StatusError|SyntaxError)$/)
+        }
+      }),
+      { seed: 1, numRuns: 500 * often },
+    )
+  })
+
+  test('of any length are read in a time that grows with it', { timeout: 20_000 }, () => {
+    fc.assert(
+      fc.property(texts, (text) => {
+        try {
+          read(text.repeat(Math.ceil(50_000 / (text.length || 1))))
+        } catch (err) {
+          expect((err as Error).name).toMatch(/^(?:Error|StatusError|SyntaxError|RangeError)$/)
+        }
+      }),
+      { seed: 1, numRuns: 20 * often },
+    )
+  })
+})
+
+test('kubeconfigs that make no sense are refused by what is wrong with them', async () => {
+  await fc.assert(
+    fc.asyncProperty(changed, async (text) => {
+      try {
+        await resolveKubeconfig(parseKubeconfig(text))
+      } catch (err) {
+        expect((err as Error).message).not.toMatch(/undefined|is not a function|Cannot read properties|not iterable/)
+        expect((err as Error).message).toMatch(/kubeconfig/i)
+      }
+    }),
+    { seed: 1, numRuns: 300 * often },
+  )
+})
