@@ -66,6 +66,8 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
+// Nobody is there any more who wants to know.
+if (isInside) process.once('disconnect', () => process.exit(1))
 if (isInside) process.send!(await run(suites[asked[0]!]!), () => process.exit())
 else {
   const chosen = Object.keys(suites).filter((name) => (asked.length > 0 ? asked.includes(name) : suites[name]!.ci))
