@@ -40,7 +40,7 @@ import { type ServiceAccountTokenOptions, serviceAccountTokens, type TokenIssuer
 import { anyOf, staticTokens, type TokenUser } from './auth/token.ts'
 import type { Caller, Engine } from './engine.ts'
 import { type AdvertisedEndpoint, publishService } from './kubernetes-service.ts'
-import { parseRange, ServiceAddresses } from './kinds/service/addresses.ts'
+import { parsePortRange, parseRange, ServiceAddresses } from './kinds/service/addresses.ts'
 import type { Definition } from './registry/definition.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
@@ -89,6 +89,8 @@ export interface ApiServerOptions {
   readonly gracefulDeletion?: boolean
   /** Where Services get their addresses: a range of IPv4 addresses, 10.0.0.0/24 when absent. Upstream: --service-cluster-ip-range. */
   readonly serviceClusterIPRange?: string
+  /** Where Services get their node ports; 30000-32767 when absent. Upstream: --service-node-port-range. */
+  readonly serviceNodePortRange?: string
   /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
   readonly authorization?: readonly AuthorizationMode[]
   /** Owners of static bearer tokens. */
@@ -172,7 +174,12 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     reader: createClient(transport()),
     enabled,
     pluginsFor: pluginsFor(enabled),
-    serviceAddresses: new ServiceAddresses(parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'), store, random),
+    serviceAddresses: new ServiceAddresses(
+      parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'),
+      parsePortRange(options.serviceNodePortRange ?? '30000-32767'),
+      store,
+      random,
+    ),
     gracefulDeletion: options.gracefulDeletion ?? true,
     authorizer,
     authenticateToken,

@@ -16,7 +16,7 @@ const plugins = {
   CertificateSubjectRestriction: 'absent',
   ClusterTrustBundleAttest: 'absent',
   DefaultIngressClass: 'on',
-  DefaultStorageClass: 'absent',
+  DefaultStorageClass: 'on',
   DefaultTolerationSeconds: 'on',
   DenyServiceExternalIPs: 'refused',
   EventRateLimit: 'refused',

@@ -2,7 +2,7 @@ import { persistentVolumeClaimResize } from './claim-growth.ts'
 import type { Definition } from '../registry/definition.ts'
 import { alwaysDeny } from './always-deny.ts'
 import { ownerReferences } from './owner-references.ts'
-import { defaultIngressClass } from './default-ingress-class.ts'
+import { defaultIngressClass, defaultStorageClass } from './default-classes.ts'
 import type { AdmissionPlugin } from './plugin-names.ts'
 import type { Plugin } from './plugin.ts'
 import { priority } from './priority.ts'
@@ -20,6 +20,7 @@ const plugins: readonly Plugin[] = [
   taintNodesByCondition,
   priority,
   defaultTolerationSeconds,
+  defaultStorageClass,
   storageObjectInUse,
   persistentVolumeClaimResize,
   ownerReferences,

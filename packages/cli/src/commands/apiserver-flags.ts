@@ -1,6 +1,13 @@
 /** Values of flags that kube-apiserver and kube-controller-manager have, read as they read them. */
 import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@capstan/apiserver'
-import { AdmissionPlugins, parseRange, controllerPlugins, admissionPluginState, AuthorizationModes } from '@capstan/apiserver'
+import {
+  AdmissionPlugins,
+  controllerPlugins,
+  parsePortRange,
+  parseRange,
+  admissionPluginState,
+  AuthorizationModes,
+} from '@capstan/apiserver'
 import { messageOf, parseDuration, seconds } from '@capstan/kube'
 import { InvalidArgumentError } from 'commander'
 import { UsageError } from '../io.ts'
@@ -18,7 +25,6 @@ export function flag(text: string): boolean {
   throw new InvalidArgumentError('expected true or false.')
 }
 
-/** A duration as Go writes it, none below zero. @returns milliseconds */
 /** Upstream: --service-cluster-ip-range. Of two ranges, one of each family, Services here have the one of IPv4. */
 export function clusterRange(text: string): string {
   const range = text.split(',').find((one) => !one.includes(':')) ?? text
@@ -30,6 +36,17 @@ export function clusterRange(text: string): string {
   }
 }
 
+/** Upstream: --service-node-port-range. */
+export function portRange(text: string): string {
+  try {
+    parsePortRange(text)
+    return text
+  } catch (err) {
+    throw new InvalidArgumentError(messageOf(err))
+  }
+}
+
+/** A duration as Go writes it, none below zero. @returns milliseconds */
 export function duration(text: string): number {
   try {
     const milliseconds = parseDuration(text)

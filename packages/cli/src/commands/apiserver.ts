@@ -41,6 +41,7 @@ import {
   authorizationModes,
   checkApiSwitches,
   clusterRange,
+  portRange,
   controllers,
   count,
   disabledPlugins,
@@ -87,6 +88,7 @@ interface Options {
   eventTtl: number
   etcdCompactionInterval: number
   serviceClusterIpRange: string
+  serviceNodePortRange: string
   advertiseAddress?: string
   runtimeConfig?: readonly ApiSwitch[]
   maxRequestsInflight: number
@@ -188,6 +190,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       clusterRange,
       '10.0.0.0/24',
     )
+    .option('--service-node-port-range <range>', 'where Services get their node ports', portRange, '30000-32767')
     .option('--advertise-address <ip>', 'where pods would find the server, for Service `kubernetes` (default: --bind-address)')
     .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
     .option(
@@ -268,6 +271,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       ...(rootCA && published !== undefined ? { rootCA: published } : {}),
     },
     serviceClusterIPRange: options.serviceClusterIpRange,
+    serviceNodePortRange: options.serviceNodePortRange,
     ...(tokens ? { tokens } : {}),
   })
   let listener: Listener | undefined

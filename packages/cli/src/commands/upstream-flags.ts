@@ -14,7 +14,7 @@ const idle: { readonly [why: string]: string } = {
     'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
     'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec default-not-ready-toleration-seconds ' +
     'default-unreachable-toleration-seconds enable-logs-handler',
-  'there is no network of Services': 'kubernetes-service-node-port service-node-port-range',
+  'there is no network of Services': 'kubernetes-service-node-port',
   'there is one server':
     'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
     'coordinated-leadership-lease-duration coordinated-leadership-renew-deadline coordinated-leadership-retry-period',

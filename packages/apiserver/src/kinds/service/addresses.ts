@@ -1,6 +1,6 @@
 /** Addresses and node ports of Services: which are taken, which are free. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
 import { isIP } from 'node:net'
-import { type FieldError, invalid, invalidObject, type Random } from '@capstan/kube'
+import { type FieldError, invalid, invalidObject, type Random, StatusError } from '@capstan/kube'
 import type { Store } from '../../store/store.ts'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
@@ -29,7 +29,25 @@ export const firstAddress = ({ base }: AddressRange): string => toAddress(base +
 const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
 const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
 
-const PortRange = { first: 30000, last: 32767 }
+/** From which ports to which, both included. */
+export interface PortRange {
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * `30000-32767`, `30000+2767` or one port.
+ *
+ * @throws Error when it is no range of ports
+ */
+export function parsePortRange(text: string): PortRange {
+  const [, first = '', sign, end = ''] = /^(\d{1,5})(?:([-+])(\d{1,5}))?$/.exec(text) ?? []
+  const range = { first: Number(first), last: sign === '+' ? Number(first) + Number(end) : Number(end || first) }
+  if (range.first < 1 || range.last < range.first || range.last > 65535) {
+    throw new Error(`${JSON.stringify(text)} is no range of ports, such as 30000-32767`)
+  }
+  return range
+}
 
 /** How many of what was handed out last is not handed out again, in case it is still on its way to the store. */
 const Remembered = 64
@@ -37,12 +55,14 @@ const Remembered = 64
 /** What is free for the Services of one plane. */
 export class ServiceAddresses {
   readonly range: AddressRange
+  readonly #ports: PortRange
   readonly #store: Store
   readonly #random: Random
   readonly #recent: (string | number)[] = []
 
-  constructor(range: AddressRange, store: Store, random: Random) {
+  constructor(range: AddressRange, ports: PortRange, store: Store, random: Random) {
     this.range = range
+    this.#ports = ports
     this.#store = store
     this.#random = random
   }
@@ -50,7 +70,7 @@ export class ServiceAddresses {
   /**
    * Gives a draft of a Service what it needs and has not got.
    *
-   * @throws StatusError Invalid when something that it asks for cannot be had
+   * @throws StatusError when something that it asks for cannot be had
    */
   allocate(service: Service, old: Service | undefined): void {
     const { spec } = service
@@ -81,10 +101,10 @@ export class ServiceAddresses {
       return taken.has(wanted) ? fail('provided IP is already allocated') : []
     }
     // Low addresses are for those who ask for one by name.
-    const low = Math.min(Math.max(16, Math.floor(size / 16)), 256, size - 2)
-    const ip =
-      this.#pick(low, size - 2, (offset) => toAddress(base + offset), taken) ??
-      this.#pick(1, low, (o) => toAddress(base + o), taken)
+    const last = size - 2
+    const low = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
+    const at = (offset: number) => toAddress(base + offset)
+    const ip = this.#pick(low + 1, last + 1, at, taken) ?? this.#pick(1, low + 1, at, taken)
     if (ip === undefined) {
       return [invalid('spec.clusterIPs', [''], `failed to allocate a serviceIP: range is full (${text})`)]
     }
@@ -108,14 +128,17 @@ export class ServiceAddresses {
     for (const [index, port] of (spec.ports ?? []).entries()) {
       if (port.nodePort) {
         const fail = (why: string) => errors.push(invalid(`spec.ports[${index}].nodePort`, port.nodePort, why))
-        if (own.has(port.nodePort) || spec.type === 'ClusterIP' || spec.type === 'ExternalName') continue
-        if (port.nodePort < PortRange.first || port.nodePort > PortRange.last) {
-          fail(`provided port is not in the valid range. The range of valid ports is ${PortRange.first}-${PortRange.last}`)
+        if (own.has(port.nodePort) || given.get(port.port) === port.nodePort) continue
+        if (spec.type === 'ClusterIP' || spec.type === 'ExternalName') continue
+        const { first, last } = this.#ports
+        if (port.nodePort < first || port.nodePort > last) {
+          fail(`provided port is not in the valid range. The range of valid ports is ${first}-${last}`)
         } else if (taken.has(port.nodePort)) fail('provided port is already allocated')
         given.set(port.port, port.nodePort)
       } else if (needs) {
         // One port in several protocols has one node port.
-        port.nodePort = given.get(port.port) ?? this.#pickPort(taken)
+        const asked = spec.ports!.find((one) => one.port === port.port && one.nodePort)?.nodePort
+        port.nodePort = given.get(port.port) ?? asked ?? this.#pickPort(taken)
         given.set(port.port, port.nodePort)
         taken.add(port.nodePort)
       }
@@ -125,21 +148,28 @@ export class ServiceAddresses {
   }
 
   #pickPort(taken: ReadonlySet<number>): number {
-    return this.#pick(PortRange.first, PortRange.last + 1, (port) => port, taken) ?? PortRange.first
+    const port = this.#pick(this.#ports.first, this.#ports.last + 1, (one) => one, taken)
+    if (port === undefined)
+      throw new StatusError('InternalError', 'Internal error occurred: failed to allocate a nodePort: range is full')
+    return port
   }
 
-  /** Something free between two bounds, at random; `undefined` when nothing is. */
+  /** Something free between two bounds, at random, and rather not what was just handed out; `undefined` when nothing is. */
   #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
     const count = high - low
     const start = Math.floor(this.#random.next() * count)
+    let found: T | undefined
     for (let step = 0; step < count; step++) {
       const value = make(low + ((start + step) % count))
-      if (taken.has(value) || this.#recent.includes(value)) continue
-      this.#recent.push(value)
-      if (this.#recent.length > Remembered) this.#recent.shift()
-      return value
+      if (taken.has(value)) continue
+      found ??= value
+      if (this.#recent.includes(value)) continue
+      found = value
+      break
     }
-    return undefined
+    if (found !== undefined) this.#recent.push(found)
+    if (this.#recent.length > Remembered) this.#recent.shift()
+    return found
   }
 }
 
