@@ -54,12 +54,11 @@ func run(m *testing.M) (code int, err error) {
 			return 1, err
 		}
 	}
-	environment = &envtest.Environment{
-		Scheme:                scheme,
-		CRDDirectoryPaths:     []string{"config/crd"},
-		ErrorIfCRDPathMissing: true,
-		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{"config/webhook"}},
-	}
+	environment = patient()
+	environment.Scheme = scheme
+	environment.CRDDirectoryPaths = []string{"config/crd"}
+	environment.ErrorIfCRDPathMissing = true
+	environment.WebhookInstallOptions.Paths = []string{"config/webhook"}
 	started := time.Now()
 	if config, err = environment.Start(); err != nil {
 		return 1, fmt.Errorf("start the environment: %w", err)
