@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { structural } from '../structural/structural.ts'
+import { brokenRules } from './validate-rules.ts'
 
 const rule = (text: string, more: Partial<ValidationRule> = {}): ValidationRule[] => [{ rule: text, ...more }]
 const spec = (properties: { [name: string]: JSONSchema }, rules: ValidationRule[] = []): JSONSchema => ({
@@ -193,6 +194,26 @@ describe('what is told', () => {
     ])
     const earlier = { type: 'FieldValueRequired', field: 'metadata.name', text: 'Required value' } as const
     expect(structural(spec({}, rule('false'))).validate({ spec: {} }, undefined, [earlier])).toHaveLength(1)
+  })
+})
+
+describe('a default', () => {
+  const size: JSONSchema = { type: 'object', properties: { size: { type: 'integer' } } }
+  test.each<{ rule: string; value: object; text: string[] }>([
+    { rule: 'self.size >= oldSelf.size', value: { size: 1 }, text: [] },
+    {
+      rule: 'self.size > oldSelf.size',
+      value: { size: 1 },
+      text: ['Invalid value: failed rule: self.size > oldSelf.size'],
+    },
+    {
+      rule: 'self.size >= oldSelf.size',
+      value: {},
+      text: ['Invalid value: "object": no such key: size evaluating rule: self.size >= oldSelf.size'],
+    },
+    { rule: 'self.size > 1', value: { size: 1 }, text: ['Invalid value: failed rule: self.size > 1'] },
+  ])('$value must keep to $rule as an update from itself', ({ rule: text, value, text: expected }) => {
+    expect(brokenRules({ ...size, 'x-kubernetes-validations': rule(text) }, value).map((error) => error.text)).toEqual(expected)
   })
 })
 

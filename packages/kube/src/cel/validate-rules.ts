@@ -35,11 +35,19 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   }
 }
 
-/** The rules that a value breaks which stands somewhere in an object, as a default does. */
+/**
+ * The rules that a value breaks which stands somewhere in an object, as a default does. Upstream: it is taken as an update from itself,
+ * so that rules about changes are asked as well; if that breaks none, as something new.
+ */
 export function brokenRules(schema: JSONSchema, value: unknown): RuleError[] {
-  const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, isOnlyUnchanged: false }
-  compileCheck(schema, false)?.run(value, '', state, { old: undefined, isUnchanged: false })
-  return state.errors
+  const check = compileCheck(schema, false)
+  const errorsWith = (old: Old): RuleError[] => {
+    const state: State = { errors: [], budget: BudgetOfObject, ratcheting: false, isOnlyUnchanged: false }
+    check?.run(value, '', state, { old, isUnchanged: false })
+    return state.errors
+  }
+  const asUpdate = errorsWith({ value })
+  return asUpdate.length > 0 ? asUpdate : errorsWith(undefined)
 }
 
 export const hasRules = ({ properties, items, additionalProperties, 'x-kubernetes-validations': rules }: JSONSchema): boolean =>
