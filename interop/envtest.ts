@@ -21,17 +21,23 @@ export const envtestSuite: Suite = {
   shows: 'a controller-runtime project of Go, with launchers of capstan envtest and with the real programs',
   ci: true,
   tools,
+  prepare: compile,
   run: runBoth,
+}
+
+/** The tests as a program, beside the other programs. */
+const testsProgram = async (): Promise<string> => join(dirname((await toolPaths('etcd'))[0]), '../interop-go.test')
+
+async function compile(): Promise<void> {
+  // As scripts/tools builds, so that what was compiled for those is not compiled again.
+  await go('test', '-trimpath', '-p', String(availableParallelism()), '-c', '-o', await testsProgram(), '.')
 }
 
 async function runBoth(): Promise<Outcome> {
   const checks = new Checks()
   const folder = mkdtempSync(join(tmpdir(), 'capstan-envtest-'))
   try {
-    const tests = join(folder, 'interop.test')
-    // As scripts/tools builds, so that what was compiled for those is not compiled again.
-    await go('test', '-trimpath', '-p', String(availableParallelism()), '-c', '-o', tests, '.')
-
+    const tests = await testsProgram()
     const ours = join(folder, 'capstan')
     const capstan = join(root, 'packages/cli/bin/capstan.js')
     const paths = await toolPaths(...tools)
