@@ -1,6 +1,6 @@
 import { freeze } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { eventBytes, listBytes, objectBytes } from './encode.ts'
+import { eventBytes, listBytes, listParts, objectBytes } from './encode.ts'
 
 const object = (name: string) => ({
   apiVersion: 'v1',
@@ -38,4 +38,13 @@ test('a list is made of its items, with and without their types', () => {
   const untyped = list.items.map(({ metadata }) => ({ metadata }))
   expect(JSON.parse(listBytes(list, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
   expect(JSON.parse(listBytes({ ...list, items: [] }).toString())).toEqual({ ...list, items: [] })
+})
+
+test('a long list comes in parts, each made when it is asked for', () => {
+  const items = Array.from({ length: 100 }, (_, index) => ({ ...object(`w-${index}`), data: { text: 'x'.repeat(10_000) } }))
+  const long = { kind: 'WidgetList', apiVersion: 'example.com/v1', metadata: { resourceVersion: '1' }, items }
+  const parts = [...listParts(long)]
+  expect(parts.length).toBeGreaterThan(3)
+  expect(Math.max(...parts.map(({ length }) => length))).toBeLessThan(300 * 1024)
+  expect(JSON.parse(Buffer.concat(parts).toString())).toEqual(long)
 })

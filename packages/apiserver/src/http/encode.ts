@@ -9,15 +9,28 @@ export function objectBytes(object: object): Buffer {
 }
 
 /** A list as a line, put together from the bytes of its items. Upstream leaves the type out of the items of built-in lists. */
-export function listBytes({ items, ...list }: ObjectList, { typedItems = true } = {}): Buffer {
-  const parts: Buffer[] = [Buffer.from(`${JSON.stringify(list).slice(0, -1)},"items":[`)]
-  items.forEach((item, index) => {
+export const listBytes = (list: ObjectList, options?: { typedItems?: boolean }): Buffer =>
+  Buffer.concat([...listParts(list, options)])
+
+/** The same in parts of some size, each made when it is asked for: a long list is never there as a whole. */
+export function* listParts({ items, ...list }: ObjectList, { typedItems = true } = {}): Generator<Buffer, void> {
+  let parts: Buffer[] = [Buffer.from(`${JSON.stringify(list).slice(0, -1)},"items":[`)]
+  let size = 0
+  for (const [index, item] of items.entries()) {
     if (index > 0) parts.push(comma)
-    parts.push(typedItems ? objectBytes(item) : untypedBytes(item))
-  })
+    const bytes = typedItems ? objectBytes(item) : untypedBytes(item)
+    parts.push(bytes)
+    size += bytes.length
+    if (size < PartSize) continue
+    yield Buffer.concat(parts)
+    parts = []
+    size = 0
+  }
   parts.push(listEnd)
-  return Buffer.concat(parts)
+  yield Buffer.concat(parts)
 }
+
+const PartSize = 256 * 1024
 
 /** One line of a watch. From then on the object's own bytes are a part of it, so that both take their room once. */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {

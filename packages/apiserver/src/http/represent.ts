@@ -1,8 +1,9 @@
 /** Answers of the engine in the form that a client asked for. */
+import { setImmediate } from 'node:timers/promises'
 import type { Clock, Status } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
 import type { Answer, Resource } from '../engine.ts'
-import { listBytes, objectBytes } from './encode.ts'
+import { listBytes, listParts, objectBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
 import { insistsOnProtobuf, parseAccept } from './negotiate.ts'
@@ -54,9 +55,28 @@ export function represented(
   // Upstream: the items of built-in lists have no type of their own.
   const typedItems = !resource.builtin
   if (representation.format === 'json' && !representation.pretty) {
-    return { status: code, headers: { ...headers, 'content-type': 'application/json' }, body: listBytes(body, { typedItems }) }
+    return {
+      status: code,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: inParts(listParts(body, { typedItems })),
+    }
   }
   return send(code, JSON.parse(listBytes(body, { typedItems }).toString()) as object, representation, headers)
+}
+
+/** What is short is sent as it is; of what is long a part is made when there is room for it, and others have their turn in between. */
+function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
+  const first = parts.next().value!
+  const second = parts.next()
+  if (second.done) return first
+  return (async function* () {
+    yield first
+    yield second.value
+    for (const part of parts) {
+      await setImmediate()
+      yield part
+    }
+  })()
 }
 
 function send(
