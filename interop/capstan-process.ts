@@ -25,7 +25,10 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
   })
+  const end = () => child.kill('SIGKILL')
+  process.once('exit', end)
   const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  void exited.then(() => process.off('exit', end))
   let complaints = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaints += text
