@@ -53,6 +53,19 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
   })
 }
 
+/** A command that ends by itself. */
+export async function runCapstan(argv: readonly string[]): Promise<{ code: number | null; complaints: string }> {
+  const child = spawn(process.execPath, [join(root, 'packages/cli/bin/capstan.js'), ...argv], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text
+  })
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  return { code, complaints }
+}
+
 /** Runs `use` with a client that is closed afterwards. */
 export async function withClient<T>(kubeconfig: string, use: (client: Client) => Promise<T>): Promise<T> {
   const transport = httpsTransport(await loadKubeconfig(kubeconfig), {

@@ -6,9 +6,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Client, ConfigMap, isReason, minutes, type Random, seededRandom } from '@capstan/kube'
+import { type Client, ConfigMap, isReason, messageOf, minutes, type Random, seededRandom, type WatchOptions } from '@capstan/kube'
 import { type CrashResult, crashRounds } from '../packages/apiserver/src/store/crash-rounds.ts'
-import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
+import { type CapstanProcess, Checks, runCapstan, startCapstan, withClient } from './capstan-process.ts'
 import type { Outcome } from './suite.ts'
 
 const InFlight = 16
@@ -85,6 +85,10 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     }
     const server = await start()
     await withClient(kubeconfig, (client) => verify(client, known, checks))
+    const second = await start().then(() => 'it started', messageOf)
+    const isRefused = second.includes(`Cannot open data folder ${folder}/db: it is in use by another process`)
+    checks.check('a second server on the folder is refused by its name', isRefused, second)
+    await backUpAndRestore(folder, known, checks)
     const { code, complaints } = await server.stop()
     checks.check('the server stops cleanly after all that', code === 0 && complaints === '', { code, complaints })
     console.log(`the server: ${known.acknowledged.size} objects, resourceVersion ${known.newest}, ${rounds} kills`)
@@ -92,6 +96,43 @@ async function killServers({ rounds, seed }: { rounds: number; seed: number }): 
     rmSync(folder, { recursive: true, force: true })
   }
   return checks
+}
+
+/** A backup beside the running server, restored into a folder of its own: all is there, and what was seen elsewhere is gone there. */
+async function backUpAndRestore(folder: string, known: Known, checks: Checks): Promise<void> {
+  const [file, other] = [join(folder, 'state.backup'), join(folder, 'restored')]
+  const kubeconfig = join(other, 'kubeconfig')
+  for (const argv of [
+    ['backup', file, '--data', folder],
+    ['backup', 'check', file],
+    ['restore', file, '--data', other],
+  ]) {
+    const { code, complaints } = await runCapstan(argv)
+    checks.check(`capstan ${argv[0]} succeeds`, code === 0 && complaints === '', { code, complaints })
+  }
+  const restored = await startCapstan(
+    ['apiserver', '--data', other, '--secure-port', '0', '--kubeconfig', kubeconfig],
+    /API server ready/,
+  )
+  await withClient(kubeconfig, async (client) => {
+    const { items, metadata } = await client.list(ConfigMap, { namespace })
+    const there = new Map(items.map((item) => [item.metadata.name, Number(item.metadata.resourceVersion)]))
+    const isThere = [...known.acknowledged].every(([name, { revision }]) => there.get(name) === revision)
+    checks.check('what is restored has everything that was acknowledged, with its resourceVersion', isThere)
+    checks.check('its resourceVersion is above all that were given out', Number(metadata.resourceVersion) > known.newest + 1e8)
+    // Somebody who saw the first server go on after the backup.
+    const options = { namespace, resourceVersion: String(known.newest + 10), signal: AbortSignal.timeout(10_000) }
+    const answer = await firstEvent(client, options).catch((err: unknown) =>
+      isReason(err, 'Expired', 'Gone') ? '410' : messageOf(err),
+    )
+    checks.check('whoever saw more than the backup has gets 410', answer === '410', answer)
+  })
+  await restored.stop()
+}
+
+async function firstEvent(client: Client, options: WatchOptions): Promise<string> {
+  for await (const { type } of await client.watch(ConfigMap, options)) return `the event ${type}`
+  return 'no event'
 }
 
 /** Writes with 16 clients, and kills the server after a random number of acknowledgements. */
