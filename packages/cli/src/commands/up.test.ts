@@ -128,7 +128,7 @@ describe('a plane with its demo', () => {
     const { code, err } = await ended(['up', '--demo', '--exit-when-ready', '--timeout', '2s', '--data', data])
     expect(code).toBe(1)
     expect(err).toMatch(
-      /^capstan: Cluster demo is not Available after 2s: TopologyReconciled is False: .*failed to call extension handler "gate\.gate": http call failed: .*connection refused/,
+      /^capstan: Cluster demo is not Available after 2s: TopologyReconciled is False: .*failed to call extension handler "gate\.gate": .*http call failed: .*connection refused/,
     )
     expect(children()).toEqual([])
   })

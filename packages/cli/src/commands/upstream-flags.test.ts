@@ -57,7 +57,7 @@ test('every flag of kube-apiserver does something, nothing, or is refused: one o
   expect(new Set(known).size).toBe(known.length)
   expect(upstream.filter((name) => !known.includes(name))).toEqual([])
   expect([...idleFlags.keys(), ...refusedFlags.keys()].filter((name) => !upstream.includes(name))).toEqual([])
-  expect(doing.filter((name) => !upstream.includes(name)).sort()).toEqual(['controllers', 'data', 'kubeconfig'])
+  expect(doing.filter((name) => !upstream.includes(name)).sort()).toEqual(['controllers', 'data', 'kubeconfig', 'root-ca-file'])
 })
 
 test('a flag that does nothing says so, and the server runs', async () => {
