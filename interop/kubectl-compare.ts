@@ -20,7 +20,7 @@ const manifests = fileURLToPath(new URL('kubectl-compare/manifests', import.meta
 
 export const kubectlCompareSuite: Suite = {
   shows: 'kubectl commands: the same code and output on ours as on a real server',
-  ci: false,
+  ci: true,
   tools: ['kubectl', 'etcd', 'kube-apiserver', 'kube-controller-manager'],
   run,
 }

@@ -54,7 +54,10 @@ type Options = Omit<ControllerOptions, 'registry'>
 export function runAPIServices({ store, client, clock, log }: Options): () => void {
   const queue = new WorkQueue({ name: resource, clock, log, run })
   const own = new Map<string, { group: string; version: string }>()
-  for (const { group, version } of builtins.all) own.set(nameOf(group, version), { group, version })
+  for (const { group, version } of builtins.all) {
+    // Upstream: who keeps the register is not in it.
+    if (group !== 'apiregistration.k8s.io') own.set(nameOf(group, version), { group, version })
+  }
   const stops = [
     store.subscribe(definitions, ({ object, previous }) => {
       for (const one of [object, previous])
