@@ -209,11 +209,13 @@ function acceptable(names: CustomResourceNames, others: readonly CustomResourceD
   const free = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
   const singular = free(names.singular, taken.resources)
   const listKind = free(names.listKind, taken.kinds)
-  const shortNames = names.shortNames?.filter((name) => !taken.resources.has(name)) ?? []
+  // Upstream: all of them, or none.
+  const { shortNames = [] } = names
+  const areFree = shortNames.length > 0 && !shortNames.some((name) => taken.resources.has(name))
   return {
     plural: free(names.plural, taken.resources),
     ...(singular ? { singular } : {}),
-    ...(shortNames.length > 0 ? { shortNames } : {}),
+    ...(areFree ? { shortNames: [...shortNames] } : {}),
     kind: free(names.kind, taken.kinds),
     ...(listKind ? { listKind } : {}),
     ...(names.categories ? { categories: [...names.categories] } : {}),
@@ -225,7 +227,9 @@ function takenNames(group: string, others: readonly CustomResourceDefinition[]) 
   const kinds = new Set<string>()
   for (const { spec, status } of others) {
     if (spec.group !== group) continue
-    const { plural, singular, shortNames = [], kind, listKind } = status?.acceptedNames?.kind ? status.acceptedNames : spec.names
+    const isDecided = status?.conditions?.some(({ type }) => type === 'NamesAccepted') === true
+    const names = (isDecided ? status?.acceptedNames : undefined) ?? spec.names
+    const { plural, singular, shortNames = [], kind, listKind } = names
     for (const name of [plural, singular, ...shortNames]) if (name) resources.add(name)
     for (const name of [kind, listKind]) if (name) kinds.add(name)
   }

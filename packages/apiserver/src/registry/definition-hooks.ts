@@ -56,5 +56,9 @@ export const definitionHooks = {
     status.conditions = [...(status.conditions ?? []), condition]
   },
 
-  validate: (object: UnknownObject, old: UnknownObject | undefined) => definitionErrors(as(object), old && as(old)),
+  validate: (
+    object: UnknownObject,
+    old: UnknownObject | undefined,
+    { subresource }: { readonly subresource: string | undefined },
+  ) => (subresource === 'status' ? [] : definitionErrors(as(object), old && as(old))),
 }
