@@ -32,6 +32,7 @@ import { runGarbageCollector } from './controllers/garbage-collector.ts'
 import { runRootCA, runServiceAccounts } from './controllers/namespace-content.ts'
 import { ensureSystemObjects } from './controllers/system-objects.ts'
 import { runNamespaces } from './controllers/namespaces.ts'
+import { runTokenSecrets } from './controllers/token-secrets.ts'
 import { attributesOf } from './auth/request-attributes.ts'
 import { type AuthorizationMode, authorize, authorizerOf } from './auth/authorizer.ts'
 import { type Authenticate, authenticator } from './auth/authenticate.ts'
@@ -65,6 +66,8 @@ export interface ApiServerOptions {
     readonly clusterRoles?: boolean
     /** Creates the service account `default` in every namespace; off unless asked for. */
     readonly serviceAccounts?: boolean
+    /** Puts tokens into Secrets that ask for one of a service account; off unless asked for. */
+    readonly tokenSecrets?: boolean
     /** Publishes this certificate of an authority (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`. */
     readonly rootCA?: string
     /** Deletes events so many milliseconds after they were last written; absent: they stay. Upstream: --event-ttl. */
@@ -217,6 +220,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   if (controllers.serviceAccounts) stops.push(runServiceAccounts(publisher('service-account-controller')))
   if (controllers.systemObjects)
     stops.push(runAPIServices({ ...publisher('aggregator'), client: createClient(transport({ agent: 'kube-apiserver' })) }))
+  if (controllers.tokenSecrets) {
+    const { rootCA } = controllers
+    stops.push(runTokenSecrets({ ...publisher('tokens-controller'), tokens, rootCA }))
+  }
   if (controllers.rootCA !== undefined) stops.push(runRootCA(publisher('root-ca-cert-publisher'), controllers.rootCA))
   if (authorizer.modes.includes('RBAC') && (controllers.clusterRoles ?? true)) {
     stops.push(runClusterRoles(publisher('clusterrole-aggregation-controller')))

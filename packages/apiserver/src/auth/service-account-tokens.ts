@@ -9,6 +9,7 @@ import {
   generateKeyPairSync,
   type KeyObject,
   sign as signBytes,
+  timingSafeEqual,
   verify as verifyBytes,
 } from 'node:crypto'
 import {
@@ -19,13 +20,14 @@ import {
   notFound,
   type Random,
   randomUUID,
+  type Secret,
   seconds,
   type ServiceAccount,
 } from '@capstan/kube'
 import type { User } from '../engine.ts'
 import type { Store } from '../store/store.ts'
 import { credentialID } from './authenticate.ts'
-import { serviceAccountUser } from './rules.ts'
+import { serviceAccountGroups, serviceAccountUser } from './rules.ts'
 import { type AuthenticateToken, type TokenVerdict, withAuthenticated } from './token.ts'
 
 export interface ServiceAccountTokenOptions {
@@ -75,6 +77,8 @@ export interface ServiceAccountTokens extends TokenIssuer {
   readonly extendExpiration: boolean
   readonly authenticate: AuthenticateToken
   issue(account: ServiceAccount, order: TokenOrder): string
+  /** A token that has no end of its own: it is good while the Secret that holds it is there. */
+  issueForSecret(account: ServiceAccount, secret: string): string
 }
 
 /** Upstream: what most distributions of Kubernetes set. */
@@ -127,8 +131,21 @@ export function serviceAccountTokens(
       }
       return signed(signing, keys[0]!, claims)
     },
+    issueForSecret({ metadata: { name, namespace = '', uid } }, secret) {
+      const { signing, keys } = keyring()
+      return signed(signing, keys[0]!, {
+        iss: SecretIssuer,
+        [`${SecretClaims}/namespace`]: namespace,
+        [`${SecretClaims}/secret.name`]: secret,
+        [`${SecretClaims}/service-account.name`]: name,
+        [`${SecretClaims}/service-account.uid`]: uid,
+        sub: serviceAccountUser(namespace, name),
+      })
+    },
     authenticate(token, wanted) {
       const parsed = parse(token)
+      if (parsed?.claims.iss === SecretIssuer)
+        return verdictOnSecret(token, parsed, { wanted, audiences, keys: keyring().keys, store })
       if (!parsed || !issuers.includes(String(parsed.claims.iss))) return { kind: 'unknown' }
       return verdictOn(parsed, wanted, keyring().keys, { store, clock })
     },
@@ -149,6 +166,10 @@ export function serviceAccountTokens(
 /** A new key to sign tokens with, PEM. It is a secret. */
 export const makeSigningKey = (): string =>
   generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+
+/** Upstream: tokens in Secrets say so, and have names of their own for what they say. */
+const SecretIssuer = 'kubernetes/serviceaccount'
+const SecretClaims = 'kubernetes.io/serviceaccount'
 
 // Keys
 
@@ -244,6 +265,43 @@ const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }
   (header.kid === undefined || header.kid === id) &&
   verifyBytes(algorithm.hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }, signature)
 
+interface SecretTokenWorld {
+  readonly wanted: readonly string[]
+  /** Whom such a token is for: it does not say. */
+  readonly audiences: readonly string[]
+  readonly keys: readonly Key[]
+  readonly store: Store
+}
+
+/** Upstream: pkg/serviceaccount/legacy.go. */
+function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenWorld): TokenVerdict {
+  const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
+  if (!keys.some((key) => isSignedBy(parsed, key))) return refused('invalid signature')
+  const claim = (name: string) => {
+    const value = parsed.claims[`${SecretClaims}/${name}`]
+    return typeof value === 'string' ? value : ''
+  }
+  const [namespace, name, uid] = [claim('namespace'), claim('service-account.name'), claim('service-account.uid')]
+  const secret = lookUp(store, 'secrets', namespace, claim('secret.name')) as Secret | undefined
+  if (!secret || secret.metadata.deletionTimestamp !== undefined) return refused('Token has been invalidated')
+  const held = Buffer.from(secret.data?.token ?? '', 'base64')
+  const shown = Buffer.from(token)
+  if (held.length !== shown.length || !timingSafeEqual(held, shown)) return refused("Token does not match server's copy")
+  const account = lookUp(store, 'serviceaccounts', namespace, name)
+  if (!account) return refused(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
+  if (account.metadata.deletionTimestamp !== undefined) return refused(`ServiceAccount ${namespace}/${name} has been deleted`)
+  if (account.metadata.uid !== uid) return refused(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
+  const shared = audiences.filter((one) => wanted.includes(one))
+  if (shared.length === 0) return refused(notFor(audiences, wanted))
+  const user = withAuthenticated({ name: serviceAccountUser(namespace, name), uid, groups: serviceAccountGroups(namespace) })
+  return { kind: 'known', user, audiences: shared }
+}
+
+function notFor(intended: readonly string[], wanted: readonly string[]): string {
+  const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
+  return `token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`
+}
+
 interface World {
   readonly store: Store
   readonly clock: Clock
@@ -255,10 +313,7 @@ function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[
   const { claims } = token
   const intended = [claims.aud].flat().filter((one) => typeof one === 'string')
   const audiences = intended.filter((one) => wanted.includes(one))
-  if (audiences.length === 0) {
-    const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
-    return refused(`token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`)
-  }
+  if (audiences.length === 0) return refused(notFor(intended, wanted))
   const now = world.clock.now()
   if (typeof claims.exp !== 'number' || now > seconds(claims.exp)) return refused('service account token has expired')
   if (typeof claims.nbf === 'number' && now < seconds(claims.nbf)) return refused('service account token is not valid yet')

@@ -181,6 +181,7 @@ const controllerNames = {
   'namespace-controller': 'namespaces',
   'root-ca-certificate-publisher-controller': 'rootCA',
   'serviceaccount-controller': 'serviceAccounts',
+  'serviceaccount-token-controller': 'tokenSecrets',
 } as const satisfies { readonly [name: string]: keyof Controllers }
 
 type ControllerName = (typeof controllerNames)[keyof typeof controllerNames]

@@ -1,0 +1,57 @@
+import { Secret, ServiceAccount } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { quiet, testServer } from '../test-server.ts'
+
+const namespace = 'default'
+const asking = (name: string, account: string) => ({
+  metadata: { name, namespace, annotations: { 'kubernetes.io/service-account.name': account } },
+  type: 'kubernetes.io/service-account-token',
+})
+
+async function start() {
+  const { client, server } = await testServer({ controllers: { tokenSecrets: true, rootCA: 'PEM' } })
+  const robot = await client.create(ServiceAccount, { metadata: { name: 'robot', namespace } })
+  const tokenIn = async (name: string) => {
+    await quiet()
+    const { data } = await client.get(Secret, { namespace, name })
+    return Buffer.from(data?.token ?? '', 'base64').toString()
+  }
+  const who = (token: string) => server.authenticate({ authorization: `Bearer ${token}` })
+  return { client, server, robot, tokenIn, who }
+}
+
+test('a Secret that asks for a token gets one, and what belongs to it', async () => {
+  const { client, robot, tokenIn, who } = await start()
+  await client.create(Secret, asking('s', 'robot'))
+  const token = await tokenIn('s')
+  expect(who(token)).toEqual({
+    kind: 'user',
+    name: 'system:serviceaccount:default:robot',
+    uid: robot.metadata.uid,
+    groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+  })
+  const { data, metadata } = await client.get(Secret, { namespace, name: 's' })
+  expect([data!['ca.crt'], data!.namespace].map((text) => Buffer.from(text!, 'base64').toString())).toEqual(['PEM', 'default'])
+  expect(metadata.annotations).toMatchObject({ 'kubernetes.io/service-account.uid': robot.metadata.uid })
+})
+
+test('its token ends with the Secret, and with what is in it', async () => {
+  const { client, tokenIn, who } = await start()
+  await client.create(Secret, asking('s', 'robot'))
+  const token = await tokenIn('s')
+  await client.patch(Secret, { namespace, name: 's' }, { type: 'merge', body: { data: { token: null } } })
+  const next = await tokenIn('s')
+  await client.delete(Secret, { namespace, name: 's' })
+  expect([token, next].map((one) => who(one).kind)).toEqual(['refused', 'refused'])
+})
+
+test('without its account a Secret is deleted, also when another of the name comes', async () => {
+  const { client, server, tokenIn } = await start()
+  await client.create(Secret, asking('nobody', 'nobody'))
+  await client.create(Secret, asking('s', 'robot'))
+  await tokenIn('s')
+  await client.delete(ServiceAccount, { namespace, name: 'robot' })
+  await client.create(ServiceAccount, { metadata: { name: 'robot', namespace } })
+  await quiet()
+  expect(server.store.list('secrets')).toEqual([])
+})
