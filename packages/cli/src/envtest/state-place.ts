@@ -1,4 +1,7 @@
 /** How an API server learns from `--etcd-servers` where its state is. */
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 
 /** What the `etcd` of `capstan envtest` answers at `StatePath`. */
 export interface StatePlace {
@@ -29,17 +32,17 @@ export async function findState(servers: readonly string[], sleep: (ms: number) 
 
 /** The place, or why this server does not answer. @throws when it is there and is not ours */
 async function ask(server: string): Promise<StatePlace | string> {
-  let answer: Response
+  let answer: IncomingMessage
   try {
-    answer = await fetch(new URL(StatePath, server))
+    // Not fetch: it refuses some ports, and takes its time to load.
+    ;[answer] = (await once(get(new URL(StatePath, server)), 'response')) as [IncomingMessage]
   } catch (err) {
-    const { cause, message } = err as Error
-    return cause instanceof Error && cause.message !== '' ? cause.message : message
+    return err instanceof Error ? err.message : String(err)
   }
-  if (!answer.ok)
-    throw new Error(
-      `--etcd-servers ${server} is not an etcd of capstan envtest, and this API server keeps its state in no other; ` +
-        'capstan apiserver --data keeps it in a folder',
-    )
-  return (await answer.json()) as StatePlace
+  const body = await text(answer)
+  if (answer.statusCode === 200) return JSON.parse(body) as StatePlace
+  throw new Error(
+    `--etcd-servers ${server} is not an etcd of capstan envtest, and this API server keeps its state in no other; ` +
+      'capstan apiserver --data keeps it in a folder',
+  )
 }

@@ -1,0 +1,51 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { findState, StatePath } from './state-place.ts'
+
+const servers: Server[] = []
+afterEach(() => {
+  for (const server of servers.splice(0)) server.close()
+})
+
+async function serve(answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
+  servers.push(server)
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const place = { folder: '/tmp/etcd/capstan', isUnsafe: true }
+const ours: RequestListener = ({ url }, res) => res.writeHead(url === StatePath ? 200 : 404).end(JSON.stringify(place))
+const nobody = 'http://127.0.0.1:1'
+
+test('the first server that answers says where state is', async () => {
+  expect(await findState([nobody, await serve(ours)], () => Promise.resolve())).toEqual(place)
+})
+
+test('one that does not answer yet is waited for', async () => {
+  let isUp = false
+  const url = await serve((req, res) => (isUp ? ours(req, res as never) : void req.socket.destroy()))
+  const sleep = () => {
+    isUp = true
+    return Promise.resolve()
+  }
+  expect(await findState([url], sleep)).toEqual(place)
+})
+
+test('an etcd that is not ours is refused by name, with what to do instead', async () => {
+  const real = await serve((_, res) => void res.writeHead(404).end())
+  await expect(findState([real], () => Promise.resolve())).rejects.toThrow(
+    `--etcd-servers ${real} is not an etcd of capstan envtest, and this API server keeps its state in no other; capstan apiserver --data`,
+  )
+})
+
+test('nobody at all is given up after twenty seconds, and named', async () => {
+  let waited = 0
+  const sleep = (ms: number) => {
+    waited += ms
+    return Promise.resolve()
+  }
+  await expect(findState([nobody], sleep)).rejects.toThrow(`cannot reach --etcd-servers ${nobody}: `)
+  expect(waited).toBeGreaterThanOrEqual(20_000)
+})
