@@ -45,6 +45,7 @@ import { parsePortRange, parseRange, ServiceAddresses } from './kinds/service/ad
 import type { Definition } from './registry/definition.ts'
 import { Registry } from './registry/registry.ts'
 import { memoryStore } from './store/memory.ts'
+import { PendingWrites } from './store/pending.ts'
 import type { Store } from './store/store.ts'
 import { execute, openWatch } from './verbs/execute.ts'
 import type { Plane } from './verbs/plane.ts'
@@ -165,8 +166,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
   stops.push(() => policies.close())
   stops.push(() => caller.close())
   stops.push(() => webhooks.close())
+  const pending = new PendingWrites(store)
   const plane: Plane = {
     store,
+    pending,
     registry,
     clock,
     random,
@@ -181,6 +184,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'),
       parsePortRange(options.serviceNodePortRange ?? '30000-32767'),
       store,
+      pending,
       random,
     ),
     gracefulDeletion: options.gracefulDeletion ?? true,

@@ -103,6 +103,17 @@ describe('quotas', () => {
     expect(await refusal(t.client.create(pods, aPod('b', without)))).toBe('accepted')
   })
 
+  test('hold for writes at the same moment, and one that failed counts no more', async () => {
+    await quota({ 'count/configmaps': '3' })
+    const create = (name: string) => refusal(t.client.create(configMaps, { metadata: at(name) } as never))
+    const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
+    expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(3)
+    await t.client.delete(configMaps, at('a'))
+    expect(await create('B')).toContain('422')
+    expect(await create('f')).toBe('accepted')
+    expect(await create('g')).toContain('exceeded quota')
+  })
+
   test('grow with claims that grow, and can be switched off', async () => {
     await quota({ 'requests.storage': '2Gi' })
     expect(await refusal(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')

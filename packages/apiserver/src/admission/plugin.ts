@@ -7,6 +7,7 @@ import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
 import type { User } from '../engine.ts'
 import type { Definition } from '../registry/definition.ts'
 import type { Registry } from '../registry/registry.ts'
+import type { PendingWrites } from '../store/pending.ts'
 import type { Store } from '../store/store.ts'
 import type { AdmissionPlugin } from './plugin-names.ts'
 
@@ -33,6 +34,7 @@ export interface PluginWrite {
   readonly old: UnknownObject | undefined
   readonly caller: User
   readonly store: Store
+  readonly pending: PendingWrites
   readonly registry: Registry
   readonly authorizer: Authorizer
   readonly clock: Clock

@@ -8,7 +8,7 @@ export const resourceQuota: Plugin = {
   name: 'ResourceQuota',
   concerns: ({ namespaced }) => namespaced,
   validate(write) {
-    const { operation, subresource, store, namespace, definition, object, old } = write
+    const { operation, subresource, store, pending, namespace, definition, object, old } = write
     if (operation === 'DELETE' || subresource !== undefined || namespace === undefined) return
     if (definition.storage === 'resourcequotas' && operation === 'UPDATE') return
     const quotas = store.list('resourcequotas', namespace) as unknown as readonly ResourceQuota[]
@@ -25,7 +25,7 @@ export const resourceQuota: Plugin = {
         if (compareAmounts(delta, 0) > 0) more[name] = delta
       }
       if (Object.keys(more).length === 0) continue
-      const used = usageIn(store, quota)
+      const used = usageIn(quota, write)
       const exceeded = Object.keys(more)
         .filter((name) => compareAmounts(addAmounts(used[name] ?? '0', more[name]!), hard[name]!) > 0)
         .sort()
@@ -34,6 +34,7 @@ export const resourceQuota: Plugin = {
       const text = `requested: ${list(more)}, used: ${list(used)}, limited: ${list(hard)}`
       throw forbidden(write, `exceeded quota: ${quota.metadata.name}, ${text}`)
     }
+    pending.add(definition.storage, object, old)
   },
 }
 

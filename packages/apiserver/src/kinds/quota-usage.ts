@@ -1,5 +1,6 @@
 /** What the objects of a namespace use of its quotas. Upstream: pkg/quota/v1/evaluator/core, v1.36. */
-import { addQuantities, type KubeObject, parseQuantity, quantityText } from '@capstan/kube'
+import { addQuantities, type KubeObject, parseQuantity, quantityText, type UnknownObject } from '@capstan/kube'
+import type { PendingWrites } from '../store/pending.ts'
 import type { Store } from '../store/store.ts'
 import { podResources, qosClass } from './pod/resources.ts'
 import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from './schemas/types.ts'
@@ -91,16 +92,29 @@ export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota,
   })
 }
 
-/** What there is now of everything that a quota counts. */
-export function usageIn(store: Store, quota: ResourceQuota): Amounts {
+/** Who wants to know. */
+interface Asking {
+  readonly store: Store
+  readonly pending: PendingWrites
+  readonly object: UnknownObject
+}
+
+/** What others have of everything that a quota counts. */
+export function usageIn(quota: ResourceQuota, { store, pending, object: asking }: Asking): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))
   const total: { [name: string]: string } = Object.fromEntries(names.map((name) => [name, '0']))
   for (const storage of storages) {
-    for (const object of store.list(storage, quota.metadata.namespace)) {
-      if (!inScope(quota, storage, object)) continue
+    const count = (object: KubeObject, factor: 1 | -1): void => {
+      if (!inScope(quota, storage, object)) return
       const usage = usageOf(storage, object)
-      for (const name of names) if (usage[name] !== undefined) total[name] = addAmounts(total[name]!, usage[name])
+      for (const name of names) if (usage[name] !== undefined) total[name] = addAmounts(total[name]!, usage[name], factor)
+    }
+    for (const object of store.list(storage, quota.metadata.namespace)) count(object, 1)
+    for (const { object, old } of pending.of(storage, asking)) {
+      if (object.metadata.namespace !== quota.metadata.namespace) continue
+      count(object, 1)
+      if (old) count(old, -1)
     }
   }
   return total

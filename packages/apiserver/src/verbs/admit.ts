@@ -144,7 +144,7 @@ const admissionRequest = (
 })
 
 const pluginWrite = (
-  { store, registry, authorizer, clock, random }: Plane,
+  { store, pending, registry, authorizer, clock, random }: Plane,
   { definition, request: { subresource, name }, caller }: Call,
   object: UnknownObject,
   old: UnknownObject | undefined,
@@ -159,6 +159,7 @@ const pluginWrite = (
   old,
   caller,
   store,
+  pending,
   registry,
   authorizer,
   clock,

@@ -79,6 +79,14 @@ export async function createDecoded(
 }
 
 async function createNamed(plane: Plane, call: Call, object: UnknownObject): Promise<KubeObject> {
+  try {
+    return await commitNew(plane, call, object)
+  } finally {
+    plane.pending.delete(object)
+  }
+}
+
+async function commitNew(plane: Plane, call: Call, object: UnknownObject): Promise<KubeObject> {
   const { definition, options } = call
   const { metadata } = object
   if (definition.statusSubresource && !definition.statusOnCreate) {

@@ -67,17 +67,21 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
     keepOtherParts(definition, request.subresource, object, old)
   }
   requireRights(plane, call, object, old)
-  definition.prepare?.(object, old, { subresource: request.subresource, plane, caller: call.caller })
-  countGeneration(definition, request.subresource, object, old)
-  await validate(plane, call, object, old, change.view)
+  try {
+    definition.prepare?.(object, old, { subresource: request.subresource, plane, caller: call.caller })
+    countGeneration(definition, request.subresource, object, old)
+    await validate(plane, call, object, old, change.view)
 
-  // A write that changes nothing still brings what is stored into the version in which things are stored now.
-  if (keepTimes(old, object) && current.apiVersion === storageApiVersion(definition)) return old
-  const gone = isDone(object)
-  if (options.dryRun) return freeze(object)
-  const next = gone ? undefined : await toStore(plane, call, object)
-  const { object: written } = await plane.store.commit({ key, previous: current, object: next })
-  return gone ? freeze(object) : plane.converter.show(definition, written!)
+    // A write that changes nothing still brings what is stored into the version in which things are stored now.
+    if (keepTimes(old, object) && current.apiVersion === storageApiVersion(definition)) return old
+    const gone = isDone(object)
+    if (options.dryRun) return freeze(object)
+    const next = gone ? undefined : await toStore(plane, call, object)
+    const { object: written } = await plane.store.commit({ key, previous: current, object: next })
+    return gone ? freeze(object) : plane.converter.show(definition, written!)
+  } finally {
+    plane.pending.delete(object)
+  }
 }
 
 function checkRevision(definition: Definition, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {

@@ -22,10 +22,12 @@ import type { ServiceAddresses } from '../kinds/service/addresses.ts'
 import type { Definition } from '../registry/definition.ts'
 
 import type { Registry } from '../registry/registry.ts'
+import type { PendingWrites } from '../store/pending.ts'
 import type { Store, StoreKey } from '../store/store.ts'
 
 export interface Plane {
   readonly store: Store
+  readonly pending: PendingWrites
   readonly registry: Registry
   readonly clock: Clock
   readonly random: Random

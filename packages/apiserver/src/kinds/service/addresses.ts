@@ -1,6 +1,7 @@
 /** Addresses and node ports of Services: which are taken, which are free. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
 import { isIP } from 'node:net'
-import { type FieldError, invalid, invalidObject, type Random, StatusError } from '@capstan/kube'
+import { type FieldError, invalid, invalidObject, type Random, StatusError, type UnknownObject } from '@capstan/kube'
+import type { PendingWrites } from '../../store/pending.ts'
 import type { Store } from '../../store/store.ts'
 import type { Service, ServiceSpec } from '../schemas/types.ts'
 import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
@@ -49,21 +50,19 @@ export function parsePortRange(text: string): PortRange {
   return range
 }
 
-/** How many of what was handed out last is not handed out again, in case it is still on its way to the store. */
-const Remembered = 64
-
 /** What is free for the Services of one plane. */
 export class ServiceAddresses {
   readonly range: AddressRange
   readonly #ports: PortRange
   readonly #store: Store
+  readonly #pending: PendingWrites
   readonly #random: Random
-  readonly #recent: (string | number)[] = []
 
-  constructor(range: AddressRange, ports: PortRange, store: Store, random: Random) {
+  constructor(range: AddressRange, ports: PortRange, store: Store, pending: PendingWrites, random: Random) {
     this.range = range
     this.#ports = ports
     this.#store = store
+    this.#pending = pending
     this.#random = random
   }
 
@@ -78,12 +77,14 @@ export class ServiceAddresses {
     if (errors.length === 0 && spec.type !== 'ExternalName' && !isHeadless(spec)) errors.push(...this.#giveAddress(service, old))
     if (errors.length === 0) errors.push(...this.#givePorts(service, old))
     if (errors.length > 0) throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
+    this.#pending.add('services', asObject(service), old && asObject(old))
   }
 
   #others(service: Service): Service[] {
     const { namespace, name } = service.metadata
-    const all = this.#store.list('services') as unknown as readonly Service[]
-    return all.filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
+    const written = this.#store.list('services') as unknown as readonly Service[]
+    const underWay = this.#pending.of('services', asObject(service)).map(({ object }) => object as unknown as Service)
+    return [...written, ...underWay].filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
   }
 
   #giveAddress(service: Service, old: Service | undefined): FieldError[] {
@@ -154,24 +155,19 @@ export class ServiceAddresses {
     return port
   }
 
-  /** Something free between two bounds, at random, and rather not what was just handed out; `undefined` when nothing is. */
+  /** Something free between two bounds, at random; `undefined` when nothing is. */
   #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
     const count = high - low
     const start = Math.floor(this.#random.next() * count)
-    let found: T | undefined
     for (let step = 0; step < count; step++) {
       const value = make(low + ((start + step) % count))
-      if (taken.has(value)) continue
-      found ??= value
-      if (this.#recent.includes(value)) continue
-      found = value
-      break
+      if (!taken.has(value)) return value
     }
-    if (found !== undefined) this.#recent.push(found)
-    if (this.#recent.length > Remembered) this.#recent.shift()
-    return found
+    return undefined
   }
 }
+
+const asObject = (service: Service): UnknownObject => service as unknown as UnknownObject
 
 /** Upstream: initIPFamilyFields, on a cluster that has IPv4 alone. */
 function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
