@@ -9,17 +9,46 @@ const APIService = unknownKind({
   scope: 'Cluster',
 })
 
-test('every group version that is served is registered, but for the register itself, as long as it is served', async () => {
-  const { client } = await testServer({ controllers: { systemObjects: true } })
-  const names = async () => (await client.list(APIService)).items.map(({ metadata }) => metadata.name)
-  await quiet()
-  const found = await names()
-  expect(found).toContain('v1.')
-  expect(found).toContain('v2.autoscaling')
-  expect(found).toContain('v1.shop.example.com')
-  expect(found).not.toContain('v1.apiregistration.k8s.io')
+const scenario = () => testServer({ controllers: { systemObjects: true } })
 
+test('every group and version that is served has one, and it comes back', async () => {
+  const { client } = await scenario()
+  await quiet()
+  const names = async () => (await client.list(APIService)).items.map(({ metadata: { name } }) => name)
+  expect(await names()).toEqual(expect.arrayContaining(['v1.', 'v1.apps', 'v2.autoscaling', 'v1.shop.example.com']))
+  expect(await names()).not.toContain('v1.apiregistration.k8s.io')
+
+  await client.delete(APIService, { name: 'v1.apps' })
+  await quiet()
+  expect(await names()).toContain('v1.apps')
+})
+
+test('that of a definition goes with it', async () => {
+  const { client } = await scenario()
+  await quiet()
+  expect(await client.get(APIService, { name: 'v1.shop.example.com' })).toMatchObject({
+    metadata: { labels: { 'kube-aggregator.kubernetes.io/automanaged': 'true' } },
+    spec: { group: 'shop.example.com', version: 'v1', groupPriorityMinimum: 1000, versionPriority: 100 },
+    status: { conditions: [{ type: 'Available', status: 'True', reason: 'Local' }] },
+  })
   await client.delete(CustomResourceDefinition, { name: 'widgets.shop.example.com' })
   await quiet()
-  expect(await names()).not.toContain('v1.shop.example.com')
+  await expect(client.get(APIService, { name: 'v1.shop.example.com' })).rejects.toThrow('not found')
+})
+
+test('one with a Service says that it is not reached', async () => {
+  const { client } = await scenario()
+  const spec = {
+    group: 'metrics.example.com',
+    version: 'v1',
+    service: { namespace: 'default', name: 'metrics' },
+    insecureSkipTLSVerify: true,
+    groupPriorityMinimum: 100,
+    versionPriority: 100,
+  }
+  await client.create(APIService, { metadata: { name: 'v1.metrics.example.com' }, spec })
+  await quiet()
+  expect(await client.get(APIService, { name: 'v1.metrics.example.com' })).toMatchObject({
+    status: { conditions: [{ type: 'Available', status: 'False', reason: 'ServiceNotFound' }] },
+  })
 })

@@ -5,12 +5,14 @@ import { defaultMetric, toV1, toV2 } from './autoscaling/forms.ts'
 import { specErrors } from './autoscaling/rules.ts'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
 import { nonNegative } from './counts.ts'
+import { nullIfNone } from './go-nulls.ts'
 import type { AutoscalingV2HorizontalPodAutoscaler as Autoscaler, HPAScalingRules } from './schemas/types.ts'
 
 const current: BuiltinKind<Autoscaler> = {
   from: { 'autoscaling/v1': toV2 },
   columns: autoscalerColumns,
-  default({ spec }) {
+  default({ spec, status }) {
+    nullIfNone(status, 'currentMetrics')
     spec.minReplicas ??= 1
     if (!spec.metrics?.length) spec.metrics = [defaultMetric()]
     const { behavior } = spec

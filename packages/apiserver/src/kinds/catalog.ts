@@ -169,11 +169,16 @@ export function blankOf(name: string): object {
   blank = {}
   blanks.set(name, blank)
   const { properties = {}, required = [] } = componentOf(name) ?? {}
+  const go = goFields(name)
   for (const [field, { $ref, allOf, type, default: given }] of Object.entries(properties)) {
     const target = $ref ?? allOf?.[0]?.$ref
     if (given === '' || given === 0 || given === false) Object.assign(blank, { [field]: given })
     else if (isStruct(given)) Object.assign(blank, { [field]: target === undefined ? {} : blankOf(nameIn(target)) })
-    else if (required.includes(field) && given === undefined && (type === 'array' || type === 'object'))
+    else if (
+      (required.includes(field) || go.get(field) === 'shown') &&
+      given === undefined &&
+      (type === 'array' || type === 'object')
+    )
       Object.assign(blank, { [field]: null })
   }
   return Object.freeze(blank)

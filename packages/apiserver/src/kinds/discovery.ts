@@ -13,6 +13,7 @@ import { addressErrors, endpointAddressErrors } from './addresses.ts'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
 import { labels, oneOf, problems, requiredOneOf } from './checks.ts'
 import { noMoreThan } from './counts.ts'
+import { nullIfNone } from './go-nulls.ts'
 import { immutable, same, unique } from './same.ts'
 import { ageColumn, column, list, nameColumn, text } from './columns.ts'
 import type { DiscoveryV1EndpointPort, Endpoint, EndpointHints, EndpointSlice } from './schemas/types.ts'
@@ -34,8 +35,10 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
     column('Endpoints', (o) => firstThree(list<Endpoint>(o, 'endpoints').flatMap(({ addresses }) => addresses ?? []))),
     ageColumn,
   ],
-  default({ ports = [] }) {
-    for (const port of ports) {
+  default(slice) {
+    nullIfNone(slice, 'endpoints')
+    nullIfNone(slice, 'ports')
+    for (const port of slice.ports ?? []) {
       port.name ??= ''
       port.protocol ??= 'TCP'
     }
@@ -46,12 +49,14 @@ const endpointslices: BuiltinKind<EndpointSlice> = {
     if (!isOld) for (const endpoint of slice.endpoints ?? []) delete endpoint.deprecatedTopology
   },
   warnings: ({ addressType }) => (addressType === 'FQDN' ? ['spec.addressType: FQDN endpoints are deprecated'] : []),
-  validate({ addressType, endpoints = [], ports = [] }, old) {
+  validate({ addressType, ...slice }, old) {
+    const endpoints = slice.endpoints ?? []
+    const ports = slice.ports ?? []
     return [
       ...requiredOneOf('addressType', addressType, ['FQDN', 'IPv4', 'IPv6']),
       ...portErrors(ports),
       // What older servers let pass may stay.
-      ...(old && same(endpoints, old.endpoints) ? [] : endpointErrors(endpoints, addressType)),
+      ...(old && same(endpoints, old.endpoints ?? []) ? [] : endpointErrors(endpoints, addressType)),
       ...(old ? immutable('addressType', addressType, old.addressType) : []),
     ]
   },

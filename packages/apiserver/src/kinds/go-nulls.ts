@@ -81,3 +81,9 @@ function zeroOf(schema: Component): unknown {
   if (type === 'boolean') return false
   return type === 'integer' || type === 'number' ? 0 : null
 }
+
+/** A list that JSON always shows is `null` where there is none; being stored, an empty one is no longer known from none. */
+export function nullIfNone<T extends object>(owner: T | undefined, field: keyof T): void {
+  const list = owner?.[field] as readonly unknown[] | null | undefined
+  if (owner && !list?.length) owner[field] = null as never
+}

@@ -52,28 +52,23 @@ export function toV2(autoscaler: UnknownObject): void {
   const { targetCPUUtilizationPercentage: target, ...spec } = autoscaler.spec as Fields
   const { currentCPUUtilizationPercentage: now, ...status } = (autoscaler.status ?? {}) as Fields
   const { annotations = {} } = autoscaler.metadata
-  const others = parsed(annotations[kept.metrics])
   const metrics = [
-    ...(Array.isArray(others) ? others.map((one) => specToV2(one as Fields)) : []),
+    ...(understood(annotations[kept.metrics], listOf(specToV2)) ?? []),
     ...(target === undefined ? [] : [defaultMetric(target)]),
   ]
-  const behavior = parsed(annotations[kept.behavior])
-  const current = parsed(annotations[kept.current])
-  const conditions = parsed(annotations[kept.conditions])
+  const behavior = understood(annotations[kept.behavior], behaviorFromGo)
+  const current = understood(annotations[kept.current], listOf(statusToV2))
+  const conditions = understood(annotations[kept.conditions], listOf(conditionOf))
   autoscaler.spec = {
     ...spec,
     metrics: metrics.length > 0 ? metrics : [defaultMetric()],
-    ...(isRecord(behavior) ? { behavior: behaviorFromGo(behavior) } : {}),
+    ...(behavior ? { behavior } : {}),
   }
   const ofNow = { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: now } } }
   autoscaler.status = {
     ...status,
-    ...(Array.isArray(current)
-      ? { currentMetrics: current.map((one) => statusToV2(one as Fields)) }
-      : now === undefined
-        ? {}
-        : { currentMetrics: [ofNow] }),
-    ...(Array.isArray(conditions) ? { conditions } : {}),
+    ...(current ? { currentMetrics: current } : now === undefined ? {} : { currentMetrics: [ofNow] }),
+    ...(conditions ? { conditions } : {}),
   }
   if ((autoscaler.status as Fields).currentReplicas === 0) delete (autoscaler.status as Fields).currentReplicas
   setAnnotations(autoscaler, withoutKept(autoscaler))
@@ -89,14 +84,25 @@ function setAnnotations({ metadata }: UnknownObject, annotations: { [key: string
   else delete metadata.annotations
 }
 
-function parsed(text: string | undefined): unknown {
-  if (text === undefined) return undefined
+/** What an annotation holds; `undefined` where it is somebody else's: as if it were not there. */
+function understood<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
   try {
-    return JSON.parse(text)
+    return text === undefined ? undefined : read(JSON.parse(text) as Fields)
   } catch {
-    // Somebody else's: as if it were not there.
     return undefined
   }
+}
+
+const listOf =
+  (read: (one: Fields) => Fields) =>
+  (list: Fields): Fields[] => {
+    if (!Array.isArray(list)) throw new TypeError('expected a list')
+    return list.map(read)
+  }
+
+function conditionOf(one: Fields): Fields {
+  if (!isRecord(one)) throw new TypeError('expected a condition')
+  return one
 }
 
 /** Without what is not there, as JSON leaves it out. */
@@ -267,6 +273,7 @@ function behaviorToGo(behavior: Fields): Fields {
 }
 
 function behaviorFromGo(behavior: Fields): Fields {
+  if (behavior === null || typeof behavior !== 'object') throw new TypeError('expected rules')
   const rules = (one: Fields | null | undefined): Fields | undefined =>
     one
       ? some({

@@ -1,5 +1,6 @@
 /** Requests for certificates (PKCS #10), as far as a server looks into them. */
 import { createPublicKey, verify, X509Certificate } from 'node:crypto'
+import { messageOf } from '@capstan/kube'
 
 export interface SigningRequest {
   readonly organizations: readonly string[]
@@ -9,7 +10,17 @@ export interface SigningRequest {
 export function parseSigningRequest(pem: string): SigningRequest {
   const [block] = blocksOf(pem)
   if (block?.type !== 'CERTIFICATE REQUEST') throw new Error('PEM block type must be CERTIFICATE REQUEST')
-  const [signed, algorithm, signature] = membersOf(block.bytes)
+  try {
+    return understood(block.bytes)
+  } catch (err) {
+    // Whatever else trips over bytes that are not what they should be.
+    if (/^(asn1|x509|crypto\/\w+): /.test(messageOf(err))) throw err
+    throw new Error('x509: malformed certificate request', { cause: err })
+  }
+}
+
+function understood(bytes: Buffer): SigningRequest {
+  const [signed, algorithm, signature] = membersOf(bytes)
   const [, subject, publicKey] = membersOf(signed!.whole)
   const digest = digests[textOf(membersOf(algorithm!.whole)[0]!.content)]
   if (digest === undefined) throw new Error('x509: cannot verify signature: algorithm unimplemented')

@@ -90,7 +90,8 @@ export class ServiceAddresses {
   #giveAddress(service: Service, old: Service | undefined): FieldError[] {
     const { spec } = service
     const wanted = spec.clusterIPs?.[0]
-    if (wanted !== undefined && wanted === old?.spec.clusterIPs?.[0]) return []
+    // One that there was stays; validation refuses another one.
+    if (wanted !== undefined && old?.spec.type !== 'ExternalName' && old?.spec.clusterIPs?.[0] !== undefined) return []
     const taken = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
     const { base, size, text } = this.range
     if (wanted !== undefined) {

@@ -2,6 +2,7 @@ import { duplicate, type FieldError, invalid, qualifiedNameProblems, required, s
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { problems } from '../checks.ts'
 import { nonNegative } from '../counts.ts'
+import { nullIfNone } from '../go-nulls.ts'
 import { same } from '../same.ts'
 import { ageColumn, column, list, nameColumn } from '../columns.ts'
 import type { CSINode, CSINodeDriver } from '../schemas/types.ts'
@@ -12,6 +13,10 @@ const MaxNodeID = 256
 export const csinodes: BuiltinKind<CSINode> = {
   returnsDeleted: true,
   columns: [nameColumn, column('Drivers', (o) => list(o, 'spec', 'drivers').length, { type: 'integer' }), ageColumn],
+  default({ spec }) {
+    nullIfNone(spec, 'drivers')
+    for (const driver of spec.drivers ?? []) nullIfNone(driver, 'topologyKeys')
+  },
   validate({ spec }, old) {
     const drivers = spec.drivers ?? []
     const names = new Set<string>()
@@ -25,7 +30,7 @@ export const csinodes: BuiltinKind<CSINode> = {
 }
 
 function driverErrors(path: string, driver: CSINodeDriver, names: Set<string>): FieldError[] {
-  const { name, nodeID, allocatable, topologyKeys = [] } = driver
+  const { name, nodeID, allocatable, topologyKeys } = driver
   const errors = csiDriverNameErrors(`${path}.name`, name)
   if (nodeID === '') errors.push(required(`${path}.nodeID`))
   if (nodeID.length > MaxNodeID) errors.push(invalid(`${path}.nodeID`, nodeID, `must be ${MaxNodeID} characters or less`))
@@ -33,7 +38,7 @@ function driverErrors(path: string, driver: CSINodeDriver, names: Set<string>): 
   if (names.has(name)) errors.push(duplicate(`${path}.name`, name))
   names.add(name)
   const keys = new Set<string>()
-  for (const key of topologyKeys) {
+  for (const key of topologyKeys ?? []) {
     if (key === '') errors.push(required(path))
     if (keys.has(key)) errors.push(duplicate(path, key))
     keys.add(key)

@@ -1,0 +1,33 @@
+import { invalid } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { bitsOf, blockErrors, contains, parseBlock } from './addresses.ts'
+
+test.each([
+  ['1.2.3.4', 0x01020304n],
+  ['::1', 1n],
+  ['::ffff:1.2.3.4', 0xffff01020304n],
+  ['2001:db8::', 0x20010db8n << 96n],
+])('the bits of %s', (address, bits) => {
+  expect(bitsOf(address)).toBe(bits)
+})
+
+test.each([
+  ['10.0.0.0/8', '10.255.0.1', true],
+  ['10.0.0.0/8', '11.0.0.1', false],
+  ['10.0.0.0/8', '::1', false],
+  ['2001:db8::/32', '2001:db8:1::5', true],
+  ['0.0.0.0/0', '8.8.8.8', true],
+])('%s holds %s: %s', (block, address, expected) => {
+  expect(contains(parseBlock(block)!, address)).toBe(expected)
+})
+
+test.each(['10.0.0.0', '10.0.0.0/33', 'x/8', '2001:db8::/129'])('%s is no block', (text) => {
+  expect(parseBlock(text)).toBeUndefined()
+})
+
+test('bits beyond the prefix are refused where the field is young', () => {
+  expect(blockErrors('spec.x', '10.0.0.1/8', true)).toEqual([])
+  expect(blockErrors('spec.x', '10.0.0.1/8', false)).toEqual([
+    invalid('spec.x', '10.0.0.1/8', 'must not have bits set beyond the prefix length'),
+  ])
+})
