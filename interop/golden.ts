@@ -75,7 +75,7 @@ async function overHTTPS(plane: ServedPlane): Promise<GoldenServer> {
   const withToken = (token: string): Identity => ({ headers: { authorization: `Bearer ${token}` } })
   const bob = /token: (\S+)/.exec(readFileSync(plane.kubeconfigOf('bob'), 'utf8'))![1]!
   const identities: { readonly [name: string]: Identity } = {
-    admin: await certified('kubernetes-admin', 'system:masters'),
+    admin: withToken(plane.token),
     alice: await certified('alice', 'devs'),
     bob: withToken(bob),
     badtoken: withToken('nobody'),

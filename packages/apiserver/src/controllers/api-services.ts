@@ -5,6 +5,7 @@
  */
 import { type CustomResourceDefinition, isReason, timestamp, unknownKind, type UnknownObject } from '@capstan/kube'
 import { builtins } from '../registry/builtin.ts'
+import { isBuiltin, priorityOf } from '../registry/group-priority.ts'
 import type { ControllerOptions } from './namespaces.ts'
 import { WorkQueue } from './work-queue.ts'
 
@@ -17,37 +18,6 @@ const APIService = unknownKind({
 const resource = 'apiservices.apiregistration.k8s.io'
 const definitions = 'customresourcedefinitions.apiextensions.k8s.io'
 const automanaged = 'kube-aggregator.kubernetes.io/automanaged'
-
-/** In which order groups are shown, and the versions of a group. */
-interface Priority {
-  readonly group: number
-  readonly version: number
-}
-
-const priorities: { readonly [groupVersion: string]: Priority } = {
-  '/v1': { group: 18_000, version: 1 },
-  'apps/v1': { group: 17_800, version: 15 },
-  'events.k8s.io/v1': { group: 17_750, version: 15 },
-  'authentication.k8s.io/v1': { group: 17_700, version: 15 },
-  'authorization.k8s.io/v1': { group: 17_600, version: 15 },
-  'autoscaling/v1': { group: 17_500, version: 15 },
-  'autoscaling/v2': { group: 17_500, version: 30 },
-  'batch/v1': { group: 17_400, version: 15 },
-  'certificates.k8s.io/v1': { group: 17_300, version: 15 },
-  'networking.k8s.io/v1': { group: 17_200, version: 15 },
-  'policy/v1': { group: 17_100, version: 15 },
-  'rbac.authorization.k8s.io/v1': { group: 17_000, version: 15 },
-  'storage.k8s.io/v1': { group: 16_800, version: 15 },
-  'apiextensions.k8s.io/v1': { group: 16_700, version: 15 },
-  'admissionregistration.k8s.io/v1': { group: 16_700, version: 15 },
-  'scheduling.k8s.io/v1': { group: 16_600, version: 15 },
-  'coordination.k8s.io/v1': { group: 16_500, version: 15 },
-  'node.k8s.io/v1': { group: 16_300, version: 15 },
-  'discovery.k8s.io/v1': { group: 16_200, version: 15 },
-  'resource.k8s.io/v1': { group: 16_200, version: 21 },
-  'flowcontrol.apiserver.k8s.io/v1': { group: 16_100, version: 21 },
-}
-const ofCustomResources: Priority = { group: 1000, version: 100 }
 
 type Options = Omit<ControllerOptions, 'registry'>
 
@@ -122,10 +92,10 @@ const namesOf = (definition: CustomResourceDefinition | undefined): string[] =>
   definition?.spec.versions.filter(({ served }) => served).map(({ name }) => nameOf(definition.spec.group, name)) ?? []
 
 function serviceOf({ group, version }: { group: string; version: string }) {
-  const known = priorities[`${group}/${version}`]
-  const priority = known ?? ofCustomResources
+  const groupVersion = `${group}/${version}`
+  const priority = priorityOf(groupVersion)
   return {
-    metadata: { name: nameOf(group, version), labels: { [automanaged]: known ? 'onstart' : 'true' } },
+    metadata: { name: nameOf(group, version), labels: { [automanaged]: isBuiltin(groupVersion) ? 'onstart' : 'true' } },
     spec: {
       ...(group === '' ? {} : { group }),
       version,

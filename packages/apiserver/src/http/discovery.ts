@@ -1,8 +1,9 @@
 /** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
-import { healthPaths } from './health.ts'
 import { createHash } from 'node:crypto'
 import { compareApiVersions } from '@capstan/kube'
 import type { Resource, Subresource } from '../engine.ts'
+import { priorityOf } from '../registry/group-priority.ts'
+import { healthPaths } from './health.ts'
 
 export interface GroupVersions {
   readonly group: string
@@ -19,7 +20,7 @@ export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
     versions.set(resource.version, [...(versions.get(resource.version) ?? []), resource])
   }
   return [...groups]
-    .sort(([a], [b]) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1))
+    .sort(([a, left], [b, right]) => rankOf(b, right) - rankOf(a, left) || (a < b ? -1 : 1))
     .map(([group, versions]) => ({
       group,
       versions: [...versions]
@@ -148,8 +149,19 @@ const kindOf = ({ builtin, group, version, kind }: Resource) =>
 /** `/`: where there is something to find. */
 export function apiPaths(groups: readonly GroupVersions[]): object {
   const paths = [
-    ...['/.well-known/openid-configuration', '/api', '/apis', '/apis/', '/flagz', '/metrics', '/metrics/slis', '/openapi/v2'],
-    ...['/openapi/v3', '/openapi/v3/', '/openid/v1/jwks', '/statusz', '/version'],
+    '/.well-known/openid-configuration',
+    '/api',
+    '/apis',
+    '/apis/',
+    '/flagz',
+    '/metrics',
+    '/metrics/slis',
+    '/openapi/v2',
+    '/openapi/v3',
+    '/openapi/v3/',
+    '/openid/v1/jwks',
+    '/statusz',
+    '/version',
     ...healthPaths(),
   ]
   for (const { group, versions } of groups) {
@@ -159,11 +171,5 @@ export function apiPaths(groups: readonly GroupVersions[]): object {
   return { paths: paths.sort() }
 }
 
-/** Upstream: clients that look for a kind by name take the first that there is. The order is that of kube-apiserver's groups. */
-const groupOrder = [
-  ...['', 'apiregistration.k8s.io', 'apps', 'events.k8s.io', 'authentication.k8s.io', 'authorization.k8s.io', 'autoscaling'],
-  ...['batch', 'certificates.k8s.io', 'networking.k8s.io', 'policy', 'rbac.authorization.k8s.io', 'storage.k8s.io'],
-  ...['admissionregistration.k8s.io', 'apiextensions.k8s.io', 'scheduling.k8s.io', 'coordination.k8s.io', 'node.k8s.io'],
-  ...['discovery.k8s.io', 'resource.k8s.io', 'flowcontrol.apiserver.k8s.io'],
-]
-const rankOf = (group: string): number => (groupOrder.includes(group) ? groupOrder.indexOf(group) : groupOrder.length)
+const rankOf = (group: string, versions: ReadonlyMap<string, unknown>): number =>
+  Math.max(...[...versions.keys()].map((version) => priorityOf(`${group}/${version}`).group))
