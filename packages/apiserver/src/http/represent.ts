@@ -6,7 +6,7 @@ import type { Answer, Resource } from '../engine.ts'
 import { listBytes, listParts, objectBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
-import { insistsOnProtobuf, parseAccept } from './negotiate.ts'
+import { insistsOnProtobuf, parseAccept, wantsPretty } from './negotiate.ts'
 import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
 import { encodeStatus } from './protobuf-status.ts'
 import { includeObjectOf, tableOf } from './table.ts'
@@ -86,7 +86,8 @@ function send(
   headers: HttpAnswer['headers'] = {},
 ): HttpAnswer {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
-  const body = pretty ? `${JSON.stringify(value, null, 2)}\n` : Buffer.concat([objectBytes(value), lineEnd])
+  // Upstream ends lines for machines only.
+  const body = pretty ? JSON.stringify(value, null, 2) : Buffer.concat([objectBytes(value), lineEnd])
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
 }
 
@@ -109,7 +110,8 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
     const type = { 'content-type': 'application/vnd.kubernetes.protobuf' }
     return { status: error.code, headers: { ...headers, ...type }, body: encodeStatus(error.status) }
   }
-  return send(error.code, error.status, { format, pretty: false }, headers)
+  const query = new URLSearchParams(request.url.split('?', 2)[1])
+  return send(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
 }
 
 const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
