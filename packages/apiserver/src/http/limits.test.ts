@@ -190,7 +190,7 @@ test('a request that takes too long is answered for, in the words of upstream', 
   expect(await answer).toMatchObject({
     status: 504,
     headers: { 'content-type': 'text/plain; charset=utf-8' },
-    body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}',
+    body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
   })
 })
 

@@ -105,7 +105,7 @@ const textHeaders = { 'cache-control': 'no-cache, private', 'content-type': 'tex
 const timedOut: HttpAnswer = {
   status: 504,
   headers: textHeaders,
-  body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}',
+  body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
 }
 
 /** Upstream: text, which clients take as a wish to come again after a second. */
