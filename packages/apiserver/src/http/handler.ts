@@ -9,6 +9,7 @@ import { anonymous, impersonated } from '../auth/impersonate.ts'
 import { attributesOfPath } from '../auth/request-attributes.ts'
 import type { TokenIssuer } from '../auth/service-account-tokens.ts'
 import type { Caller, Engine } from '../engine.ts'
+import { withCORS } from './cors.ts'
 import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions } from './discovery.ts'
 import { Documents } from './documents.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
@@ -39,6 +40,8 @@ export interface HandlerOptions {
   readonly flags?: { readonly [name: string]: unknown }
   /** How much is taken on; as kube-apiserver when absent. */
   readonly limits?: Partial<Limits>
+  /** Regular expressions for origins whose pages may talk to the server. */
+  readonly allowedOrigins?: readonly string[]
   readonly log?: Logger
 }
 
@@ -59,7 +62,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     requests: new RequestCounts(),
     checks: options.checks ?? [],
   }
-  return async (request, identity) => {
+  const handler: HttpHandler = async (request, identity) => {
     try {
       return await answerTo(server, request, identity)
     } catch (err) {
@@ -68,6 +71,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
       return errorAnswer(errorOf(err), request)
     }
   }
+  return withCORS(handler, options.allowedOrigins ?? [])
 }
 
 interface Server {

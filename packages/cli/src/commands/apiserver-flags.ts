@@ -3,6 +3,7 @@ import type { AdmissionPlugin, ApiServerOptions, AuthorizationMode } from '@caps
 import {
   AdmissionPlugins,
   controllerPlugins,
+  originPatternError,
   parsePortRange,
   parseRange,
   admissionPluginState,
@@ -17,6 +18,16 @@ import type { LogLevel } from '../logger.ts'
 export const several = (value: string, before: string[] = []): string[] => [...before, value]
 
 export const list = (text: string): string[] => text.split(',').filter(Boolean)
+
+/** Upstream: --cors-allowed-origins. */
+export function origins(text: string, before: readonly string[] = []): readonly string[] {
+  const patterns = list(text)
+  for (const pattern of patterns) {
+    const error = originPatternError(pattern)
+    if (error !== undefined) throw new InvalidArgumentError(`invalid regular expression: ${error}`)
+  }
+  return [...before, ...patterns]
+}
 
 /** `--flag`, `--flag=true` and `--flag=false`. */
 export function flag(text: string): boolean {

@@ -51,6 +51,7 @@ import {
   jwksUri,
   knownControllers,
   list,
+  origins,
   onlyTrue,
   pluginSwitches,
   secondsCount,
@@ -85,6 +86,7 @@ interface Options {
   serviceAccountExtendTokenExpiration: boolean
   serviceAccountJwksUri?: string
   enableGarbageCollector: boolean
+  corsAllowedOrigins?: readonly string[]
   eventTtl: number
   etcdCompactionInterval: number
   serviceClusterIpRange: string
@@ -192,6 +194,11 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
     )
     .option('--service-node-port-range <range>', 'where Services get their node ports', portRange, '30000-32767')
     .option('--advertise-address <ip>', 'where pods would find the server, for Service `kubernetes` (default: --bind-address)')
+    .option(
+      '--cors-allowed-origins <patterns>',
+      'origins whose pages may talk to the server: a list of regular expressions, such as ^https://example\\.com(:|$)',
+      origins,
+    )
     .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
     .option(
       '--runtime-config <versions>',
@@ -286,6 +293,7 @@ async function serve(given: Options, io: Io): Promise<void> {
         log,
         issuer: server.issuer,
         limits: limitsOf(options),
+        allowedOrigins: options.corsAllowedOrigins ?? [],
         checks: [storeCheck(store)],
         flags: flagsOf(options),
       }),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { UsageError } from '../io.ts'
 import { start } from '../test-io.ts'
 import { apiserverCommand } from './apiserver.ts'
-import { apiSwitches, checkApiSwitches } from './apiserver-flags.ts'
+import { apiSwitches, checkApiSwitches, origins } from './apiserver-flags.ts'
 import { idleFlags, refusedFlags } from './upstream-flags.ts'
 
 /** What `kube-apiserver --help` lists, v1.36.2. */
@@ -72,10 +72,17 @@ test('a flag that does nothing says so, and the server runs', async () => {
   await server.line(/ready/)
   expect(await server.interrupt()).toBe(0)
   expect(server.err.filter((line) => line.startsWith('capstan:'))).toEqual([
-    'capstan: warning: --profiling has no effect: there are no metrics, traces or profiles',
+    'capstan: warning: --profiling has no effect: metrics are as they are, and there are no traces or profiles',
     'capstan: warning: --audit-log-path has no effect: nothing is audited',
     'capstan: warning: --authorization-mode Node has no effect: there are no kubelets here',
   ])
+})
+
+test('origins that would let in more than they say are refused', () => {
+  expect(origins('^https://a$,//b(:|$)', ['^c$'])).toEqual(['^c$', '^https://a$', '//b(:|$)'])
+  expect(() => origins('^https://a$,b')).toThrow(
+    'invalid regular expression: regular expression does not pin to start/end of host',
+  )
 })
 
 describe('--runtime-config', () => {

@@ -32,7 +32,7 @@ const idle: { readonly [why: string]: string } = {
     'audit-webhook-batch-throttle-burst audit-webhook-batch-throttle-enable audit-webhook-batch-throttle-qps ' +
     'audit-webhook-config-file audit-webhook-initial-backoff audit-webhook-mode audit-webhook-truncate-enabled ' +
     'audit-webhook-truncate-max-batch-size audit-webhook-truncate-max-event-size audit-webhook-version',
-  'there are no metrics, traces or profiles':
+  'metrics are as they are, and there are no traces or profiles':
     'allow-metric-labels allow-metric-labels-manifest disabled-metrics show-hidden-metrics-for-version profiling ' +
     'contention-profiling debug-socket-path tracing-config-file',
   'logs are JSON lines on standard error':
@@ -41,7 +41,7 @@ const idle: { readonly [why: string]: string } = {
   'connections and their ends are looked after as they are':
     'http2-max-streams-per-connection disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
     'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
-  'it is not there yet': 'cors-allowed-origins enable-bootstrap-token-auth',
+  'nodes do not join this server': 'enable-bootstrap-token-auth',
   'features are what they are by default in v1.36':
     'feature-gates emulation-forward-compatible runtime-config-emulation-forward-compatible',
 }

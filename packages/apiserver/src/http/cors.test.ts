@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { originPatternError, withCORS } from './cors.ts'
+import type { HttpHandler } from './exchange.ts'
+
+const refuse: HttpHandler = async () => ({ status: 403, headers: { 'content-type': 'application/json' }, body: '{}' })
+const handler = withCORS(refuse, ['//example\\.com(:|$)', '^http://localhost(:|$)'])
+
+const ask = (origin: string | undefined, method = 'GET', to = handler) =>
+  to(
+    {
+      method,
+      url: '/api/v1/namespaces/default',
+      headers: { origin },
+      signal: new AbortController().signal,
+      streamSignal: new AbortController().signal,
+      body: async () => Buffer.alloc(0),
+    },
+    { kind: 'anonymous' },
+  )
+
+// Recorded from kube-apiserver v1.36.2.
+const allows = (origin: string) => ({
+  'access-control-allow-credentials': 'true',
+  'access-control-allow-headers':
+    'Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since',
+  'access-control-allow-methods': 'POST, GET, OPTIONS, PUT, DELETE, PATCH',
+  'access-control-allow-origin': origin,
+  'access-control-expose-headers': 'Date',
+})
+
+test.each(['https://example.com', 'https://example.com:8443', 'http://localhost:3000'])(
+  'pages of %s are let in, and see refusals',
+  async (origin) => {
+    expect(await ask(origin)).toEqual({
+      status: 403,
+      headers: { 'content-type': 'application/json', ...allows(origin) },
+      body: '{}',
+    })
+    expect(await ask(origin, 'OPTIONS')).toEqual({ status: 204, headers: allows(origin), body: '' })
+  },
+)
+
+test.each([undefined, '', 'null', 'https://example.com.evil.org', 'https://evil-example.com', 'http://evil.org'])(
+  'whoever comes from %s is told nothing of it',
+  async (origin) => {
+    const usual = { status: 403, headers: { 'content-type': 'application/json' }, body: '{}' }
+    expect(await ask(origin)).toEqual(usual)
+    expect(await ask(origin, 'OPTIONS')).toEqual(usual)
+  },
+)
+
+test('without patterns there are no other origins', async () => {
+  const answer = await ask('https://example.com', 'OPTIONS', withCORS(refuse, []))
+  expect(answer.headers).toEqual({ 'content-type': 'application/json' })
+})
+
+test.each([
+  ['^https://example\\.com$', undefined],
+  ['//example\\.com(:|$)', undefined],
+  ['example.com', 'regular expression does not pin to start/end of host in the origin header'],
+  ['//example.com', 'regular expression does not pin to start/end of host in the origin header'],
+  ['[', 'error parsing regexp: missing closing ]: `[`'],
+])('pattern %s', (pattern, error) => {
+  expect(originPatternError(pattern)).toBe(error)
+})
