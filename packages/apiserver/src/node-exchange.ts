@@ -72,7 +72,7 @@ export interface Delivery {
 /** Sends the answer; resolves when all of it is on its way, or nobody takes it. */
 export async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, delivery: Delivery): Promise<void> {
   const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
-  const isEmpty = req.method === 'HEAD' || status === 304
+  const isEmpty = req.method === 'HEAD' || status === 304 || status === 204
   const length = isStream || isEmpty ? {} : { 'content-length': String(Buffer.byteLength(body)) }
   const isUnread = hasUnreadBody(req)
   res.writeHead(status, {

@@ -4,7 +4,9 @@ import {
   createClient,
   minutes,
   Namespace,
+  Node,
   Pod,
+  Secret,
   ServiceAccount,
   seededRandom,
   type StatusError,
@@ -121,6 +123,26 @@ test('a token that is bound to a pod names it, and ends with it', async () => {
     },
   })
   await world.client.delete(Pod, pod.metadata)
+  expect(who(world, token)).toEqual(refused)
+})
+
+test.each([
+  ['Secret', Secret, namespace],
+  ['Node', Node, undefined],
+] as const)('a token that is bound to a %s ends with it', async (kind, type, where) => {
+  const world = await start()
+  const place = where === undefined ? {} : { namespace: where }
+  const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...place } } as never)
+  const { metadata } = await make()
+  const token = await tokenOf(world, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
+  expect(claimsOf(token)['kubernetes.io']).toMatchObject({ [kind.toLowerCase()]: { name: 'b', uid: metadata.uid } })
+  const found = who(world, token)
+  expect(found).toMatchObject({ kind: 'user' })
+  const extra = (found as { extra: { [name: string]: readonly string[] } }).extra
+  expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
+  await world.client.delete(type as typeof Secret, metadata as never)
+  expect(who(world, token)).toEqual(refused)
+  await make()
   expect(who(world, token)).toEqual(refused)
 })
 

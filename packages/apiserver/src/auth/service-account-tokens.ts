@@ -360,7 +360,7 @@ function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], world: Wor
   return withAuthenticated({
     name: serviceAccountUser(namespace, account.name),
     uid: account.uid ?? '',
-    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`],
+    groups: serviceAccountGroups(namespace),
     extra,
   })
 }
