@@ -157,6 +157,20 @@ test.each<[string, string, string, unknown, RegExp]>([
     [{ op: 'replace', path: '', value: [] }],
     /^422 the server rejected our request/,
   ],
+  [
+    'a path that is no text',
+    'application/json-patch+json',
+    `${roles}/kept`,
+    [{ op: 'move', path: { toString: 1 } }],
+    /^422 the server rejected our request/,
+  ],
+  [
+    'copies that double the object again and again',
+    'application/json-patch+json',
+    `${roles}/kept`,
+    Array.from({ length: 60 }, (_, n) => ({ op: 'copy', from: '', path: `/x${n}` })),
+    /^422 the server rejected our request/,
+  ],
 ])('%s is refused', async (_, type, path, body, said) => {
   expect(await ask('PATCH', path, body, type)).toMatch(said)
   expect(accidents).toEqual([])

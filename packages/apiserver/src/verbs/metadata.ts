@@ -170,7 +170,7 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
       )
     }
     if (owner.controller) {
-      const found = `${owner.kind}/${owner.name}`
+      const found = `${owner.kind ?? ''}/${owner.name ?? ''}`
       if (controller !== undefined) {
         const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${found}`
         errors.push(invalid('metadata.ownerReferences', owners, text))

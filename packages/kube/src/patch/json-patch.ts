@@ -39,9 +39,10 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
 export function applyJsonPatch<T>(document: T, operations: readonly JsonPatchOperation[]): T {
   // One level above the document, so that the whole of it is a member like any other.
   const root: Record<string, unknown> = { document: draft(document) }
+  const copies = { left: MaxCopied }
   for (const [index, operation] of operations.entries()) {
     try {
-      apply(root, operation)
+      apply(root, operation, copies)
     } catch (cause) {
       if (!(cause instanceof PatchError)) throw cause
       cause.message = `operation ${index} (${JSON.stringify(operation.op)} ${JSON.stringify(operation.path)}): ${cause.message}`
@@ -56,7 +57,10 @@ class PatchError extends Error {
   override readonly name = 'PatchError'
 }
 
-function apply(root: Record<string, unknown>, operation: JsonPatchOperation): void {
+/** Upstream: what all copies of a patch may add together, since a few can double an object each. */
+const MaxCopied = 3 * 1024 * 1024
+
+function apply(root: Record<string, unknown>, operation: JsonPatchOperation, copies: { left: number }): void {
   switch (operation.op) {
     case 'add':
       return locate(root, operation.path).add(draft(operation.value ?? null))
@@ -69,13 +73,15 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation): vo
       if (!equal(found ?? null, operation.value ?? null)) throw new PatchError(`the value is ${JSON.stringify(found)}`)
       return
     }
-    case 'copy':
-      return locate(root, operation.path).add(draft(existing(root, operation.from)))
-    case 'move': {
-      if (`${operation.path}/`.startsWith(`${operation.from}/`) && operation.path !== operation.from) {
-        throw new PatchError('a value cannot move into itself')
-      }
+    case 'copy': {
       const value = existing(root, operation.from)
+      copies.left -= JSON.stringify(value).length
+      if (copies.left < 0) throw new PatchError(`what is copied is larger than ${MaxCopied} together`)
+      return locate(root, operation.path).add(draft(value))
+    }
+    case 'move': {
+      const value = existing(root, operation.from)
+      if (isInside(operation.path, operation.from)) throw new PatchError('a value cannot move into itself')
       locate(root, operation.from).remove()
       return locate(root, operation.path).add(value)
     }
@@ -83,6 +89,9 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation): vo
       throw new PatchError('there is no such operation')
   }
 }
+
+const isInside = (path: string, place: string): boolean =>
+  typeof path === 'string' && path !== place && `${path}/`.startsWith(`${place}/`)
 
 function existing(root: Record<string, unknown>, from: string): unknown {
   const found = locate(root, from).get()
