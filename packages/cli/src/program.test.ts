@@ -158,6 +158,10 @@ describe('a file that cannot be used fails with 1 and is named, with what was ex
       says: /Cannot read --client-ca-file .*text\.pem: expected certificates in PEM/,
     },
     {
+      argv: [...serve, '--root-ca-file', text],
+      says: /Cannot read --root-ca-file .*text\.pem: expected certificates in PEM/,
+    },
+    {
       argv: [...serve, '--token-auth-file', text],
       says: /Cannot read --token-auth-file .*text\.pem: .*line 1 must have at least 3 columns/,
     },
