@@ -2,7 +2,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { BeforeClusterCreate, BeforeClusterDelete, type Cluster, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import {
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  type Cluster,
+  createCatalog,
+  type ExtensionConfig,
+  hookCatalog,
+} from '@capstan/api'
 import { callHook, createExtensionClient, httpsHookTransport } from '@capstan/extension'
 import { silent, systemClock } from '@capstan/kube'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -45,7 +52,7 @@ describe('the program', () => {
     const { url, caBundle } = JSON.parse(await firstLine()) as { url: string; caBundle: string }
     const client = createExtensionClient({
       transport: httpsHookTransport(),
-      catalog: hookCatalog,
+      catalog: createCatalog(hookCatalog),
       clock: systemClock,
       log: silent,
       namespaceLabels: async () => ({}),
