@@ -9,6 +9,8 @@ import { priority } from './priority.ts'
 import { limitRanger } from './limit-ranger.ts'
 import { taintNodesByCondition } from './new-nodes.ts'
 import { defaultTolerationSeconds } from './pod-tolerations.ts'
+import { runtimeClass } from './runtime-class.ts'
+import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './signing-requests.ts'
 import { resourceQuota } from './resource-quota.ts'
 import { serviceAccount } from './service-account.ts'
 import { storageObjectInUse } from './volumes-in-use.ts'
@@ -22,8 +24,12 @@ const plugins: readonly Plugin[] = [
   defaultTolerationSeconds,
   defaultStorageClass,
   storageObjectInUse,
-  persistentVolumeClaimResize,
   ownerReferences,
+  persistentVolumeClaimResize,
+  runtimeClass,
+  certificateApproval,
+  certificateSigning,
+  certificateSubjectRestriction,
   defaultIngressClass,
   resourceQuota,
   alwaysDeny,

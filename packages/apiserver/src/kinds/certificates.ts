@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube'
 import { humanDuration } from '../http/human-duration.ts'
 import type { BuiltinKind, KindTable } from './builtin-kind.ts'
-import { certificateProblem, parseSigningRequest } from './certificates/request.ts'
+import { certificateProblem, decodedPem, parseSigningRequest } from './certificates/request.ts'
 import { oneOf } from './checks.ts'
 import { ageColumn, at, column, field, list, nameColumn, orNone, text } from './columns.ts'
 import { same, unique } from './same.ts'
@@ -83,7 +83,7 @@ const certificatesigningrequests: BuiltinKind<CertificateSigningRequest> = {
   validate(request, old, { subresource }) {
     const { spec, status } = request
     const isNew = status.certificate !== old?.status.certificate
-    const problem = isNew && status.certificate ? certificateProblem(decoded(status.certificate)) : undefined
+    const problem = isNew && status.certificate ? certificateProblem(decodedPem(status.certificate)) : undefined
     return [
       ...specErrors(spec, old?.spec.signerName),
       ...conditionErrors(status.conditions ?? [], old?.status.conditions ?? []),
@@ -92,8 +92,6 @@ const certificatesigningrequests: BuiltinKind<CertificateSigningRequest> = {
     ]
   },
 }
-
-const decoded = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1')
 
 function stateOf(types: readonly string[], isIssued: boolean): string {
   const decision = types.includes('Denied') ? 'Denied' : types.includes('Approved') ? 'Approved' : 'Pending'
@@ -157,7 +155,7 @@ function specErrors(spec: CertificateSigningRequestSpec, oldSigner: string | und
   const request = spec.request as string | undefined
   const errors: FieldError[] = []
   try {
-    parseSigningRequest(decoded(request ?? ''))
+    parseSigningRequest(decodedPem(request ?? ''))
   } catch (err) {
     errors.push(invalid('spec.request', request || null, messageOf(err)))
   }

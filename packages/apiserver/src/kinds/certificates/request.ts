@@ -6,6 +6,9 @@ export interface SigningRequest {
   readonly organizations: readonly string[]
 }
 
+/** The text of a field that holds PEM in base64. */
+export const decodedPem = (base64: string): string => Buffer.from(base64, 'base64').toString('latin1')
+
 /** @throws Error saying what is wrong with it */
 export function parseSigningRequest(pem: string): SigningRequest {
   const [block] = blocksOf(pem)
