@@ -9,7 +9,8 @@ export const resourceQuota: Plugin = {
   concerns: ({ namespaced }) => namespaced,
   validate(write) {
     const { operation, subresource, store, pending, namespace, definition, object, old } = write
-    if (operation === 'DELETE' || subresource !== undefined || namespace === undefined) return
+    if (operation === 'DELETE' || namespace === undefined) return
+    if (subresource !== undefined && subresource !== 'resize') return
     if (definition.storage === 'resourcequotas' && operation === 'UPDATE') return
     const quotas = store.list('resourcequotas', namespace) as unknown as readonly ResourceQuota[]
     if (quotas.length === 0) return

@@ -1,5 +1,5 @@
 /** What the objects of a namespace use of its quotas. Upstream: pkg/quota/v1/evaluator/core, v1.36. */
-import { addQuantities, type KubeObject, parseQuantity, quantityText, type UnknownObject } from '@capstan/kube'
+import { addQuantities, type KubeObject, parseQuantity, type Quantity, quantityText, type UnknownObject } from '@capstan/kube'
 import type { PendingWrites } from '../store/pending.ts'
 import type { Store } from '../store/store.ts'
 import { podResources, qosClass } from './pod/resources.ts'
@@ -103,12 +103,17 @@ interface Asking {
 export function usageIn(quota: ResourceQuota, { store, pending, object: asking }: Asking): Amounts {
   const names = Object.keys(quota.spec.hard ?? {})
   const storages = new Set(names.flatMap(storagesOf))
-  const total: { [name: string]: string } = Object.fromEntries(names.map((name) => [name, '0']))
+  const total = new Map<string, Quantity>()
   for (const storage of storages) {
     const count = (object: KubeObject, factor: 1 | -1): void => {
       if (!inScope(quota, storage, object)) return
-      const usage = usageOf(storage, object)
-      for (const name of names) if (usage[name] !== undefined) total[name] = addAmounts(total[name]!, usage[name], factor)
+      const usage = quantitiesOf(storage, object)
+      for (const name of names) {
+        const amount = usage.get(name)
+        if (!amount) continue
+        const { nano, format } = amount
+        total.set(name, addQuantities(total.get(name) ?? { nano: 0n, format }, { nano: nano * BigInt(factor), format }))
+      }
     }
     for (const object of store.list(storage, quota.metadata.namespace)) count(object, 1)
     for (const { object, old } of pending.of(storage, asking)) {
@@ -117,7 +122,19 @@ export function usageIn(quota: ResourceQuota, { store, pending, object: asking }
       if (old) count(old, -1)
     }
   }
-  return total
+  return Object.fromEntries(names.map((name) => [name, total.has(name) ? quantityText(total.get(name)!) : '0']))
+}
+
+/** What is stored is frozen, and counted again and again. */
+const counted = new WeakMap<object, ReadonlyMap<string, Quantity>>()
+
+function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, Quantity> {
+  const known = counted.get(object)
+  if (known) return known
+  const usage = usageOf(storage, object)
+  const quantities = new Map(Object.entries(usage).map(([name, amount]) => [name, parseQuantity(String(amount))]))
+  if (Object.isFrozen(object)) counted.set(object, quantities)
+  return quantities
 }
 
 /** Which resources use what a quota calls by this name. */

@@ -249,8 +249,6 @@ export function validatePodResize(pod: Pod, old: Pod): FieldError[] {
   return errors
 }
 
-export const isMirror = ({ metadata }: Pod): boolean => metadata.annotations?.[Mirror] !== undefined
-
 /** Upstream: ValidatePodBinding. */
 export function bindingErrors({ kind, name }: { kind?: string; name?: string }): FieldError[] {
   const errors: FieldError[] = []
