@@ -8,6 +8,7 @@ import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
 import type { DaemonSet, DaemonSetSpec, DaemonSetStatus, DaemonSetUpdateStrategy } from '../schemas/types.ts'
 import { emptySelectorErrors, immutableSelector, longRunningErrors, templateLabelErrors } from './replicas.ts'
+import { podWarnings } from '../pod/warnings.ts'
 
 /** Counts the changes of the template. */
 const templateGeneration = 'deprecated.daemonset.template.generation'
@@ -45,6 +46,10 @@ export const daemonsets: BuiltinKind<DaemonSet> = {
     const changed = !old || !same(set.spec.template, old.spec.template)
     set.metadata.annotations = { ...set.metadata.annotations, [templateGeneration]: String(counted + (changed ? 1 : 0)) }
   },
+  warnings: ({ metadata: { annotations }, spec: { template } }, old) =>
+    annotations?.[templateGeneration] === old?.metadata.annotations?.[templateGeneration]
+      ? []
+      : podWarnings('spec.template', template),
   validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return status ? statusErrors(status, old?.status) : []
     return [...(old ? immutableSelector(spec.selector, old.spec.selector) : []), ...specErrors(spec)]

@@ -8,6 +8,7 @@ import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
 import type { Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy } from '../schemas/types.ts'
 import { immutableSelector, longRunningErrors, replicasScale, requiredSelectorErrors, templateLabelErrors } from './replicas.ts'
+import { templateWarnings } from '../pod/warnings.ts'
 
 /** Upstream: pkg/apis/apps and pkg/registry/apps/deployment, v1.36. */
 export const deployments: BuiltinKind<Deployment> = {
@@ -43,7 +44,10 @@ export const deployments: BuiltinKind<Deployment> = {
       else delete deployment.metadata.labels
     },
   },
-  warnings: (deployment, old) => (old ? [] : podNameWarnings(deployment)),
+  warnings: (deployment, old) => [
+    ...(old ? [] : podNameWarnings(deployment)),
+    ...templateWarnings('spec.template', deployment.spec.template, deployment, old),
+  ],
   validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return statusErrors(status, old?.status)
     return [...specErrors(spec), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]

@@ -7,6 +7,7 @@ import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
 import type { ReplicaSet, ReplicaSetSpec, ReplicaSetStatus } from '../schemas/types.ts'
 import { immutableSelector, longRunningErrors, replicasScale, requiredSelectorErrors, templateLabelErrors } from './replicas.ts'
+import { templateWarnings } from '../pod/warnings.ts'
 
 /** Upstream: pkg/apis/apps and pkg/registry/apps/replicaset, v1.36. */
 export const replicasets: BuiltinKind<ReplicaSet> = {
@@ -25,7 +26,10 @@ export const replicasets: BuiltinKind<ReplicaSet> = {
     defaultPodTemplate(spec.template)
     spec.replicas ??= 1
   },
-  warnings: (set, old) => (old ? [] : podNameWarnings(set)),
+  warnings: (set, old) => [
+    ...(old ? [] : podNameWarnings(set)),
+    ...templateWarnings('spec.template', set.spec.template, set, old),
+  ],
   validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return status ? statusErrors(status) : []
     return [...specErrors(spec), ...(old ? immutableSelector(spec.selector, old.spec.selector) : [])]

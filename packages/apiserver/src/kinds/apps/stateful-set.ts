@@ -17,6 +17,7 @@ import type {
   StatefulSetUpdateStrategy,
 } from '../schemas/types.ts'
 import { longRunningErrors, replicasScale, requiredSelectorErrors, templateLabelErrors } from './replicas.ts'
+import { templateWarnings } from '../pod/warnings.ts'
 
 /** Upstream: pkg/apis/apps and pkg/registry/apps/statefulset, v1.36. */
 export const statefulsets: BuiltinKind<StatefulSet> = {
@@ -45,10 +46,12 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
     spec.replicas ??= 1
     spec.revisionHistoryLimit ??= 10
   },
-  warnings: ({ spec: { revisionHistoryLimit = 0 } }) =>
-    revisionHistoryLimit < 0
+  warnings: (set, old) => [
+    ...templateWarnings('spec.template', set.spec.template, set, old),
+    ...((set.spec.revisionHistoryLimit ?? 0) < 0
       ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
-      : [],
+      : []),
+  ],
   validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return status ? statusErrors(status, old?.status) : []
     return [...specErrors(spec, old?.spec), ...(old ? updateErrors(spec, old.spec) : [])]

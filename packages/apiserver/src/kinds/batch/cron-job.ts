@@ -8,6 +8,7 @@ import { podNameWarnings } from '../pod-names.ts'
 import type { CronJob, CronJobSpec, JobTemplateSpec } from '../schemas/types.ts'
 import { defaultJobTemplate, jobSpecErrors } from './job-spec.ts'
 import { scheduleProblem } from './schedule.ts'
+import { templateWarnings } from '../pod/warnings.ts'
 
 /** A job's name is that of its CronJob and the minute. */
 const MaxName = 52
@@ -37,10 +38,12 @@ export const cronjobs: BuiltinKind<CronJob> = {
     spec.failedJobsHistoryLimit ??= 1
   },
   warnings(cronJob, old) {
-    if (!old) return podNameWarnings(cronJob)
+    const { template } = cronJob.spec.jobTemplate.spec
+    const ofPods = templateWarnings('spec.jobTemplate.spec.template', template, cronJob, old)
+    if (!old) return [...podNameWarnings(cronJob), ...ofPods]
     const text =
       'cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details'
-    return cronJob.spec.schedule.includes('TZ') ? [text] : []
+    return cronJob.spec.schedule.includes('TZ') ? [...ofPods, text] : ofPods
   },
   validate({ metadata: { name }, spec }, old, { subresource }) {
     if (subresource === 'status') return []

@@ -8,6 +8,7 @@ import { immutable, inOrder, same, shown } from '../same.ts'
 import type { Job, JobCondition, JobSpec, PodTemplateSpec } from '../schemas/types.ts'
 import { defaultJobTemplate, jobSpecErrors } from './job-spec.ts'
 import { statusErrors } from './job-status.ts'
+import { templateWarnings } from '../pod/warnings.ts'
 
 const nameLabels = ['job-name', 'batch.kubernetes.io/job-name']
 const uidLabels = ['controller-uid', 'batch.kubernetes.io/controller-uid']
@@ -53,7 +54,10 @@ export const jobs: BuiltinKind<Job> = {
     // A name that is no label is refused for what it is in the template.
     if (labelValueProblems(metadata.name).length === 0) labelLikePods(job, metadata.labels)
   },
-  warnings: (job, old) => (old ? [] : podNameWarnings(job)),
+  warnings: (job, old) => [
+    ...(old ? [] : podNameWarnings(job)),
+    ...templateWarnings('spec.template', job.spec.template, job, old),
+  ],
   validate(job, old, { subresource }) {
     if (subresource === 'status') return statusErrors(job, old!)
     const { metadata, spec } = job

@@ -11,9 +11,10 @@ import { podColumns } from '../pod/columns.ts'
 import { defaultPod, defaultPodTemplate } from '../pod/defaults.ts'
 import { qosClass } from '../pod/resources.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
-import { podWarnings } from '../pod/warnings.ts'
+import { podWarnings, templateWarnings } from '../pod/warnings.ts'
 import { column, containerColumns, nameColumn, pairs } from '../columns.ts'
 import type { Container, Pod, PodTemplate } from '../schemas/types.ts'
+import { hostnameWarnings } from '../pod-names.ts'
 
 export const pods: BuiltinKind<Pod> = {
   generation: true,
@@ -50,7 +51,8 @@ export const pods: BuiltinKind<Pod> = {
     const period = requested ?? spec.terminationGracePeriodSeconds ?? 0
     return period < 0 ? 1 : period
   },
-  warnings: (pod, _, { subresource }) => (subresource === undefined ? podWarnings('', pod) : []),
+  // Pods are changed by programs, often, and nobody would read it.
+  warnings: (pod, old) => (old ? [] : [...hostnameWarnings(pod.metadata.name), ...podWarnings('', pod)]),
   writes: {
     ephemeralcontainers(pod, old) {
       const { ephemeralContainers } = pod.spec
@@ -110,5 +112,5 @@ export const podtemplates: BuiltinKind<PodTemplate> = {
   ],
   default: ({ template }) => defaultPodTemplate(template),
   validate: ({ template }) => validatePodTemplate('template', template),
-  warnings: ({ template }) => podWarnings('template', template),
+  warnings: (object, old) => templateWarnings('template', object.template, object, old),
 }

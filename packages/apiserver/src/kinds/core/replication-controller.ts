@@ -4,8 +4,9 @@ import { notNegative } from '../checks.ts'
 import { ageColumn, at, column, containerColumns, nameColumn, number, pairs, wide } from '../columns.ts'
 import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
-import { podWarnings } from '../pod/warnings.ts'
+import { templateWarnings } from '../pod/warnings.ts'
 import type { ReplicationController } from '../schemas/types.ts'
+import { podNameWarnings } from '../pod-names.ts'
 
 export const replicationcontrollers: BuiltinKind<ReplicationController> = {
   generation: true,
@@ -29,8 +30,11 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
     }
     defaultPodTemplate(spec.template)
   },
-  warnings: ({ spec: { template } }, _, { subresource }) =>
-    template && subresource === undefined ? podWarnings('spec.template', template) : [],
+  // Upstream looks at the template that was there before.
+  warnings: (controller, old) => [
+    ...(old ? [] : podNameWarnings(controller)),
+    ...templateWarnings('spec.template', (old ?? controller).spec.template, controller, old),
+  ],
   prepare(controller, old) {
     if (!old) controller.status = { replicas: 0 }
   },

@@ -31,6 +31,16 @@ const deprecatedVolumes: { readonly [source: string]: string } = {
   rbd: 'rbd: deprecated in v1.28, non-functional in v1.31+',
 }
 
+type Changed = { readonly metadata: { readonly generation?: number } }
+
+/** Of an object that pods are made from: they are given again when it changes. */
+export const templateWarnings = (
+  field: string,
+  template: PodTemplateSpec | undefined,
+  now: Changed,
+  old: Changed | undefined,
+): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
+
 /** @param field of the template, such as `spec.template`; empty for a pod */
 export function podWarnings(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'metadata' | 'spec'>): string[] {
   const below = field === '' ? '' : `${field}.`

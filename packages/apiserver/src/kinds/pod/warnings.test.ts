@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest'
+import type { PodSpec, PodTemplateSpec } from '../schemas/types.ts'
+import { podWarnings, templateWarnings } from './warnings.ts'
+
+const container = (name: string, more: object = {}) => ({ name, image: 'i', ...more })
+const template = (spec: object, annotations: { [name: string]: string } = {}): PodTemplateSpec => ({
+  metadata: { annotations } as PodTemplateSpec['metadata'],
+  spec: { containers: [container('c')], ...spec } as PodSpec,
+})
+const term = (key: string) => ({ matchExpressions: [{ key, operator: 'Exists' }] })
+const ports = (...given: object[]) => ({ containers: [container('c', { ports: given })] })
+
+test.each<[string, object, string[]]>([
+  ['nothing', {}, []],
+  [
+    'labels that nodes no longer have',
+    {
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term('beta.kubernetes.io/arch')] },
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: term('kubernetes.io/arch') }],
+        },
+      },
+    },
+    [
+      'spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].key: beta.kubernetes.io/arch is deprecated since v1.14; use "kubernetes.io/arch" instead',
+    ],
+  ],
+  [
+    'affinity to nothing',
+    { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: 'zone' }] } } },
+    [
+      'spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector: a null labelSelector results in matching no pod',
+    ],
+  ],
+  [
+    'ports that are taken',
+    ports(
+      { containerPort: 80, protocol: 'TCP', hostPort: 8080 },
+      { containerPort: 80, protocol: 'UDP', hostPort: 8080 },
+      { containerPort: 80, protocol: 'TCP', hostPort: 8080 },
+      { containerPort: 80, protocol: 'TCP', hostPort: 8080, hostIP: '10.0.0.1' },
+      { containerPort: 80, protocol: 'TCP', hostPort: 8081 },
+    ),
+    [
+      'spec.containers[0].ports[2]: duplicate port definition with spec.containers[0].ports[0]',
+      'spec.containers[0].ports[3]: dangerously ambiguous port definition with spec.containers[0].ports[0]',
+      'spec.containers[0].ports[3]: dangerously ambiguous port definition with spec.containers[0].ports[2]',
+    ],
+  ],
+  [
+    'a volume of no use',
+    { volumes: [{ name: 'v', rbd: {} }] },
+    ['spec.volumes[0].rbd: deprecated in v1.28, non-functional in v1.31+'],
+  ],
+])('%s', (_, spec, expected) => expect(podWarnings('', template(spec))).toEqual(expected))
+
+test('a template is told of when what holds it changes', () => {
+  const bad = template({ terminationGracePeriodSeconds: -1 })
+  const at = (generation: number) => ({ metadata: { generation } })
+  const texts = [
+    'spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1',
+  ]
+  expect(templateWarnings('spec.template', bad, at(1), undefined)).toEqual(texts)
+  expect(templateWarnings('spec.template', bad, at(2), at(1))).toEqual(texts)
+  expect(templateWarnings('spec.template', bad, at(1), at(1))).toEqual([])
+})
