@@ -239,3 +239,26 @@ test('a port in use is named', async () => {
     `Cannot listen on 127.0.0.1:${listener.port}: the port is in use by another process`,
   )
 })
+
+test('a stream that its client resets ends at once, with nothing left to write too', async () => {
+  const ended: Promise<void>[] = []
+  const { listener } = await start(async ({ streamSignal }) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    streamSignal.addEventListener('abort', () => resolve())
+    ended.push(promise)
+    async function* body() {
+      yield Buffer.from('first')
+      await promise
+    }
+    return { status: 200, headers: {}, body: body() }
+  })
+  const session = connectHTTP2(listener.url, { ca: management.ca.certificate, servername: 'localhost' })
+  for (let i = 0; i < 5; i++) {
+    const stream = session.request({ ':path': '/' })
+    await new Promise<void>((resolve) => stream.once('data', () => resolve()))
+    stream.close(constants.NGHTTP2_CANCEL)
+  }
+  await Promise.all(ended)
+  expect(ended).toHaveLength(5)
+  session.close()
+})

@@ -322,7 +322,8 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, pa
   const streamEnd = new AbortController()
   const stop = () => streamEnd.abort(clientGone)
   res.on('close', () => {
-    if (res.writableFinished) return
+    // A stream that its client has reset counts as finished, too.
+    if (res.writableEnded && res.writableFinished) return
     gone.abort(clientGone)
     stop()
   })
