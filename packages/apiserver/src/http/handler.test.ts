@@ -116,11 +116,14 @@ test('health lists its checks, and does not tell why one failed', async () => {
   expect((await ask('/readyz?exclude=informers')).status).toBe(200)
 })
 
-test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])('whoever looks with curl gets lines: %s', async (path) => {
-  const { ask } = await start()
-  const text = await (await ask(path, { headers: { 'user-agent': 'curl/8' } })).text()
-  expect(text).toBe(JSON.stringify(JSON.parse(text), null, 2))
-})
+test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])(
+  'whoever looks with curl gets lines: %s',
+  async (path) => {
+    const { ask } = await start()
+    const text = await (await ask(path, { headers: { 'user-agent': 'curl/8' } })).text()
+    expect(text).toBe(JSON.stringify(JSON.parse(text), null, 2))
+  },
+)
 
 test('metrics count requests by what they are about', async () => {
   const { ask } = await start()

@@ -49,6 +49,11 @@ test.each<[string, object, string[]]>([
     ],
   ],
   [
+    'fractions of a byte',
+    { containers: [container('c', { resources: { limits: { memory: '128m', cpu: '128m' }, requests: { memory: '1Ki' } } })] },
+    ['spec.containers[0].resources.limits[memory]: fractional byte value "128m" is invalid, must be an integer'],
+  ],
+  [
     'a volume of no use',
     { volumes: [{ name: 'v', rbd: {} }] },
     ['spec.volumes[0].rbd: deprecated in v1.28, non-functional in v1.31+'],

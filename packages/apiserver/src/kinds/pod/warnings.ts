@@ -1,4 +1,5 @@
 /** What is not wrong with a pod, but probably not meant. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
+import { parseQuantity } from '@capstan/kube'
 import type { Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
 import { containersOf } from './defaults.ts'
 
@@ -72,8 +73,17 @@ export function podWarnings(field: string, { metadata, spec }: Pick<PodTemplateS
   for (const [index, name] of secrets.entries()) {
     if (name === '') texts.push(`${at}.imagePullSecrets[${index}].name: invalid empty name ""`)
   }
+  const { annotations = {} } = metadata
+  const noSeccomp = (name: string): void => {
+    if (annotations[name] === undefined) return
+    texts.push(`${below}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`)
+  }
+  if (!spec.securityContext?.seccompProfile) noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
   const placed = placedContainers(at, spec)
-  for (const [here, container] of placed) texts.push(...environmentWarnings(here, container))
+  for (const [here, container] of placed) {
+    if (!container.securityContext?.seccompProfile) noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
+    texts.push(...fractionWarnings(here, container), ...environmentWarnings(here, container))
+  }
   texts.push(...portWarnings(placed))
   if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
     texts.push(`${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`)
@@ -131,6 +141,17 @@ function placedContainers(at: string, spec: PodSpec): Placed[] {
   return containersOf(spec).map((container, index) => [fields[index]!, container])
 }
 
+/** As of who writes `128m`, and means megabytes. */
+function fractionWarnings(at: string, { resources }: Container): string[] {
+  return ['memory', 'ephemeral-storage'].flatMap((name) =>
+    (['limits', 'requests'] as const).flatMap((member) => {
+      const amount = resources?.[member]?.[name]
+      if (amount === undefined || parseQuantity(String(amount)).nano % 1_000_000_000n === 0n) return []
+      return [`${at}.resources.${member}[${name}]: fractional byte value "${amount}" is invalid, must be an integer`]
+    }),
+  )
+}
+
 function environmentWarnings(at: string, { env = [] }: Container): string[] {
   return env.flatMap(({ name, value = '', valueFrom }, index) => {
     if (env.findIndex((other) => other.name === name) === index) return []
@@ -146,6 +167,11 @@ function portWarnings(containers: readonly Placed[]): string[] {
     ports.map((port, index): [string, ContainerPort] => [`${at}.ports[${index}]`, port]),
   )
   for (const [index, [field, port]] of all.entries()) {
+    if (port.hostIP && !port.hostPort) {
+      const { name = '', containerPort, protocol, hostIP } = port
+      const text = `{Name:${name} HostPort:0 ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`
+      texts.push(`${field}: hostIP set without hostPort: ${text}`)
+    }
     for (const [other, earlier] of all.slice(0, index)) {
       if (earlier.containerPort !== port.containerPort || earlier.protocol !== port.protocol) continue
       const [hostPort, otherPort] = [port.hostPort ?? 0, earlier.hostPort ?? 0]
