@@ -59,6 +59,11 @@ describe('a create', () => {
     )
   })
 
+  test('as a dry run does not look at the resourceVersion', async () => {
+    const copied = aWidget('dry', {}, { resourceVersion: '5' })
+    expect((await t.client.create(Widget, copied, { dryRun: true })).metadata.resourceVersion).toBe('5')
+  })
+
   test('as a dry run shows the object and stores nothing', async () => {
     const { revision } = t.server.store
     const shown = await t.client.create(Widget, aWidget('dry'), { dryRun: true })
@@ -101,6 +106,11 @@ describe('a create is refused', () => {
       'with a resourceVersion',
       aWidget('w', {}, { resourceVersion: '5' }),
       '500 : resourceVersion should not be set on objects to be created',
+    ],
+    [
+      'with a resourceVersion, and invalid besides',
+      aWidget('w', { replicas: 101 }, { resourceVersion: '5' }),
+      '422 Invalid: Widget.shop.example.com "w" is invalid: spec.replicas: Invalid value: 101: spec.replicas in body should be less than or equal to 100',
     ],
     [
       'with a value of a wrong type',

@@ -24,9 +24,6 @@ const NameAttempts = 8
 
 export async function create(plane: Plane, call: Call): Promise<KubeObject> {
   const object = decode(call, draftOf(call.definition, call.request.body), 'body')
-  if (object.metadata.resourceVersion !== undefined) {
-    throw new StatusError('', 'resourceVersion should not be set on objects to be created')
-  }
   return createDecoded(plane, call, object, (fresh) => trackFields(plane, call, fresh, undefined))
 }
 
@@ -101,6 +98,10 @@ async function commitNew(plane: Plane, call: Call, object: UnknownObject): Promi
   definition.prepare?.(object, undefined, { subresource: undefined, plane, caller: call.caller })
   await validate(plane, call, object, undefined)
 
+  // Upstream: it is the store that looks at it, which dry runs do not reach.
+  if (metadata.resourceVersion !== undefined && !options.dryRun) {
+    throw new StatusError('', 'resourceVersion should not be set on objects to be created')
+  }
   const key = keyFor(definition, object.metadata.namespace, object.metadata.name)
   if (plane.store.get(key)) throw new StoreConflict()
   if (options.dryRun) return freeze(object)
