@@ -1,6 +1,7 @@
 /**
  * Records what a real kube-apiserver answers to the requests of `golden/<name>.ts`, for `golden.test.ts` of the package `apiserver` to
- * hold ours to: `node interop/record-golden.ts groups --server https://127.0.0.1:6443 --token admin`. The server has to be a fresh one.
+ * hold ours to: `node interop/record-golden.ts policy --server https://127.0.0.1:6443 --token admin`. The server has to be a
+ * fresh one, with service account `default` in namespace `default` where pods are created.
  */
 import { writeFileSync } from 'node:fs'
 import { request } from 'node:https'

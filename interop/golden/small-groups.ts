@@ -25,6 +25,13 @@ const classes = '/apis/scheduling.k8s.io/v1/priorityclasses'
 const priorityClass = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'min' }, value: 1000 }
 const runtimes = '/apis/node.k8s.io/v1/runtimeclasses'
 const runtime = { apiVersion: 'node.k8s.io/v1', kind: 'RuntimeClass', metadata: { name: 'min' }, handler: 'runc' }
+const pods = '/api/v1/namespaces/default/pods'
+const pod = (name: string, spec: object) => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name },
+  spec: { automountServiceAccountToken: false, containers: [{ name: 'main', image: 'nginx' }], ...spec },
+})
 const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
 const lease = {
   apiVersion: 'coordination.k8s.io/v1',
@@ -193,6 +200,54 @@ export const scenarios: readonly Scenario[] = [
       columnsOf(`${classes}/max`),
       remove(`${classes}/min`),
       remove(`${classes}/max`),
+    ],
+  },
+  {
+    name: 'pods of classes',
+    steps: [
+      post(runtimes, {
+        ...runtime,
+        metadata: { name: 'sandbox' },
+        overhead: { podFixed: { cpu: '250m', memory: '0.5Gi' } },
+        scheduling: {
+          nodeSelector: { runtime: 'sandbox' },
+          tolerations: [{ key: 'sandbox', operator: 'Exists', effect: 'NoSchedule' }],
+        },
+      }),
+      post(runtimes, { ...runtime, metadata: { name: 'plain' } }),
+      post(pods, pod('sandboxed', { runtimeClassName: 'sandbox' })),
+      post(
+        pods,
+        pod('selective', {
+          runtimeClassName: 'sandbox',
+          nodeSelector: { disk: 'fast' },
+          overhead: { cpu: '0.25', memory: '512Mi' },
+          tolerations: [
+            { key: 'mine', operator: 'Equal', value: 'x', effect: 'NoSchedule' },
+            { key: 'sandbox', operator: 'Equal', value: 'x', effect: 'NoSchedule' },
+            { key: 'sandbox', value: 'y' },
+          ],
+        }),
+      ),
+      post(pods, pod('plain', { runtimeClassName: 'plain' })),
+      post(pods, pod('bad-0', { runtimeClassName: 'missing' })),
+      post(pods, pod('bad-1', { runtimeClassName: 'Not Valid' })),
+      post(pods, pod('bad-2', { runtimeClassName: 'sandbox', nodeSelector: { runtime: 'other' } })),
+      post(pods, pod('bad-3', { runtimeClassName: 'sandbox', overhead: { cpu: '1' } })),
+      post(pods, pod('bad-4', { runtimeClassName: 'plain', overhead: { cpu: '1' } })),
+      post(pods, pod('bad-5', { overhead: { cpu: '1' } })),
+      post(classes, { ...priorityClass, metadata: { name: 'high' }, preemptionPolicy: 'Never' }),
+      post(pods, pod('high', { priorityClassName: 'high' })),
+      post(pods, pod('system', { priorityClassName: 'system-node-critical' })),
+      post(pods, pod('bad-6', { priorityClassName: 'missing' })),
+      post(pods, pod('bad-7', { priorityClassName: 'high', priority: 5 })),
+      post(pods, pod('bad-8', { priorityClassName: 'high', preemptionPolicy: 'PreemptLowerPriority' })),
+      post(pods, pod('bad-9', { priority: 5 })),
+      post(requests, {
+        ...signing,
+        metadata: { name: 'client' },
+        spec: { ...signing.spec, signerName: 'kubernetes.io/kube-apiserver-client' },
+      }),
     ],
   },
   {
