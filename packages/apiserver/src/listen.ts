@@ -39,6 +39,8 @@ export interface ListenOptions {
   readonly planes: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
+  /** Requests that may be open on one HTTP/2 connection; 1000 when absent. Upstream: --http2-max-streams-per-connection. */
+  readonly maxStreams?: number
   /** As upstream has it, as far as it has any, when absent. */
   readonly patience?: Partial<Patience>
   /** The oldest version of TLS that is spoken; 1.2 when absent. */
@@ -87,6 +89,7 @@ export async function listen({
   log = silent,
   minVersion = 'TLSv1.2',
   patience: given,
+  maxStreams = 1000,
 }: ListenOptions): Promise<Listener> {
   const patience = { ...defaultPatience, ...given }
   const stopping = new AbortController()
@@ -102,7 +105,7 @@ export async function listen({
     SNICallback: (servername, done) => connections.context(servername, done),
     ...defaultContext(planes(undefined)),
     handshakeTimeout: patience.handshake,
-    settings: { maxConcurrentStreams: 1000, initialWindowSize: 1 << 20, maxHeaderListSize: MaxHeaderBytes },
+    settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20, maxHeaderListSize: MaxHeaderBytes },
     // Megabytes that are held for one connection: beyond them it gets no more streams.
     maxSessionMemory: 128,
     // Clients end watches by resetting streams, hundreds at a time when they stop. Who goes on like that is told to go.

@@ -96,6 +96,7 @@ interface Options {
   maxRequestsInflight: number
   maxMutatingRequestsInflight: number
   enablePriorityAndFairness: boolean
+  http2MaxStreamsPerConnection: number
   requestTimeout: number
   minRequestTimeout: number
   tlsMinVersion: 'TLSv1.2' | 'TLSv1.3'
@@ -170,6 +171,7 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       flag,
       true,
     )
+    .option('--http2-max-streams-per-connection <n>', 'requests that may be open on one connection', count, 1000)
     .addOption(
       new Option('--request-timeout <duration>', 'how long a request may take')
         .argParser(duration)
@@ -311,6 +313,8 @@ async function serve(given: Options, io: Io): Promise<void> {
       clock,
       log,
       minVersion: options.tlsMinVersion,
+      // Upstream: 0 is the default.
+      maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
     const { port } = new URL(listener.url)
     await server.advertise({ address: options.advertiseAddress ?? host, port: Number(port) })

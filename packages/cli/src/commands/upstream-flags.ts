@@ -39,7 +39,7 @@ const idle: { readonly [why: string]: string } = {
     'log-flush-frequency log-json-info-buffer-size log-json-split-stream log-text-info-buffer-size log-text-split-stream ' +
     'logging-format vmodule',
   'connections and their ends are looked after as they are':
-    'http2-max-streams-per-connection disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
+    'disable-http2-serving permit-address-sharing permit-port-sharing livez-grace-period ' +
     'shutdown-delay-duration shutdown-send-retry-after shutdown-watch-termination-grace-period strict-transport-security-directives tls-cipher-suites tls-curve-preferences',
   'nodes do not join this server': 'enable-bootstrap-token-auth',
   'features are what they are by default in v1.36':
