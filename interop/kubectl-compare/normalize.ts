@@ -17,7 +17,6 @@ const replacements: readonly (readonly [RegExp, string])[] = [
   [/^([EWIF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ /gm, '$1 '],
   [/("?resourceVersion\\?"?: ?\\?"?)\d+/gi, '$1RV'],
   [/(Resource ?Version: +)\d+/g, '$1RV'],
-  [/("?storageVersionHash"?: ?"?)[\w+/=]+/g, '$1HASH'],
   [/("?continue"?: ?")[\w-]{20,}/g, '$1TOKEN'],
   // Places of temporary files.
   [/\/tmp\/(LIVE|MERGED|kubectl-edit)-\d+/g, '/tmp/$1-N'],
