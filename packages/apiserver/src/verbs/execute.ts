@@ -16,7 +16,7 @@ import { patch } from './patch.ts'
 import type { Call, Plane } from './plane.ts'
 import { methodNotAllowed, unknownResource } from './refusal.ts'
 import { isReview, review } from './review.ts'
-import { scale } from './scale.ts'
+import { applyScale, scale } from './scale.ts'
 import { issueToken } from './token.ts'
 import { update } from './update.ts'
 import { watch } from './watch.ts'
@@ -31,7 +31,7 @@ export async function execute(
   try {
     if (request.patchType === 'application/apply-patch+yaml') {
       checkSubresource(call)
-      const { object, created } = await apply(plane, call)
+      const { object, created } = await (request.subresource === 'scale' ? applyScale(plane, call) : apply(plane, call))
       return { code: created ? 201 : 200, body: object, warnings: call.warnings }
     }
     const body = await answer(plane, call)

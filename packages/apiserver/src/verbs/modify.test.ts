@@ -287,6 +287,32 @@ describe('scale', () => {
     expect(metadata.managedFields?.map(({ subresource }) => subresource)).toContain('scale')
   })
 
+  test('is applied by a manager, which owns the replicas from then on', async () => {
+    const applied = (body: object, fieldManager: string, force = false) =>
+      t.client.transport.send({
+        verb: 'patch',
+        ...target,
+        patchType: 'application/apply-patch+yaml',
+        body: { apiVersion: 'autoscaling/v1', kind: 'Scale', ...body },
+        options: { fieldManager, force },
+      })
+    expect(await refusal(applied({ spec: { replicas: 4 } }, 'scaler'))).toBe(
+      '409 Conflict: Apply failed with 1 conflict: conflict with "test" using shop.example.com/v1: .spec.replicas',
+    )
+    expect(await applied({ spec: { replicas: 4 } }, 'scaler', true)).toMatchObject({ kind: 'Scale', spec: { replicas: 4 } })
+    const { spec, metadata } = await t.client.get(Widget, at('w'))
+    expect(spec.replicas).toBe(4)
+    expect(metadata.managedFields).toContainEqual(
+      expect.objectContaining({
+        manager: 'scaler',
+        operation: 'Apply',
+        subresource: 'scale',
+        fieldsV1: { 'f:spec': { 'f:replicas': {} } },
+      }),
+    )
+    expect(await refusal(applied({ kind: 'Widget' }, 'scaler'))).toMatch(/^400 BadRequest: wrong APIVersion or Kind in Scale/)
+  })
+
   test.each([
     [
       'below zero',

@@ -14,6 +14,7 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { memberAt } from '../registry/member.ts'
+import { apply } from './apply.ts'
 import { draftOf } from './decode.ts'
 import { modify } from './modify.ts'
 import { patcher } from './patch.ts'
@@ -36,6 +37,25 @@ export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
     return scaled(plane, call, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
   }
   throw verbNotSupported(request.verb, definition)
+}
+
+/** Server-side apply in the shape of a Scale, which need not have a name: replicas are all that it can own of the object behind. Upstream: ScaleHandler. */
+export async function applyScale(plane: Plane, call: Call): Promise<{ object: KubeObject; created: boolean }> {
+  const { definition, request } = call
+  const { specReplicasPath } = definition.scale!
+  const sent = draftOf(definition, request.body)
+  checkType(sent)
+  checkName(call, sent)
+  const { apiVersion, kind } = definition
+  const parent: Record<string, unknown> = {
+    apiVersion,
+    kind,
+    metadata: { ...(sent.metadata as object | undefined), name: request.name },
+  }
+  if (isRecord(sent.spec) && sent.spec.replicas !== undefined)
+    setPath(parent as UnknownObject, specReplicasPath, replicasOf(sent))
+  const { object } = await apply(plane, { ...call, request: { ...request, body: parent } })
+  return { object: scaleOf(definition.scale!, object), created: false }
 }
 
 async function scaled(
