@@ -55,7 +55,7 @@ function definition(schema: Fields): Fields {
   const found: { [name: string]: unknown } = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (value === undefined || unknownToV2.has(keyword) || keyword === 'allOf') continue
-    if (keyword === '$ref') found.$ref = definitionRef(String(value))
+    if (keyword === '$ref') found.$ref = definitionRef(value as string)
     else if (keyword === 'properties' || keyword === 'items') {
       // Upstream: kubectl cannot cope with members of what may be anything.
       if (isOpen || isNullable) continue
