@@ -98,7 +98,7 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
 }
 
 function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
-  const { versions = [] }: Partial<typeof spec> = spec
+  const versions = (spec as Partial<typeof spec>).versions ?? []
   const errors: FieldError[] = []
   const storage = versions.filter((version) => version.storage)
   if (storage.length !== 1) {

@@ -128,8 +128,8 @@ function defaultGroups({ roleRef: ref, subjects: given = [] }: Binding): void {
 }
 
 /** Upstream: pkg/apis/rbac/validation, ValidatePolicyRule. */
-function ruleErrors(rule: PolicyRule, field: string, { namespaced }: { namespaced: boolean }): FieldError[] {
-  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: Partial<PolicyRule> = rule
+function ruleErrors(rule: Partial<PolicyRule>, field: string, { namespaced }: { namespaced: boolean }): FieldError[] {
+  const { verbs = [], apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } = rule
   const errors: FieldError[] = []
   if (verbs.length === 0) errors.push(required(`${field}.verbs`, 'verbs must contain at least one value'))
   if (nonResourceURLs.length > 0) {
