@@ -30,7 +30,18 @@ const testsProgram = async (): Promise<string> => join(dirname((await toolPaths(
 
 async function compile(): Promise<void> {
   // As scripts/tools builds, so that what was compiled for those is not compiled again.
-  await go('test', '-trimpath', '-p', String(availableParallelism()), '-c', '-o', await testsProgram(), '.')
+  await go(
+    project,
+    'test',
+    '-mod=readonly',
+    '-trimpath',
+    '-p',
+    String(availableParallelism()),
+    '-c',
+    '-o',
+    await testsProgram(),
+    '.',
+  )
 }
 
 async function runBoth(): Promise<Outcome> {
@@ -137,18 +148,20 @@ function peakOf(pid: number): number | undefined {
   }
 }
 
-async function go(...args: string[]): Promise<void> {
-  const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '-mod=readonly', CGO_ENABLED: '0' }
-  const { code, lines } = await finished(spawn('go', args, { cwd: project, env, stdio: ['ignore', 'pipe', 'pipe'] })).catch(
+/** Runs the go command in a folder. @throws with the end of what it said */
+export async function go(cwd: string, ...args: string[]): Promise<{ lines: string[] }> {
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off', GOFLAGS: '', CGO_ENABLED: '0' }
+  const { code, lines } = await finished(spawn('go', args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] })).catch(
     (err: NodeJS.ErrnoException) => {
       throw err.code === 'ENOENT' ? new CannotRun('there is no "go" on the PATH') : err
     },
   )
   if (code !== 0) throw new Error(`go ${args.join(' ')} failed:\n${lines.slice(-20).join('\n')}`)
+  return { lines }
 }
 
 /** Runs to the end; all lines that it printed. */
-async function finished(child: ReturnType<typeof spawn>): Promise<{ code: number | null; lines: string[] }> {
+export async function finished(child: ReturnType<typeof spawn>): Promise<{ code: number | null; lines: string[] }> {
   const lines: string[] = []
   for (const stream of [child.stdout, child.stderr]) if (stream) createInterface(stream).on('line', (line) => lines.push(line))
   const code = await new Promise<number | null>((resolve, reject) => child.on('error', reject).on('close', resolve))

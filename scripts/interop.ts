@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
 import { clientNodeSuite } from '../interop/client-node.ts'
+import { controllerRuntimeSuite } from '../interop/controller-runtime.ts'
 import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
@@ -29,6 +30,7 @@ const suites: { readonly [name: string]: Suite } = {
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   restart: restartSuite,
   envtest: envtestSuite,
+  'controller-runtime': controllerRuntimeSuite,
   'client-node': clientNodeSuite,
   'full-disk': fullDiskSuite,
   manager: managerSuite,
