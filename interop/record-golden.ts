@@ -98,18 +98,17 @@ function masked(value: unknown, key: string, prefixes: ReadonlySet<string>): unk
   if (Array.isArray(value)) return value.map((item) => masked(item, key, prefixes))
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(
-      Object.entries(value)
-        // What the file of tokens calls its user.
-        .filter(([name, member]) => !(name === 'uid' && member === '1'))
-        .map(([name, member]) => [
-          name,
-          // What columns say about themselves is documentation.
-          name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
-        ]),
+      Object.entries(value).map(([name, member]) => [
+        name,
+        // What columns say about themselves is documentation.
+        name === 'description' && 'priority' in value ? '<text>' : masked(member, name, prefixes),
+      ]),
     )
   }
   if (typeof value === 'number' && /^(n|healthCheckN)odePort$/.test(key) && value >= 30_000) return '<n>'
   if (typeof value !== 'string') return value
+  // What the file of tokens calls its user.
+  if (key === 'uid' && value === '1') return '<uid>'
   // Addresses and ports of Services are drawn by lot.
   if (/^clusterIPs?$|^cells$/.test(key) && /^10(\.\d+){3}$/.test(value)) return '<ip>'
   if (key === 'cells' && /:3\d{4}\//.test(value)) return value.replaceAll(/:3\d{4}\//g, ':<n>/')
