@@ -5,6 +5,7 @@ import { seededRandom, VirtualClock } from '@capstan/kube'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { backUp, checkBackup, restoreBackup } from './backup.ts'
 import { type DurableStores, openDurable } from './durable.ts'
+import { type Files, nodeFiles } from './files.ts'
 import { encodeFrame } from './frame.ts'
 import { replaceState, settleState } from './replace-state.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
@@ -43,6 +44,22 @@ describe('a backup', () => {
     })
     expect(statSync(file).mode & 0o777).toBe(0o600)
     expect(await checkBackup(file)).toEqual(made)
+  })
+
+  test('is made anew when a checkpoint goes between being listed and being read', async () => {
+    let isFirst = true
+    const files: Files = {
+      ...nodeFiles,
+      async read(path) {
+        if (isFirst && path.includes('checkpoint')) {
+          isFirst = false
+          throw Object.assign(new Error(`ENOENT: no such file or directory, open '${path}'`), { code: 'ENOENT' })
+        }
+        return nodeFiles.read(path)
+      },
+    }
+    expect(await backUp({ folder, file, clock, files })).toMatchObject({ objects: 6 })
+    expect(isFirst).toBe(false)
   })
 
   test('that is made while others write is what was there at one moment', async () => {

@@ -109,10 +109,13 @@ async function readAcknowledged(files: Files, folder: string): Promise<Salvaged>
     try {
       return { ...(await readState(files, `${folder}/${StateName}`, 'acknowledged')), damage: [] }
     } catch (err) {
-      if (attempt === Attempts || !(err instanceof DamagedData)) throw err
+      if (attempt === Attempts || !(err instanceof DamagedData || isGone(err))) throw err
     }
   }
 }
+
+/** A file was listed, and removed before it was opened: a newer checkpoint has what it held. */
+const isGone = (err: unknown): boolean => (err as NodeJS.ErrnoException).code === 'ENOENT'
 
 function summaryOf({ header, images, totals, size }: Checkpoint): Backup {
   const stores = [...images].map(([name, { revision, objects }]) => ({ name, revision, objects: objects.size }))
