@@ -6,7 +6,8 @@ import { constants } from 'node:crypto'
 import { once } from 'node:events'
 import type { ServerHttp2Session } from 'node:http2'
 import { createSecureServer } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { SecureContext, TLSSocket } from 'node:tls'
 import { createSecureContext } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
@@ -14,6 +15,23 @@ import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './http/exchange.ts'
 import { BodyRoom, readBody, type Req, type Res, respond } from './node-exchange.ts'
+
+/**
+ * What cannot be read as HTTP/1.1 is answered and let go. Node would close at once, and mostly before the answer is sent; whatever
+ * still comes is read over meanwhile, since a connection that is closed with something unread takes the answer back.
+ */
+function refuseMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || err.code === 'ECONNRESET') return void socket.destroy()
+  const status = malformed[err.code ?? ''] ?? '400 Bad Request'
+  socket.resume()
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`)
+  if (socket instanceof Socket) socket.setTimeout(seconds(1), () => socket.destroy())
+}
+
+const malformed: { readonly [code: string]: string } = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+}
 
 /** One API server behind the port. */
 export interface Endpoint {
@@ -123,6 +141,7 @@ export async function listen({
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', (err) => log.debug('Connection failed', { err }))
   })
+  server.on('clientError', refuseMalformed)
   server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
   server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
   server.on('session', (session) => {
