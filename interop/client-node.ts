@@ -13,7 +13,7 @@ const name = '@kubernetes/client-node'
 
 export const clientNodeSuite: Suite = {
   shows: `${name}: typed API, watch, informer, KubernetesObjectApi and kubeconfigs, on ours and on a real server`,
-  ci: false,
+  ci: true,
   tools: ['etcd', 'kube-apiserver'],
   run,
 }
