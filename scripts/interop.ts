@@ -1,6 +1,7 @@
 /**
  * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
- * the ones named. `--list` says which there are, `--prepare` builds what those of CI need and runs nothing. Says plainly which could not
+ * the ones named, `--except SUITE…` those of CI without some. `--list` says which there are, `--prepare` builds what those of CI need and
+ * runs nothing. Says plainly which could not
  * run, and why; one that belongs to CI and did not run is a failure.
  */
 import { spawn } from 'node:child_process'
@@ -62,7 +63,9 @@ if (asked[0] === '--prepare') {
 // A suite in a network of its own is this program again, which tells the one that started it how it ended.
 const isInside = asked[0] === '--inside'
 if (isInside) asked.shift()
-const unknown = asked.filter((name) => !suites[name])
+/** Those of CI without some, which run elsewhere. */
+const except = asked[0] === '--except' ? asked.splice(0).slice(1) : []
+const unknown = [...asked, ...except].filter((name) => !suites[name])
 if (unknown.length > 0) {
   console.error(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
   process.exit(2)
@@ -72,7 +75,9 @@ if (unknown.length > 0) {
 if (isInside) process.once('disconnect', () => process.exit(1))
 if (isInside) process.send!(await run(suites[asked[0]!]!), () => process.exit())
 else {
-  const chosen = Object.keys(suites).filter((name) => (asked.length > 0 ? asked.includes(name) : suites[name]!.ci))
+  const chosen = Object.keys(suites).filter((name) =>
+    asked.length > 0 ? asked.includes(name) : suites[name]!.ci && !except.includes(name),
+  )
   const endings = new Map<string, Ending>()
   for (const name of chosen) {
     const started = performance.now()
