@@ -1,8 +1,7 @@
 /**
  * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
  * the ones named, `--except SUITE…` those of CI without some. `--list` says which there are, `--prepare` builds what those of CI need and
- * runs nothing. Says plainly which could not
- * run, and why; one that belongs to CI and did not run is a failure.
+ * runs nothing. Says plainly which could not run, and why; one that belongs to CI and did not run is a failure.
  */
 import { spawn } from 'node:child_process'
 import { messageOf } from '@capstan/kube'
