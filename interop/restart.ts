@@ -97,11 +97,18 @@ class Watcher {
 
   /** @throws when it does not come to pass within half a minute */
   async #until(holds: () => boolean): Promise<void> {
-    const late = AbortSignal.timeout(30_000)
-    const tooLate = new Promise<never>((_, reject) =>
-      late.addEventListener('abort', () => reject(new Error(`a watcher was told ${this.#told.size} of ${Objects * 3} objects`))),
+    const tooLate = Promise.withResolvers<never>()
+    // What nobody waits for any more must not end the process.
+    tooLate.promise.catch(() => {})
+    const timer = setTimeout(
+      () => tooLate.reject(new Error(`a watcher was told ${this.#told.size} of ${Objects * 3} objects`)),
+      30_000,
     )
-    while (!holds()) await Promise.race([this.#change.promise, tooLate])
+    try {
+      while (!holds()) await Promise.race([this.#change.promise, tooLate.promise])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async #follow(client: Client): Promise<void> {
