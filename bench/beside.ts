@@ -12,6 +12,7 @@ import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, median, megabytes, now } from './figure.ts'
 import { aWidget, installWidgets, Widget } from './server.ts'
+import { deliver } from './watch.ts'
 
 type Unit = Figure['unit']
 
@@ -82,7 +83,11 @@ const measurements: readonly Measurement[] = [
       return median(times)
     },
   },
-  { name: 'events delivered to watchers', unit: '/s', measure: deliver },
+  {
+    name: 'events delivered to watchers',
+    unit: '/s',
+    measure: (plane, { watchers, changes }) => deliver(clientOf(plane), watchers, changes),
+  },
   {
     name: 'memory with what is stored by now',
     unit: 'MB',
@@ -130,28 +135,6 @@ function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number
   yield { name: `${name}: Capstan`, value: ours, unit }
   yield { name: `${name}: kube-apiserver and etcd`, value: theirs, unit }
   yield { name: `${name}: ours is better by`, value: lessIsMore ? theirs / ours : ours / theirs, unit: 'times' }
-}
-
-async function deliver(plane: ServedPlane, { watchers, changes }: Scale): Promise<number> {
-  const client = clientOf(plane)
-  const abort = new AbortController()
-  const { metadata } = await client.list(Widget, { limit: 1 })
-  const { promise, resolve } = Promise.withResolvers<void>()
-  let received = 0
-  try {
-    for (let i = 0; i < watchers; i++) {
-      const stream = await client.watch(Widget, { resourceVersion: metadata.resourceVersion, signal: abort.signal })
-      void (async () => {
-        for await (const _ of stream) if (++received === watchers * changes) resolve()
-      })().catch(() => {})
-    }
-    const started = now()
-    await inParallel(changes, 16, (index) => client.create(Widget, aWidget(`watched-${index}`)))
-    await promise
-    return received / ((now() - started) / 1000)
-  } finally {
-    abort.abort()
-  }
 }
 
 /** One client for each plane: connections are kept. */

@@ -1,13 +1,5 @@
 /** Variables that every patch can read without anybody setting them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
-import {
-  type Cluster,
-  type ClusterClass,
-  ControlPlaneContract,
-  ConversionDataAnnotation,
-  readField,
-  RetryHooksAnnotation,
-  WaitingHooksAnnotation,
-} from '@capstan/api'
+import { type Cluster, type ClusterClass, ControlPlaneContract, hiddenAnnotations, readField } from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'
 import type { DesiredMachineDeployment, DesiredState } from './desired-state.ts'
 
@@ -75,20 +67,13 @@ interface Labelled {
 }
 
 function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | undefined {
-  const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => !repeating.includes(name)))
+  const kept = Object.fromEntries(Object.entries(annotations).filter(([name]) => !hiddenAnnotations.includes(name)))
   const metadata = present({
     labels: labels && Object.keys(labels).length > 0 ? { ...labels } : undefined,
     annotations: Object.keys(kept).length > 0 ? kept : undefined,
   })
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }
-
-const repeating = [
-  'kubectl.kubernetes.io/last-applied-configuration',
-  ConversionDataAnnotation,
-  WaitingHooksAnnotation,
-  RetryHooksAnnotation,
-]
 
 /** The members that have a value: what is not set is absent, so that templates can ask for it. */
 function present(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {

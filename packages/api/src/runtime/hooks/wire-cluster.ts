@@ -11,7 +11,8 @@ export const wireCluster = s
   .of<WireCluster>(onTheWire(Cluster))
   .doc('The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.')
 
-const hiddenAnnotations = [
+/** Annotations of a Cluster that say nothing about it: neither hooks nor patches see them. */
+export const hiddenAnnotations: readonly string[] = [
   'kubectl.kubernetes.io/last-applied-configuration',
   ConversionDataAnnotation,
   WaitingHooksAnnotation,
