@@ -92,12 +92,17 @@ func TestInformersOfEveryKindFollow(t *testing.T) {
 
 func TestAnInformerWithoutStreamingListsReads(t *testing.T) {
 	namespace := namespaceFor(t)
-	must(t, direct.Create(background, configMap(namespace, "one", nil)))
+	one := configMap(namespace, "one", nil)
+	must(t, direct.Create(background, one))
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	// ListWatch of its own: no client that could tell that streaming is on.
 	maps := clientset.CoreV1().ConfigMaps(namespace)
-	list, err := maps.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	// Out of the watch cache, which may be behind: version 0 would not wait for what was just made.
+	list, err := maps.List(ctx, metav1.ListOptions{
+		ResourceVersion:      one.ResourceVersion,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+	})
 	must(t, err)
 	watching, err := maps.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion, AllowWatchBookmarks: true})
 	must(t, err)
