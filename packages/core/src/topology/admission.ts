@@ -23,6 +23,7 @@ import {
   parseVersion,
   readField,
   sameVersion,
+  pendingHooks,
 } from '@capstan/api'
 import {
   type Admission,
@@ -42,7 +43,6 @@ import {
 import { getExternal } from '../external/get.ts'
 import { classProblem, missingClass } from './blueprint.ts'
 import { classKeyOf, isOfOtherVersion } from './indexes.ts'
-import { pendingHooks } from './pending-hooks.ts'
 import { unsupportedParts } from './unsupported.ts'
 import { defaultAndValidateVariables } from './variables.ts'
 

@@ -1,7 +1,12 @@
-import { AfterControlPlaneInitialized, Cluster, ClusterConditions, ClusterTopologyUpgradeStepAnnotation } from '@capstan/api'
+import {
+  AfterControlPlaneInitialized,
+  Cluster,
+  ClusterConditions,
+  ClusterTopologyUpgradeStepAnnotation,
+  pendingHooks,
+} from '@capstan/api'
 import { isTrue, keyOf } from '@capstan/kube'
 import type { Pass } from './pass.ts'
-import { pendingHooks } from './pending-hooks.ts'
 import { upgradeIsOver } from './upgrade.ts'
 import { askUpgradeHook, type VersionDecision } from './versions.ts'
 

@@ -3,10 +3,9 @@
  * Upstream: core/reconcilers/topology/cluster/patches/{engine,external}, v1.14.
  */
 import type { Cluster, ClusterClassPatch, ExternalPatchDefinition, ResponseOf } from '@capstan/api'
-import { GeneratePatches, ValidateTopology } from '@capstan/api'
+import { GeneratePatches, patchedDocument, ValidateTopology } from '@capstan/api'
 import type { CallOptions } from '@capstan/extension'
-import { applyMergePatch, equal, isRecord, type Json, type JsonPatchOperation, type UnknownObject } from '@capstan/kube'
-import { applyOperations } from './inline-patch.ts'
+import { equal, isRecord, type UnknownObject } from '@capstan/kube'
 import type { PatchItem } from './patch-items.ts'
 import type { PatchVariables } from './patch-variables.ts'
 import { wireVariablesOf } from './patch-variables.ts'
@@ -97,34 +96,6 @@ function applyAnswer(items: readonly PatchItem[], { uid, patchType, patch }: Ans
   if (ignored.length === 0) return []
   const which = `${item.document.kind} for ${item.holder.kind} ${item.holder.name} (${item.holder.fieldPath})`
   return [`${which} does not change ${ignored.join(', ')}: only spec, labels and annotations of a template can be patched`]
-}
-
-/** `undefined` when the patch changes nothing. */
-function patchedDocument(document: UnknownObject, type: AnswerItem['patchType'], text: string): UnknownObject | undefined {
-  switch (type) {
-    case 'JSONPatch': {
-      const operations = parsed(text, 'failed to apply patch: error decoding json patch (RFC6902)', Array.isArray)
-      return operations.length === 0 ? undefined : applyOperations(document, operations as unknown as JsonPatchOperation[])
-    }
-    case 'JSONMergePatch': {
-      if (text === '' || text === '{}') return undefined
-      const patch = parsed(text, 'failed to apply patch: error applying json merge patch (RFC7386)', isRecord)
-      return applyMergePatch(document as unknown as Json, patch as unknown as Json) as unknown as UnknownObject
-    }
-    default:
-      throw new Error(`failed to apply patch: patchType must be JSONPatch or JSONMergePatch, but is ${JSON.stringify(type)}`)
-  }
-}
-
-function parsed<T>(text: string, what: string, is: (value: unknown) => value is T): T {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (err) {
-    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
-  }
-  if (!is(value)) throw new Error(`${what}: expected ${is === (Array.isArray as unknown) ? 'a list of operations' : 'an object'}`)
-  return value
 }
 
 /** Only spec, labels and annotations of a template can be patched. A part that a patch removes as a whole stays as it was. */

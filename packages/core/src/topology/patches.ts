@@ -14,6 +14,7 @@ import {
   TemplateClonedFromGroupKindAnnotation,
   TemplateClonedFromNameAnnotation,
   writeField,
+  applyOperations,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { draft, equal } from '@capstan/kube'
@@ -23,7 +24,7 @@ import { decided } from './decided.ts'
 import type { DesiredObject } from './desired-object.ts'
 import type { DesiredState } from './desired-state.ts'
 import { applyExternalPatch, takeOver, validateTopology } from './external-patch.ts'
-import { applyOperations, isEnabled, patchOperations } from './inline-patch.ts'
+import { isEnabled, patchOperations } from './inline-patch.ts'
 import { type PatchItem, patchItems, Template } from './patch-items.ts'
 import { patchVariables } from './patch-variables.ts'
 

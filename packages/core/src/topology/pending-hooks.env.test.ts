@@ -1,7 +1,7 @@
-import { Cluster, coreKinds } from '@capstan/api'
+import { Cluster, coreKinds, pendingHooks } from '@capstan/api'
 import { testEnv } from '@capstan/testing'
 import { afterEach, expect, test } from 'vitest'
-import { changeCluster, clusterPatch, pendingHooks } from './pending-hooks.ts'
+import { changeCluster, clusterPatch } from './pending-hooks.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {

@@ -1,12 +1,6 @@
-/**
- * Hooks that must still be called, remembered on the Cluster itself: `runtime.cluster.x-k8s.io/pending-hooks` holds their names,
- * sorted and separated by commas. Upstream: internal/hooks, v1.14.
- */
-import { Cluster, PendingHooksAnnotation } from '@capstan/api'
-import { type Client, equal, isReason, keyOf, type KubeObject } from '@capstan/kube'
-
-export const pendingHooks = ({ metadata }: KubeObject): ReadonlySet<string> =>
-  new Set((metadata.annotations?.[PendingHooksAnnotation] ?? '').split(',').filter((name) => name !== ''))
+/** Changes of a Cluster, its marks of pending hooks among them. Upstream: internal/hooks, v1.14. */
+import { Cluster, PendingHooksAnnotation, pendingHooksText } from '@capstan/api'
+import { type Client, equal, isReason, keyOf } from '@capstan/kube'
 
 /** Changes of a Cluster that must become visible together. */
 export interface ClusterChange {
@@ -21,10 +15,7 @@ export interface ClusterChange {
 
 /** The merge patch that makes the change: only what differs, `undefined` when nothing does. Pure. */
 export function clusterPatch(cluster: Cluster, change: ClusterChange): { metadata?: object; spec?: object } | undefined {
-  const names = new Set(pendingHooks(cluster))
-  for (const name of change.add ?? []) names.add(name)
-  for (const name of change.remove ?? []) names.delete(name)
-  const pending = names.size === 0 ? null : [...names].sort().join(',')
+  const pending = pendingHooksText(cluster, change)
   const { annotations: nowAnnotations, labels: nowLabels } = cluster.metadata
   const annotations = differing(nowAnnotations, { ...change.annotations, [PendingHooksAnnotation]: pending })
   const labels = differing(nowLabels, change.labels)

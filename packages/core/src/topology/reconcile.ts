@@ -11,6 +11,7 @@ import {
   ConditionOrder,
   isPaused,
   OkToDeleteAnnotation,
+  pendingHooks,
 } from '@capstan/api'
 import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions, TerminalError } from '@capstan/kube'
@@ -24,7 +25,6 @@ import { refToDesired } from './desired-object.ts'
 import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToOthers } from './desired-state.ts'
 import { Pass, type TopologyMemory } from './pass.ts'
 import { applyPatches } from './patches.ts'
-import { pendingHooks } from './pending-hooks.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
 import { unsupportedParts } from './unsupported.ts'
 import { marksOfStep } from './upgrade.ts'

@@ -15,13 +15,13 @@ import {
   isProvisioning,
   isUpgrading,
   readField,
+  pendingHooks,
 } from '@capstan/api'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
 import { decided } from './decided.ts'
 import { heldByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
 import type { Pass } from './pass.ts'
-import { pendingHooks } from './pending-hooks.ts'
 import {
   controlPlaneVersion,
   type ControlPlaneVersion,

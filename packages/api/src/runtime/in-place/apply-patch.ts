@@ -1,0 +1,42 @@
+import { isRecord } from '@capstan/kube'
+import type { ResponseOf } from '../hook.ts'
+import { patchedDocument } from '../answer-patch.ts'
+import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
+
+/** A patch of one object, as answers of updates in place carry it. */
+export type WirePatch = NonNullable<ResponseOf<typeof CanUpdateMachine>['machinePatch']>
+
+/**
+ * The object with what the patch changes at `path`, and nothing else: the rest of the answer is not looked at. A patch that takes
+ * all of `path` away leaves it as it was. Pure. Upstream: internal/util/patch, ApplyPatchToObject, v1.14.
+ *
+ * @throws Error with upstream's text for what cannot be read or does not apply
+ */
+export function applyAnswerPatch<T extends object>(object: T, patch: WirePatch | undefined, path: readonly string[]): T {
+  const { patchType = '', patch: encoded = '' } = patch ?? {}
+  // Upstream: one of the two is enough to mean something.
+  if (patchType === '' && encoded === '') return object
+  if ((patchType as string) === '') throw new Error('failed to apply patch: patchType is not set')
+  const patched = patchedDocument(object, patchType, textOf(encoded))
+  if (patched === undefined) return object
+  const { kind } = patched as { readonly kind?: unknown }
+  if (typeof kind !== 'string' || kind === '') {
+    throw new Error("failed to apply patch to object: failed to convert patched object to Unstructured: Object 'Kind' is missing")
+  }
+  const value = path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), patched)
+  return value === undefined ? object : (withMember(object, path, value) as T)
+}
+
+function textOf(encoded: string): string {
+  try {
+    return new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)))
+  } catch (err) {
+    throw new Error('failed to apply patch: the patch is not base64', { cause: err })
+  }
+}
+
+function withMember(object: unknown, [name, ...rest]: readonly string[], value: unknown): unknown {
+  if (name === undefined) return value
+  const members = isRecord(object) ? object : {}
+  return { ...members, [name]: withMember(members[name], rest, value) }
+}

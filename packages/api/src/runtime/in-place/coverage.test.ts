@@ -1,0 +1,192 @@
+import type { Json } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { uncoveredOfMachine, uncoveredOfMachineSet } from './coverage.ts'
+
+const encode = (value: Json | string) => btoa(typeof value === 'string' ? value : JSON.stringify(value))
+const json = (...operations: Json[]) => ({ patchType: 'JSONPatch' as const, patch: encode(operations) })
+const merge = (patch: Json) => ({ patchType: 'JSONMergePatch' as const, patch: encode(patch) })
+
+const machineSpec = { clusterName: 'demo', bootstrap: {}, infrastructureRef: { apiGroup: 'g', kind: 'Host', name: 'm' } }
+const machine = (spec: object = {}) =>
+  ({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'Machine',
+    metadata: { name: 'm' },
+    spec: { ...machineSpec, version: 'v1.34.0', ...spec },
+  }) as never
+const host = (spec: object | undefined = { size: 'small', disks: [{ gib: 10 }] }) =>
+  ({ apiVersion: 'g/v1', kind: 'Host', metadata: { name: 'm' }, ...(spec && { spec }) }) as never
+const config = (spec: object = { files: ['a'] }) =>
+  ({ apiVersion: 'b/v1', kind: 'Config', metadata: { name: 'm' }, spec }) as never
+
+const objects = (of: { machine?: object; host?: object; config?: object } = {}) => ({
+  machine: machine(of.machine),
+  infrastructureMachine: host(of.host),
+  bootstrapConfig: config(of.config),
+})
+const uncovered = (desired: Parameters<typeof objects>[0], answer: object) =>
+  uncoveredOfMachine({ current: objects(), desired: objects(desired) }, answer, 'h.x')
+
+const upgrade = { machine: { version: 'v1.35.0' } }
+const toVersion = json({ op: 'replace', path: '/spec/version', value: 'v1.35.0' })
+
+test.each([
+  ['nothing differs', {}, {}, []],
+  ['a JSON patch covers the version', upgrade, { machinePatch: toVersion }, []],
+  ['a merge patch covers the version', upgrade, { machinePatch: merge({ spec: { version: 'v1.35.0' } }) }, []],
+  ['no patch at all', upgrade, {}, ['Machine cannot be updated in-place: spec.version']],
+  [
+    'a patch to another version',
+    upgrade,
+    { machinePatch: merge({ spec: { version: 'v1.34.9' } }) },
+    ['Machine cannot be updated in-place: spec.version'],
+  ],
+  ['an empty list of operations', upgrade, { machinePatch: json() }, ['Machine cannot be updated in-place: spec.version']],
+  ['an empty merge patch', upgrade, { machinePatch: merge({}) }, ['Machine cannot be updated in-place: spec.version']],
+  [
+    'half of the change',
+    { ...upgrade, host: { size: 'large', disks: [{ gib: 10 }] } },
+    { machinePatch: toVersion },
+    ['Host cannot be updated in-place: spec.size'],
+  ],
+  [
+    'objects in their order, paths sorted',
+    {
+      machine: { version: 'v1.35.0', failureDomain: 'b' },
+      host: { size: 'big', disks: [{ gib: 9 }], 'a/b': 1 },
+      config: { files: [] },
+    },
+    {},
+    [
+      'Machine cannot be updated in-place: spec.failureDomain, spec.version',
+      'Config cannot be updated in-place: spec.files',
+      'Host cannot be updated in-place: spec["a/b"], spec.disks[0].gib, spec.size',
+    ],
+  ],
+  [
+    'a patch beside spec is not taken over',
+    {},
+    { machinePatch: merge({ metadata: { labels: { a: 'b' } }, status: { phase: 'Running' } }) },
+    [],
+  ],
+  ['a patch that removes spec leaves it', {}, { infrastructureMachinePatch: json({ op: 'remove', path: '/spec' }) }, []],
+  [
+    'a patch may say more than is desired',
+    {},
+    { infrastructureMachinePatch: merge({ spec: { colour: 'red' } }) },
+    ['Host cannot be updated in-place: spec.colour'],
+  ],
+  ['an empty failure domain is none', { machine: { failureDomain: '' } }, {}, []],
+  [
+    'fields that need no update',
+    {
+      machine: {
+        taints: [{}],
+        minReadySeconds: 5,
+        readinessGates: [],
+        deletion: {},
+        providerID: 'x',
+        clusterName: 'y',
+        bootstrap: { dataSecretName: 'z' },
+        infrastructureRef: {},
+      },
+    },
+    {},
+    [],
+  ],
+  ['fields that a Machine does not have', {}, { machinePatch: merge({ spec: { colour: 'red' } }) }, []],
+])('%s', (_, desired, answer, reasons) => {
+  expect(uncovered(desired, answer)).toEqual(reasons)
+})
+
+test('no more than ten paths of an object are named', () => {
+  const wanted = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`f${String(index).padStart(2, '0')}`, 1]))
+  const [reason] = uncovered({ config: { files: ['a'], ...wanted } }, {})
+  expect(reason).toMatch(/^Config cannot be updated in-place: spec\.f00, .*spec\.f09, \.\.\. \(2 more\)$/)
+})
+
+test.each([
+  ['no patchType', { patch: encode([]) }, 'failed to apply patch: patchType is not set'],
+  ['an unknown patchType', { patchType: 'Strategic', patch: encode([]) }, 'failed to apply patch: unknown patchType Strategic'],
+  [
+    'a JSON patch that is no list',
+    { patchType: 'JSONPatch', patch: encode({}) },
+    'failed to apply patch: error decoding json patch (RFC6902): expected a list of operations',
+  ],
+  [
+    'a JSON patch without a document',
+    { patchType: 'JSONPatch' },
+    'failed to apply patch: error decoding json patch (RFC6902): Unexpected end of JSON input',
+  ],
+  [
+    'a merge patch that is no object',
+    { patchType: 'JSONMergePatch', patch: encode('[1]') },
+    'failed to apply patch: error applying json merge patch (RFC7386): expected an object',
+  ],
+  [
+    'an operation on nothing',
+    json({ op: 'replace', path: '/spec/nodes', value: 1 }),
+    'failed to apply patch: error applying json patch (RFC6902): replace operation does not apply: doc is missing key: /spec/nodes: missing value',
+  ],
+  [
+    'a test that fails',
+    json({ op: 'test', path: '/spec/version', value: 'v9' }),
+    'failed to apply patch: error applying json patch (RFC6902): operation 0 ("test" "/spec/version"): the value is "v1.34.0"',
+  ],
+  [
+    'a document without a kind',
+    json({ op: 'remove', path: '/kind' }),
+    "failed to apply patch to object: failed to convert patched object to Unstructured: Object 'Kind' is missing",
+  ],
+  ['text that is not base64', { patchType: 'JSONPatch', patch: '%' }, 'failed to apply patch: the patch is not base64'],
+])('%s is an error that names the extension', (_, patch, text) => {
+  expect(() => uncovered({}, { machinePatch: patch })).toThrow(
+    `failed to apply patches from extension h.x to the CanUpdateMachine request: ${text}`,
+  )
+})
+
+const set = (spec: object = {}) =>
+  ({
+    apiVersion: 'cluster.x-k8s.io/v1beta2',
+    kind: 'MachineSet',
+    metadata: { name: 's' },
+    spec: { replicas: 1, template: { spec: { ...machineSpec, version: 'v1.34.0', ...spec } } },
+  }) as never
+const template = (kind: string, spec: object = { size: 'small' }) =>
+  ({ apiVersion: 'g/v1', kind, metadata: { name: kind }, spec: { template: { spec } } }) as never
+
+const sets = (of: { set?: object; host?: object; config?: object } = {}) => ({
+  machineSet: set(of.set),
+  infrastructureMachineTemplate: template('HostTemplate', of.host),
+  ...(of.config ? { bootstrapConfigTemplate: template('ConfigTemplate', of.config) } : {}),
+})
+const at = (spec: Json) => merge({ spec: { template: { spec } } })
+
+test.each([
+  [
+    'all is covered',
+    { set: { version: 'v1.35.0' }, host: { size: 'large' } },
+    { machineSetPatch: at({ version: 'v1.35.0' }), infrastructureMachineTemplatePatch: at({ size: 'large' }) },
+    [],
+  ],
+  [
+    'nothing is covered',
+    { set: { version: 'v1.35.0' }, host: { size: 'large' }, config: { b: 1 } },
+    {},
+    [
+      'MachineSet cannot be updated in-place: spec.template.spec.version',
+      'ConfigTemplate cannot be updated in-place: spec.template.spec.b',
+      'HostTemplate cannot be updated in-place: spec.template.spec.size',
+    ],
+  ],
+  [
+    'what is beside spec.template.spec is not taken over',
+    {},
+    { machineSetPatch: merge({ spec: { replicas: 9 } }), infrastructureMachineTemplatePatch: merge({ spec: { other: 1 } }) },
+    [],
+  ],
+])('of MachineSets: %s', (_, desired: Parameters<typeof sets>[0], answer, reasons) => {
+  const current = sets(desired?.config ? { config: { a: 1, b: 2 } } : {})
+  const wanted = sets(desired?.config ? { ...desired, config: { a: 1, ...desired.config } } : desired)
+  expect(uncoveredOfMachineSet({ current, desired: wanted }, answer, 'h.x')).toEqual(reasons)
+})

@@ -1,0 +1,97 @@
+/**
+ * Whether an extension covers all that has to change: its patches are applied to what is, and the result must be what is desired.
+ * Pure. Upstream: canExtensionsUpdateMachine and canExtensionsUpdateMachineSet, v1.14.
+ */
+import { isRecord, type UnknownObject } from '@capstan/kube'
+import type { RequestOf, ResponseOf } from '../hook.ts'
+import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
+import type { CanUpdateMachineSet } from '../hooks/can-update-machine-set.ts'
+import { applyAnswerPatch } from './apply-patch.ts'
+import { differingPaths, machineSpecDifferences } from './differences.ts'
+
+type MachineQuestion = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+type MachineAnswer = Pick<
+  ResponseOf<typeof CanUpdateMachine>,
+  'machinePatch' | 'infrastructureMachinePatch' | 'bootstrapConfigPatch'
+>
+type MachineSetQuestion = Pick<RequestOf<typeof CanUpdateMachineSet>, 'current' | 'desired'>
+type MachineSetAnswer = Pick<
+  ResponseOf<typeof CanUpdateMachineSet>,
+  'machineSetPatch' | 'infrastructureMachineTemplatePatch' | 'bootstrapConfigTemplatePatch'
+>
+
+/**
+ * What an answer leaves uncovered of a Machine's change, a sentence for each object; none when it can be updated in place.
+ *
+ * @throws Error when a patch cannot be applied
+ */
+export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer: MachineAnswer, handler: string): string[] {
+  const patched = within(`failed to apply patches from extension ${handler} to the CanUpdateMachine request`, () => ({
+    machine: applyAnswerPatch(current.machine, answer.machinePatch, Spec),
+    bootstrap: current.bootstrapConfig && applyAnswerPatch(current.bootstrapConfig, answer.bootstrapConfigPatch, Spec),
+    infrastructure: applyAnswerPatch(current.infrastructureMachine, answer.infrastructureMachinePatch, Spec),
+  }))
+  return [
+    ...sentence('Machine', machineSpecDifferences(patched.machine.spec, desired.machine.spec, 'spec')),
+    ...ofProvider(patched.bootstrap, desired.bootstrapConfig, Spec),
+    ...ofProvider(patched.infrastructure, desired.infrastructureMachine, Spec),
+  ]
+}
+
+/**
+ * The same for the Machines of a MachineSet that would move to another one. Templates of bootstrap configs count when both sets
+ * have one: whoever asks sees to it that not one of them has.
+ *
+ * @throws Error when a patch cannot be applied
+ */
+export function uncoveredOfMachineSet(
+  { current, desired }: MachineSetQuestion,
+  answer: MachineSetAnswer,
+  handler: string,
+): string[] {
+  const patched = within(`failed to apply patches from extension ${handler} to the CanUpdateMachineSet request`, () => ({
+    set: applyAnswerPatch(current.machineSet, answer.machineSetPatch, TemplateSpec),
+    bootstrap:
+      current.bootstrapConfigTemplate &&
+      applyAnswerPatch(current.bootstrapConfigTemplate, answer.bootstrapConfigTemplatePatch, TemplateSpec),
+    infrastructure: applyAnswerPatch(
+      current.infrastructureMachineTemplate,
+      answer.infrastructureMachineTemplatePatch,
+      TemplateSpec,
+    ),
+  }))
+  const [from, to] = [patched.set.spec.template.spec, desired.machineSet.spec.template.spec]
+  return [
+    ...sentence('MachineSet', machineSpecDifferences(from, to, TemplateSpec.join('.'))),
+    ...ofProvider(patched.bootstrap, desired.bootstrapConfigTemplate, TemplateSpec),
+    ...ofProvider(patched.infrastructure, desired.infrastructureMachineTemplate, TemplateSpec),
+  ]
+}
+
+const Spec = ['spec']
+const TemplateSpec = ['spec', 'template', 'spec']
+
+function within<T>(what: string, act: () => T): T {
+  try {
+    return act()
+  } catch (err) {
+    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
+  }
+}
+
+function ofProvider(from: UnknownObject | undefined, to: UnknownObject | undefined, path: readonly string[]): string[] {
+  if (!from || !to) return []
+  const at = (object: UnknownObject) => path.reduce<unknown>((value, name) => (isRecord(value) ? value[name] : undefined), object)
+  return sentence(from.kind, differingPaths(at(from), at(to), path.join('.')))
+}
+
+/** More paths than this say nothing more to anybody. */
+const MostPaths = 10
+
+/** Upstream writes a diff behind the colon, values included, and into the log only. */
+function sentence(kind: string, paths: readonly string[]): string[] {
+  if (paths.length === 0) return []
+  const shown = paths.slice(0, MostPaths).join(', ')
+  const more = paths.length > MostPaths ? `, ... (${paths.length - MostPaths} more)` : ''
+  return [`${kind} cannot be updated in-place: ${shown}${more}`]
+}

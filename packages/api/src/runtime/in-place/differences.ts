@@ -1,0 +1,49 @@
+/** Where two values differ. Pure. */
+import { equal, isRecord } from '@capstan/kube'
+import type { MachineSpec } from '../../core/v1beta2/shared/machine-template.ts'
+
+/**
+ * Paths at which `to` is not as `from`, in alphabetical order: no values, since those of a bootstrap config may be secret. Items
+ * of lists are compared one by one while both lists are of a length.
+ */
+export function differingPaths(from: unknown, to: unknown, at: string): string[] {
+  if (equal(from, to)) return []
+  if (isRecord(from) && isRecord(to)) {
+    return [...new Set([...Object.keys(from), ...Object.keys(to)])]
+      .sort()
+      .flatMap((name) => differingPaths(from[name], to[name], memberPath(at, name)))
+  }
+  if (Array.isArray(from) && Array.isArray(to) && from.length === to.length) {
+    return from.flatMap((item, index) => differingPaths(item, to[index], `${at}[${index}]`))
+  }
+  return [at]
+}
+
+const memberPath = (at: string, name: string): string =>
+  /^[A-Za-z_$][\w$]*$/.test(name) ? `${at}.${name}` : `${at}[${JSON.stringify(name)}]`
+
+/**
+ * What an extension must cover of a Machine's spec. The rest never changes, belongs to the references (whose objects are compared
+ * themselves) or reaches living Machines without any update. Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
+ */
+const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ignored'>> = {
+  clusterName: 'ignored',
+  bootstrap: 'ignored',
+  infrastructureRef: 'ignored',
+  version: 'compared',
+  providerID: 'ignored',
+  failureDomain: 'compared',
+  minReadySeconds: 'ignored',
+  readinessGates: 'ignored',
+  deletion: 'ignored',
+  taints: 'ignored',
+}
+
+/** Paths at which a Machine's spec is not as it should be. An empty text is an absent one, as in Go. */
+export function machineSpecDifferences(from: MachineSpec, to: MachineSpec, at: string): string[] {
+  const compared = (spec: MachineSpec) =>
+    Object.fromEntries(Object.entries(spec).filter(([name, value]) => isCompared(name) && value !== ''))
+  return differingPaths(compared(from), compared(to), at)
+}
+
+const isCompared = (name: string): boolean => (specFields as Record<string, string>)[name] === 'compared'

@@ -1,0 +1,35 @@
+/** What both sides of an update in place do before they ask. */
+import type { KubeObject } from '@capstan/kube'
+import type { Hook } from '../hook.ts'
+
+/**
+ * An object as requests of updates in place carry it: no status, uid, owners, managed fields or resourceVersion.
+ * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
+ */
+export function withoutState<T extends KubeObject>(object: T): T {
+  const { apiVersion, kind, metadata, spec } = object as KubeObject & { readonly spec?: unknown }
+  const { name, namespace, labels, annotations } = metadata
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    ...(spec === undefined ? {} : { spec }),
+  } as unknown as T
+}
+
+/**
+ * The one handler that may answer for a hook of updates in place; `undefined` when none is registered.
+ *
+ * @throws Error when several are: nobody could say who does what
+ */
+export function onlyHandler({ name }: Pick<Hook, 'name'>, handlers: readonly string[]): string | undefined {
+  if (handlers.length > 1) {
+    throw new Error(`found multiple ${name} hooks (${handlers.join(',')}): only one hook is supported`)
+  }
+  return handlers[0]
+}

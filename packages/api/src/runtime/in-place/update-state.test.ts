@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { PendingHooksAnnotation, UpdateInProgressAnnotation } from '../../core/well-known.ts'
+import { UpdateMachine } from '../hooks/update-machine.ts'
+import { pendingHooksText } from '../pending-hooks.ts'
+import { onlyHandler, withoutState } from './question.ts'
+import { isMarkedForUpdate, isUpdateInProgress, isUpdatePending } from './update-state.ts'
+
+const object = (annotations?: Record<string, string>) =>
+  ({ metadata: { name: 'm', uid: 'u', ...(annotations && { annotations }) } }) as never
+
+test.each([
+  ['no mark', undefined, { marked: false, pending: false, inProgress: false }],
+  ['the annotation alone', { [UpdateInProgressAnnotation]: '' }, { marked: true, pending: false, inProgress: true }],
+  ['the hook alone', { [PendingHooksAnnotation]: 'UpdateMachine' }, { marked: false, pending: true, inProgress: true }],
+  [
+    'both',
+    { [UpdateInProgressAnnotation]: '', [PendingHooksAnnotation]: 'A,UpdateMachine' },
+    { marked: true, pending: true, inProgress: true },
+  ],
+  ['another hook', { [PendingHooksAnnotation]: 'UpdateMachineSet' }, { marked: false, pending: false, inProgress: false }],
+])('%s', (_, annotations, expected) => {
+  const machine = object(annotations)
+  expect({
+    marked: isMarkedForUpdate(machine),
+    pending: isUpdatePending(machine),
+    inProgress: isUpdateInProgress(machine),
+  }).toEqual(expected)
+})
+
+test.each([
+  ['the first is added', undefined, { add: ['B'] }, 'B'],
+  ['names stay sorted', 'B,D', { add: ['C', 'A'] }, 'A,B,C,D'],
+  ['one is taken away', 'A,B', { remove: ['A'] }, 'B'],
+  ['the last takes the annotation with it', 'A', { remove: ['A'] }, null],
+  ['nothing to take away', undefined, { remove: ['A'] }, null],
+])('pending hooks: %s', (_, before, change, after) => {
+  expect(pendingHooksText(object(before === undefined ? undefined : { [PendingHooksAnnotation]: before }), change)).toBe(after)
+})
+
+test('requests carry type, name, labels, annotations and spec of an object', () => {
+  const host = {
+    apiVersion: 'g/v1',
+    kind: 'Host',
+    metadata: {
+      name: 'm',
+      namespace: 'n',
+      uid: 'u',
+      resourceVersion: '7',
+      labels: { a: 'b' },
+      ownerReferences: [],
+      finalizers: [],
+    },
+    spec: { size: 1 },
+    status: { ready: true },
+  }
+  expect(withoutState(host as never)).toEqual({
+    apiVersion: 'g/v1',
+    kind: 'Host',
+    metadata: { name: 'm', namespace: 'n', labels: { a: 'b' } },
+    spec: { size: 1 },
+  })
+})
+
+test('one handler may answer, none is none, and several are refused by name', () => {
+  expect(onlyHandler(UpdateMachine, [])).toBeUndefined()
+  expect(onlyHandler(UpdateMachine, ['a.x'])).toBe('a.x')
+  expect(() => onlyHandler(UpdateMachine, ['a.x', 'b.y'])).toThrow(
+    'found multiple UpdateMachine hooks (a.x,b.y): only one hook is supported',
+  )
+})

@@ -1,0 +1,26 @@
+/**
+ * Hooks that must still be called, remembered on the object itself: `runtime.cluster.x-k8s.io/pending-hooks` holds their names,
+ * sorted and separated by commas. Upstream: internal/hooks, v1.14.
+ */
+import type { KubeObject } from '@capstan/kube'
+import { PendingHooksAnnotation } from '../core/well-known.ts'
+import type { Hook } from './hook.ts'
+
+type WithMetadata = Pick<KubeObject, 'metadata'>
+
+/** Names of the hooks that must still be called for the object. */
+export const pendingHooks = ({ metadata }: WithMetadata): ReadonlySet<string> =>
+  new Set((metadata.annotations?.[PendingHooksAnnotation] ?? '').split(',').filter((name) => name !== ''))
+
+/** Whether the hook must still be called for the object. */
+export const isHookPending = ({ name }: Pick<Hook, 'name'>, object: WithMetadata): boolean => pendingHooks(object).has(name)
+
+/** What the annotation says with some hooks more and some less; `null`, which takes it away, when none is left. */
+export function pendingHooksText(
+  object: WithMetadata,
+  { add = [], remove = [] }: { readonly add?: readonly string[] | undefined; readonly remove?: readonly string[] | undefined },
+): string | null {
+  const names = new Set([...pendingHooks(object), ...add])
+  for (const name of remove) names.delete(name)
+  return names.size === 0 ? null : [...names].sort().join(',')
+}
