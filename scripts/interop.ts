@@ -1,9 +1,10 @@
 /**
  * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
- * the ones named, `--except SUITE…` those of CI without some. `--list` says which there are, `--prepare` builds what those of CI need and
- * runs nothing. Says plainly which could not run, and why; one that belongs to CI and did not run is a failure.
+ * the ones named, `--jobs N` as many at once, `--list` says which there are, `--prepare` builds what they need and runs nothing. Says
+ * plainly which could not run, and why; one that belongs to CI and did not run is a failure.
  */
 import { spawn } from 'node:child_process'
+import { parseArgs } from 'node:util'
 import { messageOf } from '@capstan/kube'
 import { clusterctlSuite } from '../interop/clusterctl.ts'
 import { clientNodeSuite } from '../interop/client-node.ts'
@@ -23,22 +24,23 @@ import { testExtensionSuite } from '../interop/test-extension.ts'
 import { toolPaths } from '../interop/tools.ts'
 import { upstreamSuite } from '../interop/upstream.ts'
 
+/** The long ones first: several at once then end at about the same time. */
 const suites: { readonly [name: string]: Suite } = {
-  kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
-  'kubectl-compare': kubectlCompareSuite,
   golden: goldenSuite,
-  kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
-  restart: restartSuite,
-  envtest: envtestSuite,
-  'controller-runtime': controllerRuntimeSuite,
-  'client-node': clientNodeSuite,
-  'full-disk': fullDiskSuite,
-  manager: managerSuite,
-  'manager-on-kubernetes': managerOnKubernetesSuite,
+  upstream: upstreamSuite,
+  'kubectl-compare': kubectlCompareSuite,
   controllers: controllersSuite,
+  kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
+  envtest: envtestSuite,
+  'manager-on-kubernetes': managerOnKubernetesSuite,
+  manager: managerSuite,
+  'full-disk': fullDiskSuite,
+  kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   clusterctl: clusterctlSuite,
   'test-extension': testExtensionSuite,
-  upstream: upstreamSuite,
+  'client-node': clientNodeSuite,
+  restart: restartSuite,
+  'controller-runtime': controllerRuntimeSuite,
 }
 
 type Ending =
@@ -47,69 +49,85 @@ type Ending =
   | { readonly kind: 'broken'; readonly why: string }
   | { readonly kind: 'late' }
 
+const NameWidth = 22
+
 /** Minutes that a suite may take; none takes half as long on two cores that have nothing else to do. */
 const Limit = 15
 
-const asked = process.argv.slice(2)
-if (asked[0] === '--list') {
-  for (const [name, { shows, ci }] of Object.entries(suites)) console.log(`${name.padEnd(16)} ${ci ? 'CI' : '  '}  ${shows}`)
-  process.exit(0)
+const { values: options, positionals: asked } = parseArgs({
+  allowPositionals: true,
+  options: {
+    list: { type: 'boolean' },
+    prepare: { type: 'boolean' },
+    inside: { type: 'boolean' },
+    jobs: { type: 'string', default: '1' },
+  },
+})
+const jobs = Number(options.jobs)
+const unknown = asked.filter((name) => !suites[name])
+if (unknown.length > 0) refuse(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
+if (!Number.isInteger(jobs) || jobs < 1) refuse(`--jobs ${options.jobs}: must be a number of suites, 1 or more`)
+const chosen = Object.keys(suites).filter((name) => (asked.length > 0 ? asked.includes(name) : suites[name]!.ci))
+
+if (options.list) {
+  for (const [name, { shows, ci }] of Object.entries(suites))
+    console.log(`${name.padEnd(NameWidth)} ${ci ? 'CI' : '  '}  ${shows}`)
+} else if (options.prepare) {
+  for (const name of chosen) await prepare(suites[name]!)
+} else if (options.inside) {
+  // Nobody is there any more who wants to know.
+  process.once('disconnect', () => process.exit(1))
+  process.send!(await run(suites[asked[0]!]!), () => process.exit())
+} else {
+  const endings = await runAll(chosen)
+  console.log('')
+  for (const [name, ending] of endings) console.log(`${name.padEnd(NameWidth)} ${textOf(ending)}`)
+  const notAsked = Object.keys(suites).filter((name) => !chosen.includes(name))
+  if (notAsked.length > 0) console.log(`not asked for: ${notAsked.join(', ')}`)
+  process.exitCode = [...endings.values()].every((ending) => ending.kind === 'ran' && ending.failed === 0) ? 0 : 1
 }
-if (asked[0] === '--prepare') {
-  for (const suite of Object.values(suites).filter(({ ci }) => ci)) await prepare(suite)
-  process.exit(0)
-}
-// A suite in a network of its own is this program again, which tells the one that started it how it ended.
-const isInside = asked[0] === '--inside'
-if (isInside) asked.shift()
-/** Those of CI without some, which run elsewhere. */
-const except = asked[0] === '--except' ? asked.splice(0).slice(1) : []
-const unknown = [...asked, ...except].filter((name) => !suites[name])
-if (unknown.length > 0) {
-  console.error(`There is no interop suite ${unknown.join(', ')}: there are ${Object.keys(suites).join(', ')}`)
+
+function refuse(why: string): never {
+  console.error(why)
   process.exit(2)
 }
 
-// Nobody is there any more who wants to know.
-if (isInside) process.once('disconnect', () => process.exit(1))
-if (isInside) process.send!(await run(suites[asked[0]!]!), () => process.exit())
-else {
-  const chosen = Object.keys(suites).filter((name) =>
-    asked.length > 0 ? asked.includes(name) : suites[name]!.ci && !except.includes(name),
-  )
+/** As many at once as there are jobs; what each prints stands together, in the order in which they end. */
+async function runAll(names: readonly string[]): Promise<ReadonlyMap<string, Ending>> {
   const endings = new Map<string, Ending>()
-  for (const name of chosen) {
-    const started = performance.now()
-    console.log(`=== ${name}: ${suites[name]!.shows}`)
-    const ending = await start(name, suites[name]!)
-    endings.set(name, ending)
-    console.log(`=== ${name}: ${textOf(ending)} (${Math.round((performance.now() - started) / 1000)} s)`)
-    // It cannot be stopped from outside; the end of this process ends all that it has started.
-    if (ending.kind === 'late') break
+  const left = [...names]
+  const job = async () => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      const started = performance.now()
+      console.log(jobs === 1 ? `=== ${name}: ${suites[name]!.shows}` : `... ${name} begins`)
+      const printed: Buffer[] = []
+      const ending = await start(name, suites[name]!, jobs === 1 ? undefined : printed)
+      if (jobs > 1) {
+        console.log(`=== ${name}: ${suites[name]!.shows}`)
+        process.stdout.write(Buffer.concat(printed))
+      }
+      console.log(`=== ${name}: ${textOf(ending)} (${Math.round((performance.now() - started) / 1000)} s)`)
+      endings.set(name, ending)
+    }
   }
-  console.log('')
-  for (const [name, ending] of endings) console.log(`${name.padEnd(16)} ${textOf(ending)}`)
-  const notReached = chosen.filter((name) => !endings.has(name))
-  if (notReached.length > 0) console.log(`NOT REACHED: ${notReached.join(', ')}`)
-  const notAsked = Object.keys(suites).filter((name) => !chosen.includes(name))
-  if (notAsked.length > 0) console.log(`not asked for: ${notAsked.join(', ')}`)
-  const isGood = [...endings.values()].every((ending) => ending.kind === 'ran' && ending.failed === 0)
-  process.exit(isGood ? 0 : 1)
+  await Promise.all(Array.from({ length: jobs }, job))
+  return endings
 }
 
-async function start(name: string, suite: Suite): Promise<Ending> {
+/** In a process of its own, and where it needs one and the machine gives it, in a network of its own. */
+async function start(name: string, suite: Suite, printed: Buffer[] | undefined): Promise<Ending> {
   try {
     await prepare(suite)
   } catch (err) {
     return { kind: 'not run', why: messageOf(err) }
   }
-  if (!suite.ownNetwork) return run(suite)
+  if (!suite.ownNetwork) return runInside(name, [], printed)
   const network = ownNetwork()
-  if (network.kind === 'available') return runInside(name, network.prefix)
+  if (network.kind === 'available') return runInside(name, network.prefix, printed)
   console.log(
     `${name}: programs of this suite listen on every address of this machine, since it gives no network of their own: ${network.why}`,
   )
-  return run(suite)
+  return runInside(name, [], printed)
 }
 
 /** Builds and fetches what it needs from elsewhere: minutes the first time on a machine, nothing afterwards. */
@@ -133,13 +151,22 @@ function late(): Promise<'late'> {
   return new Promise((resolve) => void setTimeout(() => resolve('late'), Limit * 60_000).unref())
 }
 
-function runInside(name: string, [command, ...prefix]: readonly string[]): Promise<Ending> {
-  const self = [process.execPath, ...process.execArgv, process.argv[1]!, '--inside', name]
-  const child = spawn(command!, [...prefix, ...self], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+/** This program again, which tells the one that started it how it ended; its end ends all that it has started. */
+function runInside(name: string, prefix: readonly string[], printed: Buffer[] | undefined): Promise<Ending> {
+  const [command, ...args] = [...prefix, process.execPath, ...process.execArgv, process.argv[1]!, '--inside', name]
+  const output = printed ? 'pipe' : 'inherit'
+  const child = spawn(command!, args, { stdio: ['ignore', output, output, 'ipc'] })
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes: Buffer) => printed!.push(bytes))
   return new Promise((resolve) => {
-    child.once('message', (ending) => resolve(ending as Ending))
+    let ending: Ending | undefined
+    child.once('message', (told) => {
+      ending = told as Ending
+    })
     child.once('error', (err) => resolve({ kind: 'not run', why: messageOf(err) }))
-    child.once('exit', (code, signal) => resolve({ kind: 'broken', why: `its process ended with ${signal ?? code}` }))
+    child.once('exit', (code, signal) => {
+      ending ??= { kind: 'broken', why: `its process ended with ${signal ?? code}` }
+    })
+    child.once('close', () => resolve(ending!))
   })
 }
 
@@ -152,6 +179,6 @@ function textOf(ending: Ending): string {
     case 'broken':
       return `BROKE: ${ending.why}`
     case 'late':
-      return `BROKE: it was not over after ${Limit} minutes; what was to come after it did not run`
+      return `BROKE: it was not over after ${Limit} minutes`
   }
 }
