@@ -61,7 +61,7 @@ export async function callHandler(
 function decodeResponse(hook: Hook, text: string): Record<string, unknown> {
   const struct = `${hook.name}Response`
   try {
-    return decodeWire(text, hook.response, struct)
+    return decodeWire(text, hook.response, struct, 'answer')
   } catch (err) {
     throw err instanceof WireError ? badAnswer(err.message, err.isJson ? 'Schema' : 'Garbage') : err
   }

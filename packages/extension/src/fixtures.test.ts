@@ -8,7 +8,7 @@ describe.each(hookCatalog.map((hook) => [hook.name, hook] as const))('the fixtur
   const request = { apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...(fixture(hook) as object) }
 
   it('is a request of the hook, with nothing beside it', () => {
-    const decoded = decodeWire(JSON.stringify(request), hook.request, `${hook.name}Request`)
+    const decoded = decodeWire(JSON.stringify(request), hook.request, `${hook.name}Request`, 'request')
     expect(decoded).toEqual(request)
     expect(missingFields(decoded, hook.request)).toEqual([])
   })

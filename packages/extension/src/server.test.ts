@@ -78,7 +78,7 @@ describe('a handler', () => {
 
 describe('a request', () => {
   test.each([
-    ['without a body', '', 'error unmarshalling request: EOF'],
+    ['without a body', '', 'error unmarshalling request: unexpected end of JSON input'],
     ['that is not JSON', '<html>', "error unmarshalling request: invalid character '<' looking for beginning of value"],
     ['with a byte order mark', '\ufeff{}', "error unmarshalling request: invalid character 'ï' looking for beginning of value"],
     ['that is a list', '[]', 'error unmarshalling request: json: cannot unmarshal array into Go value of type object'],

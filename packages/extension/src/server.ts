@@ -2,7 +2,7 @@
 import type { Hook } from '@capstan/api'
 import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
-import { silent } from '@capstan/kube'
+import { messageOf, silent } from '@capstan/kube'
 import type { Answer } from './answer.ts'
 import { readText, TooLong } from './body.ts'
 import type { Extension, Handler } from './define-extension.ts'
@@ -32,7 +32,11 @@ export function extensionServer(extension: Extension, { log = silent }: { log?: 
     const answer = await answerOf(handler, request, log.child({ hook: handler.hook.name, handler: handler.name }))
     if (answer === undefined) return new Response(`handler ${JSON.stringify(handler.name)} failed\n`, { status: 500 })
     const body = responseBody(handler.hook, answer)
-    return Response.json(handler === discovery && answer.kind === 'proceed' ? { ...body, ...more } : body)
+    try {
+      return Response.json(handler === discovery && answer.kind === 'proceed' ? { ...body, ...more } : body)
+    } catch (err) {
+      return new Response(`unable to marshal response: ${messageOf(err)}\n`, { status: 500 })
+    }
   }
 }
 
@@ -77,7 +81,7 @@ async function answerOf(handler: Handler, request: Request, log: Logger): Promis
 /** Go's server checks neither kind nor version, so neither may be missing here; what handlers rely on may not. */
 function requestOf(hook: Hook, text: string): Record<string, unknown> {
   const kind = `${hook.name}Request`
-  const request = { ...decodeWire(text, hook.request, kind), apiVersion: hookApiVersion(hook), kind }
+  const request = { ...decodeWire(text, hook.request, kind, 'request'), apiVersion: hookApiVersion(hook), kind }
   const missing = missingFields(request, hook.request)
   if (missing.length > 0) throw new WireError(`${kind} needs ${missing.join(', ')}`)
   return request

@@ -25,11 +25,14 @@ export const maxBodyBytes = 20 * 1024 * 1024
  *
  * @throws WireError
  */
-export function decodeWire(text: string, schema: Schema, structName: string): Record<string, unknown> {
-  const { value, fractions } = parse(text)
+export function decodeWire(text: string, schema: Schema, structName: string, what: WireText): Record<string, unknown> {
+  const { value, fractions } = parse(text, what)
   if (!isRecord(value)) throw mismatch(value, structName, 'object')
   return new Decoder(structName, fractions).object(value, schema.json, '')
 }
+
+/** Go reads a request whole (`json.Unmarshal`), but of an answer one value (`json.Decoder`): what follows it is not looked at. */
+export type WireText = 'request' | 'answer'
 
 /** Fields that the schema requires and the value lacks. */
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
@@ -38,9 +41,9 @@ export const missingFields = (value: Record<string, unknown>, schema: Schema): s
 /** Numbers that are written as fractions, such as 5.0, by the object that holds them: Go takes none of them for an integer. */
 type Fractions = WeakMap<object, Map<string, string>>
 
-function parse(text: string): { value: unknown; fractions: Fractions } {
+function parse(text: string, what: WireText): { value: unknown; fractions: Fractions } {
   const fractions: Fractions = new WeakMap()
-  if (text.trim() === '') throw new WireError('EOF')
+  if (text.trim() === '') throw new WireError(what === 'answer' ? 'EOF' : 'unexpected end of JSON input')
   // A byte order mark, as its first byte.
   if (text.startsWith('\ufeff')) throw new WireError("invalid character 'ï' looking for beginning of value")
   const note: Reviver = function (key, value, context) {
@@ -54,8 +57,10 @@ function parse(text: string): { value: unknown; fractions: Fractions } {
     const value = /\d[.eE]/.test(text) ? JSON.parse(text, note as Parameters<typeof JSON.parse>[1]) : JSON.parse(text)
     return { value, fractions }
   } catch (err) {
+    const { error: why = (err as Error).message, end } = scanJSON(text)
+    if (what === 'request') throw new WireError(why)
+    if (end !== undefined) return parse(text.slice(0, end), 'request')
     // Go reads from the connection here: text that ends too early is one that might have gone on.
-    const why = scanJSON(text).error ?? (err as Error).message
     throw new WireError(why === 'unexpected end of JSON input' ? 'unexpected EOF' : why)
   }
 }

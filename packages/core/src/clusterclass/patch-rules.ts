@@ -1,10 +1,10 @@
 /** Rules for the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
 import type { ClusterClassPatch, ClusterClassSpec, JSONPatch, PatchSelector } from '@capstan/api'
+import { variableOf } from '@capstan/api'
 import { type FieldError, invalid, required } from '@capstan/kube'
 import type { TemplateRef } from '../external/get.ts'
 import { goTemplate } from '../go-template/template.ts'
 import { matchesName } from '../topology/inline-patch.ts'
-import { variableOf } from '../topology/variable-path.ts'
 
 export const patchErrors = (spec: ClusterClassSpec): FieldError[] =>
   (spec.patches ?? []).flatMap((patch, index, all) => {

@@ -1,9 +1,9 @@
 /** Inline patches of a ClusterClass: which templates they touch, whether they are on, and their operations. Pure. */
 import type { ClusterClassPatch, JSONPatch, PatchSelector } from '@capstan/api'
+import { variableValue } from '@capstan/api'
 import type { Json, JsonObject, JsonPatchOperation, UnknownObject } from '@capstan/kube'
 import { parse as parseYaml } from 'yaml'
 import { goTemplate } from '../go-template/template.ts'
-import { variableValue } from './variable-path.ts'
 
 /** What a template is used for, as selectors see it. */
 export type TemplateRole =

@@ -163,47 +163,95 @@ function goType(value: unknown): string {
   return typeof value === 'boolean' ? 'bool' : typeof value
 }
 
-/** The operations that make `to` of `from`: members in alphabetical order, of lists only what differs. */
-export function diffJson(from: Json, to: Json): JsonPatchOperation[] {
+/**
+ * The operations that make `to` of `from`: as few as there can be without replacing what is still there. Members come in
+ * alphabetical order. The same for the same values.
+ */
+export const diffJson = (from: Json, to: Json): JsonPatchOperation[] => diff(from, to, { pairs: MaxPairs })
+
+/** How many pairs of items are compared in all: lists beyond that are compared place by place. */
+interface Budget {
+  pairs: number
+}
+const MaxPairs = 100_000
+
+/** Paths of the operations begin at the values. */
+function diff(from: unknown, to: unknown, budget: Budget): JsonPatchOperation[] {
+  if (equal(from, to)) return []
+  if (Array.isArray(from) && Array.isArray(to)) return diffItems(from, to, budget)
+  if (isRecord(from) && isRecord(to)) return diffMembers(from, to, budget)
+  return [{ op: 'replace', path: '', value: to as Json }]
+}
+
+const below = (token: string | number, operations: readonly JsonPatchOperation[]): JsonPatchOperation[] =>
+  operations.map((operation) => ({ ...operation, path: `/${token}${operation.path}` }))
+
+function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>, budget: Budget): JsonPatchOperation[] {
+  return [...new Set([...Object.keys(from), ...Object.keys(to)])].sort().flatMap((key) => {
+    const [before, after] = [getMember(from, key), getMember(to, key)]
+    const token = key.replaceAll('~', '~0').replaceAll('/', '~1')
+    if (before !== undefined && after !== undefined) return below(token, diff(before, after, budget))
+    if (after !== undefined) return [{ op: 'add', path: `/${token}`, value: after as Json }]
+    return before === undefined ? [] : [{ op: 'remove', path: `/${token}` }]
+  })
+}
+
+/** Equal beginnings and ends stay as they are; of what is between them items are kept so that the fewest operations are left. */
+function diffItems(from: readonly unknown[], to: readonly unknown[], budget: Budget): JsonPatchOperation[] {
+  let start = 0
+  while (start < from.length && start < to.length && equal(from[start], to[start])) start++
+  let end = 0
+  while (end < Math.min(from.length, to.length) - start && equal(from[from.length - 1 - end], to[to.length - 1 - end])) end++
+  const [old, fresh] = [from.slice(start, from.length - end), to.slice(start, to.length - end)]
+
   const operations: JsonPatchOperation[] = []
-  diff('', from, to, operations)
+  let at = start
+  for (const step of alignment(old, fresh, budget)) {
+    if (step.kind === 'keep') operations.push(...below(at++, step.operations))
+    else if (step.kind === 'remove') operations.push({ op: 'remove', path: `/${at}` })
+    else operations.push({ op: 'add', path: `/${at++}`, value: step.item as Json })
+  }
   return operations
 }
 
-function diff(path: string, from: unknown, to: unknown, operations: JsonPatchOperation[]): void {
-  if (equal(from, to)) return
-  if (Array.isArray(from) && Array.isArray(to)) diffItems(path, from, to, operations)
-  else if (isRecord(from) && isRecord(to)) diffMembers(path, from, to, operations)
-  else operations.push({ op: 'replace', path, value: to as Json })
+/** What becomes of an item, from the first to the last of both lists. */
+type Step =
+  | { readonly kind: 'keep'; readonly operations: readonly JsonPatchOperation[] }
+  | { readonly kind: 'remove' }
+  | { readonly kind: 'add'; readonly item: unknown }
+
+function alignment(old: readonly unknown[], fresh: readonly unknown[], budget: Budget): Step[] {
+  budget.pairs -= old.length * fresh.length
+  if (budget.pairs < 0) return placeByPlace(old, fresh, budget)
+
+  const kept = old.map((before) => fresh.map((after) => diff(before, after, budget)))
+  // cost[i][j]: the fewest operations from the items of `old` after the first i to those of `fresh` after the first j.
+  const cost = Array.from({ length: old.length + 1 }, (): number[] => [])
+  for (let i = old.length; i >= 0; i--) {
+    for (let j = fresh.length; j >= 0; j--) {
+      if (i === old.length || j === fresh.length) cost[i]![j] = old.length - i + (fresh.length - j)
+      else cost[i]![j] = Math.min(kept[i]![j]!.length + cost[i + 1]![j + 1]!, 1 + cost[i + 1]![j]!, 1 + cost[i]![j + 1]!)
+    }
+  }
+  const steps: Step[] = []
+  for (let i = 0, j = 0; i < old.length || j < fresh.length; ) {
+    const operations = kept[i]?.[j]
+    if (operations && cost[i]![j] === operations.length + cost[i + 1]![j + 1]!) {
+      steps.push({ kind: 'keep', operations })
+      i++
+      j++
+    } else if (i < old.length && cost[i]![j] === 1 + cost[i + 1]![j]!) {
+      steps.push({ kind: 'remove' })
+      i++
+    } else steps.push({ kind: 'add', item: fresh[j++] })
+  }
+  return steps
 }
 
-function diffMembers(
-  path: string,
-  from: Record<string, unknown>,
-  to: Record<string, unknown>,
-  operations: JsonPatchOperation[],
-): void {
-  for (const key of [...new Set([...Object.keys(from), ...Object.keys(to)])].sort()) {
-    const [before, after] = [getMember(from, key), getMember(to, key)]
-    const place = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
-    if (before !== undefined && after !== undefined) diff(place, before, after, operations)
-    else if (after !== undefined) operations.push({ op: 'add', path: place, value: after as Json })
-    else if (before !== undefined) operations.push({ op: 'remove', path: place })
-  }
-}
-
-/** Leaves the equal beginnings and ends alone; between them items are changed in place, then removed or added. */
-function diffItems(path: string, from: readonly unknown[], to: readonly unknown[], operations: JsonPatchOperation[]): void {
-  let start = 0
-  while (start < from.length && start < to.length && equal(from[start], to[start])) start++
-  let [fromEnd, toEnd] = [from.length, to.length]
-  while (fromEnd > start && toEnd > start && equal(from[fromEnd - 1], to[toEnd - 1])) {
-    fromEnd--
-    toEnd--
-  }
-  const common = Math.min(fromEnd, toEnd)
-  for (let index = start; index < common; index++) diff(`${path}/${index}`, from[index], to[index], operations)
-  for (let index = fromEnd - 1; index >= common; index--) operations.push({ op: 'remove', path: `${path}/${index}` })
-  for (let index = common; index < toEnd; index++)
-    operations.push({ op: 'add', path: `${path}/${index}`, value: to[index] as Json })
-}
+const placeByPlace = (old: readonly unknown[], fresh: readonly unknown[], budget: Budget): Step[] => [
+  ...old.map(
+    (before, at): Step =>
+      at < fresh.length ? { kind: 'keep', operations: diff(before, fresh[at], budget) } : { kind: 'remove' },
+  ),
+  ...fresh.slice(old.length).map((item): Step => ({ kind: 'add', item })),
+]

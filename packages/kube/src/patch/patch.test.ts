@@ -122,6 +122,41 @@ describe('JSON patch', () => {
       { op: 'add', path: '/d', value: {} },
     ])
   })
+
+  const [a, b, c] = [
+    { name: 'a', size: 1 },
+    { name: 'b', size: 1 },
+    { name: 'c', size: 1 },
+  ]
+  test.each<[string, Json, Json, JsonPatchOperation[]]>([
+    [
+      'two items gone',
+      [1, 2, 3, 4, 5],
+      [1, 3, 5],
+      [
+        { op: 'remove', path: '/1' },
+        { op: 'remove', path: '/2' },
+      ],
+    ],
+    ['an item in front', [a, b], [c, a, b], [{ op: 'add', path: '/0', value: c }]],
+    [
+      'the first gone, a field of the last changed',
+      [a, b, c],
+      [b, { ...c, size: 2 }],
+      [
+        { op: 'remove', path: '/0' },
+        { op: 'replace', path: '/1/size', value: 2 },
+      ],
+    ],
+    ['a field of one of many', [a, b, c], [a, { ...b, size: 2 }, c], [{ op: 'replace', path: '/1/size', value: 2 }]],
+    ['lists in lists', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
+  ])('of lists takes the fewest operations: %s', (_, from, to, operations) => expect(diffJson(from, to)).toEqual(operations))
+
+  test('of very long lists is found place by place', () => {
+    const from = Array.from({ length: 1000 }, (_, index) => index)
+    const to = from.map((item) => item + 0.5)
+    expect(applyJsonPatch(from, diffJson(from, to))).toEqual(to)
+  })
 })
 
 describe('merge patch', () => {

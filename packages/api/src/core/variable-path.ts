@@ -1,0 +1,47 @@
+/** Paths to values of variables, as inline patches and extensions write them. Pure. Upstream: patches/variables, v1.14. */
+import { getMember, isRecord, type Json, type JsonObject } from '@capstan/kube'
+
+/** Why a variable does not give a value: it has none, it has one of another type, or the path makes no sense. */
+export class VariableError extends Error {
+  override readonly name = 'VariableError'
+  readonly problem: 'not-set' | 'wrong-type' | 'bad-path'
+
+  constructor(problem: VariableError['problem'], path: string, why: string) {
+    super(`failed to get variable "${path}": ${why}`)
+    this.problem = problem
+  }
+}
+
+/**
+ * The value at a path such as `builtin.cluster.name` or `network.cidrs[0]`: names joined by dots, each with at most one index.
+ *
+ * @throws VariableError that names the part which is not there
+ */
+export function variableValue(variables: JsonObject, path: string): Json {
+  let value: Json = variables
+  let at = ''
+  for (const segment of path.split('.')) {
+    const { name, index } = parseSegment(segment, path)
+    if (!isRecord(value)) throw new VariableError('wrong-type', path, `"${at}" is not an object`)
+    at = at === '' ? name : `${at}.${name}`
+    const member = getMember(value, name)
+    if (member === undefined) throw new VariableError('not-set', path, `"${at}" is not set`)
+    value = member as Json
+    if (index === undefined) continue
+    at += `[${index}]`
+    if (!Array.isArray(value)) throw new VariableError('wrong-type', path, `"${at}" is not in a list`)
+    const item: Json | undefined = value[index]
+    if (item === undefined) throw new VariableError('not-set', path, `"${at}" is past the end of the list`)
+    value = item
+  }
+  return value
+}
+
+/** The variable that a path begins with. */
+export const variableOf = (path: string): string => /^[^.[]*/.exec(path)![0]
+
+function parseSegment(segment: string, path: string): { name: string; index: number | undefined } {
+  const match = /^([^[\]]+)(?:\[(\d+)\])?$/.exec(segment)
+  if (!match) throw new VariableError('bad-path', path, `invalid path segment "${segment}"`)
+  return { name: match[1]!, index: match[2] === undefined ? undefined : Number(match[2]) }
+}

@@ -1,0 +1,53 @@
+/** The patch that makes one document of another, in the form in which answers carry it. Pure. */
+import type { GeneratePatches, ResponseOf } from '@capstan/api'
+import { applyMergePatch, diffJson, diffMerge, equal, isRecord, type Json, type JsonObject } from '@capstan/kube'
+
+/** JSONPatch is RFC 6902, JSONMergePatch RFC 7386: the latter replaces lists as a whole. */
+export type PatchFormat = 'JSONPatch' | 'JSONMergePatch'
+
+/** A patch in an answer. */
+export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number], 'patchType' | 'patch'>
+
+/**
+ * The smallest patch in the format, the same for the same documents; `undefined` when nothing differs.
+ *
+ * @throws TypeError when `edited` holds what JSON does not, or what the format cannot say
+ */
+export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
+  const odd = notJson(edited, '')
+  if (odd !== undefined) throw new TypeError(odd)
+  if (equal(original, edited)) return undefined
+  if (format === 'JSONPatch') return encoded(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
+  const patch = diffMerge(original, edited) ?? {}
+  if (!equal(applyMergePatch(original, patch), edited)) {
+    throw new TypeError('a JSONMergePatch can neither set a member to null nor remove one that is: use a JSONPatch')
+  }
+  return encoded(format, patch)
+}
+
+const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => ({
+  patchType,
+  patch: Buffer.from(JSON.stringify(document)).toString('base64'),
+})
+
+/** What JSON would lose without a word, such as a date or NaN. */
+function notJson(value: unknown, path: string): string | undefined {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)) return undefined
+  if (Array.isArray(value)) return firstOf(Array.from(value, (item, index) => [item, `${path}[${index}]`]))
+  if (!isRecord(value) || !isPlain(value)) return `${path || 'the document'} is not JSON: ${nameOf(value)}`
+  const members = Object.entries(value).filter(([, member]) => member !== undefined)
+  return firstOf(members.map(([name, member]) => [member, path === '' ? name : `${path}.${name}`]))
+}
+
+function firstOf(values: readonly (readonly [unknown, string])[]): string | undefined {
+  for (const [value, path] of values) {
+    const odd = notJson(value, path)
+    if (odd !== undefined) return odd
+  }
+  return undefined
+}
+
+const isPlain = (value: object): boolean => [Object.prototype, null].includes(Object.getPrototypeOf(value))
+
+const nameOf = (value: unknown): string =>
+  typeof value === 'object' && value !== null ? value.constructor.name : typeof value === 'number' ? String(value) : typeof value

@@ -1,0 +1,208 @@
+/** Answers to CanUpdateMachine and CanUpdateMachineSet, from what an extension says it can change. Pure. */
+import type { CanUpdateMachine, CanUpdateMachineSet, RequestOf } from '@capstan/api'
+import { draft, equal, getMember, isRecord, setMember } from '@capstan/kube'
+import { type AnswerOf, proceedWith } from './answer.ts'
+import type { HandlerCall } from './define-extension.ts'
+import { type EncodedPatch, patchBetween, type PatchFormat } from './document-patch.ts'
+
+/**
+ * A field below the spec of a machine that the extension can take from what it is to what is desired, and everything below it:
+ * `version`, `disks[*].sizeGiB` (of items that stay where they are), `files` (items added and removed included), `labels.*`.
+ */
+export type FieldPattern = string | { readonly path: string; readonly when: (change: Change) => boolean }
+
+/** One difference between what is and what is desired. */
+export interface Change {
+  /** Below the spec of the machine: `disks[0].sizeGiB`. */
+  readonly path: string
+  /** Absent when there is nothing yet. */
+  readonly current: unknown
+  /** Absent when nothing is to be left. */
+  readonly desired: unknown
+}
+
+export interface InPlaceFields {
+  /** Of the Machine, such as `version`. */
+  readonly machine?: readonly FieldPattern[]
+  readonly infrastructureMachine?: readonly FieldPattern[]
+  readonly bootstrapConfig?: readonly FieldPattern[]
+  /** JSONPatch when absent. */
+  readonly format?: PatchFormat
+}
+
+export interface InPlaceHandlers {
+  canUpdateMachine(call: HandlerCall<typeof CanUpdateMachine>): AnswerOf<typeof CanUpdateMachine>
+  canUpdateMachineSet(call: HandlerCall<typeof CanUpdateMachineSet>): AnswerOf<typeof CanUpdateMachineSet>
+}
+
+/**
+ * Handlers for both hooks that ask whether an update in place is possible, from one declaration: what can be changed of a machine
+ * can be changed in the templates that machines are made of. Changes of other fields are left out of the answer; core then replaces
+ * the machine.
+ *
+ * @example
+ * const inPlace = inPlaceUpdates({ machine: ['version'], infrastructureMachine: ['disks[*].sizeGiB'], bootstrapConfig: ['files'] })
+ * on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine)
+ * on(CanUpdateMachineSet, { name: 'can-update-machine-set' }, inPlace.canUpdateMachineSet)
+ *
+ * @throws TypeError for a path that is none
+ */
+export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceFields): InPlaceHandlers {
+  const patterns = {
+    machine: (fields.machine ?? []).map(compiled),
+    infrastructureMachine: (fields.infrastructureMachine ?? []).map(compiled),
+    bootstrapConfig: (fields.bootstrapConfig ?? []).map(compiled),
+  }
+  const patches = (parts: readonly Part[]) => {
+    const found = parts.flatMap(({ of, from, to, spec, patch }): [string, EncodedPatch][] => {
+      const covered = changesOf({ from, to, spec }).filter((change) => patterns[of].some((covers) => covers(change)))
+      const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
+      return edited ? [[patch, edited]] : []
+    })
+    return proceedWith(Object.fromEntries(found))
+  }
+  return {
+    canUpdateMachine: ({ request }) => patches(partsOf(request)),
+    canUpdateMachineSet: ({ request }) => patches(partsOf(request)),
+  }
+}
+
+/** What differs between the specs of machines, or of the machines that templates are for, in alphabetical order. */
+export function inPlaceChanges(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): {
+  readonly [of in MachinePart]: readonly Change[]
+} {
+  const changes = Object.fromEntries(partsOf(request).map((part) => [part.of, changesOf(part).map(asChange)]))
+  return changes as { [of in MachinePart]: Change[] }
+}
+
+type MachinePart = 'machine' | 'infrastructureMachine' | 'bootstrapConfig'
+type Objects<H extends typeof CanUpdateMachine | typeof CanUpdateMachineSet> = Pick<RequestOf<H>, 'current' | 'desired'>
+
+interface Part {
+  readonly of: MachinePart
+  readonly from: object | undefined
+  readonly to: object | undefined
+  /** Where the spec of the machine is. */
+  readonly spec: readonly string[]
+  /** The field of the answer. */
+  readonly patch: string
+}
+
+function partsOf(request: Objects<typeof CanUpdateMachine> | Objects<typeof CanUpdateMachineSet>): Part[] {
+  const machines = 'machine' in request.current
+  const { current, desired } = request as { [when in 'current' | 'desired']: { readonly [name: string]: object | undefined } }
+  const part = (of: MachinePart, name: string): Part => ({
+    of,
+    from: current[name],
+    to: desired[name],
+    spec: machines ? ['spec'] : ['spec', 'template', 'spec'],
+    patch: `${name}Patch`,
+  })
+  return machines
+    ? [
+        part('machine', 'machine'),
+        part('infrastructureMachine', 'infrastructureMachine'),
+        part('bootstrapConfig', 'bootstrapConfig'),
+      ]
+    : [
+        part('machine', 'machineSet'),
+        part('infrastructureMachine', 'infrastructureMachineTemplate'),
+        part('bootstrapConfig', 'bootstrapConfigTemplate'),
+      ]
+}
+
+type Token = string | number
+interface Difference {
+  readonly tokens: readonly Token[]
+  readonly current: unknown
+  readonly desired: unknown
+}
+
+/** Objects of two types have nothing in common that could be changed. */
+function changesOf({ from, to, spec }: Pick<Part, 'from' | 'to' | 'spec'>): Difference[] {
+  if (!from || !to || !isSameType(from, to)) return []
+  return differences(memberAt(from, spec), memberAt(to, spec), [])
+}
+
+const isSameType = (a: object, b: object): boolean =>
+  ['apiVersion', 'kind'].every((name) => memberAt(a, [name]) === memberAt(b, [name]))
+
+const memberAt = (object: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((value, name) => (isRecord(value) ? getMember(value, name) : undefined), object)
+
+/** Items of lists are compared one by one while both lists are of a length; what is added is taken apart, what is removed is not. */
+function differences(current: unknown, desired: unknown, tokens: readonly Token[]): Difference[] {
+  if (equal(current, desired)) return []
+  const isNew = current === undefined && isRecord(desired) && Object.keys(desired).length > 0
+  if ((isNew || isRecord(current)) && isRecord(desired)) {
+    const before: Record<string, unknown> = isRecord(current) ? current : {}
+    const names = [...new Set([...Object.keys(before), ...Object.keys(desired)])].sort()
+    return names.flatMap((name) => differences(getMember(before, name), getMember(desired, name), [...tokens, name]))
+  }
+  if (Array.isArray(current) && Array.isArray(desired) && current.length === desired.length) {
+    return current.flatMap((item, index) => differences(item, desired[index], [...tokens, index]))
+  }
+  return [{ tokens, current, desired }]
+}
+
+function withChanges(object: object, spec: readonly string[], changes: readonly Difference[]): object {
+  const edited = draft(object)
+  for (const { tokens, desired } of changes) {
+    const path = [...spec, ...tokens]
+    const last = path.pop()!
+    let parent: unknown = edited
+    for (const token of path) {
+      if (Array.isArray(parent)) parent = parent[token as number]
+      else if (isRecord(parent)) {
+        if (getMember(parent, String(token)) === undefined) setMember(parent, String(token), {})
+        parent = getMember(parent, String(token))
+      }
+    }
+    if (Array.isArray(parent)) parent[last as number] = draft(desired)
+    else if (isRecord(parent) && desired === undefined) delete parent[last]
+    else if (isRecord(parent)) setMember(parent, String(last), draft(desired))
+  }
+  return edited
+}
+
+const asChange = ({ tokens, current, desired }: Difference): Change => ({ path: pathText(tokens), current, desired })
+
+const pathText = (tokens: readonly Token[]): string =>
+  tokens
+    .map((token, index) => {
+      if (typeof token === 'number') return `[${token}]`
+      if (!/^[A-Za-z_$][\w$]*$/.test(token)) return `[${JSON.stringify(token)}]`
+      return index === 0 ? token : `.${token}`
+    })
+    .join('')
+
+/** Whether a change is at the path of the pattern or below it, and one that the extension can make. */
+function compiled(pattern: FieldPattern): (change: Difference) => boolean {
+  const { path, when } = typeof pattern === 'string' ? { path: pattern, when: () => true } : pattern
+  const wanted = parsePattern(path)
+  return (change) =>
+    wanted.length <= change.tokens.length &&
+    wanted.every((matches, index) => matches(change.tokens[index]!)) &&
+    when(asChange(change))
+}
+
+function parsePattern(path: string): ((token: Token) => boolean)[] {
+  const segment = /\[(\d+|\*|"(?:[^"\\]|\\.)*")\]|(?:^|\.)([^.[\]]+)/y
+  const matchers: ((token: Token) => boolean)[] = []
+  while (segment.lastIndex < path.length) {
+    const [, inBrackets, name] = segment.exec(path) ?? []
+    if (inBrackets === '*') matchers.push((token) => typeof token === 'number')
+    else if (inBrackets?.startsWith('"')) matchers.push((token) => token === JSON.parse(inBrackets))
+    else if (inBrackets !== undefined) matchers.push((token) => token === Number(inBrackets))
+    else if (name === '*') matchers.push((token) => typeof token === 'string')
+    else if (name !== undefined) matchers.push((token) => token === name)
+    else
+      throw new TypeError(
+        `${JSON.stringify(path)} is no path below a spec: expected one such as version, disks[*].sizeGiB or labels.*`,
+      )
+  }
+  if (matchers.length === 0 || /^(spec)?\./.test(path)) {
+    throw new TypeError(`${JSON.stringify(path)}: paths begin below the spec of the machine, such as version`)
+  }
+  return matchers
+}

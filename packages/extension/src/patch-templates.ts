@@ -1,0 +1,87 @@
+/** Answers to GeneratePatches that are computed from edited templates. Upstream: topologymutation.WalkTemplates, v1.14. */
+import type { GeneratePatches } from '@capstan/api'
+import { draft, equal, isRecord, messageOf, type UnknownObject } from '@capstan/kube'
+import { type AnswerOf, fail, proceedWith } from './answer.ts'
+import type { HandlerCall } from './define-extension.ts'
+import { patchBetween, type PatchFormat } from './document-patch.ts'
+import { type TemplateRule, type WalkOptions, walkTemplates } from './template-walk.ts'
+
+export interface PatchOptions extends WalkOptions {
+  /** JSONPatch when absent. */
+  readonly format?: PatchFormat
+}
+
+/**
+ * Handles GeneratePatches: each rule edits a draft of the templates that it is for, one rule after the other, and the answer says
+ * what has changed. A template that nobody changed is left out. What a rule throws is what the user reads.
+ *
+ * @example
+ * on(GeneratePatches, { name: 'generate-patches' }, patchTemplates([
+ *   template({ kind: 'LocalMachineTemplate' }, ({ template, variables }) => {
+ *     template.metadata.labels = { ...template.metadata.labels, region: variables.string('region') }
+ *   }),
+ * ]))
+ */
+export const patchTemplates =
+  (rules: readonly TemplateRule[], options: PatchOptions = {}) =>
+  async (call: HandlerCall<typeof GeneratePatches>): Promise<AnswerOf<typeof GeneratePatches>> => {
+    const items: { uid: string; patchType: PatchFormat; patch: string }[] = []
+    try {
+      for (const { item, name, rules: concerned, call: of } of walkTemplates(call, rules, options)) {
+        const template = draft(item.object)
+        try {
+          for (const { act } of concerned) await act({ ...of, template } as never)
+          const patch = patchBetween(item.object, patchable(item.object, template), options.format ?? 'JSONPatch')
+          if (patch) items.push({ uid: item.uid, ...patch })
+        } catch (err) {
+          throw new Error(`${name}: ${messageOf(err)}`, { cause: err })
+        }
+        call.signal.throwIfAborted()
+      }
+    } catch (err) {
+      if (call.signal.aborted) throw err
+      call.log.error('Cannot patch templates', { err })
+      return fail(messageOf(err))
+    }
+    return proceedWith({ items })
+  }
+
+/**
+ * The edited template as core can take it over. Core leaves `labels` and `annotations` that are gone as they were, so none is said
+ * as an empty map.
+ *
+ * @throws TypeError when something else than spec, labels and annotations was changed: core would leave it out without a word
+ */
+function patchable(original: UnknownObject, edited: UnknownObject): UnknownObject {
+  const { metadata: before = {}, spec, ...rest } = original as { metadata?: object; spec?: unknown }
+  const { metadata: after = {}, spec: editedSpec, ...editedRest } = edited as { metadata?: object; spec?: unknown }
+  const { labels, annotations, ...identity } = before as Record<string, unknown>
+  const { labels: editedLabels, annotations: editedAnnotations, ...editedIdentity } = after as Record<string, unknown>
+  const changed = [...changedMembers(rest, editedRest, ''), ...changedMembers(identity, editedIdentity, 'metadata.')]
+  if (changed.length > 0) {
+    throw new TypeError(
+      `cannot change ${changed.join(', ')}: core takes over spec, metadata.labels and metadata.annotations only`,
+    )
+  }
+  if (spec !== undefined && editedSpec === undefined) throw new TypeError('cannot remove spec: core leaves it as it was')
+  const metadata = {
+    ...identity,
+    ...map('labels', labels, editedLabels),
+    ...map('annotations', annotations, editedAnnotations),
+  }
+  return { ...edited, ...(original.metadata || Object.keys(metadata).length > 0 ? { metadata } : {}) } as UnknownObject
+}
+
+function changedMembers(before: object, after: object, at: string): string[] {
+  const [was, is] = [before as Record<string, unknown>, after as Record<string, unknown>]
+  const names = [...new Set([...Object.keys(was), ...Object.keys(is)])].sort()
+  return names.filter((name) => !equal(was[name], is[name])).map((name) => `${at}${name}`)
+}
+
+function map(name: string, before: unknown, after: unknown): object {
+  if (after === undefined) return before === undefined ? {} : { [name]: {} }
+  if (!isRecord(after) || !Object.values(after).every((value) => typeof value === 'string' || value === undefined)) {
+    throw new TypeError(`metadata.${name} must map names to strings`)
+  }
+  return { [name]: after }
+}

@@ -1,0 +1,119 @@
+/** The templates of a topology one by one, each with the rules that concern it. Upstream: topologymutation.WalkTemplates, v1.14. */
+import type { GeneratePatches, HolderReference, RequestOf } from '@capstan/api'
+import type { DeclaredKind, Kind, KubeObject, Logger, UnknownObject } from '@capstan/kube'
+import { apiVersionOf, structural } from '@capstan/kube'
+import { mergedVariables, Variables } from './variables.ts'
+
+/** Which templates a rule is for: those that are all of what it says. */
+export interface TemplateSelector<T extends KubeObject = UnknownObject> {
+  /** The kind of the template, in this version: what the rule gets is of its type, and held against its schema. */
+  readonly type?: Kind<T>
+  readonly apiVersion?: string
+  readonly kind?: string
+  /** What will be made from the template, and where it is referred to: `{ kind: 'MachineDeployment' }`. */
+  readonly holder?: Partial<HolderReference>
+}
+
+/** What a rule gets of a template. */
+export interface TemplateCall<T extends KubeObject = UnknownObject> {
+  readonly template: T
+  /** Those of the request and those of the template, merged. */
+  readonly variables: Variables
+  readonly holder: HolderReference
+  readonly settings: { readonly [name: string]: string }
+  readonly log: Logger
+  /** Aborts when the caller does not wait any more. */
+  readonly signal: AbortSignal
+}
+
+export interface TemplateRule<Result = unknown> {
+  readonly selector: TemplateSelector<KubeObject>
+  act(call: TemplateCall<never>): Result
+}
+
+/**
+ * What to do with templates of a kind, typed when the kind is declared, or with those that a selector describes.
+ *
+ * @example
+ * template({ type: LocalMachineTemplate, holder: { kind: 'MachineDeployment' } }, ({ template, variables }) => {
+ *   template.spec.template.spec = { simulated: { nodeDelay: variables.string('nodeDelay') } }
+ * })
+ */
+export const template = <Result, T extends KubeObject = UnknownObject>(
+  selector: TemplateSelector<T>,
+  act: (call: TemplateCall<T>) => Result,
+): TemplateRule<Result> => ({ selector, act: act as TemplateRule<Result>['act'] })
+
+export interface WalkOptions {
+  /** Fails for templates of a kind that no rule names, rather than leaving them as they are. */
+  readonly failForUnknownTypes?: boolean
+}
+
+/** A template of the request with what belongs to it. */
+export interface WalkedTemplate<Item, Rule> {
+  readonly item: Item
+  /** Says which template it is, in words that do not change from call to call. */
+  readonly name: string
+  readonly rules: readonly Rule[]
+  readonly call: Omit<TemplateCall<UnknownObject>, 'template'>
+}
+
+type Walked = Omit<RequestOf<typeof GeneratePatches>['items'][number], 'uid'>
+
+/** What a handler is called with, as far as a walk needs it. */
+export interface WalkedCall<Item extends Walked> extends Pick<TemplateCall, 'settings' | 'log' | 'signal'> {
+  readonly request: Pick<RequestOf<typeof GeneratePatches>, 'variables'> & { readonly items: readonly Item[] }
+}
+
+/**
+ * The templates that rules are for. Their order does not depend on that of the request, which upstream leaves to chance: what fails
+ * first fails first every time.
+ *
+ * @throws Error for the first template that is of a type that nobody knows, if so asked, or not as its type says
+ */
+export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
+  { request, ...call }: WalkedCall<Item>,
+  rules: readonly Rule[],
+  { failForUnknownTypes = false }: WalkOptions,
+): WalkedTemplate<Item, Rule>[] {
+  return request.items
+    .map((item) => {
+      const variables = new Variables(mergedVariables(request.variables, item.variables))
+      return { item, variables, name: nameOf(item, variables) }
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .flatMap(({ item, variables, name }) => {
+      const { object, holderReference: holder } = item
+      const ofType = rules.filter(({ selector }) => isOfType(selector, object))
+      if (failForUnknownTypes && ofType.length === 0) {
+        throw new Error(
+          `${name}: no kind ${JSON.stringify(object.kind)} is registered for version ${JSON.stringify(object.apiVersion)}`,
+        )
+      }
+      const concerned = ofType.filter(({ selector }) => isHeldBy(selector, holder))
+      for (const { selector } of concerned) assertType(selector, object, name)
+      return concerned.length === 0 ? [] : [{ item, name, rules: concerned, call: { ...call, variables, holder } }]
+    })
+}
+
+/** Names of holders are left out: those of objects that are yet to be made differ from call to call. */
+function nameOf({ object, holderReference: { kind, fieldPath } }: Walked, variables: Variables): string {
+  const role = { MachineDeployment: 'machineDeployment', MachinePool: 'machinePool' }[kind]
+  const topologyName = role === undefined ? '' : variables.string(`builtin.${role}.topologyName`, '')
+  return `${object.kind} of ${kind}${topologyName && ` ${topologyName}`} (${fieldPath})`
+}
+
+function isOfType({ type, apiVersion, kind }: TemplateSelector<KubeObject>, object: UnknownObject): boolean {
+  if (type && (type.kind !== object.kind || apiVersionOf(type) !== object.apiVersion)) return false
+  return (apiVersion ?? object.apiVersion) === object.apiVersion && (kind ?? object.kind) === object.kind
+}
+
+const isHeldBy = ({ holder = {} }: TemplateSelector<KubeObject>, reference: HolderReference): boolean =>
+  Object.entries(holder).every(([field, value]) => reference[field as keyof HolderReference] === value)
+
+/** Defaults are not filled in, nor is anything pruned: both would turn into patches that nobody asked for. */
+function assertType({ type }: TemplateSelector<KubeObject>, object: UnknownObject, name: string): void {
+  const schema = (type as DeclaredKind | undefined)?.schema
+  const problem = schema && structural(schema).validateSchema(object)[0]
+  if (problem) throw new Error(`${name}: not as the type says: ${problem.field}: ${problem.text}`)
+}

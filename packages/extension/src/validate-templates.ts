@@ -1,0 +1,49 @@
+/** Answers to ValidateTopology that are gathered from the templates. */
+import type { ValidateTopology } from '@capstan/api'
+import type { FieldError } from '@capstan/kube'
+import { messageOf } from '@capstan/kube'
+import { type AnswerOf, fail, proceedNow } from './answer.ts'
+import type { HandlerCall } from './define-extension.ts'
+import { type TemplateRule, type WalkOptions, walkTemplates } from './template-walk.ts'
+
+/** What is wrong with a template: sentences, or field errors such as `invalid('spec.x', value, 'must be …')`. */
+export type TemplateProblems = readonly (string | FieldError)[] | undefined | void
+
+/**
+ * Handles ValidateTopology: each rule says what is wrong with the templates that it is for. All problems of all templates are one
+ * message, in an order that does not depend on that of the request.
+ *
+ * @example
+ * on(ValidateTopology, { name: 'validate-topology' }, validateTemplates([
+ *   template({ kind: 'LocalMachineTemplate' }, ({ variables }) =>
+ *     variables.string('region').startsWith('eu') ? [] : ['machines run in the EU only']),
+ * ]))
+ */
+export const validateTemplates =
+  (rules: readonly TemplateRule<TemplateProblems | Promise<TemplateProblems>>[], options: WalkOptions = {}) =>
+  async (call: HandlerCall<typeof ValidateTopology>): Promise<AnswerOf<typeof ValidateTopology>> => {
+    const problems = new Set<string>()
+    try {
+      for (const { item, name, rules: concerned, call: of } of walkTemplates(call, rules, options)) {
+        for (const { act } of concerned) {
+          const found = await problemsOf(() => act({ ...of, template: item.object } as never))
+          for (const problem of found) problems.add(`${name}: ${problem}`)
+        }
+        call.signal.throwIfAborted()
+      }
+    } catch (err) {
+      if (call.signal.aborted) throw err
+      return fail(messageOf(err))
+    }
+    return problems.size === 0 ? proceedNow() : fail([...problems].join('; '))
+  }
+
+/** A rule that throws has found a problem, too. */
+async function problemsOf(act: () => TemplateProblems | Promise<TemplateProblems>): Promise<string[]> {
+  try {
+    const problems = (await act()) ?? []
+    return problems.map((problem) => (typeof problem === 'string' ? problem : `${problem.field}: ${problem.text}`))
+  } catch (err) {
+    return [messageOf(err)]
+  }
+}

@@ -1,0 +1,172 @@
+/** Variables of a topology as extensions declare and read them. Upstream: exp/runtime/topologymutation, v1.14. */
+import type { DiscoverVariables, ResponseOf, WireVariable } from '@capstan/api'
+import { VariableError, variableValue } from '@capstan/api'
+import type { Json, JsonObject, JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
+import { isRecord, s, setMember, structural } from '@capstan/kube'
+
+/** Variables with their schemas, declared once: what discovery answers, and what patches read. */
+export interface DeclaredVariables<P extends Shape = Shape> {
+  readonly shape: P
+  /** For the answer to DiscoverVariables. */
+  readonly definitions: VariableDefinition[]
+}
+
+export type VariableDefinition = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>[number]
+
+/**
+ * Declares the variables of a patch. One that is neither optional nor has a default is required of every Cluster.
+ *
+ * @example
+ * const variables = defineVariables({ region: s.enum('eu1', 'us1'), disks: s.int32({ minimum: 1 }).default(2) })
+ * on(DiscoverVariables, { name: 'discover-variables' }, () => proceedWith({ variables: variables.definitions }))
+ *
+ * @throws TypeError when a ClusterClass would refuse a variable: a name with a dot, a keyword that variables do not have
+ */
+export function defineVariables<P extends Shape>(shape: P): DeclaredVariables<P> {
+  const definitions = Object.entries(shape).map(([name, schema]): VariableDefinition => {
+    if (name === '' || name === 'builtin' || name.includes('.')) {
+      throw new TypeError(`variable ${JSON.stringify(name)}: a name has no dot, and is neither empty nor builtin`)
+    }
+    const problem = unsupported(schema.json, '')
+    if (problem !== undefined) throw new TypeError(`variable ${name}: ${problem}`)
+    return {
+      name,
+      ...(schema.isOptional ? {} : { required: true }),
+      schema: { openAPIV3Schema: schema.json as VariableDefinition['schema']['openAPIV3Schema'] },
+    }
+  })
+  return { shape, definitions }
+}
+
+/** Keywords of CustomResourceDefinitions that schemas of variables do not have: core would drop them without a word. */
+const dropped = [
+  'title',
+  'nullable',
+  'multipleOf',
+  'x-kubernetes-embedded-resource',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
+] as const
+
+function unsupported(schema: JSONSchema, path: string): string | undefined {
+  const at = path === '' ? '' : `${path}: `
+  const keyword = dropped.find((one) => schema[one] !== undefined)
+  if (keyword !== undefined) return `${at}schemas of variables have no ${keyword}`
+  for (const limit of ['minimum', 'maximum'] as const) {
+    if (!Number.isInteger(schema[limit] ?? 0)) return `${at}${limit} must be an integer, but is ${schema[limit]}`
+  }
+  if (typeof schema.additionalProperties === 'boolean') return `${at}additionalProperties must be a schema`
+  const below = [
+    ...Object.entries(schema.properties ?? {}).map(([name, property]) => [name, property] as const),
+    ...(schema.additionalProperties ? [['*', schema.additionalProperties] as const] : []),
+    ...(schema.items ? [['[]', schema.items] as const] : []),
+  ]
+  for (const [name, part] of below) {
+    const problem = unsupported(part, path === '' ? name : `${path}.${name}`)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/**
+ * The values that hold for one template: its own over those of the request. `builtin` is merged, member by member, whatever members
+ * it has.
+ */
+export function mergedVariables(ofRequest: readonly WireVariable[] = [], ofItem: readonly WireVariable[] = []): JsonObject {
+  const merged: JsonObject = {}
+  for (const { name, value = null } of [...ofRequest, ...ofItem]) {
+    setMember(merged, name, name === 'builtin' ? deepMerge(merged['builtin'], value as Json) : value)
+  }
+  return merged
+}
+
+function deepMerge(under: Json | undefined, over: Json): Json {
+  if (!isRecord(under) || !isRecord(over)) return over
+  const merged: Record<string, unknown> = { ...under }
+  for (const [name, value] of Object.entries(over)) {
+    setMember(merged, name, deepMerge(Object.hasOwn(under, name) ? under[name] : undefined, value))
+  }
+  return merged as JsonObject
+}
+
+/**
+ * Reads variables by path, such as `region`, `network.mtu` or `builtin.cluster.network.pods[0]`.
+ *
+ * Each reader throws a VariableError: `not-set` when there is no value and no fallback, `wrong-type` when it is not of the type
+ * that is asked for.
+ */
+export class Variables {
+  readonly values: JsonObject
+
+  constructor(values: JsonObject) {
+    this.values = values
+  }
+
+  /** Whether there is a value. */
+  has(path: string): boolean {
+    return this.#at(path, undefined) !== undefined
+  }
+
+  value(path: string, fallback?: Json): Json {
+    const value = this.#at(path, fallback)
+    // For its sentence.
+    return value === undefined ? variableValue(this.values, path) : value
+  }
+
+  string(path: string, fallback?: string): string {
+    return this.#of(path, fallback, 'a string', (value) => typeof value === 'string')
+  }
+
+  boolean(path: string, fallback?: boolean): boolean {
+    return this.#of(path, fallback, 'a boolean', (value) => typeof value === 'boolean')
+  }
+
+  number(path: string, fallback?: number): number {
+    return this.#of(path, fallback, 'a number', (value) => typeof value === 'number')
+  }
+
+  integer(path: string, fallback?: number): number {
+    return this.#of(path, fallback, 'an integer', Number.isInteger)
+  }
+
+  /** A value of any shape, held against its schema. */
+  as<T>(path: string, schema: Schema<T>, fallback?: NoInfer<T>): T {
+    const value = this.value(path, fallback as Json | undefined)
+    const [problem] = structural(s.object({ [path]: schema }).json).validateSchema({ [path]: value })
+    if (problem) throw new VariableError('wrong-type', path, `${problem.field}: ${problem.text}`)
+    return value as T
+  }
+
+  /** The values of all variables that were declared, held against their schemas; without those that are optional and not set. */
+  of<P extends Shape>({ shape }: DeclaredVariables<P>): ObjectOfShape<P> {
+    const values: Record<string, unknown> = {}
+    for (const [name, schema] of Object.entries(shape)) {
+      const { default: fallback } = schema.json
+      if (schema.isOptional && fallback === undefined && !this.has(name)) continue
+      values[name] = this.as(name, schema, fallback)
+    }
+    return values as ObjectOfShape<P>
+  }
+
+  #of<T extends Json>(path: string, fallback: T | undefined, type: string, is: (value: unknown) => boolean): T {
+    const value = this.value(path, fallback)
+    if (!is(value)) throw new VariableError('wrong-type', path, `expected ${type}, but it is ${describe(value)}`)
+    return value as T
+  }
+
+  #at(path: string, fallback: Json | undefined): Json | undefined {
+    try {
+      return variableValue(this.values, path)
+    } catch (err) {
+      if (err instanceof VariableError && err.problem === 'not-set') return fallback
+      throw err
+    }
+  }
+}
+
+function describe(value: Json): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'a list'
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
