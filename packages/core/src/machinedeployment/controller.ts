@@ -1,17 +1,23 @@
 import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
 import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
 
 export interface MachineDeploymentControllerOptions {
+  /** Asked whether Machines can be updated in place; without it they are replaced. */
+  readonly runtime?: RuntimeClient
   /** MachineDeployments reconciled at once. */
   readonly concurrency?: number
 }
 
 /** Reconciles MachineDeployments: rolls their template out over Machines, one MachineSet per template. */
 export function createMachineDeploymentController({
+  runtime,
   concurrency = 10,
 }: MachineDeploymentControllerOptions = {}): Controller<MachineDeployment> {
+  const inPlace = runtime && new InPlaceDecisions(runtime)
   return {
     name: 'machinedeployment',
     for: MachineDeployment,
@@ -23,7 +29,7 @@ export function createMachineDeploymentController({
       watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), pausingMatters),
     ],
     concurrency,
-    reconcile: reconcileMachineDeployment,
+    reconcile: (key, context) => reconcileMachineDeployment(key, { ...context, ...(inPlace ? { inPlace } : {}) }),
   }
 }
 

@@ -46,6 +46,7 @@ describe('the current set', () => {
     expect(setsByRole(aDeployment('v1'), [], now)).toEqual({
       current: undefined,
       old: [],
+      eligible: [],
       createReason: 'no MachineSets exist for the MachineDeployment',
     })
   })

@@ -7,19 +7,23 @@ export interface SetsByRole {
   readonly current: MachineSet | undefined
   /** All others, the oldest first. */
   readonly old: readonly MachineSet[]
+  /** Old ones whose Machines may be updated in place, as far as the deployment goes. */
+  readonly eligible: readonly MachineSet[]
   /** Why a new set is needed. */
   readonly createReason: string
 }
 
 export function setsByRole(deployment: MachineDeployment, sets: readonly MachineSet[], now: number): SetsByRole {
-  const candidates = sets
-    .toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0) || byAge(a, b))
-    .filter((set) => templateDifferences(set.spec.template, deployment.spec.template).length === 0)
+  const hasTemplate = (set: MachineSet) => templateDifferences(set.spec.template, deployment.spec.template).length === 0
+  const candidates = sets.toSorted((a, b) => (b.spec.replicas ?? 0) - (a.spec.replicas ?? 0) || byAge(a, b)).filter(hasTemplate)
   const after = Date.parse(deployment.spec.rollout?.after ?? '')
   const isExpired = after <= now
   const current = isExpired ? candidates.find((set) => madeAt(set) >= after) : candidates[0]
   const old = sets.filter((set) => set !== current).toSorted(byAge)
-  return { current, old, createReason: current ? '' : createReason(deployment, old, isExpired && candidates.length > 0) }
+  // What `rollout.after` wants is new Machines.
+  const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && madeAt(set) < after))
+  const reason = current ? '' : createReason(deployment, old, isExpired && candidates.length > 0)
+  return { current, old, eligible, createReason: reason }
 }
 
 function createReason(deployment: MachineDeployment, sets: readonly MachineSet[], isExpired: boolean): string {

@@ -15,10 +15,20 @@ import {
   RevisionHistoryAnnotation,
   fnv32a,
 } from '@capstan/api'
-import { controllerReference, diffMerge, draft, type Input, type Random } from '@capstan/kube'
+import {
+  applyMergePatch,
+  controllerReference,
+  diffMerge,
+  draft,
+  type Input,
+  type Json,
+  type Random,
+  typeMeta,
+} from '@capstan/kube'
 import { metadataPatch } from '../managed-metadata.ts'
 import { simpleName } from '../naming/generated-name.ts'
 import { fenceposts } from './fenceposts.ts'
+import type { MoveAnnotations } from './in-place-moves.ts'
 import { MachineDeploymentManager } from './scope.ts'
 
 /** What a set is to its deployment at this moment. */
@@ -26,6 +36,8 @@ export interface SetRole {
   readonly isCurrent: boolean
   readonly replicas: number
   readonly revision: Revision
+  /** What it is told of Machines that move. */
+  readonly moves?: MoveAnnotations
 }
 
 export interface Revision {
@@ -49,10 +61,12 @@ export function revisionOf({ metadata }: MachineSet): Revision {
   return { number: Number.isNaN(number) ? 0 : number, history: metadata.annotations?.[RevisionHistoryAnnotation] ?? '' }
 }
 
+/** The name for a new set. */
+export const machineSetName = ({ metadata }: MachineDeployment, random: Random): string => simpleName(`${metadata.name}-`, random)
+
 /** A set to create. Its name and the hash in its labels end in the same random characters. */
-export function newMachineSet(deployment: MachineDeployment, role: SetRole, random: Random): Input<MachineSet> {
+export function newMachineSet(deployment: MachineDeployment, name: string, role: SetRole): Input<MachineSet> {
   const { metadata, spec } = deployment
-  const name = simpleName(`${metadata.name}-`, random)
   const hash = `${fnv32a(JSON.stringify(spec.template))}-${name.slice(-5)}`
   // `draft` leaves out what is undefined, as the type demands.
   return draft({
@@ -74,6 +88,21 @@ export function newMachineSet(deployment: MachineDeployment, role: SetRole, rand
   }) as Input<MachineSet>
 }
 
+/** The set as it will be: the one that exists with what the patch will change, or the one to be made under this name. */
+export function desiredMachineSet(
+  deployment: MachineDeployment,
+  set: MachineSet | undefined,
+  name: string,
+  role: SetRole,
+): MachineSet {
+  if (!set) {
+    const { apiVersion, kind } = typeMeta(MachineSet)
+    return { apiVersion, kind, ...newMachineSet(deployment, name, role) } as MachineSet
+  }
+  const patch = machineSetPatch(deployment, set, role)
+  return patch ? (applyMergePatch(set as unknown as Json, patch as Json) as unknown as MachineSet) : set
+}
+
 /** The merge patch that brings an existing set in line; `undefined` when it is. @throws Error when the set has lost its hash */
 export function machineSetPatch(deployment: MachineDeployment, set: MachineSet, role: SetRole): object | undefined {
   const hash = set.metadata.labels?.[MachineDeploymentUniqueLabel]
@@ -87,7 +116,7 @@ export function machineSetPatch(deployment: MachineDeployment, set: MachineSet, 
   return { ...(metadata ? { metadata } : {}), ...(spec ? { spec } : {}) }
 }
 
-function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent, revision }: SetRole) {
+function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent, revision, moves }: SetRole) {
   const { metadata, spec } = deployment
   const annotations = Object.entries(metadata.annotations ?? {}).filter(([key]) => !OwnAnnotations.has(key))
   const makesNone = !isCurrent && spec.rollout?.strategy?.type === 'OnDelete'
@@ -102,6 +131,7 @@ function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent
       ...(revision.number > 0 ? { [RevisionAnnotation]: String(revision.number) } : {}),
       ...(revision.history === '' ? {} : { [RevisionHistoryAnnotation]: revision.history }),
       [DisableMachineCreateAnnotation]: makesNone ? 'true' : 'false',
+      ...moves,
     },
   }
 }

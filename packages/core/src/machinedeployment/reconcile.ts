@@ -1,5 +1,5 @@
 import { isPaused, MachineDeployment, MachineDeploymentFinalizer } from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, runPhases } from '@capstan/controller'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases } from '@capstan/controller'
 import { draft, isDeleting, type ObjectKey } from '@capstan/kube'
 import { unread } from '../external/observed.ts'
 import { ensureFinalizer } from '../finalizer.ts'
@@ -12,7 +12,7 @@ import { OwnedLegacyConditions } from './legacy-status.ts'
 import { machineSets } from './machine-sets.ts'
 import { owner } from './owner.ts'
 import { rollOut } from './roll-out.ts'
-import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
+import type { MachineDeploymentIO, MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
 import { templates } from './templates.ts'
 
@@ -20,9 +20,12 @@ const whenLiving: MachineDeploymentPhase[] = [owner, templates, machineSets, rol
 const whenDeleting: MachineDeploymentPhase[] = [machineSets, remove]
 
 /** Takes one MachineDeployment a step further. Safe to run at any moment, any number of times. */
-export async function reconcileMachineDeployment(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
+export async function reconcileMachineDeployment(key: ObjectKey, io: MachineDeploymentIO): Promise<Outcome> {
   const cached = io.cache.peek(MachineDeployment, key)
-  if (!cached) return proceed()
+  if (!cached) {
+    io.inPlace?.forget(key)
+    return proceed()
+  }
   const cluster = await clusterOf(cached, io)
   if (isPaused(cluster, cached)) return reportPaused(io, MachineDeployment, cached, cluster)
   const before = await ensureFinalizer(io.client, MachineDeployment, cached, MachineDeploymentFinalizer)

@@ -1,5 +1,6 @@
 import {
   DesiredReplicasAnnotation,
+  isUpdateInProgress,
   MachineDeployment,
   MachineDeploymentNameLabel,
   MachineSet,
@@ -7,23 +8,33 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { type Input, isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
 import { machineDeploymentCounts } from './counts.ts'
+import { movableSets } from './can-update-machine-set.ts'
 import { setsByRole, type SetsByRole } from './current-set.ts'
 import {
   currentRevision,
+  desiredMachineSet,
+  machineSetName,
   machineSetPatch,
   newMachineSet,
+  type Revision,
   revisionOf,
   scaleAnnotations,
   type SetRole,
 } from './desired-machine-set.ts'
 import { fenceposts } from './fenceposts.ts'
+import { type Arrivals, arrivals, moveCandidates, movesTo, receives } from './in-place-moves.ts'
 import { planOnDelete } from './on-delete.ts'
 import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
 import { planRollingUpdate } from './rolling-update.ts'
-import { planText, type Scale, type SetCounts } from './rollout.ts'
-import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDeploymentScope } from './scope.ts'
+import { planText, type Rollout, type Scale, type SetCounts } from './rollout.ts'
+import {
+  type MachineDeploymentIO,
+  MachineDeploymentManager,
+  type MachineDeploymentPhase,
+  type MachineDeploymentScope,
+} from './scope.ts'
 
 /** Takes the rollout one step on: makes the set that is needed, scales sets, and clears away those that are done with. */
 export const rollOut: MachineDeploymentPhase = async (scope, io) => {
@@ -40,43 +51,78 @@ export const rollOut: MachineDeploymentPhase = async (scope, io) => {
     const obstacle = await obstacleToCreate(scope, io)
     if (obstacle) return obstacle
   }
+  if (sets.eligible.length > 0 && io.inPlace?.runtime.ready === false) {
+    return requeue(seconds(1), 'Runtime Extensions are still being discovered')
+  }
   const revision = currentRevision(sets.current, sets.old)
-  const plan = plannedScales(machineDeployment, sets)
+  const name = sets.current?.metadata.name ?? machineSetName(machineDeployment, io.random)
+  const { plan, movable, arrived } = await planned(name, revision, sets, scope, io)
   if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
 
-  const target = (name: string, set: MachineSet | undefined) =>
-    plan.find((scale) => scale.set === name)?.to ?? set?.spec.replicas ?? 0
-  const role: SetRole = { isCurrent: true, revision, replicas: target(sets.current?.metadata.name ?? NewSet, sets.current) }
-  const current = sets.current ? await update(sets.current, role, scope, io) : await create(scope, role, sets.createReason, io)
+  const target = (set: string, replicas = 0) => plan.find((scale) => scale.set === set)?.to ?? replicas
+  const role: SetRole = {
+    isCurrent: true,
+    revision,
+    replicas: target(name, sets.current?.spec.replicas),
+    moves: receives(movable, arrived),
+  }
+  // The current set comes first: it must expect the Machines that others are told to move to it.
+  const current = sets.current
+    ? await update(sets.current, role, scope, io)
+    : await create(newMachineSet(machineDeployment, name, role), scope, sets.createReason, io)
   const old: MachineSet[] = []
   for (const set of sets.old) {
-    const { name } = set.metadata
-    old.push(await update(set, { isCurrent: false, revision: revisionOf(set), replicas: target(name, set) }, scope, io))
+    const moves = movable.has(set.metadata.name) ? movesTo(name) : {}
+    const replicas = target(set.metadata.name, set.spec.replicas)
+    old.push(await update(set, { isCurrent: false, revision: revisionOf(set), replicas, moves }, scope, io))
   }
   scope.machineSets = [...old, current]
   const { annotations } = machineDeployment.metadata
   machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
 
-  if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) await cleanUp(old, scope, io)
+  if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
+    await cleanUp(old, scope, io)
+    io.inPlace?.forget(keyOf(machineDeployment))
+  }
   return untilRolloutAfter(machineDeployment, io.clock.now())
 }
 
-/** How planners call the set that is about to be made. */
-const NewSet = ''
+interface Step {
+  readonly plan: readonly Scale[]
+  /** Old sets that move Machines to the current one. */
+  readonly movable: ReadonlySet<string>
+  readonly arrived: Arrivals
+}
 
-function plannedScales(deployment: MachineDeployment, { current, old }: SetsByRole): readonly Scale[] {
-  const rollout = {
-    replicas: deployment.spec.replicas!,
-    ...fenceposts(deployment),
-    current: current ? countsOf(current) : { name: NewSet, desired: 0, existing: 0, available: 0 },
+/** The next step. `name` is that of the current set, which may not exist yet. */
+async function planned(
+  name: string,
+  revision: Revision,
+  { current, old, eligible }: SetsByRole,
+  scope: MachineDeploymentScope,
+  io: MachineDeploymentIO,
+): Promise<Step> {
+  const { machineDeployment, machines = [] } = scope
+  const rollout: Rollout = {
+    replicas: machineDeployment.spec.replicas!,
+    ...fenceposts(machineDeployment),
+    current: current ? countsOf(current) : { name, desired: 0, existing: 0, available: 0, upToDate: 0 },
     old: old.map(countsOf),
   }
-  const type = deployment.spec.rollout?.strategy?.type
+  const type = machineDeployment.spec.rollout?.strategy?.type
   switch (type) {
     case 'OnDelete':
-      return planOnDelete(rollout)
-    case 'RollingUpdate':
-      return planRollingUpdate(rollout)
+      return { plan: planOnDelete(rollout), movable: new Set(), arrived: arrivals(undefined, []) }
+    case 'RollingUpdate': {
+      const arrived = arrivals(current, machines)
+      const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
+      const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
+      const asked = eligible.filter(({ metadata }) => candidates.has(metadata.name))
+      const role: SetRole = { isCurrent: true, revision, replicas: current?.spec.replicas ?? 0 }
+      const target = desiredMachineSet(machineDeployment, current, name, role)
+      const movable = await movableSets(asked, target, scope, io)
+      return { plan: planRollingUpdate({ ...rollout, inPlace: { ...inPlace, movable } }), movable, arrived }
+    }
     case undefined:
       throw new Error('unexpected deployment strategy type: ')
   }
@@ -87,6 +133,7 @@ const countsOf = ({ metadata, spec, status }: MachineSet): SetCounts => ({
   desired: spec.replicas ?? 0,
   existing: status?.replicas ?? 0,
   available: status?.availableReplicas ?? 0,
+  upToDate: status?.upToDateReplicas ?? 0,
 })
 
 /** Why no set can be made now. The last look is at the server: a cache that is behind must not lead to a second set. */
@@ -107,14 +154,13 @@ async function obstacleToCreate(
 }
 
 async function create(
+  input: Input<MachineSet>,
   { machineDeployment }: MachineDeploymentScope,
-  role: SetRole,
   reason: string,
-  { client, events, log, random, signal }: ReconcileContext,
+  { client, events, log, signal }: ReconcileContext,
 ): Promise<MachineSet> {
-  const input = newMachineSet(machineDeployment, role, random)
   const name = `${input.metadata.namespace}/${input.metadata.name}`
-  log.info('Creating MachineSet', { MachineSet: name, replicas: role.replicas, reason })
+  log.info('Creating MachineSet', { MachineSet: name, replicas: input.spec.replicas ?? 0, reason })
   try {
     const set = await client.create(MachineSet, input, { fieldManager: MachineDeploymentManager, signal })
     events.event(machineDeployment, 'Normal', 'SuccessfulCreate', `Created MachineSet ${name}`)

@@ -3,15 +3,18 @@
  * one of available Machines, so that `maxUnavailable` holds whichever Machines go.
  * Upstream: machinedeployment_rollout_rollingupdate.go, v1.14.
  */
+import { acknowledged, preferMoves, withArrived } from './in-place-moves.ts'
 import type { Rollout, Scale, SetCounts } from './rollout.ts'
 import { machinesOf, ScalePlan, sum } from './rollout.ts'
 
-export function planRollingUpdate(rollout: Rollout): readonly Scale[] {
+export function planRollingUpdate(found: Rollout): readonly Scale[] {
   const plan = new ScalePlan()
+  const rollout = withArrived(found)
   scaleCurrent(rollout, plan)
   scaleOld(rollout, plan)
+  preferMoves(rollout, plan)
   if (plan.isEmpty) breakDeadlock(rollout, plan)
-  return plan.scales
+  return acknowledged(found, rollout, plan)
 }
 
 /** Brings the current set towards the wanted replicas: down at once, up as far as there is room. */

@@ -12,6 +12,7 @@ const aSet = (name: string, desired: number, more: Partial<SetCounts> = {}): Set
   desired,
   existing: desired,
   available: desired,
+  upToDate: 0,
   ...more,
 })
 

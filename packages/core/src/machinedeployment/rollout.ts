@@ -9,6 +9,8 @@ export interface SetCounts {
   readonly existing: number
   /** `status.availableReplicas` */
   readonly available: number
+  /** `status.upToDateReplicas` */
+  readonly upToDate: number
 }
 
 /** A rollout as it stands. */
@@ -21,6 +23,18 @@ export interface Rollout {
   readonly current: SetCounts
   /** All others, the oldest first. */
   readonly old: readonly SetCounts[]
+  /** What has to do with updates in place; absent when no set can be left that way. */
+  readonly inPlace?: InPlaceRollout
+}
+
+/** Machines that go from old sets to the current one, in place of new ones. */
+export interface InPlaceRollout {
+  /** Old sets whose Machines can be updated in place: they move them instead of deleting them. */
+  readonly movable: ReadonlySet<string>
+  /** Machines that came to the current set and that its `spec.replicas` does not count yet. */
+  readonly arrived: readonly string[]
+  /** Whether any Machine of the deployment is being updated at this moment. */
+  readonly isUpdating: boolean
 }
 
 /** One set to be scaled, and why. */
@@ -40,17 +54,22 @@ export class ScalePlan {
     return this.#scales.get(name)?.to ?? desired
   }
 
+  /** Scaling a set to what it has takes back what was decided before. Its reasons stay. */
   scale(set: SetCounts, to: number, reason: string): void {
-    const reasons = [...(this.#scales.get(set.name)?.reasons ?? []), reason]
+    const reasons = [...this.reasons(set), reason]
     this.#scales.set(set.name, { set: set.name, from: set.desired, to, reasons })
   }
 
+  reasons({ name }: SetCounts): readonly string[] {
+    return this.#scales.get(name)?.reasons ?? []
+  }
+
   get isEmpty(): boolean {
-    return this.#scales.size === 0
+    return this.scales.length === 0
   }
 
   get scales(): readonly Scale[] {
-    return [...this.#scales.values()]
+    return [...this.#scales.values()].filter(({ from, to }) => from !== to)
   }
 }
 

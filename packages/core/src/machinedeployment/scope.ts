@@ -1,6 +1,7 @@
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { Observed } from '../external/observed.ts'
+import type { InPlaceDecisions } from './can-update-machine-set.ts'
 
 /** What one pass over a MachineDeployment can see, and what it has decided. */
 export interface MachineDeploymentScope {
@@ -15,7 +16,13 @@ export interface MachineDeploymentScope {
   machines: readonly Machine[] | undefined
 }
 
-export type MachineDeploymentPhase = (scope: MachineDeploymentScope, io: ReconcileContext) => Promise<Outcome>
+/** The I/O that phases may do. */
+export interface MachineDeploymentIO extends ReconcileContext {
+  /** Who says what can be updated in place; absent where there are no Runtime Extensions. */
+  readonly inPlace?: InPlaceDecisions
+}
+
+export type MachineDeploymentPhase = (scope: MachineDeploymentScope, io: MachineDeploymentIO) => Promise<Outcome>
 
 /** Who writes MachineSets, as managed fields name it. */
 export const MachineDeploymentManager = 'capi-machinedeployment'

@@ -2,10 +2,21 @@
  * A plane with the controllers of sets, and small stand-ins for all around them: a provider whose templates do nothing, and a
  * Machine controller that says what a test wants said. Only for tests.
  */
-import { Cluster, Machine, MachineDeployment, MachineFinalizer, MachineSet } from '@capstan/api'
+import {
+  Cluster,
+  isUpdatePending,
+  Machine,
+  MachineDeployment,
+  MachineFinalizer,
+  MachineSet,
+  PendingHooksAnnotation,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
 import type { Controller, Index } from '@capstan/controller'
 import { commitChanges, proceed, requeue, watches } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
 import {
+  type Client,
   controllerOf,
   defineKind,
   draft,
@@ -44,13 +55,14 @@ const template = (group: string, kind: string, plural: string) =>
 export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
 export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
 export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
-const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
+export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
 export type DevMachine = ObjectOf<typeof DevMachine>
 
 const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
-/** Machines come up, and go, `delay` after they were asked to. */
+/** Machines come up, go, and are updated in place, `delay` after they were asked to. */
 function machines(delay: number): Controller<Machine> {
+  const updatingSince = new Map<string, number>()
   return {
     name: 'machine stand-in',
     for: Machine,
@@ -65,6 +77,13 @@ function machines(delay: number): Controller<Machine> {
       if (isDeleting(machine)) {
         for (const kind of [DevMachine, DevConfig]) await orAbsent(client.delete(kind, key))
         removeFinalizer(machine, MachineFinalizer)
+      } else if (isUpdatePending(machine)) {
+        const started = updatingSince.get(key.name) ?? clock.now()
+        updatingSince.set(key.name, started)
+        if (clock.now() < started + delay) return requeue(started + delay - clock.now(), 'time')
+        updatingSince.delete(key.name)
+        await endUpdate(client, machine)
+        return proceed()
       } else {
         machine.status = { ...machine.status, nodeRef: { name: key.name } }
         const say = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
@@ -92,18 +111,32 @@ function machines(delay: number): Controller<Machine> {
   }
 }
 
+/** As the Machine controller does: the Machine first, the hook last. */
+async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine): Promise<void> {
+  const without = (annotation: string) => ({ type: 'merge' as const, body: { metadata: { annotations: { [annotation]: null } } } })
+  const key = { namespace: namespace!, name }
+  for (const kind of [Machine, DevMachine, DevConfig]) await client.patch<any>(kind, key, without(UpdateInProgressAnnotation))
+  await client.patch(Machine, key, without(PendingHooksAnnotation))
+}
+
 export interface SetsEnv extends TestEnv {
   /** Sets and deployment in a line each. */
   counts(): Promise<string>
 }
 
-export async function setsEnv(options: Partial<TestEnvOptions> & { machineDelay?: number } = {}): Promise<SetsEnv> {
-  const { machineDelay = seconds(10), ...rest } = options
+export interface SetsEnvOptions extends Partial<TestEnvOptions> {
+  readonly machineDelay?: number
+  /** Who answers CanUpdateMachineSet. */
+  readonly runtime?: RuntimeClient
+}
+
+export async function setsEnv(options: SetsEnvOptions = {}): Promise<SetsEnv> {
+  const { machineDelay = seconds(10), runtime, ...rest } = options
   const env = await testEnv({
     kinds: [Cluster, MachineDeployment, MachineSet, Machine, DevMachine, DevMachineTemplate, DevConfig, DevConfigTemplate],
     controllers: [
       createMachineSetController(),
-      createMachineDeploymentController(),
+      createMachineDeploymentController(runtime ? { runtime } : {}),
       machines(machineDelay),
     ] as unknown as Controller[],
     ...rest,

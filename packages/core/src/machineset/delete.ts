@@ -1,7 +1,7 @@
 import { MachineSetFinalizer } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { removeFinalizer } from '@capstan/kube'
-import { deleteMachines } from './replicas.ts'
+import { deleteMachines } from './delete-machines.ts'
 import type { MachineSetPhase } from './scope.ts'
 import { counted } from './machines-report.ts'
 

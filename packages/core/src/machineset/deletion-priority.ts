@@ -1,5 +1,5 @@
 /** Which Machines go when a MachineSet has too many. Pure. Upstream: machineset_delete_policy.go, v1.14. */
-import { DeleteMachineAnnotation, type Machine, type MachineSet, UpdateInProgressAnnotation } from '@capstan/api'
+import { DeleteMachineAnnotation, isUpdateInProgress, type Machine, type MachineSet } from '@capstan/api'
 import { isDeleting, isFalse } from '@capstan/kube'
 
 type Order = NonNullable<NonNullable<MachineSet['spec']['deletion']>['order']>
@@ -16,7 +16,7 @@ export function deletionPriority(machine: Machine, order: Order, now: number): n
   const { annotations = {}, creationTimestamp } = machine.metadata
   if (isDeleting(machine)) return 100
   if (annotations[DeleteMachineAnnotation] !== undefined) return 80
-  if (annotations[UpdateInProgressAnnotation] !== undefined) return 75
+  if (isUpdateInProgress(machine)) return 75
   if (isUnhealthy(machine)) return 50
   const age = Math.max(now - Date.parse(creationTimestamp), 0) / 1000
   // Approaches the priority of the unhealthy with age: half of the way after a week.

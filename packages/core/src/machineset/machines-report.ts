@@ -1,5 +1,5 @@
 /** What Machines say together, for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
-import { type Machine, MachineSetConditions, type ReplicasByVersion, UpdateInProgressAnnotation } from '@capstan/api'
+import { isUpdateInProgress, type Machine, MachineSetConditions, type ReplicasByVersion } from '@capstan/api'
 import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
 import { mergeVersions } from '../versions-in-use.ts'
 
@@ -20,7 +20,7 @@ export interface MachineCounts {
 
 /** Machines that are being updated in place count for nothing but being there. */
 export function machineCounts(machines: readonly Machine[]): MachineCounts {
-  const settled = machines.filter(({ metadata }) => metadata.annotations?.[UpdateInProgressAnnotation] === undefined)
+  const settled = machines.filter((machine) => !isUpdateInProgress(machine))
   const count = (type: string) => settled.filter((machine) => isTrue(machine, type)).length
   return {
     replicas: machines.length,

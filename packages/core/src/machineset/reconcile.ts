@@ -13,11 +13,12 @@ import { owner } from './owner.ts'
 import { syncReplicas } from './replicas.ts'
 import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 import { OwnedConditions, reportStatus } from './status.ts'
+import { startUpdates } from './start-updates.ts'
 import { syncMachines } from './sync-machines.ts'
 import { bootstrapTemplate, infrastructureTemplate } from './templates.ts'
 
 const always: MachineSetPhase[] = [owner, infrastructureTemplate, bootstrapTemplate, machines]
-const whenLiving: MachineSetPhase[] = [syncMachines, syncReplicas]
+const whenLiving: MachineSetPhase[] = [syncMachines, startUpdates, syncReplicas]
 const whenDeleting: MachineSetPhase[] = [remove]
 
 /** Brings one MachineSet to as many Machines as it should have. Safe to run at any moment, any number of times. */

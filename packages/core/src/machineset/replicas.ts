@@ -1,15 +1,18 @@
-import { DisableMachineCreateAnnotation, Machine } from '@capstan/api'
+import { DisableMachineCreateAnnotation, type Machine, MachineSetMoveMachinesToMachineSetAnnotation } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { messageOf, seconds } from '@capstan/kube'
 import { createMachine } from './create-machine.ts'
+import { deleteMachines } from './delete-machines.ts'
 import { machinesToDelete } from './deletion-priority.ts'
 import { liveMachines } from './machines.ts'
+import { surplus } from './motion.ts'
+import { moveMachines } from './move-machines.ts'
 import { removeOrphans } from './orphans.ts'
 import { preflight } from './preflight.ts'
 import { isOldRevision } from './templates.ts'
 import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
-/** Makes Machines until there are as many as wanted, or deletes what is too much. */
+/** Makes Machines until there are as many as wanted; deletes what is too much, or moves it to the set that updates it in place. */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
@@ -19,7 +22,7 @@ export const syncReplicas: MachineSetPhase = async (scope, io) => {
   }
   if (!machines) return proceed()
   await removeOrphans(scope, io)
-  if (machines.length > replicas) return scaleDown(scope, machines.length - replicas, io)
+  if (machines.length > replicas) return scaleDown(scope, replicas, io)
   if (machines.length < replicas) return scaleUp(scope, replicas, io)
   return proceed()
 }
@@ -55,32 +58,13 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   return proceed()
 }
 
-async function scaleDown(scope: MachineSetScope, surplus: number, io: MachineSetIO): Promise<Outcome> {
+async function scaleDown(scope: MachineSetScope, replicas: number, io: MachineSetIO): Promise<Outcome> {
   const { machineSet, machines = [] } = scope
-  io.log.info('Scaling down MachineSet', { from: machines.length, to: machines.length - surplus })
-  await deleteMachines(scope, machinesToDelete(machines, surplus, machineSet.spec.deletion?.order, io.clock.now()), io)
+  const count = surplus(machineSet, machines, replicas)
+  if (count === 0) return wait('Machines that have moved here to be acknowledged by the MachineDeployment')
+  const to = machineSet.metadata.annotations?.[MachineSetMoveMachinesToMachineSetAnnotation]
+  io.log.info('Scaling down MachineSet', { from: machines.length, to: machines.length - count, ...(to ? { moveTo: to } : {}) })
+  if (to) await moveMachines(scope, to, count, io)
+  else await deleteMachines(scope, machinesToDelete(machines, count, machineSet.spec.deletion?.order, io.clock.now()), io)
   return proceed()
-}
-
-/** Asks for the deletion of Machines that are not going already. All are tried before the first failure is thrown. */
-export async function deleteMachines(
-  { machineSet }: MachineSetScope,
-  machines: readonly Machine[],
-  io: MachineSetIO,
-): Promise<void> {
-  const { client, events, signal } = io
-  const errors: unknown[] = []
-  for (const machine of machines) {
-    if (isDeleting(machine)) continue
-    const { name, uid } = machine.metadata
-    try {
-      await client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal })
-      events.event(machineSet, 'Normal', 'SuccessfulDelete', `Deleted Machine "${name}"`)
-    } catch (err) {
-      if (isReason(err, 'NotFound')) continue
-      events.event(machineSet, 'Warning', 'FailedDelete', `Failed to delete Machine "${name}": ${messageOf(err)}`)
-      errors.push(err)
-    }
-  }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }

@@ -17,6 +17,7 @@ import {
   versionsOfMachines,
   withBullet,
 } from './machines-report.ts'
+import { isPendingAcknowledge } from './motion.ts'
 import type { MachineSetScope } from './scope.ts'
 
 /** Conditions that this controller owns. */
@@ -44,7 +45,7 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   if (selector !== '') status.selector = selector
   const conditions = [
     scalingUp(scope),
-    scalingDown(scalingOf(scope), machines, now),
+    scalingDown(countedOf(scope), machines, now),
     machinesReady(machines),
     machinesUpToDate(machines, now),
     remediating(machines, 'MachineSet'),
@@ -66,6 +67,12 @@ export function reportStatus(scope: MachineSetScope, now: number): Outcome {
 const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({
   current: machines?.length ?? 0,
   desired: isDeleting(machineSet) ? 0 : machineSet.spec.replicas,
+})
+
+/** Machines that have moved here are no surplus before their deployment has counted them. */
+const countedOf = (scope: MachineSetScope) => ({
+  ...scalingOf(scope),
+  current: (scope.machines ?? []).filter((machine) => !isPendingAcknowledge(machine)).length,
 })
 
 export function scalingUp(scope: MachineSetScope): NewCondition {

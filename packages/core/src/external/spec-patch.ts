@@ -1,0 +1,48 @@
+/**
+ * The spec of a provider's object as one manager wants it: what it has set before and no longer wants goes, what others have set
+ * stays. Managed fields remember who set what, as for labels; see docs/adr/0005-merge-patches-for-propagation.md. Pure.
+ */
+import { diffMerge, isRecord, type JsonObject, type KubeObject } from '@capstan/kube'
+
+/** The merge patch for `spec`; `undefined` when it is as wanted. Lists are taken as a whole. */
+export function specPatch(object: KubeObject, manager: string, wanted: unknown): JsonObject | undefined {
+  const spec = (object as { readonly spec?: unknown }).spec
+  const present = isRecord(spec) ? spec : {}
+  const fields = (of: (manager: string) => boolean): readonly Fields[] =>
+    (object.metadata.managedFields ?? [])
+      .filter((entry) => !entry.subresource && of(entry.manager))
+      .flatMap(({ fieldsV1 }) => below(fieldsV1, 'spec'))
+  const own = fields((name) => name === manager)
+  const others = fields((name) => name !== manager)
+  return diffMerge(present, merged(present, isRecord(wanted) ? wanted : {}, own, others))
+}
+
+type Fields = { readonly [element: string]: unknown }
+
+function below(fields: Fields | undefined, name: string): readonly Fields[] {
+  const found = fields?.[`f:${name}`]
+  return isRecord(found) ? [found] : []
+}
+
+/** What will be: all that is wanted, and of the rest what is not the manager's alone. */
+function merged(
+  present: { readonly [name: string]: unknown },
+  wanted: { readonly [name: string]: unknown },
+  own: readonly Fields[],
+  others: readonly Fields[],
+): { [name: string]: unknown } {
+  const result: { [name: string]: unknown } = {}
+  for (const name of new Set([...Object.keys(present), ...Object.keys(wanted)])) {
+    const [is, wants] = [present[name], wanted[name]]
+    const [mine, theirs] = [own.flatMap((fields) => below(fields, name)), others.flatMap((fields) => below(fields, name))]
+    // What has no fields of its own is one value, and a map may be that, too.
+    const isOneValue = theirs.length === 0 && mine.some((fields) => Object.keys(fields).length === 0)
+    if (wants !== undefined && (isOneValue || !(isRecord(wants) && isRecord(is)))) result[name] = wants
+    else if (isRecord(is) && (wants !== undefined || theirs.length > 0)) {
+      const left = merged(is, isRecord(wants) ? wants : {}, mine, theirs)
+      // An object that is left with nothing was there for what went.
+      if (wants !== undefined || Object.keys(left).length > 0) result[name] = left
+    } else if (mine.length === 0 || theirs.length > 0) result[name] = is
+  }
+  return result
+}

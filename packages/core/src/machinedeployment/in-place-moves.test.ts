@@ -1,0 +1,364 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { moveCandidates } from './in-place-moves.ts'
+import { planRollingUpdate } from './rolling-update.ts'
+import type { InPlaceRollout, Rollout, SetCounts } from './rollout.ts'
+
+/**
+ * A rollout with MachineSets and Machines that do what the controllers do, without a cluster. The cases are those of upstream's
+ * Test_RollingUpdateSequences in v1.14, and so are the counts: a line per pass over the MachineDeployment, as its sets are found,
+ * `6/5 -> 6/6` where `spec.replicas` changes, with Machines that are being updated marked by `*`, and by `?` until acknowledged.
+ */
+interface World {
+  replicas: number
+  maxSurge: number
+  maxUnavailable: number
+  template: string
+  isMovable: boolean
+  /** Upstream's play leaves the marks on sets where they were put. Its controller takes them away, and so does ours. */
+  keepsMarks: boolean
+  sets: FakeSet[]
+  made: number
+}
+interface FakeSet {
+  name: string
+  template: string
+  desired: number
+  existing: number
+  available: number
+  upToDate: number
+  machines: FakeMachine[]
+  movesTo?: string | undefined
+  receivesFrom: ReadonlySet<string>
+  acknowledged: readonly string[]
+}
+interface FakeMachine {
+  name: string
+  isUpdating?: boolean
+  isPending?: boolean
+}
+
+const aSet = (name: string, template: string, machines: readonly string[]): FakeSet => ({
+  name,
+  template,
+  desired: machines.length,
+  existing: machines.length,
+  available: machines.length,
+  upToDate: 0,
+  machines: machines.map((machine) => ({ name: machine })),
+  receivesFrom: new Set(),
+  acknowledged: [],
+})
+const machines = (from: number, to: number): string[] => Array.from({ length: to - from + 1 }, (_, index) => `m${from + index}`)
+
+const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, more: Partial<World> = {}): World => ({
+  replicas,
+  maxSurge,
+  maxUnavailable: maxUnavailable > replicas ? replicas : maxUnavailable,
+  template: 'v2',
+  isMovable: true,
+  keepsMarks: true,
+  sets: [aSet('ms1', 'v1', machines(1, replicas))],
+  made: replicas,
+  ...more,
+})
+
+const number = ({ name }: { name: string }): number => Number(name.replace(/\D/g, ''))
+const byNumber = (a: { name: string }, b: { name: string }): number => number(a) - number(b)
+
+/** One pass over the MachineDeployment. Gives back what it found and decided. */
+function passOverDeployment(world: World): string {
+  const existing = world.sets.find(({ template }) => template === world.template)
+  const made = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
+  const current = existing ?? made!
+  if (made) world.sets.push(made)
+  const old = world.sets.filter((set) => set !== current)
+  const all = current.machines.filter(({ isPending }) => isPending).map(({ name }) => name)
+  const unseen = all.filter((name) => !current.acknowledged.includes(name))
+  const isUpdating = world.sets.some((set) => set.machines.some((machine) => machine.isUpdating))
+  const rollout = rolloutOf(world, current, old, { movable: new Set(), arrived: unseen, isUpdating })
+  const movable = new Set(world.isMovable ? moveCandidates(rollout).map(({ name }) => name) : [])
+  const plan = planRollingUpdate({ ...rollout, inPlace: { ...rollout.inPlace!, movable } })
+  const lines = world.sets.map((set) => {
+    const to = plan.find((scale) => scale.set === set.name)?.to ?? set.desired
+    const found = `${set.existing}/${set === made ? to : set.desired}`
+    const counts = set === made || to === set.desired ? found : `${found} -> ${set.existing}/${to}`
+    return { set, to, counts: `${set.name} ${counts}, ${set.available} available, ${set.upToDate} upToDate` }
+  })
+  for (const { set, to } of lines) set.desired = to
+  current.acknowledged = all
+  if (movable.size > 0 || !world.keepsMarks) {
+    current.receivesFrom = movable
+    current.movesTo = undefined
+    for (const set of old) {
+      set.movesTo = movable.has(set.name) ? current.name : undefined
+      set.receivesFrom = new Set()
+      set.acknowledged = []
+    }
+  }
+  return lines.map(({ set, counts }) => `${counts} (${machinesText(set)})`).join('; ')
+}
+
+const rolloutOf = (world: World, current: SetCounts, old: readonly SetCounts[], inPlace: InPlaceRollout): Rollout => ({
+  ...world,
+  current,
+  old,
+  inPlace,
+})
+
+const machinesText = ({ machines, acknowledged }: FakeSet): string =>
+  machines
+    .map(
+      ({ name, isUpdating, isPending }) =>
+        `${name}${isPending && !acknowledged.includes(name) ? '?' : ''}${isUpdating ? '*' : ''}`,
+    )
+    .join(',')
+
+/** One pass over a MachineSet. */
+function passOverSet(world: World, set: FakeSet): void {
+  for (const machine of set.machines) if (!machine.isPending) machine.isUpdating = false
+  for (const machine of set.machines) {
+    if (set.receivesFrom.size === 0 || set.acknowledged.includes(machine.name)) machine.isPending = false
+  }
+  const pending = set.receivesFrom.size === 0 ? 0 : set.machines.filter(({ isPending }) => isPending).length
+  const surplus = set.machines.length - pending - set.desired
+  if (set.machines.length < set.desired) {
+    for (let missing = set.desired - set.machines.length; missing > 0; missing--) set.machines.push({ name: `m${++world.made}` })
+  } else if (surplus > 0 && set.movesTo !== undefined) {
+    const target = world.sets.find(({ name }) => name === set.movesTo)!
+    if (!target.receivesFrom.has(set.name)) throw new Error(`${target.name} does not expect Machines of ${set.name}`)
+    const moved = set.machines.filter(({ isUpdating }) => !isUpdating).slice(0, surplus)
+    set.machines = set.machines.filter((machine) => !moved.includes(machine))
+    target.machines.push(...moved.map(({ name }) => ({ name, isUpdating: true, isPending: true })))
+    target.machines.sort(byNumber)
+  } else if (surplus > 0) {
+    const rank = (machine: FakeMachine): number => (machine.isUpdating ? -1000 - number(machine) : number(machine))
+    const gone = set.machines.toSorted((a, b) => rank(a) - rank(b)).slice(0, surplus)
+    set.machines = set.machines.filter((machine) => !gone.includes(machine))
+  }
+  set.machines.sort(byNumber)
+  const settled = set.machines.filter(({ isUpdating }) => !isUpdating).length
+  set.existing = set.machines.length
+  set.available = settled
+  set.upToDate = set.template === world.template ? settled : 0
+}
+
+const isOver = ({ sets, template, replicas }: World): boolean =>
+  sets.every((set) => {
+    const wanted = set.template === template ? replicas : 0
+    const counts = [set.desired, set.existing, set.available, set.machines.length]
+    return counts.every((count) => count === wanted)
+  })
+
+function story(world: World): string {
+  const lines: string[] = []
+  for (let pass = 1; pass < 60; pass++) {
+    lines.push(`${pass}. ${passOverDeployment(world)}`)
+    for (const set of world.sets) passOverSet(world, set)
+    if (isOver(world)) return [...lines, `${pass + 1}. ${passOverDeployment(world)}`].join('\n')
+  }
+  throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
+}
+
+/** Amid a rollout, when something else is asked for. */
+const amid = (replicas: number, template: string, old: readonly string[], made: number): World =>
+  aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], made })
+
+describe('a rolling update in place', () => {
+  test('goes one by one with maxSurge 1, by a Machine that is made first', () => {
+    // 3 replicas, maxSurge 1, maxUnavailable 0
+    expect(story(aWorld(3, 1, 0))).toMatchInlineSnapshot(`
+      "1. ms1 3/3, 3 available, 0 upToDate (m1,m2,m3); ms2 0/1, 0 available, 0 upToDate ()
+      2. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m1,m2,m3); ms2 1/1, 1 available, 1 upToDate (m4)
+      3. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 2/1 -> 2/2, 1 available, 1 upToDate (m1*,m4)
+      4. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 2/2, 1 available, 1 upToDate (m1*,m4)
+      5. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m2,m3); ms2 2/2, 2 available, 2 upToDate (m1,m4)
+      6. ms1 1/1, 1 available, 0 upToDate (m3); ms2 3/2 -> 3/3, 2 available, 2 upToDate (m1,m2*,m4)
+      7. ms1 1/1, 1 available, 0 upToDate (m3); ms2 3/3, 2 available, 2 upToDate (m1,m2*,m4)
+      8. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m3); ms2 3/3, 3 available, 3 upToDate (m1,m2,m4)
+      9. ms1 0/0, 0 available, 0 upToDate (); ms2 4/3, 3 available, 3 upToDate (m1,m2,m3*,m4)
+      10. ms1 0/0, 0 available, 0 upToDate (); ms2 3/3, 3 available, 3 upToDate (m1,m2,m4)"
+    `)
+  })
+
+  test('moves at once where one may be unavailable', () => {
+    // 3 replicas, maxSurge 0, maxUnavailable 1
+    expect(story(aWorld(3, 0, 1))).toMatchInlineSnapshot(`
+      "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m1,m2,m3); ms2 0/0, 0 available, 0 upToDate ()
+      2. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 1/0 -> 1/1, 0 available, 0 upToDate (m1*)
+      3. ms1 2/2, 2 available, 0 upToDate (m2,m3); ms2 1/1, 0 available, 0 upToDate (m1*)
+      4. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m2,m3); ms2 1/1, 1 available, 1 upToDate (m1)
+      5. ms1 1/1, 1 available, 0 upToDate (m3); ms2 2/1 -> 2/2, 1 available, 1 upToDate (m1,m2*)
+      6. ms1 1/1, 1 available, 0 upToDate (m3); ms2 2/2, 1 available, 1 upToDate (m1,m2*)
+      7. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m3); ms2 2/2, 2 available, 2 upToDate (m1,m2)
+      8. ms1 0/0, 0 available, 0 upToDate (); ms2 3/2 -> 3/3, 2 available, 2 upToDate (m1,m2,m3*)
+      9. ms1 0/0, 0 available, 0 upToDate (); ms2 3/3, 2 available, 2 upToDate (m1,m2,m3*)
+      10. ms1 0/0, 0 available, 0 upToDate (); ms2 3/3, 3 available, 3 upToDate (m1,m2,m3)"
+    `)
+  })
+
+  test('makes no Machine for the surge while it can move', () => {
+    // 6 replicas, maxSurge 3, maxUnavailable 1
+    expect(story(aWorld(6, 3, 1))).toMatchInlineSnapshot(`
+      "1. ms1 6/6 -> 6/5, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
+      2. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 1/0 -> 1/1, 0 available, 0 upToDate (m1*)
+      3. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 1/1, 0 available, 0 upToDate (m1*)
+      4. ms1 5/5 -> 5/4, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 1/1, 1 available, 1 upToDate (m1)
+      5. ms1 4/4, 4 available, 0 upToDate (m3,m4,m5,m6); ms2 2/1 -> 2/2, 1 available, 1 upToDate (m1,m2*)
+      6. ms1 4/4, 4 available, 0 upToDate (m3,m4,m5,m6); ms2 2/2, 1 available, 1 upToDate (m1,m2*)
+      7. ms1 4/4 -> 4/3, 4 available, 0 upToDate (m3,m4,m5,m6); ms2 2/2, 2 available, 2 upToDate (m1,m2)
+      8. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/2 -> 3/3, 2 available, 2 upToDate (m1,m2,m3*)
+      9. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 2 available, 2 upToDate (m1,m2,m3*)
+      10. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 3 upToDate (m1,m2,m3)
+      11. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 4/3 -> 4/4, 3 available, 3 upToDate (m1,m2,m3,m4*)
+      12. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 4/4, 3 available, 3 upToDate (m1,m2,m3,m4*)
+      13. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m5,m6); ms2 4/4, 4 available, 4 upToDate (m1,m2,m3,m4)
+      14. ms1 1/1, 1 available, 0 upToDate (m6); ms2 5/4 -> 5/5, 4 available, 4 upToDate (m1,m2,m3,m4,m5*)
+      15. ms1 1/1, 1 available, 0 upToDate (m6); ms2 5/5, 4 available, 4 upToDate (m1,m2,m3,m4,m5*)
+      16. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m6); ms2 5/5, 5 available, 5 upToDate (m1,m2,m3,m4,m5)
+      17. ms1 0/0, 0 available, 0 upToDate (); ms2 6/5 -> 6/6, 5 available, 5 upToDate (m1,m2,m3,m4,m5,m6*)
+      18. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 5 available, 5 upToDate (m1,m2,m3,m4,m5,m6*)
+      19. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6)"
+    `)
+  })
+
+  test('moves as many as may be unavailable', () => {
+    // 6 replicas, maxSurge 1, maxUnavailable 3
+    expect(story(aWorld(6, 1, 3))).toMatchInlineSnapshot(`
+      "1. ms1 6/6 -> 6/3, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
+      2. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/0 -> 3/3, 0 available, 0 upToDate (m1*,m2*,m3*)
+      3. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 0 available, 0 upToDate (m1*,m2*,m3*)
+      4. ms1 3/3 -> 3/0, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 3 upToDate (m1,m2,m3)
+      5. ms1 0/0, 0 available, 0 upToDate (); ms2 6/3 -> 6/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*)
+      6. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*)
+      7. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6)"
+    `)
+  })
+
+  test('makes one for a surge of any size', () => {
+    // 6 replicas, maxSurge 10, maxUnavailable 0
+    expect(story(aWorld(6, 10, 0))).toMatchInlineSnapshot(`
+      "1. ms1 6/6, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/1, 0 available, 0 upToDate ()
+      2. ms1 6/6 -> 6/5, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 1/1, 1 available, 1 upToDate (m7)
+      3. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 2/1 -> 2/2, 1 available, 1 upToDate (m1*,m7)
+      4. ms1 5/5, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 2/2, 1 available, 1 upToDate (m1*,m7)
+      5. ms1 5/5 -> 5/4, 5 available, 0 upToDate (m2,m3,m4,m5,m6); ms2 2/2, 2 available, 2 upToDate (m1,m7)
+      6. ms1 4/4, 4 available, 0 upToDate (m3,m4,m5,m6); ms2 3/2 -> 3/3, 2 available, 2 upToDate (m1,m2*,m7)
+      7. ms1 4/4, 4 available, 0 upToDate (m3,m4,m5,m6); ms2 3/3, 2 available, 2 upToDate (m1,m2*,m7)
+      8. ms1 4/4 -> 4/3, 4 available, 0 upToDate (m3,m4,m5,m6); ms2 3/3, 3 available, 3 upToDate (m1,m2,m7)
+      9. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 4/3 -> 4/4, 3 available, 3 upToDate (m1,m2,m3*,m7)
+      10. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 4/4, 3 available, 3 upToDate (m1,m2,m3*,m7)
+      11. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 4/4, 4 available, 4 upToDate (m1,m2,m3,m7)
+      12. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 5/4 -> 5/5, 4 available, 4 upToDate (m1,m2,m3,m4*,m7)
+      13. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 5/5, 4 available, 4 upToDate (m1,m2,m3,m4*,m7)
+      14. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m5,m6); ms2 5/5, 5 available, 5 upToDate (m1,m2,m3,m4,m7)
+      15. ms1 1/1, 1 available, 0 upToDate (m6); ms2 6/5 -> 6/6, 5 available, 5 upToDate (m1,m2,m3,m4,m5*,m7)
+      16. ms1 1/1, 1 available, 0 upToDate (m6); ms2 6/6, 5 available, 5 upToDate (m1,m2,m3,m4,m5*,m7)
+      17. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m6); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m7)
+      18. ms1 0/0, 0 available, 0 upToDate (); ms2 7/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6*,m7)
+      19. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m7)"
+    `)
+  })
+
+  test('moves all when all may be unavailable', () => {
+    // 6 replicas, maxSurge 0, maxUnavailable 10
+    expect(story(aWorld(6, 0, 10))).toMatchInlineSnapshot(`
+      "1. ms1 6/6 -> 6/0, 6 available, 0 upToDate (m1,m2,m3,m4,m5,m6); ms2 0/0, 0 available, 0 upToDate ()
+      2. ms1 0/0, 0 available, 0 upToDate (); ms2 6/0 -> 6/6, 0 available, 0 upToDate (m1*,m2*,m3*,m4*,m5*,m6*)
+      3. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 0 available, 0 upToDate (m1*,m2*,m3*,m4*,m5*,m6*)
+      4. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6)"
+    `)
+  })
+
+  test('makes what more is wanted on the way', () => {
+    // 6 replicas, maxSurge 3, maxUnavailable 1, scale up to 12
+    expect(story(amid(12, 'v2', machines(4, 6), 6))).toMatchInlineSnapshot(`
+      "1. ms1 3/3, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3 -> 3/9, 3 available, 0 upToDate (m1,m2,m3)
+      2. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 9/9, 9 available, 9 upToDate (m1,m2,m3,m7,m8,m9,m10,m11,m12)
+      3. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 10/9 -> 10/10, 9 available, 9 upToDate (m1,m2,m3,m4*,m7,m8,m9,m10,m11,m12)
+      4. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 10/10, 9 available, 9 upToDate (m1,m2,m3,m4*,m7,m8,m9,m10,m11,m12)
+      5. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m5,m6); ms2 10/10, 10 available, 10 upToDate (m1,m2,m3,m4,m7,m8,m9,m10,m11,m12)
+      6. ms1 1/1, 1 available, 0 upToDate (m6); ms2 11/10 -> 11/11, 10 available, 10 upToDate (m1,m2,m3,m4,m5*,m7,m8,m9,m10,m11,m12)
+      7. ms1 1/1, 1 available, 0 upToDate (m6); ms2 11/11, 10 available, 10 upToDate (m1,m2,m3,m4,m5*,m7,m8,m9,m10,m11,m12)
+      8. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m6); ms2 11/11, 11 available, 11 upToDate (m1,m2,m3,m4,m5,m7,m8,m9,m10,m11,m12)
+      9. ms1 0/0, 0 available, 0 upToDate (); ms2 12/11 -> 12/12, 11 available, 11 upToDate (m1,m2,m3,m4,m5,m6*,m7,m8,m9,m10,m11,m12)
+      10. ms1 0/0, 0 available, 0 upToDate (); ms2 12/12, 11 available, 11 upToDate (m1,m2,m3,m4,m5,m6*,m7,m8,m9,m10,m11,m12)
+      11. ms1 0/0, 0 available, 0 upToDate (); ms2 12/12, 12 available, 12 upToDate (m1,m2,m3,m4,m5,m6,m7,m8,m9,m10,m11,m12)"
+    `)
+  })
+
+  test('deletes what less is wanted on the way, those being updated first', () => {
+    // 12 replicas, maxSurge 3, maxUnavailable 1, scale down to 6
+    expect(story(amid(6, 'v2', machines(4, 12), 12))).toMatchInlineSnapshot(`
+      "1. ms1 9/9 -> 9/2, 9 available, 0 upToDate (m4,m5,m6,m7,m8,m9,m10,m11,m12); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3)
+      2. ms1 2/2, 2 available, 0 upToDate (m11,m12); ms2 10/3 -> 10/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*,m7*,m8*,m9*,m10*)
+      3. ms1 2/2, 2 available, 0 upToDate (m11,m12); ms2 6/6, 3 available, 3 upToDate (m1,m2,m3,m4*,m5*,m6*)
+      4. ms1 2/2 -> 2/0, 2 available, 0 upToDate (m11,m12); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6)
+      5. ms1 0/0, 0 available, 0 upToDate (); ms2 8/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6,m11*,m12*)
+      6. ms1 0/0, 0 available, 0 upToDate (); ms2 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6)"
+    `)
+  })
+
+  test('updates again when the template changes on the way', () => {
+    // 6 replicas, maxSurge 3, maxUnavailable 1, change spec
+    expect(story(amid(6, 'v3', machines(4, 6), 6))).toMatchInlineSnapshot(`
+      "1. ms1 3/3 -> 3/2, 3 available, 0 upToDate (m4,m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 0/0, 0 available, 0 upToDate ()
+      2. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/0 -> 1/1, 0 available, 0 upToDate (m4*)
+      3. ms1 2/2, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/1, 0 available, 0 upToDate (m4*)
+      4. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m5,m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 1/1, 1 available, 1 upToDate (m4)
+      5. ms1 1/1, 1 available, 0 upToDate (m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 2/1 -> 2/2, 1 available, 1 upToDate (m4,m5*)
+      6. ms1 1/1, 1 available, 0 upToDate (m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 2/2, 1 available, 1 upToDate (m4,m5*)
+      7. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m6); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 2/2, 2 available, 2 upToDate (m4,m5)
+      8. ms1 0/0, 0 available, 0 upToDate (); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 3/2 -> 3/3, 2 available, 2 upToDate (m4,m5,m6*)
+      9. ms1 0/0, 0 available, 0 upToDate (); ms2 3/3, 3 available, 0 upToDate (m1,m2,m3); ms3 3/3, 2 available, 2 upToDate (m4,m5,m6*)
+      10. ms1 0/0, 0 available, 0 upToDate (); ms2 3/3 -> 3/2, 3 available, 0 upToDate (m1,m2,m3); ms3 3/3, 3 available, 3 upToDate (m4,m5,m6)
+      11. ms1 0/0, 0 available, 0 upToDate (); ms2 2/2, 2 available, 0 upToDate (m2,m3); ms3 4/3 -> 4/4, 3 available, 3 upToDate (m1*,m4,m5,m6)
+      12. ms1 0/0, 0 available, 0 upToDate (); ms2 2/2, 2 available, 0 upToDate (m2,m3); ms3 4/4, 3 available, 3 upToDate (m1*,m4,m5,m6)
+      13. ms1 0/0, 0 available, 0 upToDate (); ms2 2/2 -> 2/1, 2 available, 0 upToDate (m2,m3); ms3 4/4, 4 available, 4 upToDate (m1,m4,m5,m6)
+      14. ms1 0/0, 0 available, 0 upToDate (); ms2 1/1, 1 available, 0 upToDate (m3); ms3 5/4 -> 5/5, 4 available, 4 upToDate (m1,m2*,m4,m5,m6)
+      15. ms1 0/0, 0 available, 0 upToDate (); ms2 1/1, 1 available, 0 upToDate (m3); ms3 5/5, 4 available, 4 upToDate (m1,m2*,m4,m5,m6)
+      16. ms1 0/0, 0 available, 0 upToDate (); ms2 1/1 -> 1/0, 1 available, 0 upToDate (m3); ms3 5/5, 5 available, 5 upToDate (m1,m2,m4,m5,m6)
+      17. ms1 0/0, 0 available, 0 upToDate (); ms2 0/0, 0 available, 0 upToDate (); ms3 6/5 -> 6/6, 5 available, 5 upToDate (m1,m2,m3*,m4,m5,m6)
+      18. ms1 0/0, 0 available, 0 upToDate (); ms2 0/0, 0 available, 0 upToDate (); ms3 6/6, 5 available, 5 upToDate (m1,m2,m3*,m4,m5,m6)
+      19. ms1 0/0, 0 available, 0 upToDate (); ms2 0/0, 0 available, 0 upToDate (); ms3 6/6, 6 available, 6 upToDate (m1,m2,m3,m4,m5,m6)"
+    `)
+  })
+
+  test('replaces as ever what nobody can update', () => {
+    expect(story(aWorld(2, 1, 0, { isMovable: false }))).toMatchInlineSnapshot(`
+      "1. ms1 2/2, 2 available, 0 upToDate (m1,m2); ms2 0/1, 0 available, 0 upToDate ()
+      2. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m1,m2); ms2 1/1, 1 available, 1 upToDate (m3)
+      3. ms1 1/1, 1 available, 0 upToDate (m2); ms2 1/1 -> 1/2, 1 available, 1 upToDate (m3)
+      4. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m2); ms2 2/2, 2 available, 2 upToDate (m3,m4)
+      5. ms1 0/0, 0 available, 0 upToDate (); ms2 2/2, 2 available, 2 upToDate (m3,m4)"
+    `)
+  })
+})
+
+test('in whichever order the controllers run, updates in place keep the bounds, make one Machine at most, and end', () => {
+  const limits = fc
+    .record({ replicas: fc.integer({ min: 1, max: 8 }), surge: fc.nat({ max: 3 }), unavailable: fc.nat({ max: 3 }) })
+    .filter(({ surge, unavailable }) => surge + unavailable > 0)
+  fc.assert(
+    fc.property(limits, fc.infiniteStream(fc.nat({ max: 9 })), ({ replicas, surge, unavailable }, chance) => {
+      const world = aWorld(replicas, surge, unavailable, { keepsMarks: false })
+      const least = replicas - Math.min(unavailable, replicas)
+      for (let step = 0; step < 2000; step++) {
+        const who = chance.next().value! % (world.sets.length + 1)
+        if (who === 0) passOverDeployment(world)
+        else passOverSet(world, world.sets[who - 1]!)
+        const all = world.sets.flatMap((set) => set.machines)
+        expect(all.length).toBeLessThanOrEqual(replicas + surge)
+        expect(all.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
+        expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)
+        if (isOver(world)) {
+          // One is made where none may be unavailable; whoever is left over goes in the end.
+          expect(world.made).toBeLessThanOrEqual(replicas + (surge > 0 ? 1 : 0))
+          return
+        }
+      }
+      throw new Error('the rollout does not end')
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,69 @@
+import {
+  Machine,
+  MachineDeploymentUniqueLabel,
+  MachineSet,
+  PendingAcknowledgeMoveAnnotation,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
+import { controllerReference, isReason, keyOf, messageOf } from '@capstan/kube'
+import { deleteMachines } from './delete-machines.ts'
+import { departures, sourcesOf } from './motion.ts'
+import type { MachineSetIO, MachineSetScope } from './scope.ts'
+
+/**
+ * Hands Machines over to another set of the same MachineDeployment: owner, label and marks change in one write, so that each
+ * Machine has one set at any moment. All are tried before the first failure is thrown.
+ *
+ * @throws Error when the other set does not exist, or does not expect them
+ */
+export async function moveMachines(scope: MachineSetScope, to: string, count: number, io: MachineSetIO): Promise<void> {
+  const { machineSet, machines = [] } = scope
+  const target = io.cache.peek(MachineSet, { ...keyOf(machineSet), name: to })
+  if (!target) throw new Error(`failed to get MachineSet ${to}, which is the target for the move operation: it does not exist`)
+  const sources = sourcesOf(target)
+  const { name } = machineSet.metadata
+  if (!sources.has(name)) {
+    const expected = [...sources].join(',')
+    throw new Error(`MachineSet ${name} is set to move replicas to ${to}, but ${to} only accepts Machines from ${expected}`)
+  }
+  const hash = target.metadata.labels?.[MachineDeploymentUniqueLabel]
+  if (hash === undefined) throw new Error(`MachineSet ${to} does not have the ${MachineDeploymentUniqueLabel} label`)
+
+  const { move, remove } = departures(machines, count, machineSet.spec.deletion?.order, io.clock.now())
+  const moved = new Set<Machine>()
+  const errors: unknown[] = []
+  for (const machine of move) {
+    const machineName = machine.metadata.name
+    io.log.info('Triggering in-place update for Machine by moving it', { Machine: machineName, to })
+    try {
+      await handOver(machine, machineSet, target, hash, io)
+      moved.add(machine)
+    } catch (err) {
+      if (isReason(err, 'NotFound')) continue
+      const what = `failed to trigger in-place update for Machine ${machineName} by moving to MachineSet ${to}`
+      errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
+    }
+  }
+  scope.machines = machines.filter((machine) => !moved.has(machine))
+  await deleteMachines(scope, remove, io).catch((err: unknown) => errors.push(err))
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+}
+
+/** Upstream leaves out the field manager as we do: what `capi-machineset` owns and does not want goes with the next pass. */
+async function handOver(
+  machine: Machine,
+  from: MachineSet,
+  to: MachineSet,
+  hash: string,
+  { client, signal }: MachineSetIO,
+): Promise<void> {
+  const { ownerReferences = [], resourceVersion } = machine.metadata
+  const metadata = {
+    ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== from.metadata.uid), controllerReference(to, MachineSet)],
+    labels: { [MachineDeploymentUniqueLabel]: hash },
+    annotations: { [UpdateInProgressAnnotation]: '', [PendingAcknowledgeMoveAnnotation]: '' },
+    // Whatever happened to it since the cache saw it: it is not moved twice, and nobody's reference is lost.
+    resourceVersion,
+  }
+  await client.patch(Machine, keyOf(machine), { type: 'merge', body: { metadata } }, { signal })
+}

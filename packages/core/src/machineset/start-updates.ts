@@ -1,0 +1,110 @@
+import {
+  fromTemplate,
+  isMarkedForUpdate,
+  isUpdatePending,
+  Machine,
+  PendingAcknowledgeMoveAnnotation,
+  PendingHooksAnnotation,
+  pendingHooksText,
+  TemplateClonedFromGroupKindAnnotation,
+  TemplateClonedFromNameAnnotation,
+  UpdateInProgressAnnotation,
+  UpdateMachine,
+} from '@capstan/api'
+import { proceed } from '@capstan/controller'
+import { diffMerge, isDeleting, keyOf, keyText, messageOf } from '@capstan/kube'
+import type { ContractRef } from '../external/get.ts'
+import { observeExternal } from '../external/observe.ts'
+import { found, type Observed } from '../external/observed.ts'
+import { specPatch } from '../external/spec-patch.ts'
+import { isAcknowledged } from './motion.ts'
+import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type MachineSetScope } from './scope.ts'
+
+/**
+ * Makes Machines that have moved here, and all that belongs to them, what this set wants, and has the Machine controller begin. The
+ * mark `update-in-progress` came with the move; infrastructure and bootstrap config get it with their new spec; the hook is marked
+ * pending last. As long as it is not, a pass that was interrupted is done again.
+ */
+export const startUpdates: MachineSetPhase = async (scope, io) => {
+  const { machineSet, machines } = scope
+  if (!machines) return proceed()
+  const errors: unknown[] = []
+  const after: Machine[] = []
+  for (const machine of machines) {
+    const isDue = isMarkedForUpdate(machine) && !isUpdatePending(machine) && isAcknowledged(machineSet, machine)
+    if (!isDue || isDeleting(machine)) {
+      after.push(machine)
+      continue
+    }
+    try {
+      after.push(await startUpdate(machine, scope, io))
+    } catch (err) {
+      after.push(machine)
+      const what = `failed to complete triggering in-place update for Machine ${keyText(keyOf(machine))}`
+      errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
+    }
+  }
+  scope.machines = after
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  return proceed()
+}
+
+async function startUpdate(machine: Machine, scope: MachineSetScope, io: MachineSetIO): Promise<Machine> {
+  const { client, events, log, signal } = io
+  const { infrastructureRef, bootstrap } = machine.spec
+  // Infrastructure first: what is refused, is refused there.
+  await renew(infrastructureRef, scope.infrastructureTemplate, machine, scope, io)
+  if (bootstrap.configRef) await renew(bootstrap.configRef, scope.bootstrapTemplate, machine, scope, io)
+
+  const { version, failureDomain } = scope.machineSet.spec.template.spec
+  const spec = diffMerge(machine.spec, { ...machine.spec, version, failureDomain })
+  const key = keyOf(machine)
+  if (spec) await client.patch(Machine, key, { type: 'merge', body: { spec } }, { fieldManager: MachineSetManager, signal })
+
+  const annotations = {
+    [PendingAcknowledgeMoveAnnotation]: null,
+    [PendingHooksAnnotation]: pendingHooksText(machine, { add: [UpdateMachine.name] }),
+  }
+  const started = await client.patch(Machine, key, { type: 'merge', body: { metadata: { annotations } } }, { signal })
+  log.info('Completed triggering in-place update for Machine', { Machine: machine.metadata.name })
+  events.event(started, 'Normal', 'SuccessfulStartInPlaceUpdate', 'Machine starting in-place update')
+  return started
+}
+
+/** Brings an object that was once made from another template to what this set's template makes. */
+async function renew(
+  ref: ContractRef,
+  of: Observed,
+  machine: Machine,
+  { machineSet }: MachineSetScope,
+  io: MachineSetIO,
+): Promise<void> {
+  const namespace = machineSet.metadata.namespace!
+  const external = await observeExternal(io, ref, namespace, () => [])
+  if (!external) throw new Error(`failed to get ${ref.kind} ${namespace}/${ref.name}: it does not exist`)
+  const template = found(of)
+  if (!template) throw new Error(`the template of ${ref.kind} ${namespace}/${ref.name} does not exist`)
+  const { metadata, spec } = fromTemplate(template.object, {
+    name: ref.name,
+    namespace,
+    clusterName: machine.spec.clusterName,
+    labels: {},
+    annotations: {},
+  }) as { metadata: { annotations?: { [key: string]: string } }; spec?: unknown }
+  const wanted = {
+    [TemplateClonedFromNameAnnotation]: metadata.annotations?.[TemplateClonedFromNameAnnotation],
+    [TemplateClonedFromGroupKindAnnotation]: metadata.annotations?.[TemplateClonedFromGroupKindAnnotation],
+    [UpdateInProgressAnnotation]: '',
+  }
+  const present = external.object.metadata.annotations ?? {}
+  const annotations = Object.entries(wanted).filter(([key, value]) => present[key] !== value)
+  const change = specPatch(external.object, MachineSetManager, spec)
+  if (annotations.length === 0 && !change) return
+  const body = {
+    ...(annotations.length === 0 ? {} : { metadata: { annotations: Object.fromEntries(annotations) } }),
+    ...(change ? { spec: change } : {}),
+  }
+  const { client, signal } = io
+  const options = { fieldManager: MachineSetManager, signal }
+  await client.patch(external.kind, keyOf(external.object), { type: 'merge', body }, options)
+}
