@@ -49,7 +49,7 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
     controller(createClusterController({ clusters })),
     controller(createMachineController({ clusters })),
     controller(createMachineSetController()),
-    controller(createMachineDeploymentController()),
+    controller(createMachineDeploymentController({ runtime })),
   ]
 }
 

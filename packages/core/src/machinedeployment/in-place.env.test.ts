@@ -1,6 +1,6 @@
 import { type CanUpdateMachineSet, Machine, MachineDeployment, MachineSet, type RequestOf } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { Event, getCondition, seconds } from '@capstan/kube'
+import { Event, seconds } from '@capstan/kube'
 import { type HookScript, scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
@@ -66,7 +66,9 @@ async function aReadyDeployment(
 
 /** Another version, and infrastructure from another template. */
 const largerAndNewer = {
-  template: { spec: { version: 'v1.35.0', infrastructureRef: { apiGroup: 'infra.test', kind: 'DevMachineTemplate', name: 'larger' } } },
+  template: {
+    spec: { version: 'v1.35.0', infrastructureRef: { apiGroup: 'infra.test', kind: 'DevMachineTemplate', name: 'larger' } },
+  },
 }
 
 const machines = async () => (await env.client.list(Machine, { namespace })).items
@@ -120,7 +122,12 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await aReadyDeployment(scriptedRuntime(script))
     const before = await names()
     await patch(largerAndNewer)
-    expect(await story()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.35.0 1/1, 0 available"`)
+    expect(await story()).toMatchInlineSnapshot(`
+      "v1.34.0 2/2, 2 available; v1.35.0 1/1, 0 available
+      v1.34.0 1/1, 1 available; v1.35.0 2/2, 1 available
+      v1.34.0 0/0, 0 available; v1.35.0 3/3, 2 available
+      v1.35.0 3/3, 3 available"
+    `)
     expect(await names()).toEqual(before)
     await expectUpdated()
     expect(await events('SuccessfulStartInPlaceUpdate')).toEqual(before.map(() => 'Machine starting in-place update'))
@@ -143,7 +150,10 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     await patch(largerAndNewer)
     expect(await story()).toMatchInlineSnapshot(`
       "v1.34.0 3/3, 3 available; v1.35.0 1/1, 0 available
-      v1.34.0 2/2, 2 available; v1.35.0 2/2, 1 available"
+      v1.34.0 2/2, 2 available; v1.35.0 2/2, 1 available
+      v1.34.0 1/1, 1 available; v1.35.0 3/3, 2 available
+      v1.34.0 1/0, 1 available; v1.35.0 3/3, 3 available
+      v1.35.0 3/3, 3 available"
     `)
     expect((await names()).filter((name) => before.includes(name))).toHaveLength(2)
     await expectUpdated()

@@ -18,6 +18,7 @@ import type { RuntimeClient } from '@capstan/extension'
 import {
   type Client,
   controllerOf,
+  controllerReference,
   defineKind,
   draft,
   isDeleting,
@@ -55,7 +56,7 @@ const template = (group: string, kind: string, plural: string) =>
 export const DevMachine = provider('infra.test', 'DevMachine', 'devmachines')
 export const DevMachineTemplate = template('infra.test', 'DevMachineTemplate', 'devmachinetemplates')
 export const DevConfig = provider('bootstrap.test', 'DevConfig', 'devconfigs')
-export const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
+const DevConfigTemplate = template('bootstrap.test', 'DevConfigTemplate', 'devconfigtemplates')
 export type DevMachine = ObjectOf<typeof DevMachine>
 
 const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
@@ -85,6 +86,7 @@ function machines(delay: number): Controller<Machine> {
         await endUpdate(client, machine)
         return proceed()
       } else {
+        if (!machine.status?.nodeRef) await takeOver(client, machine)
         machine.status = { ...machine.status, nodeRef: { name: key.name } }
         const say = (type: string, status: 'True' | 'False', message = ''): NewCondition => ({
           type,
@@ -111,9 +113,18 @@ function machines(delay: number): Controller<Machine> {
   }
 }
 
+/** What its set made for it belongs to the Machine from now on. */
+async function takeOver(client: Client, machine: Machine): Promise<void> {
+  const body = { metadata: { ownerReferences: [controllerReference(machine, Machine)] } }
+  for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body })
+}
+
 /** As the Machine controller does: the Machine first, the hook last. */
 async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine): Promise<void> {
-  const without = (annotation: string) => ({ type: 'merge' as const, body: { metadata: { annotations: { [annotation]: null } } } })
+  const without = (annotation: string) => ({
+    type: 'merge' as const,
+    body: { metadata: { annotations: { [annotation]: null } } },
+  })
   const key = { namespace: namespace!, name }
   for (const kind of [Machine, DevMachine, DevConfig]) await client.patch<any>(kind, key, without(UpdateInProgressAnnotation))
   await client.patch(Machine, key, without(PendingHooksAnnotation))

@@ -18,7 +18,7 @@ export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)
   const found: Machine[] = []
-  for (const machine of io.cache.byIndex(byCluster, `${machineSet.metadata.namespace}/${machineSet.spec.clusterName}`)) {
+  for (const machine of machinesOfCluster(machineSet, io)) {
     if (!selector.matches(machine.metadata.labels)) continue
     if (isControlledBy(machine, machineSet, MachineSet)) found.push(machine)
     else if (!controllerOf(machine)) {
@@ -29,6 +29,10 @@ export const machines: MachineSetPhase = async (scope, io) => {
   scope.machines = found
   return proceed()
 }
+
+/** All Machines of the set's Cluster, those of other sets among them. */
+export const machinesOfCluster = ({ metadata, spec }: MachineSet, { cache }: MachineSetIO): readonly Machine[] =>
+  cache.byIndex(byCluster, `${metadata.namespace}/${spec.clusterName}`)
 
 /** The Machines of the set as the server has them, for what must not be decided from a cache that is behind. */
 export async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {

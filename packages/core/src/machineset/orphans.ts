@@ -10,7 +10,7 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { found } from '../external/observed.ts'
-import { liveMachines } from './machines.ts'
+import { liveMachines, machinesOfCluster } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
@@ -32,8 +32,8 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
   if (orphans.length === 0) return
 
-  // It may be the Machines that the cache does not have yet.
-  const live = await liveMachines(machineSet, io)
+  // It may be the Machines that the cache does not have yet, or that have moved to another set.
+  const live = [...(await liveMachines(machineSet, io)), ...machinesOfCluster(machineSet, io)]
   for (const { kind, object } of orphans) {
     if (!isOrphan(object, machineSet, live)) continue
     io.log.info('Deleting what was made for a Machine that does not exist', { [kind.kind]: keyOf(object) })
