@@ -77,3 +77,8 @@ function compareBuildTags(a: string, b: string): VersionOrder {
   const difference = BigInt(a) - BigInt(b)
   return difference === 0n ? 0 : difference < 0n ? -1 : 1
 }
+
+/** Whether two versions are of one release: distributions add their own suffixes to what they build from it. */
+export const isSameRelease = (a: string, b: string): boolean => releaseOf(a) === releaseOf(b)
+
+const releaseOf = (version: string): string => /^v?\d+\.\d+\.\d+/.exec(version)?.[0].replace(/^v/, '') ?? version

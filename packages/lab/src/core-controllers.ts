@@ -47,7 +47,7 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
     createTopologyMachineDeploymentController(),
     createTopologyMachineSetController(),
     controller(createClusterController({ clusters })),
-    controller(createMachineController({ clusters })),
+    controller(createMachineController({ clusters, runtime })),
     controller(createMachineSetController()),
     controller(createMachineDeploymentController({ runtime })),
   ]

@@ -3,6 +3,7 @@ import { Cluster, Machine } from '@capstan/api'
 import { type Controller, controller, type Source, watches } from '@capstan/controller'
 import { CustomResourceDefinition, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
 import { reconcileLocalBootstrapConfig } from './bootstrap/reconcile.ts'
+import type { InPlaceUpdates } from './controlplane/in-place.ts'
 import { reconcileLocalControlPlane } from './controlplane/reconcile.ts'
 import { machinesByCluster, reconcileLocalCluster } from './infrastructure/cluster/reconcile.ts'
 import { reconcileLocalMachine } from './infrastructure/machine/reconcile.ts'
@@ -17,6 +18,8 @@ export interface LocalControllersOptions {
   readonly workloads: Workloads
   /** Where the listener of all workload planes is reached. It must stay the same for as long as clusters live. */
   readonly endpoint: { readonly host: string; readonly port: number }
+  /** Extensions that update control plane Machines in place; absent: such Machines are replaced. */
+  readonly updates?: InPlaceUpdates
 }
 
 const configsByCluster = byCluster(LocalBootstrapConfig)
@@ -24,7 +27,7 @@ const clustersByCluster = byCluster(LocalCluster)
 const controlPlanesByCluster = byCluster(LocalControlPlane)
 
 /** Every controller of the local provider. What each one watches is all that can bring it back, beside time. */
-export function localControllers({ workloads, endpoint }: LocalControllersOptions): readonly Controller[] {
+export function localControllers({ workloads, endpoint, updates }: LocalControllersOptions): readonly Controller[] {
   return [
     controller({
       name: 'localcluster',
@@ -72,7 +75,7 @@ export function localControllers({ workloads, endpoint }: LocalControllersOption
         watches(CustomResourceDefinition, () => []),
       ],
       sources: [planeStarted(workloads, controlPlanesByCluster)],
-      reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads }),
+      reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads, updates }),
     }),
   ]
 }

@@ -1,4 +1,5 @@
 export * from './controllers.ts'
+export type { InPlaceUpdates } from './controlplane/in-place.ts'
 export * from './workload/workloads.ts'
 export * from './workload/server-name.ts'
 export * from './kinds/all.ts'

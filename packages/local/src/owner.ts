@@ -1,5 +1,5 @@
 /** How objects of this provider find the Cluster and the Machine they belong to. Contract: ownerReferences and the cluster-name label. */
-import { Cluster, ClusterNameLabel, ClusterTopologyUpgradeStepAnnotation, Machine } from '@capstan/api'
+import { Cluster, ClusterNameLabel, ClusterTopologyUpgradeStepAnnotation, isUpdateInProgress, Machine } from '@capstan/api'
 import type { Cache, Index, MapFunction } from '@capstan/controller'
 import { equal, type Kind, type KubeObject, keyOf, ownerOfKind } from '@capstan/kube'
 
@@ -57,4 +57,5 @@ export const machineMattered = ({ previous, object }: { previous: Machine | unde
   previous === undefined ||
   object === undefined ||
   !equal(previous.spec, object.spec) ||
-  !equal(previous.metadata.labels, object.metadata.labels)
+  !equal(previous.metadata.labels, object.metadata.labels) ||
+  isUpdateInProgress(previous) !== isUpdateInProgress(object)

@@ -3,6 +3,7 @@ import { Cluster, ClusterClass, Machine, MachineDeployment, MachineSet } from '@
 import { createApiServer, memoryStore } from '@capstan/apiserver'
 import { type Controller, controller } from '@capstan/controller'
 import { type ClusterCache, createClusterCache, createClusterController, createMachineController } from '@capstan/core'
+import type { RuntimeClient } from '@capstan/extension'
 import {
   type Client,
   type ConditionSource,
@@ -40,8 +41,10 @@ export interface CoreEnv extends TestEnv {
   provisionMachine(name: string, options?: { labels?: { [key: string]: string }; spec?: Partial<Machine['spec']> }): Promise<void>
 }
 
-export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readonly Controller[] } = {}): Promise<CoreEnv> {
-  const { more = [], clock = new VirtualClock(), ...rest } = options
+export async function coreEnv(
+  options: Partial<TestEnvOptions> & { more?: readonly Controller[]; runtime?: RuntimeClient } = {},
+): Promise<CoreEnv> {
+  const { more = [], runtime, clock = new VirtualClock(), ...rest } = options
   const random = seededRandom(2)
   const workloadServer = createApiServer({
     store: memoryStore(),
@@ -66,7 +69,7 @@ export async function coreEnv(options: Partial<TestEnvOptions> & { more?: readon
     controllers: [
       controller(clusters.controller),
       controller(createClusterController({ clusters })),
-      controller(createMachineController({ clusters })),
+      controller(createMachineController({ clusters, ...(runtime && { runtime }) })),
       ...more,
     ],
     ...rest,

@@ -1,15 +1,27 @@
-import { Cluster, Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet, RevisionAnnotation } from '@capstan/api'
+import {
+  Cluster,
+  Machine,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  MachineSet,
+  RetryHooksAnnotation,
+  RevisionAnnotation,
+} from '@capstan/api'
 import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
 import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
+import type { RuntimeClient } from '@capstan/extension'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
 import { nodeTexts } from './node.ts'
 import { othersChange } from '../others-change.ts'
 import { reconcileMachine } from './reconcile.ts'
 import type { MachineSettings } from './scope.ts'
 import { OwnedConditions } from './status.ts'
+import { UpdateCalls } from './update-calls.ts'
 
 export interface MachineControllerOptions extends Partial<MachineSettings> {
   readonly clusters: ClusterCache
+  /** Handlers that update Machines in place; absent: there are none. */
+  readonly runtime?: RuntimeClient
   /** Machines reconciled at once. */
   readonly concurrency?: number
 }
@@ -17,12 +29,14 @@ export interface MachineControllerOptions extends Partial<MachineSettings> {
 /** Reconciles Machines: see README.md for what is watched and why. */
 export function createMachineController({
   clusters,
+  runtime,
   concurrency = 10,
   remoteConditionsGracePeriod = minutes(5),
   syncLabels = [],
   syncAnnotations = [],
 }: MachineControllerOptions): Controller<Machine> {
   const settings: MachineSettings = { remoteConditionsGracePeriod, syncLabels, syncAnnotations }
+  const updates = new UpdateCalls(runtime)
   return {
     name: 'machine',
     for: Machine,
@@ -34,7 +48,7 @@ export function createMachineController({
     ],
     sources: [clusters.source({ map: machinesOfEvent, unreachableAfter: remoteConditionsGracePeriod })],
     concurrency,
-    reconcile: (key, context) => reconcileMachine(key, { ...context, clusters, settings }),
+    reconcile: (key, context) => reconcileMachine(key, { ...context, clusters, updates, settings }),
   }
 }
 
@@ -47,6 +61,7 @@ const clusterFacts = (cluster: Cluster | undefined) =>
     isDeleting: isDeleting(cluster),
     infrastructureProvisioned: cluster.status?.initialization?.infrastructureProvisioned ?? false,
     controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
+    retried: cluster.metadata.annotations?.[RetryHooksAnnotation],
   }
 
 /** What decides whether a Machine is up to date, and whether its Node says that it will be replaced. */

@@ -55,6 +55,7 @@ export const remove: MachinePhase = async (scope, io) => {
   }
   scope.deletion = { reason: 'DeletionCompleted', message: 'Deletion completed' }
   removeFinalizer(scope.machine, MachineFinalizer)
+  io.updates.forget(scope.machine.metadata.uid)
   return proceed()
 }
 

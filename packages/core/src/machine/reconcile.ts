@@ -9,6 +9,7 @@ import { reportPaused } from '../report-paused.ts'
 import { bootstrap } from './bootstrap.ts'
 import { certificateExpiry } from './certificate-expiry.ts'
 import { remove } from './delete.ts'
+import { inPlaceUpdate } from './in-place-update.ts'
 import { infrastructure } from './infrastructure.ts'
 import { OwnedLegacyConditions } from './legacy-status.ts'
 import { node } from './node.ts'
@@ -18,6 +19,7 @@ import { ownedConditions, reportStatus } from './status.ts'
 
 const always: MachinePhase[] = [owner, bootstrap, infrastructure, node, certificateExpiry]
 const whenDeleting: MachinePhase[] = [remove]
+const whileLiving: MachinePhase[] = [inPlaceUpdate]
 
 /** Brings one Machine, and what it owns, towards its spec. Safe to run at any moment, any number of times. */
 export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<Outcome> {
@@ -38,7 +40,7 @@ export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<O
     deletion: { reason: 'Deleting', message: 'Deletion started' },
     steps: {},
   }
-  const phases = isDeleting(machine) ? [...always, ...whenDeleting] : always
+  const phases = [...always, ...(isDeleting(machine) ? whenDeleting : whileLiving)]
   const { outcome, errors } = await runPhases(phases, scope, io)
 
   anticipateGeneration(before, machine)

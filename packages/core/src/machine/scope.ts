@@ -3,6 +3,7 @@ import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { Node } from '@capstan/kube'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import type { Observed } from '../external/observed.ts'
+import type { UpdateCalls } from './update-calls.ts'
 
 /** What one pass over a Machine can see, and what it has decided. */
 export interface MachineScope {
@@ -15,6 +16,8 @@ export interface MachineScope {
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
+  /** What to say of the update in place that is under way; absent when there is nothing in particular. */
+  update?: UpdateStage
   /** How far deletion has come. */
   deletion: DeletionStage
   /** What became of the steps of the deletion that the pass came to. */
@@ -30,6 +33,11 @@ export type ObservedNode =
   | { readonly state: 'disconnected' }
   | { readonly state: 'missing' }
   | { readonly state: 'found'; readonly node: Node }
+
+export interface UpdateStage {
+  readonly reason: (typeof MachineConditions.Updating.reasons)[number]
+  readonly message: string
+}
 
 export interface DeletionStage {
   readonly reason: (typeof MachineConditions.Deleting.reasons)[number]
@@ -57,6 +65,8 @@ export interface MachineSettings {
 /** The I/O that phases may do. */
 export interface MachineIO extends ReconcileContext {
   readonly clusters: ClusterCache
+  /** Calls of extensions that update Machines in place. */
+  readonly updates: UpdateCalls
   readonly settings: MachineSettings
 }
 

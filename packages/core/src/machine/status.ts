@@ -2,7 +2,7 @@
  * What one pass over a Machine tells about it: conditions, phase, and when time alone will change them. Pure.
  * Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
-import { ConditionOrder, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
+import { ConditionOrder, isSameRelease, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
 import {
   type Condition,
@@ -19,6 +19,7 @@ import {
 } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import { bootstrapConfigReady } from './bootstrap.ts'
+import { updating } from './in-place-update.ts'
 import { infrastructureReady } from './infrastructure.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import { nodeConditions } from './node.ts'
@@ -63,7 +64,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
     ...nodeConditions({ ...scope, ...facts }),
     ...upToDate(scope, facts.now),
     deleting(scope),
-    updating(),
+    updating(scope),
     pausedCondition(scope.cluster, machine),
   )
   set(ready(machine, facts.now))
@@ -83,6 +84,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
 function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<Machine['status']>['phase']> {
   const initialization = status?.initialization
   if (isDeleting({ metadata })) return 'Deleting'
+  if (isUpdateInProgress({ metadata })) return 'Updating'
   if (status?.nodeRef && initialization?.infrastructureProvisioned) return 'Running'
   if (spec.providerID) return 'Provisioned'
   if (initialization?.bootstrapDataSecretCreated && !initialization.infrastructureProvisioned) return 'Provisioning'
@@ -94,11 +96,9 @@ function deleting({ machine, deletion }: MachineScope): NewCondition {
   return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Updates in place are not made yet. */
-const updating = (): NewCondition => MachineConditions.Updating.false('NotUpdating')
-
 /** Only for Machines of a MachineDeployment; others are compared by whoever owns them. */
-function upToDate({ machine, machineSet, machineDeployment }: MachineScope, now: number): NewCondition[] {
+function upToDate(scope: MachineScope, now: number): NewCondition[] {
+  const { machine, machineSet, machineDeployment } = scope
   if (!machineSet || !machineDeployment) return []
   const { UpToDate } = MachineConditions
   const differences = templateDifferences(machineSet.spec.template, machineDeployment.spec.template)
@@ -107,16 +107,14 @@ function upToDate({ machine, machineSet, machineDeployment }: MachineScope, now:
     differences.push('MachineDeployment spec.rolloutAfter expired')
   }
   if (differences.length > 0) return [UpToDate.false('NotUpToDate', differences.map((line) => `* ${line}`).join('\n'))]
+  if (isUpdateInProgress(machine)) return [UpToDate.false('Updating', `* ${updating(scope).message}`)]
   const kubelet = machine.status?.nodeInfo?.kubeletVersion
   const { version } = machine.spec
-  if (kubelet && version && releaseOf(kubelet) !== releaseOf(version)) {
+  if (kubelet && version && !isSameRelease(kubelet, version)) {
     return [UpToDate.false('Updating', `* Node.status.nodeInfo.kubeletVersion ${kubelet}, ${version} required`)]
   }
   return [UpToDate.true('UpToDate')]
 }
-
-/** Distributions add their own suffixes to what they build from a release. */
-const releaseOf = (version: string): string => /^v?\d+\.\d+\.\d+/.exec(version)?.[0].replace(/^v/, '') ?? version
 
 /** Conditions of the objects around the Machine, and of its Node. */
 const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy']

@@ -88,7 +88,8 @@ export async function createMachine(
   const owner = ownerReference(controlPlane, LocalControlPlane)
   if (leftover === undefined) {
     const clone = fromTemplate(template, { ...key, clusterName: cluster.metadata.name, ...metadata, owner })
-    await io.client.create(infrastructureKind, clone)
+    // Applied rather than created: what leaves the template then leaves the machine when it is updated in place.
+    await io.client.apply(infrastructureKind, clone, { fieldManager: InfrastructureManager, force: true })
   }
   if (!io.cache.peek(LocalBootstrapConfig, key)) {
     await io.client.create(LocalBootstrapConfig, {
@@ -98,6 +99,9 @@ export async function createMachine(
   }
   return io.client.create(Machine, desiredMachine(scope, name, failureDomain, infrastructureKind))
 }
+
+/** Who applies infrastructure machines, as managed fields name it. */
+export const InfrastructureManager = 'capstan-localcontrolplane'
 
 /** The Machine to create. Pure. */
 export function desiredMachine(
@@ -128,13 +132,17 @@ export function desiredMachine(
 
 /**
  * Brings an existing Machine and its parts in line with what needs no rollout, and says on it whether it is up to date. Writes only
- * what changed. Returns why the Machine must be replaced.
+ * what changed. Returns it as it then is, with why it is to be rolled out.
  */
-export async function syncMachine(scope: ControlPlaneScope, found: Machine, io: ReconcileContext): Promise<string[]> {
+export async function syncMachine(
+  scope: ControlPlaneScope,
+  found: Machine,
+  io: ReconcileContext,
+): Promise<ControlPlaneScope['machines'][number]> {
   const { controlPlane } = scope
   const parts = await partsOf(found, io)
   const outdated = outdatedReasons(controlPlane, parts, io.clock.now())
-  if (isDeleting(found)) return outdated
+  if (isDeleting(found)) return { machine: found, outdated }
 
   const machine = draft(found)
   // Upstream: control plane Machines without a controller are adopted.
@@ -145,15 +153,15 @@ export async function syncMachine(scope: ControlPlaneScope, found: Machine, io: 
   machine.spec = { ...rest, ...draft(policyOf(controlPlane.spec.machineTemplate.spec)) }
   machine.status = {
     ...machine.status,
-    conditions: setConditions(machine.status?.conditions, [upToDate(outdated)], {
+    conditions: setConditions(machine.status?.conditions, [upToDate(found, outdated)], {
       now: io.clock.now(),
       generation: found.metadata.generation,
     }),
   }
-  await commitChanges(io.client, Machine, found, machine, { conditions: ['UpToDate'], signal: io.signal })
+  const latest = await commitChanges(io.client, Machine, found, machine, { conditions: ['UpToDate'], signal: io.signal })
   await syncMetadata(parts.infrastructureKind, parts.infrastructure, templated, io)
   await syncMetadata(LocalBootstrapConfig, parts.bootstrap, templated, io)
-  return outdated
+  return { machine: latest, outdated }
 }
 
 async function syncMetadata<T extends KubeObject>(
@@ -184,7 +192,7 @@ type Policy = Pick<Machine['spec'], 'deletion' | 'taints' | 'readinessGates'>
 const DefaultNodeDeletionTimeout = 10
 
 /** Labels and annotations of a new Machine and its parts. */
-function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
+export function machineMetadata({ controlPlane, cluster }: ControlPlaneScope) {
   const { labels, annotations } = templatedMetadata(controlPlane.spec.machineTemplate.metadata ?? {})
   return {
     labels: {

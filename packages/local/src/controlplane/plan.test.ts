@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ControlPlane, type PlannedMachine, planStep } from './plan.ts'
+import { type ControlPlane, type PlannedMachine, planStep, type Step } from './plan.ts'
 
 const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachine => ({
   name,
@@ -9,6 +9,8 @@ const aMachine = (name: string, of: Partial<PlannedMachine> = {}): PlannedMachin
   healthy: true,
   outdated: [],
   deleteFirst: false,
+  updatable: false,
+  update: 'none',
   ...of,
 })
 const aPlane = (of: Partial<ControlPlane> = {}): ControlPlane => ({
@@ -21,6 +23,7 @@ const aPlane = (of: Partial<ControlPlane> = {}): ControlPlane => ({
 })
 const three = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
 const old = { outdated: ['Version v1.35.0, v1.36.0 required'] }
+const updatable = { ...old, updatable: true }
 
 const summarise = (plane: ControlPlane): string => {
   const step = planStep(plane)
@@ -29,6 +32,10 @@ const summarise = (plane: ControlPlane): string => {
       return `create${step.failureDomain ? ` in ${step.failureDomain}` : ''}: ${step.reason}`
     case 'delete':
       return `delete ${step.machine}: ${step.reason}`
+    case 'update':
+      return `update ${step.machine}: ${step.reason}`
+    case 'resume':
+      return `resume ${step.machine}`
     case 'hold':
       return `hold ${step.messages.join(' ')}`
     case 'rest':
@@ -97,6 +104,49 @@ describe('the next step', () => {
       { machines: [aMachine('m1', old), aMachine('m2', { ...old, healthy: false }), three[2]!, aMachine('m4')] },
       'delete m2: Machines m1, m2 not up-to-date',
     ],
+    [
+      'of a rollout tries to update what it would delete',
+      { machines: [aMachine('m1', updatable), three[1]!, three[2]!], maxSurge: 0 },
+      'update m1: Machine m1 not up-to-date',
+    ],
+    [
+      'of a rollout makes the surge first although it could update',
+      { machines: [aMachine('m1', updatable), three[1]!, three[2]!] },
+      'create: Machine m1 not up-to-date',
+    ],
+    [
+      'of a rollout deletes when there are enough good ones',
+      { machines: [aMachine('m1', updatable), aMachine('m2'), aMachine('m3'), aMachine('m4')] },
+      'delete m1: Machine m1 not up-to-date',
+    ],
+    [
+      'of a rollout replaces what is itself the trouble',
+      { machines: [aMachine('m1', { ...updatable, healthy: false }), three[1]!, three[2]!], maxSurge: 0 },
+      'delete m1: Machine m1 not up-to-date',
+    ],
+    [
+      'of a rollout waits for others before it updates one',
+      { machines: [aMachine('m1', updatable), aMachine('m2', { healthy: false }), three[2]!], maxSurge: 0 },
+      'hold * waiting for control plane components to become healthy',
+    ],
+    [
+      'waits while one is updated, whatever is to be done',
+      { machines: [aMachine('m1', { update: 'running' }), aMachine('m2', old)], replicas: 5 },
+      'hold * waiting for in-place update of Machine m1 to complete',
+    ],
+    [
+      'goes on with an update that was cut off',
+      {
+        machines: [aMachine('m1', { ...old, update: 'begun' }), aMachine('m2', { healthy: false })],
+        certificatesAvailable: false,
+      },
+      'resume m1',
+    ],
+    [
+      'lets a Machine go that was to be updated',
+      { machines: [aMachine('m1', { ...old, update: 'begun', deleting: true }), three[1]!, three[2]!] },
+      'hold * waiting for in-place update of Machine m1 to complete',
+    ],
   ] as const)('%s', (_, plane, expected) => {
     expect(summarise(aPlane(plane))).toBe(expected)
   })
@@ -136,6 +186,16 @@ describe('the next step', () => {
   })
 })
 
+function after(
+  machines: readonly PlannedMachine[],
+  step: Exclude<Step, { kind: 'rest' | 'hold' }>,
+  name: () => string,
+): readonly PlannedMachine[] {
+  if (step.kind === 'create') return [...machines, aMachine(name(), { failureDomain: step.failureDomain })]
+  if (step.kind === 'delete') return machines.filter((machine) => machine.name !== step.machine)
+  return machines.map((machine) => (machine.name === step.machine ? { ...machine, outdated: [], updatable: false } : machine))
+}
+
 /** Does what the plan says until it rests, each new Machine healthy at once; one line per step. */
 function play(plane: ControlPlane): { steps: string[]; plane: ControlPlane } {
   const steps: string[] = []
@@ -145,10 +205,7 @@ function play(plane: ControlPlane): { steps: string[]; plane: ControlPlane } {
     if (step.kind === 'rest') return { steps, plane }
     if (step.kind === 'hold') throw new Error(step.messages.join())
     steps.push(`${plane.machines.length} ${summarise(plane)}`)
-    plane =
-      step.kind === 'create'
-        ? { ...plane, machines: [...plane.machines, aMachine(`m${++serial}`, { failureDomain: step.failureDomain })] }
-        : { ...plane, machines: plane.machines.filter((machine) => machine.name !== step.machine) }
+    plane = { ...plane, machines: after(plane.machines, step, () => `m${++serial}`) }
   }
   throw new Error(`no rest after ${steps.length} steps`)
 }
@@ -192,19 +249,41 @@ test('a new version comes one Machine at a time, the new one before the old one 
   `)
 })
 
+test('a new version that can come in place makes the surge, updates as long as good ones are missing, and deletes the last', () => {
+  const machines = three.map((machine) => ({ ...machine, ...updatable }))
+  expect(`\n${play(aPlane({ machines })).steps.join('\n')}`).toMatchInlineSnapshot(`
+    "
+    3 create: Machines m1, m2, m3 not up-to-date
+    4 update m1: Machines m1, m2, m3 not up-to-date
+    4 update m2: Machines m2, m3 not up-to-date
+    4 delete m3: Machine m3 not up-to-date"
+  `)
+  const [one] = machines
+  expect(`\n${play(aPlane({ machines, maxSurge: 0 })).steps.join('\n')}`).toMatchInlineSnapshot(`
+    "
+    3 update m1: Machines m1, m2, m3 not up-to-date
+    3 update m2: Machines m2, m3 not up-to-date
+    3 update m3: Machine m3 not up-to-date"
+  `)
+  expect(play(aPlane({ machines: [one!], replicas: 1 })).steps).toEqual([
+    '1 create: Machine m1 not up-to-date',
+    '2 delete m1: Machine m1 not up-to-date',
+  ])
+})
+
 test('a rollout stays between replicas less one and replicas plus surge, and ends up to date', () => {
   const plane = fc.record({
     replicas: fc.constantFrom(1, 3, 5),
     surge: fc.constantFrom(0, 1),
     before: fc.constantFrom(1, 3, 5),
-    outdated: fc.array(fc.boolean(), { minLength: 5, maxLength: 5 }),
+    outdated: fc.array(fc.constantFrom({}, old, updatable), { minLength: 5, maxLength: 5 }),
     domains: fc.constantFrom<string[]>([], ['a'], ['a', 'b', 'c']),
   })
   fc.assert(
     fc.property(plane, ({ replicas, surge, before, outdated, domains }) => {
       const maxSurge = replicas < 3 ? 1 : surge
       const machines = Array.from({ length: before }, (_, i) =>
-        aMachine(`m${i + 1}`, { ...(outdated[i] ? old : {}), failureDomain: domains[i % (domains.length || 1)] }),
+        aMachine(`m${i + 1}`, { ...outdated[i], failureDomain: domains[i % (domains.length || 1)] }),
       )
       const { steps, plane: end } = play(aPlane({ replicas, maxSurge, machines, failureDomains: domains }))
       for (const step of steps) {

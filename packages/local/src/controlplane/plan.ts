@@ -1,5 +1,5 @@
 /**
- * What a control plane does next: at most one Machine is made or deleted per step, and the next step waits until the last one
+ * What a control plane does next: at most one Machine is made, updated or deleted per step, and the next step waits until the last one
  * has come to rest. Pure: it reads no clock and no cluster, so tests can play whole rollouts.
  * Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
@@ -17,6 +17,10 @@ export interface PlannedMachine {
   readonly outdated: readonly string[]
   /** A person asked for it to go first. */
   readonly deleteFirst: boolean
+  /** Its differences are such that an extension may take them away while it runs. */
+  readonly updatable: boolean
+  /** An update in place: marked by an earlier pass that did not come to its end, or handed to the Machine controller. */
+  readonly update: 'none' | 'begun' | 'running'
 }
 
 export interface ControlPlane {
@@ -34,6 +38,10 @@ export interface ControlPlane {
 export type Step =
   | { readonly kind: 'create'; readonly failureDomain: string | undefined; readonly reason: string }
   | { readonly kind: 'delete'; readonly machine: string; readonly reason: string }
+  /** Updated in place when an extension can, otherwise deleted. */
+  | { readonly kind: 'update'; readonly machine: string; readonly reason: string }
+  /** What began an update in place was cut off: it goes on, whatever else there is to do. */
+  | { readonly kind: 'resume'; readonly machine: string }
   /** Something is to be done, and must wait: `messages` say for what. */
   | { readonly kind: 'hold'; readonly messages: readonly string[] }
   | { readonly kind: 'rest' }
@@ -41,12 +49,18 @@ export type Step =
 /** The next step of a control plane that is not being deleted. */
 export function planStep(plane: ControlPlane): Step {
   const { machines, replicas, maxSurge } = plane
+  const begun = machines.find(({ update, deleting }) => update === 'begun' && !deleting)
+  if (begun) return { kind: 'resume', machine: begun.name }
+  const updating = machines.filter(({ update }) => update !== 'none')
+  if (updating.length > 0) {
+    return { kind: 'hold', messages: updating.map(({ name }) => `* waiting for in-place update of Machine ${name} to complete`) }
+  }
   const current = machines.length
   if (current === 0) return scaleUp(plane, 'first control plane machine')
   const outdated = machines.filter(needsRollout)
   if (outdated.length > 0) {
     const reason = `${names(outdated)} not up-to-date`
-    return current < replicas + maxSurge ? scaleUp(plane, reason) : scaleDown(plane, reason)
+    return current < replicas + maxSurge ? scaleUp(plane, reason) : replaceOne(plane, reason)
   }
   if (current < replicas) return scaleUp(plane, `${current} Machines < ${replicas} replicas`)
   if (current > replicas) return scaleDown(plane, `${current} Machines > ${replicas} replicas`)
@@ -56,29 +70,42 @@ export function planStep(plane: ControlPlane): Step {
 /** Machines that a rollout must replace. */
 export const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
+/**
+ * Only where a Machine would be deleted is it tried to update it in place: the control plane can do without it should that fail. One
+ * that is itself the only trouble is replaced.
+ */
+function replaceOne(plane: ControlPlane, reason: string): Step {
+  const machine = nextToGo(plane)
+  const upToDate = plane.machines.filter(({ outdated }) => outdated.length === 0).length
+  const stable = preflight(plane, { leaving: undefined }).length === 0
+  if (machine.updatable && upToDate < plane.replicas && stable) return { kind: 'update', machine: machine.name, reason }
+  return scaleDown(plane, reason)
+}
+
 function scaleUp(plane: ControlPlane, reason: string): Step {
-  const messages = preflight(plane)
+  const messages = preflight(plane, 'joining')
   if (messages.length > 0) return { kind: 'hold', messages }
   return { kind: 'create', failureDomain: domainForNext(plane), reason }
 }
 
 function scaleDown(plane: ControlPlane, reason: string): Step {
-  const machine = machineToDelete(plane)
-  const messages = preflight(plane, machine)
+  const machine = nextToGo(plane)
+  const messages = preflight(plane, { leaving: machine })
   if (messages.length > 0) return { kind: 'hold', messages }
   return { kind: 'delete', machine: machine.name, reason }
 }
 
-/** What must be true before anything changes, `leaving` set aside. Texts are upstream's. */
-function preflight(plane: ControlPlane, leaving?: PlannedMachine): string[] {
+/** What must be true before a Machine joins, or before anything happens to one of them. Texts are upstream's. */
+function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: PlannedMachine | undefined }): string[] {
   const { machines, pendingVersion, certificatesAvailable } = plane
   if (machines.length === 0) return []
   if (pendingVersion !== undefined) return [`* waiting for a version upgrade to ${pendingVersion} to be propagated`]
   const messages: string[] = []
-  if (leaving === undefined && !certificatesAvailable) messages.push('* cluster certificates are missing or unknown')
+  if (change === 'joining' && !certificatesAvailable) messages.push('* cluster certificates are missing or unknown')
   if (machines.some((machine) => machine.deleting)) {
     return [...messages, '* waiting for a control plane Machine to complete deletion']
   }
+  const leaving = change === 'joining' ? undefined : change.leaving
   if (machines.some((machine) => machine !== leaving && !machine.healthy)) {
     messages.push('* waiting for control plane components to become healthy')
   }
@@ -96,8 +123,8 @@ export function domainForNext({ failureDomains, machines }: ControlPlane): strin
   )[0]
 }
 
-/** Which Machine goes next: out of the first of these sets that has any, from the fullest failure domain, the oldest. */
-function machineToDelete({ machines, failureDomains }: ControlPlane): PlannedMachine {
+/** Which Machine is next to be replaced: out of the first of these sets that has any, from the fullest failure domain, the oldest. */
+function nextToGo({ machines, failureDomains }: ControlPlane): PlannedMachine {
   const outdated = machines.filter(needsRollout)
   const candidates = [
     outdated.filter((machine) => machine.deleteFirst),

@@ -1,6 +1,6 @@
 /** LocalControlPlane: certificates, kubeconfig and Machines of one control plane. The phases are in `bringUp` and `remove.ts`. */
-import { ConditionOrder, isPaused, type Machine, pausedCondition } from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
+import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { addFinalizer, draft, isDeleting, keyOf, type ObjectKey, setConditions } from '@capstan/kube'
 import {
   LocalControlPlane,
@@ -11,6 +11,7 @@ import { owningCluster } from '../owner.ts'
 import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
 import { ensureCertificates } from './certificates.ts'
+import type { InPlaceUpdates } from './in-place.ts'
 import { initialize } from './initialize.ts'
 import { ensureKubeconfig } from './kubeconfig.ts'
 import { syncMachine } from './machines.ts'
@@ -22,6 +23,8 @@ import { takeStep } from './step.ts'
 
 export interface LocalControlPlaneDependencies {
   readonly workloads: Pick<Workloads, 'clientFor'>
+  /** Extensions that update Machines in place; absent: Machines are replaced. */
+  readonly updates?: InPlaceUpdates | undefined
 }
 
 /** Brings one LocalControlPlane towards its spec. Safe to run at any moment, any number of times. */
@@ -102,7 +105,7 @@ async function ensureFinalizer(found: LocalControlPlane, io: ReconcileContext): 
 async function bringUp(
   scope: ControlPlaneScope,
   io: ReconcileContext,
-  { workloads }: LocalControlPlaneDependencies,
+  { workloads, updates }: LocalControlPlaneDependencies,
 ): Promise<Outcome> {
   const { controlPlane, cluster } = scope
   observeMachines(scope, io)
@@ -115,16 +118,16 @@ async function bringUp(
   if (!host || !port) return wait('Cluster spec.controlPlaneEndpoint to be set')
   if (scope.certificates.state === 'available') await ensureKubeconfig(controlPlane, cluster, scope.certificates.authority, io)
 
-  const evaluated: { machine: Machine; outdated: string[] }[] = []
-  for (const { machine } of scope.machines) evaluated.push({ machine, outdated: await syncMachine(scope, machine, io) })
+  const evaluated: ControlPlaneScope['machines'][number][] = []
+  for (const { machine } of scope.machines) evaluated.push(await syncMachine(scope, machine, io))
   scope.machines = evaluated
 
   const workload = workloads.clientFor(keyOf(cluster))
   const initialized = await initialize(scope, io, workload)
   if (workload && scope.machines.some(({ outdated }) => outdated.length > 0))
     await recordVersion(workload, controlPlane.spec.version)
-  await takeStep(scope, io)
-  return nextLook(scope, initialized, io.clock.now())
+  const taken = await takeStep(scope, io, updates)
+  return mergeOutcomes([taken, nextLook(scope, initialized, io.clock.now())])
 }
 
 /** What brings this control plane back when no event does. */

@@ -1,6 +1,14 @@
 /** The status of a control plane for what one pass saw. Pure: same scope, same answer. Upstream: controlplane/kubeadm, v1.14. */
-import { ClusterNameLabel, compareVersions, type Machine, MachineControlPlaneLabel } from '@capstan/api'
-import { aggregate, isTrue, type NewCondition } from '@capstan/kube'
+import {
+  ClusterNameLabel,
+  compareVersions,
+  isSameRelease,
+  isUpdateInProgress,
+  type Machine,
+  MachineConditions,
+  MachineControlPlaneLabel,
+} from '@capstan/api'
+import { aggregate, getCondition, isTrue, type NewCondition } from '@capstan/kube'
 import { type LocalControlPlane, LocalControlPlaneConditions as Conditions } from '../kinds/local-control-plane.ts'
 import { missingCertificates } from './certificates.ts'
 import type { ControlPlaneScope } from './scope.ts'
@@ -16,7 +24,7 @@ export function controlPlaneCounters({ cluster, machines }: ControlPlaneScope): 
     replicas: machines.length,
     readyReplicas: count('Ready'),
     availableReplicas: count('Available'),
-    upToDateReplicas: machines.filter(({ outdated }) => outdated.length === 0).length,
+    upToDateReplicas: machines.filter(({ machine, outdated }) => upToDate(machine, outdated).status === 'True').length,
     ...(versions.length === 0 ? {} : { versions, version: versions[0]!.version }),
   }
 }
@@ -83,17 +91,17 @@ const initialized = ({ controlPlane, initializationIssue }: ControlPlaneScope): 
     : Conditions.Initialized.false('NotInitialized', initializationIssue)
 
 function rollingOut({ machines }: ControlPlaneScope): NewCondition {
-  const outdated = machines.filter((one) => one.outdated.length > 0)
-  if (outdated.length === 0) return Conditions.RollingOut.false('NotRollingOut')
-  const reasons = [...new Set(outdated.flatMap((one) => one.outdated))].sort(versionFirst).map((reason) => `* ${reason}`)
+  const rolling = machines.map((one) => upToDate(one.machine, one.outdated)).filter(({ status }) => status === 'False')
+  if (rolling.length === 0) return Conditions.RollingOut.false('NotRollingOut')
+  const reasons = [...new Set(rolling.flatMap(({ message }) => message.split('\n')))].sort(versionFirst)
   return Conditions.RollingOut.true(
     'RollingOut',
-    [`Rolling out ${outdated.length} not up-to-date replicas`, ...reasons].join('\n'),
+    [`Rolling out ${rolling.length} not up-to-date replicas`, ...reasons].join('\n'),
   )
 }
 
 const versionFirst = (a: string, b: string): number =>
-  Number(b.startsWith('Version')) - Number(a.startsWith('Version')) || (a < b ? -1 : a > b ? 1 : 0)
+  Number(b.startsWith('* Version')) - Number(a.startsWith('* Version')) || (a < b ? -1 : a > b ? 1 : 0)
 
 function scalingUp(scope: ControlPlaneScope): NewCondition {
   const { controlPlane, machines, template, step } = scope
@@ -143,7 +151,7 @@ function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
     machines.map(({ machine, outdated }) => ({
       kind: machine.kind,
       metadata: machine.metadata,
-      status: { conditions: [upToDate(outdated)] },
+      status: { conditions: [upToDate(machine, outdated)] },
     })),
     'UpToDate',
     { as: Conditions.MachinesUpToDate, reasons: { issue: 'NotUpToDate', unknown: 'UpToDateUnknown', info: 'UpToDate' } },
@@ -151,10 +159,21 @@ function machinesUpToDate({ machines }: ControlPlaneScope): NewCondition {
 }
 
 /** The UpToDate condition of a Machine. */
-export const upToDate = (outdated: readonly string[]): NewCondition =>
-  outdated.length === 0
-    ? { type: 'UpToDate', status: 'True', reason: 'UpToDate', message: '' }
-    : { type: 'UpToDate', status: 'False', reason: 'NotUpToDate', message: outdated.map((reason) => `* ${reason}`).join('\n') }
+export function upToDate(machine: Machine, outdated: readonly string[]): NewCondition {
+  const { UpToDate } = MachineConditions
+  if (outdated.length > 0) return UpToDate.false('NotUpToDate', outdated.map((reason) => `* ${reason}`).join('\n'))
+  if (isUpdateInProgress(machine)) {
+    const updating = getCondition(machine, 'Updating')
+    const message = updating?.status === 'True' && updating.message ? updating.message : 'In-place update in progress'
+    return UpToDate.false('Updating', `* ${message}`)
+  }
+  const kubelet = machine.status?.nodeInfo?.kubeletVersion
+  const { version } = machine.spec
+  if (kubelet && version && !isSameRelease(kubelet, version)) {
+    return UpToDate.false('Updating', `* Node.status.nodeInfo.kubeletVersion ${kubelet}, ${version} required`)
+  }
+  return UpToDate.true('UpToDate')
+}
 
 function deleting({ deletion, machines, workers }: ControlPlaneScope): NewCondition {
   const condition = Conditions.Deleting

@@ -1,20 +1,34 @@
-import { ClusterTopologyUpgradeStepAnnotation, DeleteMachineAnnotation, Machine } from '@capstan/api'
-import type { ReconcileContext } from '@capstan/controller'
-import { isDeleting, keyOf } from '@capstan/kube'
+import {
+  ClusterTopologyUpgradeStepAnnotation,
+  DeleteMachineAnnotation,
+  isMarkedForUpdate,
+  isUpdateInProgress,
+  isUpdatePending,
+  Machine,
+  RemediateMachineAnnotation,
+} from '@capstan/api'
+import { type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
+import { isDeleting, keyOf, messageOf, seconds } from '@capstan/kube'
+import { canUpdateInPlace, type InPlaceUpdates, triggerInPlaceUpdate } from './in-place.ts'
 import { createMachine } from './machines.ts'
 import { type PlannedMachine, planStep } from './plan.ts'
 import type { ControlPlaneScope } from './scope.ts'
 import { isHealthy } from './status.ts'
+import { isRolloutDue } from './up-to-date.ts'
 
-/** Plans the next step, and takes it. */
-export async function takeStep(scope: ControlPlaneScope, io: ReconcileContext): Promise<void> {
+/** Plans the next step, and takes it. The outcome says when to look again though nothing happens. */
+export async function takeStep(
+  scope: ControlPlaneScope,
+  io: ReconcileContext,
+  updates: InPlaceUpdates | undefined,
+): Promise<Outcome> {
   const { controlPlane, cluster, machines, template } = scope
   const { spec } = controlPlane
   const domains = cluster.status?.failureDomains ?? []
   const step = planStep({
     replicas: spec.replicas ?? 1,
     maxSurge: spec.rollout?.strategy?.rollingUpdate?.maxSurge === 0 ? 0 : 1,
-    machines: machines.map(plannedMachine),
+    machines: machines.map((one) => plannedMachine(one, isRolloutDue(controlPlane, one.machine, io.clock.now()))),
     failureDomains: domains.filter((domain) => domain.controlPlane).map((domain) => domain.name),
     certificatesAvailable: scope.certificates.state === 'available',
     pendingVersion: pendingVersion(scope),
@@ -22,13 +36,13 @@ export async function takeStep(scope: ControlPlaneScope, io: ReconcileContext): 
   scope.step = step
   switch (step.kind) {
     case 'rest':
-      return
+      return proceed()
     case 'hold':
       io.log.debug('Waiting before the next step', { reasons: step.messages })
-      return
+      return proceed()
     case 'create': {
       // Certificates come first: a machine cannot boot without them. The condition says what is missing.
-      if (scope.certificates.state !== 'available' || template.state !== 'found') return
+      if (scope.certificates.state !== 'available' || template.state !== 'found') return proceed()
       io.log.info('Creating control plane Machine', { reason: step.reason, failureDomain: step.failureDomain })
       try {
         const machine = await createMachine(scope, template.object, step.failureDomain, io)
@@ -43,25 +57,83 @@ export async function takeStep(scope: ControlPlaneScope, io: ReconcileContext): 
         )
         throw err
       }
-      return
+      return proceed()
     }
-    case 'delete': {
-      const chosen = machines.find(({ machine }) => machine.metadata.name === step.machine)!
-      io.log.info('Deleting control plane Machine', { Machine: step.machine, reason: step.reason })
-      await io.client.delete(Machine, keyOf(chosen.machine), { preconditions: { uid: chosen.machine.metadata.uid } })
+    case 'delete':
+      await deleteMachine(named(scope, step.machine), step.reason, io)
+      return proceed()
+    case 'resume':
+      await update(scope, named(scope, step.machine), io)
+      return proceed()
+    case 'update': {
+      const machine = named(scope, step.machine)
+      // Without the template nothing could be made in the place of what is deleted.
+      if (template.state !== 'found') return proceed()
+      if (updates && !updates.ready) {
+        scope.step = { kind: 'hold', messages: ['* waiting for Runtime Extensions to be discovered'] }
+        return requeue(seconds(1), 'Runtime Extensions are still being discovered')
+      }
+      if (updates && (await isUpdatable(scope, machine, io, updates))) await update(scope, machine, io)
+      else await deleteMachine(machine, step.reason, io)
+      return proceed()
     }
   }
 }
 
-const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][number]): PlannedMachine => ({
+/** Asks the extension, and tells the user when it cannot. */
+async function isUpdatable(
+  scope: ControlPlaneScope,
+  machine: Machine,
+  io: ReconcileContext,
+  updates: InPlaceUpdates,
+): Promise<boolean> {
+  const { name } = machine.metadata
+  try {
+    const decision = await canUpdateInPlace(scope, machine, io, updates)
+    if (decision.kind === 'can') return true
+    if (decision.reasons.length > 0) {
+      const message = `Machine ${name} is replaced: ${decision.reasons.join('; ')}`
+      io.log.info('Machine cannot be updated in-place by extensions', { Machine: name, reason: decision.reasons.join(',') })
+      io.events.event(scope.controlPlane, 'Normal', 'InPlaceUpdateNotPossible', message)
+    }
+    return false
+  } catch (err) {
+    const message = `failed to determine if Machine ${name} can be updated in-place: ${messageOf(err)}`
+    io.events.event(scope.controlPlane, 'Warning', 'FailedCanUpdateMachine', message)
+    throw new Error(`failed to update control plane: ${message}`, { cause: err })
+  }
+}
+
+async function update(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<void> {
+  const updated = await triggerInPlaceUpdate(scope, machine, io)
+  scope.machines = scope.machines.map((one) => (one.machine === machine ? { machine: updated, outdated: [] } : one))
+}
+
+async function deleteMachine(machine: Machine, reason: string, io: ReconcileContext): Promise<void> {
+  io.log.info('Deleting control plane Machine', { Machine: machine.metadata.name, reason })
+  await io.client.delete(Machine, keyOf(machine), { preconditions: { uid: machine.metadata.uid } })
+}
+
+const named = ({ machines }: ControlPlaneScope, name: string): Machine =>
+  machines.find(({ machine }) => machine.metadata.name === name)!.machine
+
+const plannedMachine = ({ machine, outdated }: ControlPlaneScope['machines'][number], isRolloutDue: boolean): PlannedMachine => ({
   name: machine.metadata.name,
   created: machine.metadata.creationTimestamp,
   failureDomain: machine.status?.failureDomain ?? machine.spec.failureDomain,
   deleting: isDeleting(machine),
   healthy: isHealthy(machine),
   outdated,
-  deleteFirst: machine.metadata.annotations?.[DeleteMachineAnnotation] !== undefined,
+  deleteFirst: hasAnnotation(machine, DeleteMachineAnnotation),
+  updatable:
+    outdated.length > 0 &&
+    !isRolloutDue &&
+    !hasAnnotation(machine, DeleteMachineAnnotation) &&
+    !hasAnnotation(machine, RemediateMachineAnnotation),
+  update: isUpdateInProgress(machine) ? (isMarkedForUpdate(machine) && !isUpdatePending(machine) ? 'begun' : 'running') : 'none',
 })
+
+const hasAnnotation = ({ metadata }: Machine, name: string): boolean => metadata.annotations?.[name] !== undefined
 
 /** The version of the topology while it has not come down to this control plane: no step may be taken in between. */
 function pendingVersion({ controlPlane, cluster }: ControlPlaneScope): string | undefined {

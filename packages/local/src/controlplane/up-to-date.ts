@@ -12,15 +12,12 @@ export interface MachineParts {
 
 /** Why a Machine must be replaced; empty when it is as it should be. What cannot be found counts as matching. Pure. */
 export function outdatedReasons(
-  { spec }: LocalControlPlane,
+  { spec }: Pick<LocalControlPlane, 'spec'>,
   { machine, infrastructure, bootstrap }: MachineParts,
   now: number,
 ): string[] {
   const reasons: string[] = []
-  const after = spec.rollout?.after
-  if (after !== undefined && Date.parse(machine.metadata.creationTimestamp) < Date.parse(after) && Date.parse(after) < now) {
-    reasons.push('LocalControlPlane spec.rollout.after expired')
-  }
+  if (isRolloutDue({ spec }, machine, now)) reasons.push('LocalControlPlane spec.rollout.after expired')
   if (machine.spec.version !== undefined && machine.spec.version !== spec.version) {
     reasons.push(`Version ${machine.spec.version}, ${spec.version} required`)
   }
@@ -34,4 +31,10 @@ export function outdatedReasons(
     if (name !== ref.name || groupKind !== `${ref.kind}.${ref.apiGroup}`) reasons.push(`${infrastructure.kind} is not up-to-date`)
   }
   return reasons
+}
+
+/** The Machine is older than the user wants any to be. No update in place makes it younger. */
+export function isRolloutDue({ spec }: Pick<LocalControlPlane, 'spec'>, { metadata }: Machine, now: number): boolean {
+  const after = Date.parse(spec.rollout?.after ?? '')
+  return Date.parse(metadata.creationTimestamp) < after && after < now
 }

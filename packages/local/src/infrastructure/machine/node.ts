@@ -1,4 +1,4 @@
-import { type Cluster, type Machine, MachineControlPlaneLabel } from '@capstan/api'
+import { type Cluster, isUpdateInProgress, type Machine, MachineControlPlaneLabel } from '@capstan/api'
 import { proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { type Client, keyOf, Node, orAbsent, Secret } from '@capstan/kube'
 import { parseBootstrapData, type Registration } from '../../bootstrap/data.ts'
@@ -133,7 +133,9 @@ async function reportNode(workload: Client, kubelet: Kubelet, machine: Machine, 
   const key = { name: kubelet.nodeName }
   const found = await orAbsent(workload.get(Node, key))
   const node = found ?? (await workload.create(Node, newNode(kubelet, await registration(machine, io), io.clock.now())))
-  const status = nodeStatus(node, kubelet, io.clock.now())
+  // Until an update in place is done, the old kubelet runs.
+  const version = (isUpdateInProgress(machine) && node.status?.nodeInfo?.kubeletVersion) || kubelet.version
+  const status = nodeStatus(node, { ...kubelet, version }, io.clock.now())
   if (status) await workload.patch(Node, key, { type: 'merge', body: { status } }, { subresource: 'status' })
 }
 

@@ -1,0 +1,288 @@
+import { Cluster, Machine, RetryHooksAnnotation } from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
+import { seconds, StatusError, type Transport } from '@capstan/kube'
+import { type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine, scriptedRuntime } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+
+let env: CoreEnv
+afterEach(() => env.close())
+
+const inProgress = 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress'
+const pendingHooks = 'runtime.cluster.x-k8s.io/pending-hooks'
+const mark = { metadata: { annotations: { [inProgress]: '' } } }
+const pending = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine' } } }
+
+type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
+
+/** A running Machine, and an extension that answers as the test says; what it was asked is kept. */
+async function running(answer: Script, options: Parameters<typeof coreEnv>[0] = {}) {
+  const requests: Record<string, unknown>[] = []
+  const runtime = scriptedRuntime({
+    UpdateMachine: (call) => {
+      requests.push(call.request)
+      return answer!(call)
+    },
+  })
+  env = await coreEnv({ runtime, ...options })
+  await env.provisionCluster()
+  await env.provisionMachine('m1')
+  return { requests }
+}
+
+/** What an owner does, in its order. */
+async function begin(version = 'v1.35.0') {
+  await env.patch(Machine, 'm1', mark)
+  await env.patch(DevMachine, 'm1', { ...mark, spec: { size: version } })
+  await env.patch(DevConfig, 'm1', mark)
+  await env.patch(Machine, 'm1', { ...pending, spec: { version } })
+}
+
+const machine = () => env.get(Machine, 'm1')
+const updating = async () => conditionText(await machine(), 'Updating')
+/** Names of the objects that have a mark left. */
+async function marked(): Promise<string[]> {
+  const objects = [await machine(), await env.get(DevMachine, 'm1'), await env.get(DevConfig, 'm1')]
+  return objects.flatMap(({ kind, metadata: { annotations = {} } }) =>
+    [inProgress, pendingHooks].filter((name) => annotations[name] !== undefined).map((name) => `${kind} ${name.split('/')[1]}`),
+  )
+}
+
+test('an extension is told what is desired, and when it is done all marks are gone', async () => {
+  const { requests } = await running(() => undefined)
+  await begin()
+  expect(requests).toMatchObject([
+    {
+      desired: {
+        machine: { kind: 'Machine', metadata: { name: 'm1', namespace: 'default' }, spec: { version: 'v1.35.0' } },
+        infrastructureMachine: { kind: 'DevMachine', spec: { size: 'v1.35.0' } },
+        bootstrapConfig: { kind: 'DevConfig', metadata: { name: 'm1' } },
+      },
+    },
+  ])
+  const { desired } = requests[0] as { desired: Record<string, Record<string, unknown>> }
+  for (const object of Object.values(desired)) {
+    expect(Object.keys(object)).not.toContain('status')
+    expect(Object.keys(object.metadata as object).sort()).toEqual(
+      expect.not.arrayContaining(['uid', 'resourceVersion', 'ownerReferences', 'managedFields', 'creationTimestamp']),
+    )
+  }
+  expect(await marked()).toEqual([])
+  expect(await updating()).toBe('False NotUpdating')
+  expect((await machine()).status?.phase).toBe('Running')
+})
+
+test('while the extension is at it, it is asked when it said and not before, and the Machine says so', async () => {
+  const { requests } = await running(({ nth }) => (nth < 3 ? { wait: 20, message: `step ${nth}` } : undefined))
+  await begin()
+  expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 1')
+  expect((await machine()).status?.phase).toBe('Updating')
+  expect(conditionText(await machine(), 'Ready')).toBe('False NotReady: * Updating: In-place update in progress: step 1')
+  // What brings the Machine back before its time brings no call.
+  await env.patch(Cluster, 'demo', { metadata: { labels: { a: 'b' } } })
+  await env.advance(seconds(10))
+  expect(requests).toHaveLength(1)
+  await env.advance(seconds(11))
+  expect(requests).toHaveLength(2)
+  expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 2')
+  await env.advance(seconds(21))
+  expect(requests).toHaveLength(3)
+  expect(await marked()).toEqual([])
+  expect(conditionText(await machine(), 'Ready')).toBe('True Ready')
+})
+
+test('a blocking answer without a message is shown as progress', async () => {
+  await running(() => ({ wait: 20 }))
+  await begin()
+  expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
+})
+
+test('an answer no longer holds when what is desired changes, or when somebody wants to ask again', async () => {
+  const { requests } = await running(() => ({ wait: 3600 }))
+  await begin('v1.35.0')
+  expect(requests).toHaveLength(1)
+  await env.patch(Machine, 'm1', { spec: { version: 'v1.35.1' } })
+  await env.advance(seconds(2))
+  expect(requests).toHaveLength(2)
+  await env.patch(Cluster, 'demo', { metadata: { annotations: { [RetryHooksAnnotation]: 'now' } } })
+  await env.advance(seconds(2))
+  expect(requests).toHaveLength(3)
+})
+
+test('a failure is shown without what the extension said, and made up for', async () => {
+  let isFull = true
+  await running(() => {
+    if (isFull) throw new Error('the disk is full')
+    return undefined
+  })
+  await begin()
+  expect(await updating()).toBe('True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors')
+  isFull = false
+  await env.advance(seconds(60))
+  expect(await updating()).toBe('False NotUpdating')
+  expect(await marked()).toEqual([])
+})
+
+test.each([
+  ['no handler', []],
+  ['two handlers', ['a.x', 'b.y']],
+])('%s: the update fails until that changes', async (_, handlers: readonly string[]) => {
+  let names = handlers
+  const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
+  const runtime: RuntimeClient = { ...scripted, handlersFor: () => Promise.resolve(names) }
+  await running(() => undefined, { runtime })
+  await begin()
+  expect(await updating()).toBe('True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors')
+  names = ['a.x']
+  await env.advance(seconds(60))
+  expect(await updating()).toBe('False NotUpdating')
+})
+
+test('nothing is called before it is known which extensions there are', async () => {
+  let ready = false
+  const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
+  const runtime: RuntimeClient = {
+    ...scripted,
+    get ready() {
+      return ready
+    },
+  }
+  await running(() => undefined, { runtime })
+  await begin()
+  await env.advance(seconds(5))
+  expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
+  ready = true
+  await env.advance(seconds(2))
+  expect(await updating()).toBe('False NotUpdating')
+})
+
+test.each([
+  [
+    'the pending hook',
+    async () => {
+      await env.patch(Machine, 'm1', mark)
+      await env.patch(DevMachine, 'm1', mark)
+      await env.patch(DevConfig, 'm1', mark)
+    },
+    () => env.patch(Machine, 'm1', pending),
+  ],
+  [
+    'the infrastructure machine',
+    async () => {
+      await env.patch(Machine, 'm1', mark)
+      await env.patch(DevConfig, 'm1', mark)
+      await env.patch(Machine, 'm1', pending)
+    },
+    () => env.patch(DevMachine, 'm1', mark),
+  ],
+  [
+    'the bootstrap config',
+    async () => {
+      await env.patch(Machine, 'm1', mark)
+      await env.patch(DevMachine, 'm1', mark)
+      await env.patch(Machine, 'm1', pending)
+    },
+    () => env.patch(DevConfig, 'm1', mark),
+  ],
+] as const)('it waits for %s to be marked', async (_, most, last) => {
+  const { requests } = await running(() => undefined)
+  await most()
+  await env.advance(seconds(30))
+  expect(requests).toEqual([])
+  expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
+  await last()
+  expect(requests).toHaveLength(1)
+  expect(await marked()).toEqual([])
+})
+
+test('a mark that is taken away by hand ends the update, and nobody is called', async () => {
+  const { requests } = await running(() => ({ wait: 3600 }))
+  await begin()
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [inProgress]: null } } })
+  await env.settle()
+  expect(requests).toHaveLength(1)
+  expect(await marked()).toEqual([])
+  expect(await updating()).toBe('False NotUpdating')
+})
+
+test('other hooks that are pending stay so', async () => {
+  await running(() => undefined)
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [pendingHooks]: 'Another' } } })
+  await env.patch(Machine, 'm1', mark)
+  await env.patch(DevMachine, 'm1', mark)
+  await env.patch(DevConfig, 'm1', mark)
+  await env.patch(Machine, 'm1', { metadata: { annotations: { [pendingHooks]: 'Another,UpdateMachine' } } })
+  expect((await machine()).metadata.annotations).toEqual({ [pendingHooks]: 'Another' })
+})
+
+test('without its infrastructure a Machine cannot be updated', async () => {
+  const { requests } = await running(() => ({ wait: 5 }))
+  await begin()
+  await env.client.delete(DevMachine, { namespace: 'default', name: 'm1' })
+  await env.advance(seconds(30))
+  expect(await updating()).toBe('True InPlaceUpdateFailed: In-place update not possible: InfraMachine not found')
+  const calls = requests.length
+  await env.advance(seconds(60))
+  expect(requests).toHaveLength(calls)
+})
+
+test('a Machine that is deleted meanwhile goes, and nobody is called any more', async () => {
+  const { requests } = await running(() => ({ wait: 5 }))
+  await env.patch(Machine, 'm1', { metadata: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/x': '' } } })
+  await begin()
+  await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
+  await env.settle()
+  const calls = requests.length
+  await env.advance(seconds(30))
+  expect(requests).toHaveLength(calls)
+  const going = await machine()
+  expect(going.status?.phase).toBe('Deleting')
+  expect(conditionText(going, 'Updating')).toMatch(/^True InPlaceUpdating/)
+  await env.patch(Machine, 'm1', { metadata: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/x': null } } })
+  await env.advance(seconds(5))
+  await expect(machine()).rejects.toThrow('not found')
+})
+
+test('marks go in their order, and a write that fails is made up for without another call', async () => {
+  for (let failing = 1; failing <= 4; failing++) {
+    const writes: string[] = []
+    let isOn = false
+    const between = (transport: Transport): Transport => ({
+      close: () => transport.close(),
+      watch: (request, signal) => transport.watch(request, signal),
+      async send(request, signal) {
+        const annotations = (request.body as { metadata?: { annotations?: Record<string, unknown> } })?.metadata?.annotations
+        if (isOn && request.verb === 'patch' && annotations) {
+          const taken = Object.keys(annotations).filter((name) => annotations[name] === null)
+          if (taken.length > 0)
+            writes.push(
+              `${request.plural} ${taken
+                .map((name) => name.split('/')[1])
+                .sort()
+                .join(' ')}`,
+            )
+          if (writes.length === failing && taken.length > 0) {
+            isOn = false
+            throw new StatusError('ServiceUnavailable', 'lost on the way')
+          }
+        }
+        return transport.send(request, signal)
+      },
+    })
+    const { requests } = await running(() => undefined, { between })
+    isOn = true
+    await begin()
+    await env.advance(seconds(30))
+    expect(writes).toEqual(
+      [
+        'machines update-in-progress',
+        'devmachines update-in-progress',
+        'devconfigs update-in-progress',
+        'machines pending-hooks update-in-progress',
+      ].slice(0, failing),
+    )
+    expect(await marked()).toEqual([])
+    // Only before the first mark is gone is the extension asked once more.
+    expect(requests).toHaveLength(failing === 1 ? 2 : 1)
+    if (failing < 4) await env.close()
+  }
+})

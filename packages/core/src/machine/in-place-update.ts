@@ -1,0 +1,132 @@
+/**
+ * Makes a living Machine what its owner has written into it: an extension does the work, and is asked until it is done. The owner
+ * begins it with two marks, this controller takes them away.
+ * Upstream: core/reconcilers/machine/machine_controller_inplace_update.go, v1.14.
+ */
+import {
+  isMarkedForUpdate,
+  isUpdateInProgress,
+  isUpdatePending,
+  Machine,
+  MachineConditions,
+  PendingHooksAnnotation,
+  pendingHooksText,
+  RetryHooksAnnotation,
+  UpdateInProgressAnnotation,
+  UpdateMachine,
+  withoutState,
+} from '@capstan/api'
+import { proceed, requeue, wait } from '@capstan/controller'
+import { type Kind, keyOf, type KubeObject, type NewCondition, orAbsent, seconds } from '@capstan/kube'
+import type { External } from '../external/get.ts'
+import { found } from '../external/observed.ts'
+import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
+import type { UpdateAnswer, UpdateQuestion } from './update-calls.ts'
+
+/** Calls the extension while the Machine has both marks, and takes them away when it is done. */
+export const inPlaceUpdate: MachinePhase = async (scope, io) => {
+  const { machine } = scope
+  const { metadata, status } = machine
+  if (!isMarkedForUpdate(machine)) {
+    io.updates.forget(metadata.uid)
+    if (!isUpdatePending(machine)) return proceed()
+    io.log.info('In-place update annotation removed but UpdateMachine hook still pending, cleaning up what is left of it')
+    await within('failed to clean up orphaned UpdateMachine hook and annotations', () => complete(scope, io))
+    return proceed()
+  }
+  if (!isUpdatePending(machine)) return wait('the owner of the Machine to mark the UpdateMachine hook as pending')
+  if (!status?.initialization?.infrastructureProvisioned) return wait('the infrastructure to be provisioned')
+  if (!status.initialization.bootstrapDataSecretCreated) return wait('the bootstrap data to be created')
+  if (!status.nodeRef) return wait('the Machine to have a Node')
+  if (scope.infrastructure.state === 'missing') {
+    scope.update = { reason: 'InPlaceUpdateFailed', message: 'In-place update not possible: InfraMachine not found' }
+    throw new Error('in-place update failed: InfraMachine not found')
+  }
+  // Who could not read one of them has failed already.
+  if (scope.infrastructure.state !== 'found' || scope.bootstrap.state === 'unread') return proceed()
+  if (!io.updates.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
+
+  const desired = await desiredObjects(machine, scope.infrastructure.external, found(scope.bootstrap), io)
+  if (!desired) return wait('infrastructure machine and bootstrap config to be marked for the update in place')
+  const answer = await ask(scope, desired, io)
+  if (answer.kind === 'blocked') {
+    const more = answer.message === '' ? '' : `: ${answer.message}`
+    scope.update = { reason: 'InPlaceUpdating', message: `In-place update in progress${more}` }
+    return requeue(answer.retryAfter, 'the update in place to be done')
+  }
+  await within('failed to complete in-place update', () => complete(scope, io))
+  return proceed()
+}
+
+/**
+ * What the Machine and its objects should be; `undefined` until its owner has written and marked them all. Asked of the server: the
+ * cache of one kind may be behind that of another, and then an old wish would be carried out.
+ */
+async function desiredObjects(
+  machine: Machine,
+  infrastructure: External,
+  bootstrap: External | undefined,
+  { client, signal }: MachineIO,
+): Promise<UpdateQuestion['desired'] | undefined> {
+  const latest = async ({ kind, object }: External) => {
+    if (!isMarkedForUpdate(object)) return undefined
+    const now = await orAbsent(client.get(kind, keyOf(object), { signal }))
+    return now && isMarkedForUpdate(now) ? withoutState(now) : undefined
+  }
+  const infrastructureMachine = await latest(infrastructure)
+  const bootstrapConfig = infrastructureMachine && bootstrap && (await latest(bootstrap))
+  if (!infrastructureMachine || (bootstrap && !bootstrapConfig)) return undefined
+  return { machine: withoutState(machine), infrastructureMachine, ...(bootstrapConfig && { bootstrapConfig }) }
+}
+
+async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: MachineIO): Promise<UpdateAnswer> {
+  const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
+  try {
+    return await io.updates.call(scope.machine, { desired, retried, now: io.clock.now() }, io.signal)
+  } catch (err) {
+    // Upstream: what the extension says is for the log, since it may be different every time.
+    const message = 'UpdateMachine hook failed: please check controller logs for errors'
+    scope.update = { reason: 'InPlaceUpdateFailed', message }
+    throw new Error(`in-place update failed: ${(err as Error).message}`, { cause: err })
+  }
+}
+
+/**
+ * Takes all marks away: of the Machine first, so that whoever stops in between has nothing to call any more, and its pending hook
+ * last, so that somebody comes back for the rest. That last one goes with what the pass commits.
+ */
+async function complete(scope: MachineScope, { client, log, signal, updates }: MachineIO): Promise<void> {
+  const { machine } = scope
+  const unmark = async <T extends KubeObject>(kind: Kind<T>, object: T) => {
+    if (!isMarkedForUpdate(object)) return
+    const body = { metadata: { annotations: { [UpdateInProgressAnnotation]: null } } }
+    await within(
+      `failed to remove ${UpdateInProgressAnnotation} annotation from ${kind.kind} ${object.metadata.namespace}/${object.metadata.name}`,
+      () => client.patch(kind, keyOf(object), { type: 'merge', body }, { signal }),
+    )
+  }
+  await unmark(Machine, machine)
+  for (const external of [found(scope.infrastructure), found(scope.bootstrap)]) {
+    if (external) await unmark(external.kind, external.object)
+  }
+  const pending = pendingHooksText(machine, { remove: [UpdateMachine.name] })
+  const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...others } = machine.metadata.annotations ?? {}
+  machine.metadata.annotations = { ...others, ...(pending !== null && { [PendingHooksAnnotation]: pending }) }
+  updates.forget(machine.metadata.uid)
+  log.info('Completed in-place update')
+}
+
+async function within<T>(what: string, act: () => Promise<T>): Promise<T> {
+  try {
+    return await act()
+  } catch (err) {
+    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
+  }
+}
+
+/** The Updating condition for what this pass saw. Pure. */
+export function updating({ machine, update }: Pick<MachineScope, 'machine' | 'update'>): NewCondition {
+  const { Updating } = MachineConditions
+  if (!isUpdateInProgress(machine)) return Updating.false('NotUpdating')
+  return Updating.true(update?.reason ?? 'InPlaceUpdating', update?.message ?? 'In-place update in progress')
+}

@@ -1,0 +1,60 @@
+import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
+import type { CallInput, RuntimeClient } from '@capstan/extension'
+import { hours, seconds } from '@capstan/kube'
+
+export type UpdateAnswer =
+  /** The extension is at it: ask again then. */
+  { readonly kind: 'blocked'; readonly message: string; readonly retryAfter: number } | { readonly kind: 'done' }
+
+export interface UpdateQuestion {
+  readonly desired: CallInput<typeof UpdateMachine>['desired']
+  /** When somebody last wished that hooks be asked again at once. */
+  readonly retried: string | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+/**
+ * Calls UpdateMachine, and keeps a blocking answer until its time is over: passes that come earlier get the same answer and nobody
+ * is called. Upstream: callUpdateMachineHook and its cache, v1.14, with one difference: an answer holds for one Machine (by uid) and
+ * one wish, so that a Machine whose desired state has changed is asked about at once.
+ */
+export class UpdateCalls {
+  readonly #runtime: RuntimeClient | undefined
+  readonly #blocked = new Map<string, { readonly question: string; readonly until: number; readonly message: string }>()
+
+  /** Without a runtime client there are no handlers. */
+  constructor(runtime: RuntimeClient | undefined) {
+    this.#runtime = runtime
+  }
+
+  /** False until it is known which extensions there are. */
+  get ready(): boolean {
+    return this.#runtime?.ready ?? true
+  }
+
+  /** @throws Error when not exactly one handler is registered, and whatever the runtime client throws when it fails */
+  async call(machine: Machine, { desired, retried, now }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
+    const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
+    if (onlyHandler(UpdateMachine, handlers) === undefined) throw new Error('no extensions registered for UpdateMachine hook')
+
+    const { uid } = machine.metadata
+    const question = JSON.stringify([retried, desired])
+    const earlier = this.#blocked.get(uid)
+    if (earlier?.question === question && earlier.until > now) {
+      return { kind: 'blocked', message: earlier.message, retryAfter: earlier.until - now }
+    }
+    this.#blocked.delete(uid)
+    const { retryAfterSeconds = 0, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, { desired }, { signal })
+    if (retryAfterSeconds <= 0) return { kind: 'done' }
+    const retryAfter = seconds(retryAfterSeconds)
+    for (const [old, { until }] of this.#blocked) if (until + hours(24) < now) this.#blocked.delete(old)
+    this.#blocked.set(uid, { question, until: now + retryAfter, message })
+    return { kind: 'blocked', message, retryAfter }
+  }
+
+  /** For a Machine that is updated no more. */
+  forget(uid: string): void {
+    this.#blocked.delete(uid)
+  }
+}

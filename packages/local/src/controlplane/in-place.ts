@@ -1,0 +1,228 @@
+/**
+ * Updates control plane Machines in place, when an extension can: it is asked, and when its patches cover all differences, the
+ * Machine and its objects are written and marked, and the Machine controller takes over.
+ * Upstream: controlplane/kubeadm/reconcilers/kubeadmcontrolplane/inplace*.go, v1.14.
+ */
+import {
+  CanUpdateMachine,
+  clonedKind,
+  fromTemplate,
+  isMarkedForUpdate,
+  Machine,
+  onlyHandler,
+  PendingHooksAnnotation,
+  pendingHooksText,
+  type RequestOf,
+  type ResponseOf,
+  TemplateClonedFromGroupKindAnnotation,
+  TemplateClonedFromNameAnnotation,
+  uncoveredOfMachine,
+  UpdateInProgressAnnotation,
+  UpdateMachine,
+  withoutState,
+} from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import {
+  diffMerge,
+  draft,
+  equal,
+  type Input,
+  isReason,
+  type Kind,
+  keyOf,
+  keyText,
+  type KubeObject,
+  messageOf,
+  type UnknownObject,
+} from '@capstan/kube'
+import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
+import { InfrastructureManager, machineMetadata, partsOf, referencedKind } from './machines.ts'
+import type { ControlPlaneScope } from './scope.ts'
+
+type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+
+/** What this provider needs of a runtime client; that of core is one. */
+export interface InPlaceUpdates {
+  /** False until it is known which extensions there are. */
+  readonly ready: boolean
+  /** Registered handlers for the hook that match the object's namespace. */
+  handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
+  /** @throws Error when the handler fails */
+  call(
+    hook: typeof CanUpdateMachine,
+    forObject: KubeObject,
+    handler: string,
+    request: Question,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<ResponseOf<typeof CanUpdateMachine>>
+}
+
+/** A Machine with its objects, as they are and as they shall be. */
+interface Change {
+  readonly machine: Machine
+  readonly infrastructureKind: Kind<UnknownObject>
+  readonly infrastructure: { readonly current: UnknownObject; readonly desired: Input<UnknownObject> }
+  readonly bootstrap: { readonly current: LocalBootstrapConfig; readonly desired: LocalBootstrapConfig }
+}
+
+/** Whether the Machine can be updated in place; if not, what stands against it in words for the user, who may have no extension at all. */
+type Decision = { readonly kind: 'can' } | { readonly kind: 'cannot'; readonly reasons: readonly string[] }
+
+/** @throws Error when the extension fails, or several are registered */
+export async function canUpdateInPlace(
+  scope: ControlPlaneScope,
+  machine: Machine,
+  io: ReconcileContext,
+  updates: InPlaceUpdates,
+): Promise<Decision> {
+  const handler = onlyHandler(CanUpdateMachine, await updates.handlersFor(CanUpdateMachine, machine))
+  if (handler === undefined) return cannot()
+  const change = await changeOf(scope, machine, io)
+  if ('missing' in change) return cannot(change.missing)
+  const question = await questionFor(change, scope.controlPlane.spec.version, io)
+  if ('refused' in question) return cannot(question.refused)
+  const answer = await updates.call(CanUpdateMachine, machine, handler, question, { signal: io.signal })
+  const reasons = uncoveredOfMachine(question, answer, handler)
+  return reasons.length === 0 ? { kind: 'can' } : cannot(...reasons)
+}
+
+const cannot = (...reasons: string[]): Decision => ({ kind: 'cannot', reasons })
+
+/** The Machine and its objects as they are and as this control plane would make them now. */
+async function changeOf(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Change | { missing: string }> {
+  const { controlPlane, cluster, template } = scope
+  const { infrastructure, infrastructureKind, bootstrap } = await partsOf(machine, io)
+  const { kind, name } = machine.spec.infrastructureRef
+  if (!infrastructure || template.state !== 'found') return { missing: `could not compute desired ${kind}` }
+  if (!bootstrap) return { missing: `could not compute desired ${LocalBootstrapConfig.kind}` }
+  const { [TemplateClonedFromNameAnnotation]: from, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
+    infrastructure.metadata.annotations ?? {}
+  if (from === undefined || groupKind === undefined) return { missing: `${kind} ${name} does not say from which template it is` }
+  const wanted = clonedKind(referencedKind(controlPlane.spec.machineTemplate.spec.infrastructureRef, io))
+  if (wanted.kind !== infrastructureKind.kind || wanted.group !== infrastructureKind.group) {
+    return { missing: `${kind} cannot be updated in-place: ${wanted.kind}.${wanted.group} is required` }
+  }
+  const metadata = machineMetadata(scope)
+  const clone = fromTemplate(template.object, {
+    name: infrastructure.metadata.name,
+    namespace: infrastructure.metadata.namespace!,
+    clusterName: cluster.metadata.name,
+    ...metadata,
+  })
+  const config = draft(bootstrap)
+  config.spec = draft(controlPlane.spec.bootstrapConfigSpec ?? {})
+  return {
+    machine,
+    infrastructureKind,
+    // With the uid, what has been deleted meanwhile does not come back.
+    infrastructure: {
+      current: infrastructure,
+      desired: { ...clone, metadata: { ...clone.metadata, uid: infrastructure.metadata.uid } },
+    },
+    bootstrap: { current: { ...bootstrap, spec: bootstrap.spec ?? {} }, desired: config },
+  }
+}
+
+/**
+ * What the extension is asked: current and desired objects that differ in nothing but what has to change. Labels and annotations
+ * reach objects without any update, and the server fills in defaults and what others wrote on infrastructure machines.
+ */
+async function questionFor(change: Change, version: string, io: ReconcileContext): Promise<Question | { refused: string }> {
+  const { machine, infrastructure, bootstrap } = change
+  const { labels, annotations, uid } = infrastructure.desired.metadata
+  const { namespace, name } = infrastructure.current.metadata
+  const current = {
+    metadata: { name, namespace: namespace!, uid: uid!, labels: labels ?? {}, annotations: annotations ?? {} },
+    spec: infrastructure.current['spec'] ?? {},
+  } as unknown as Input<UnknownObject>
+  const tried: UnknownObject[] = []
+  for (const [what, object] of [
+    ['current', current],
+    ['desired', infrastructure.desired],
+  ] as const) {
+    try {
+      tried.push(await apply(change, object, io, { dryRun: true }))
+    } catch (err) {
+      const failure = `server side apply dry-run for ${what} InfraMachine failed: ${messageOf(err)}`
+      if (isReason(err, 'Invalid') || isReason(err, 'Forbidden')) return { refused: failure }
+      throw new Error(`failed to generate CanUpdateMachine request: ${failure}`, { cause: err })
+    }
+  }
+  return {
+    current: {
+      machine: withoutState(machine),
+      infrastructureMachine: withoutState(tried[0]!),
+      bootstrapConfig: withoutState({ ...bootstrap.current, metadata: bootstrap.desired.metadata }) as unknown as UnknownObject,
+    },
+    desired: {
+      machine: withoutState(desiredMachine(change, version)),
+      infrastructureMachine: withoutState(tried[1]!),
+      bootstrapConfig: withoutState(bootstrap.desired) as unknown as UnknownObject,
+    },
+  }
+}
+
+/** Existing Machines get their deletion policy, taints and gates anyway; what an update changes is the version. */
+const desiredMachine = ({ machine }: Change, version: string): Machine => ({ ...machine, spec: { ...machine.spec, version } })
+
+const apply = (
+  { infrastructureKind }: Change,
+  object: Input<UnknownObject>,
+  { client, signal }: ReconcileContext,
+  options: { readonly dryRun?: boolean } = {},
+): Promise<UnknownObject> =>
+  client.apply(infrastructureKind, object, { fieldManager: InfrastructureManager, force: true, ...options, signal })
+
+/**
+ * Begins an update in place, or goes on with one that was cut off: the mark on the Machine, from which there is no way back; its
+ * infrastructure, which is the most likely to be refused; its bootstrap config; and the Machine itself with the pending hook, which
+ * hands it over to the Machine controller. Returns the Machine as it then is.
+ */
+export async function triggerInPlaceUpdate(scope: ControlPlaneScope, machine: Machine, io: ReconcileContext): Promise<Machine> {
+  const { client, events, log, signal } = io
+  const key = keyOf(machine)
+  const mark = { [UpdateInProgressAnnotation]: '' }
+  const failed = (what: string, cause?: unknown) => {
+    const text = `failed to complete triggering in-place update for Machine ${keyText(key)}${what}`
+    return new Error(text, cause === undefined ? {} : { cause })
+  }
+  log.info('Triggering in-place update', { Machine: machine.metadata.name })
+  let latest = machine
+  if (!isMarkedForUpdate(machine)) {
+    latest = await client.patch(Machine, key, { type: 'merge', body: { metadata: { annotations: mark } } }, { signal })
+  }
+  const change = await changeOf(scope, latest, io)
+  if ('missing' in change) throw failed(`, ${change.missing}`)
+  const { infrastructure, bootstrap } = change
+  try {
+    const { metadata } = infrastructure.desired
+    await apply(
+      change,
+      { ...infrastructure.desired, metadata: { ...metadata, annotations: { ...metadata.annotations, ...mark } } },
+      io,
+    )
+
+    const config = {
+      metadata: { uid: bootstrap.current.metadata.uid, annotations: mark },
+      ...diffMerge({ spec: bootstrap.current.spec }, { spec: bootstrap.desired.spec }),
+    }
+    await client.patch(LocalBootstrapConfig, keyOf(bootstrap.current), { type: 'merge', body: config }, { signal })
+
+    const pending = { [PendingHooksAnnotation]: pendingHooksText(latest, { add: [UpdateMachine.name] }) }
+    const { version } = scope.controlPlane.spec
+    latest = await client.patch(
+      Machine,
+      key,
+      {
+        type: 'merge',
+        body: { metadata: { annotations: pending }, ...(equal(latest.spec.version, version) ? {} : { spec: { version } }) },
+      },
+      { signal },
+    )
+  } catch (err) {
+    throw failed(`: ${messageOf(err)}`, err)
+  }
+  log.info('Completed triggering in-place update', { Machine: machine.metadata.name })
+  events.event(machine, 'Normal', 'SuccessfulStartInPlaceUpdate', 'Machine starting in-place update')
+  return latest
+}
