@@ -14,12 +14,27 @@ const DemoClass = { namespace: 'default', name: 'demo' } as const
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
+/** Added to the demo's class. */
+export interface ClassAdditions {
+  readonly patches: NonNullable<ClusterClass['spec']['patches']>
+  readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
+}
+
 /** Applies class and templates if they are missing, and the Cluster if it is: what the user has changed since stays as it is. */
-export async function bringUpDemo(client: Client, signal: AbortSignal): Promise<void> {
-  if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) await applyFile(client, 'class.yaml')
+export async function bringUpDemo(client: Client, signal: AbortSignal, additions?: ClassAdditions): Promise<void> {
+  if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) await applyDemoClass(client, additions)
   await accepted(client, signal)
   if (!(await orAbsent(client.get(Cluster, DemoCluster)))) await applyFile(client, 'cluster.yaml')
 }
+
+/** The class as the file has it, with these additions and no others. */
+export const applyDemoClass = (client: Client, additions: ClassAdditions = { patches: [] }): Promise<void> =>
+  applyFile(client, 'class.yaml', (object) => {
+    if (object.kind !== 'ClusterClass') return
+    const { spec } = object as unknown as ClusterClass
+    spec.patches = [...(spec.patches ?? []), ...additions.patches]
+    if (additions.upgrade) spec.upgrade = additions.upgrade
+  })
 
 /** A Cluster may come before its class is reconciled; the story is shorter when it does not. */
 const accepted = (client: Client, signal: AbortSignal): Promise<void> =>
@@ -45,10 +60,13 @@ export async function untilTrue(
   found.abort()
 }
 
-async function applyFile(client: Client, name: string): Promise<void> {
+type Manifest = Input<KubeObject> & { kind: string }
+
+async function applyFile(client: Client, name: string, change: (object: Manifest) => void = () => {}): Promise<void> {
   const text = await readFile(new URL(name, folder), 'utf8')
   for (const document of parseAllDocuments(text)) {
-    const object = document.toJS() as Input<KubeObject> & { kind: string }
+    const object = document.toJS() as Manifest
+    change(object)
     const kind = kinds.get(object.kind)
     if (!kind) throw new Error(`Cannot apply ${name}: kind ${object.kind} is not known`)
     await client.apply(kind, object, manager)

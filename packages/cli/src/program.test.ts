@@ -13,11 +13,11 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out, err } = await ended(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    for (const command of ['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])
+    for (const command of ['up', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])
       expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(['up', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
+  test.each(['up', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
     'of %s says what it is for',
     async (command) => {
       const { code, out } = await ended([command, '--help'])

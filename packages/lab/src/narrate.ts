@@ -153,9 +153,11 @@ function aboutClusterClass(previous: ClusterClass | undefined, object: ClusterCl
 function aboutExtensionConfig(previous: ExtensionConfig | undefined, object: ExtensionConfig | undefined): Line[] {
   const is = conditionOf(object, 'Discovered')
   const was = conditionOf(previous, 'Discovered')
-  if (!object || !is || (is.status === was?.status && is.message === was.message)) return []
+  if (!object || !is) return []
   const discovered = is.status === 'True'
-  const handlers = (object.status?.handlers ?? []).map(({ name }) => name.slice(0, -object.metadata.name.length - 1))
+  const handlers = handlersOf(object)
+  const isKnown = is.status === was?.status && is.message === was.message
+  if (isKnown && (!discovered || handlers.join() === handlersOf(previous).join())) return []
   return [
     {
       subject: `ExtensionConfig ${object.metadata.name}`,
@@ -164,6 +166,9 @@ function aboutExtensionConfig(previous: ExtensionConfig | undefined, object: Ext
     },
   ]
 }
+
+const handlersOf = (config: ExtensionConfig | undefined): string[] =>
+  (config?.status?.handlers ?? []).map(({ name }) => name.slice(0, -config!.metadata.name.length - 1))
 
 const subjectOf = (kind: string, previous: KubeObject | undefined, object: KubeObject | undefined): string => {
   const { namespace, name } = (object ?? previous)!.metadata

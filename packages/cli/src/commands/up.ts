@@ -1,29 +1,18 @@
 import { openDurable } from '@capstan/apiserver'
-import type { Machine } from '@capstan/api'
 import { Cluster, ExtensionConfig } from '@capstan/api'
 import type { Clock, Client } from '@capstan/kube'
-import {
-  durationText,
-  keyOf,
-  keyText,
-  messageOf,
-  orAbsent,
-  parseDuration,
-  seconds,
-  silent,
-  sleep,
-  systemClock,
-  systemRandom,
-} from '@capstan/kube'
+import { durationText, keyText, orAbsent, parseDuration, seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
 import type { Line, Plane, Stores } from '@capstan/lab'
 import { followStory, lineOf, memoryStores } from '@capstan/lab'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { closeAll } from '../close-all.ts'
 import { dataFolder } from '../data-folder.ts'
 import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
-import type { ClusterState, Story } from '../output/story.ts'
+import { statesOf } from '../output/cluster-states.ts'
+import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
 import type { SampleExtension } from '../sample-extension.ts'
 import { registerSampleExtension, startSampleExtension } from '../sample-extension.ts'
@@ -126,13 +115,6 @@ async function up(options: Options, io: Io): Promise<number> {
   }
 }
 
-/** One that fails keeps none of the others open. */
-async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
-  const failures: unknown[] = []
-  for (const close of closing) await close().catch((err: unknown) => failures.push(err))
-  if (failures.length > 0) throw new Error(`Cannot stop cleanly: ${failures.map(messageOf).join('; ')}`, { cause: failures[0] })
-}
-
 async function startDemo(plane: Plane, extension: SampleExtension, signal: AbortSignal): Promise<void> {
   await registerSampleExtension(plane.client, extension)
   await untilTrue(plane.client, ExtensionConfig, { name: 'sample' }, 'Discovered', signal)
@@ -187,25 +169,6 @@ function suggest(story: Story, { output }: Options, kubeconfig: string, tell: (l
   story.note('\nTry (Ctrl-C here stops the plane; started again it goes on where it stopped):\n')
   for (const { command, what } of all) story.note(`  # ${what}\n  ${command}`)
   story.note('')
-}
-
-function statesOf(clusters: readonly Cluster[], machines: readonly Machine[]): ClusterState[] {
-  const byCluster = Map.groupBy(machines, ({ metadata, spec }) => `${metadata.namespace}/${spec.clusterName}`)
-  return clusters.map((cluster) => stateOf(cluster, byCluster.get(keyText(keyOf(cluster))) ?? []))
-}
-
-function stateOf(cluster: Cluster, machines: readonly Machine[]): ClusterState {
-  const running = machines.filter(({ status }) => status?.phase === 'Running').length
-  const available = cluster.status?.conditions?.find(({ type }) => type === 'Available')
-  const topology = cluster.status?.conditions?.find(({ type }) => type === 'TopologyReconciled')
-  const isAvailable = available?.status === 'True' && cluster.metadata.deletionTimestamp === undefined
-  return {
-    name: keyText(keyOf(cluster)),
-    phase: isAvailable ? 'Available' : (cluster.status?.phase ?? 'Pending'),
-    version: cluster.spec.topology?.version ?? '',
-    machines: `${running}/${machines.length} machines running`,
-    note: topology?.status === 'False' ? (topology.message ?? '') : '',
-  }
 }
 
 /** What the Cluster says of itself: its topology first, since the rest follows from it. */

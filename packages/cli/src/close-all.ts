@@ -1,0 +1,8 @@
+import { messageOf } from '@capstan/kube'
+
+/** One that fails keeps none of the others open. */
+export async function closeAll(closing: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const close of closing) await close().catch((err: unknown) => failures.push(err))
+  if (failures.length > 0) throw new Error(`Cannot stop cleanly: ${failures.map(messageOf).join('; ')}`, { cause: failures[0] })
+}

@@ -1,0 +1,258 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BeforeClusterCreate } from '@capstan/api'
+import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
+import { systemClock } from '@capstan/kube'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ended, start, type Started } from '../test-io.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capstan-dev-'))
+const modules = fileURLToPath(new URL('../../../../node_modules', import.meta.url))
+symlinkSync(modules, join(root, 'node_modules'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+let folder: string
+let folders = 0
+beforeEach(() => {
+  folder = join(root, String(folders++))
+  mkdirSync(folder)
+})
+
+const running: Started[] = []
+afterEach(async () => {
+  for (const command of running.splice(0)) await command.interrupt()
+  expect(children()).toEqual([])
+})
+
+const dev = (...flags: string[]): Started => {
+  const command = start(['dev', folder, '--data', join(folder, '.capstan'), '--port', '0', '--extension-port', '0', ...flags])
+  running.push(command)
+  return command
+}
+
+/** Processes of extensions that this one has started and that still run. */
+const children = (): string[] =>
+  readdirSync('/proc').filter((pid) => {
+    try {
+      const [, parent] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ')
+      return Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('dev-child')
+    } catch {
+      return false
+    }
+  })
+
+const save = (text: string, file = 'extension.ts') => writeFileSync(join(folder, file), text)
+
+const extension = ({ hook = 'BeforeClusterCreate', name = 'gate', answer = "proceedNow('one')" }) => `
+import { ${hook} } from '@capstan/api'
+import { defineExtension, holdFor, on, proceedNow } from '@capstan/extension'
+
+export const extension = defineExtension({
+  name: 'quota',
+  handlers: [on(${hook}, { name: '${name}' }, ({ settings }) => ${answer})],
+})
+`
+
+/** Where the command says that the extension is. */
+const urlOf = async (command: Started): Promise<string> =>
+  /https:\S+/.exec(await command.line(/ExtensionServed|Extension: served/))![0]
+
+async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ handler: string; response: { message?: string } }> {
+  const { out, err } = await ended(['hooks', 'call', url, hook, '--ca', join(folder, '.capstan/extension-ca.crt'), '-o', 'json'])
+  expect(err).toBe('')
+  return JSON.parse(out) as Awaited<ReturnType<typeof answerOf>>
+}
+
+/** Processes start slowly where much else runs. */
+const patient = { timeout: 60_000 }
+
+describe('a saved file', patient, () => {
+  test('changes the next answer, however it is saved; what does not load changes nothing', async () => {
+    save(extension({}))
+    const command = dev('--no-demo')
+    const url = await urlOf(command)
+    await command.line(/ExtensionConfig quota: discovered, handlers: gate$/)
+    expect(await answerOf(url)).toMatchObject({ handler: 'gate', response: { message: 'one' } })
+
+    save(extension({ answer: 'holdFor(7, `two`)', name: 'second' }))
+    await command.line(/loaded anew after \d+ ms, handlers: second/)
+    expect(await answerOf(url)).toMatchObject({ handler: 'second', response: { message: 'two', retryAfterSeconds: 7 } })
+    await command.line(/ExtensionConfig quota: discovered, handlers: second$/)
+
+    // As editors do that never leave half a file behind.
+    save(extension({ answer: 'proceedNow(`three`)', name: 'third' }), 'extension.ts.new')
+    renameSync(join(folder, 'extension.ts.new'), join(folder, 'extension.ts'))
+    await command.line(/loaded anew after \d+ ms, handlers: third/)
+    expect((await answerOf(url)).response.message).toBe('three')
+
+    save(`${extension({})}\nconst half =`)
+    await command.line(/extension\.ts: not loaded: extension\.ts:\d+: Expression expected \(what was loaded before goes on\)$/)
+    save("throw new Error('at load')\n")
+    await command.line(/not loaded: extension\.ts:1: at load/)
+    save('export const settings = {}\n')
+    await command.line(/not loaded: exports no extension \(there are settings\): expected `export const extension/)
+    save("import './rules.ts'\n")
+    await command.line(/not loaded: Cannot find module '.*rules\.ts' imported from .*extension\.ts/)
+    expect((await answerOf(url)).response.message).toBe('three')
+
+    // A module that comes is a change, too, and so is one of its own.
+    save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './rules.ts'\n"))
+    save("export const rule = 'four'\n", 'rules.ts')
+    await command.line(/loaded anew after \d+ ms, handlers: fourth/)
+    expect((await answerOf(url)).response.message).toBe('four')
+    save(`${extension({ answer: 'proceedNow(rule)', name: 'fifth' })}\nconst rule = 'five'\n`)
+    await command.line(/handlers: fifth/)
+
+    expect(await command.interrupt()).toBe(0)
+    expect(command.err).toEqual([])
+  })
+
+  test('costs no call: those that come meanwhile are answered, by the old one or by the new one', async () => {
+    save(extension({ answer: "proceedNow('0')" }))
+    const command = dev('--no-demo')
+    const url = await urlOf(command)
+    await command.line(/loaded after/)
+    const caBundle = readFileSync(join(folder, '.capstan/extension-ca.crt')).toString('base64')
+    const transport = httpsHookTransport()
+    const once = async () => {
+      const call = {
+        server: { url, caBundle },
+        request: fixture(BeforeClusterCreate),
+        timeoutSeconds: 10,
+        transport,
+        clock: systemClock,
+      }
+      return ((await callServer(BeforeClusterCreate, { ...call, handler: 'gate' })).response as { message?: string }).message
+    }
+    const answers: (string | undefined)[] = []
+    let saving = true
+    const caller = async () => {
+      while (saving) answers.push(await once())
+    }
+    const callers = [caller(), caller(), caller()]
+    for (const generation of ['1', '2', '3']) {
+      save(extension({ answer: `proceedNow('${generation}')` }))
+      while (answers.at(-1) !== generation) await Promise.race([...callers, once()])
+    }
+    saving = false
+    await Promise.all(callers)
+    transport.close()
+    expect([...new Set(answers)]).toEqual(['0', '1', '2', '3'])
+  })
+
+  test('has the cluster asked again at once: it does not wait for what the old handler said', async () => {
+    save(extension({ answer: 'holdFor(3600, `not today`)' }))
+    const command = dev()
+    await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: wait 3600 s \(not today\)$/)
+    save(extension({ answer: 'proceedNow(`today`)' }))
+    await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: go \(today\)$/)
+    await command.line(/Cluster default\/demo: Available/)
+  })
+})
+
+test(
+  'handlers that a class names are named by the demo cluster, and its settings are those of the manifest',
+  patient,
+  async () => {
+    mkdirSync(join(folder, 'manifests'))
+    writeFileSync(join(folder, 'package.json'), '{}')
+    save(
+      'kind: ConfigMap\n---\nkind: ExtensionConfig\nmetadata: { name: from-manifest }\nspec: { settings: { why: said } }\n',
+      'manifests/all.yaml',
+    )
+    save(extension({ hook: 'ValidateTopology', answer: "({ kind: 'fail', message: `refused: ${settings.why}` })" }))
+    const command = dev('--output', 'json')
+    const line = await command.line(/"HookFailed"/)
+    expect(JSON.parse(line)).toMatchObject({
+      cluster: 'default/demo',
+      text: expect.stringMatching(/gate\.from-manifest: failed: .*refused: said/),
+    })
+  },
+)
+
+test('what handlers log and print is told, and where they fail', patient, async () => {
+  save(extension({ answer: "{ console.log('printed'); throw new Error('boom') }" }))
+  const command = dev()
+  await command.line(/ Extension: printed$/)
+  expect(await command.line(/Handler gate: /)).toMatch(/Handler gate: Handler failed err=extension\.ts:7: boom$/)
+})
+
+test('an extension that does not load at first is loaded when it is mended', patient, async () => {
+  save("throw new Error('at load')\n")
+  const command = dev('--no-demo')
+  await command.line(/not loaded: extension\.ts:1: at load$/)
+  save(extension({}))
+  await command.line(/Extension quota: loaded after/)
+})
+
+test('one that ends its own process is started again', patient, async () => {
+  save(extension({ answer: '(process.exit(3), proceedNow())' }))
+  const command = dev('--no-demo')
+  const url = await urlOf(command)
+  await command.line(/loaded after/)
+  const { code, err } = await ended([
+    'hooks',
+    'call',
+    url,
+    'BeforeClusterCreate',
+    '--ca',
+    join(folder, '.capstan/extension-ca.crt'),
+  ])
+  expect({ code, err }).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('the process of the extension ended: exit code 3'),
+  })
+  await command.line(/its process ended \(exit code 3\): it is started again$/)
+  await command.line(/Extension quota: loaded anew/)
+})
+
+describe('what cannot be is named', patient, () => {
+  test.each<{ what: string; prepare: () => string[]; code: number; says: RegExp }>([
+    {
+      what: 'a folder without an extension',
+      prepare: () => [folder],
+      code: 2,
+      says: /^capstan: there is no extension in .*: expected extension\.ts\n.*capstan new extension NAME/,
+    },
+    {
+      what: 'a file that is not there',
+      prepare: () => [join(folder, 'other.ts')],
+      code: 2,
+      says: /^capstan: there is no .*other\.ts\n/,
+    },
+    {
+      what: 'the folder of another command',
+      prepare: () => {
+        save(extension({}))
+        mkdirSync(join(folder, '.capstan/db'), { recursive: true })
+        return [folder, '--data', join(folder, '.capstan')]
+      },
+      code: 2,
+      says: /\.capstan holds the state of `capstan up`\nGive another folder with --data\.$/,
+    },
+  ])('$what', async ({ prepare, code, says }) => {
+    const result = await ended(['dev', ...prepare()])
+    expect(result).toMatchObject({ code, out: '' })
+    expect(result.err).toMatch(says)
+  })
+
+  test('a port that is in use', async () => {
+    save(extension({}))
+    const occupant = createServer()
+    const port = await new Promise<number>((resolve) => {
+      occupant.listen(0, '127.0.0.1', () => resolve((occupant.address() as { port: number }).port))
+    })
+    const argv = ['dev', folder, '--data', join(folder, '.capstan'), '--port', '0', '--extension-port', String(port)]
+    const { code, err } = await ended(argv)
+    occupant.close()
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: `capstan: Cannot listen on 127.0.0.1:${port}: the port is in use by another process`,
+    })
+  })
+})

@@ -1,0 +1,171 @@
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { silent, systemClock, systemRandom } from '@capstan/kube'
+import type { Line } from '@capstan/lab'
+import { followStory, lineOf, memoryStores } from '@capstan/lab'
+import { Command, Option } from 'commander'
+import { closeAll } from '../close-all.ts'
+import { dataFolder } from '../data-folder.ts'
+import type { Suggestion } from '../demo.ts'
+import { Announcer } from '../dev/announcer.ts'
+import { ExtensionProcesses } from '../dev/extension-process.ts'
+import { lineOfLog, lineOfOutput, lineOfReload, shown } from '../dev/lines.ts'
+import { extensionModule, projectOf, registrationOf } from '../dev/project.ts'
+import { Reloader } from '../dev/reloader.ts'
+import { serveExtension } from '../dev/serve-extension.ts'
+import { watchFolders } from '../dev/watch-folders.ts'
+import type { Io } from '../io.ts'
+import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
+import { statesOf } from '../output/cluster-states.ts'
+import type { Story } from '../output/story.ts'
+import { createStory } from '../output/story.ts'
+import { portOption, servePlane } from '../serve-plane.ts'
+
+interface Options {
+  data?: string
+  port?: number
+  extensionPort?: number
+  demo: boolean
+  output: 'text' | 'json'
+}
+
+/** `capstan dev`: an extension beside a plane, over TLS, loaded anew whenever a file of it is saved. */
+export const devCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('dev')
+    .description('Run an extension beside a management plane and a cluster, and load it anew whenever a file is saved')
+    .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
+    .option(
+      '--data <dir>',
+      'folder for the kubeconfig and the authority of the extension; state is kept in memory (default: .capstan)',
+    )
+    .addOption(portOption('--port <n>', 'port of the API server; 0 takes any (default: 6443, or any that is free)'))
+    .addOption(portOption('--extension-port <n>', 'port of the extension; 0 takes any (default: 9443, or any that is free)'))
+    .option('--no-demo', 'no ClusterClass and no Cluster')
+    .addOption(
+      new Option('-o, --output <format>', 'text for people, json for programs: one object a line')
+        .choices(['text', 'json'])
+        .default('text'),
+    )
+    .action(async (path: string, options: Options) => finish(await dev(path, options, io)))
+
+async function dev(path: string, options: Options, io: Io): Promise<number> {
+  const module = extensionModule(path)
+  const folder = dataFolder(options.data)
+  if (existsSync(folder.database)) {
+    throw new UsageError(`${folder.path} holds the state of \`capstan up\``, 'Give another folder with --data.')
+  }
+  const clock = systemClock
+  const startedAt = clock.now()
+  const story = createStory(io, options.output, clock, startedAt)
+  const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
+  const stop = new AbortController()
+  const signal = AbortSignal.any([io.signal, stop.signal])
+  // The plane first: what it still asks of the extension is answered.
+  const closing: (() => Promise<void>)[] = []
+  try {
+    const served = await servePlane({
+      clock,
+      random: systemRandom,
+      log: silent,
+      stores: memoryStores(),
+      pki: undefined,
+      portFile: undefined,
+      port: options.port,
+      kubeconfig: folder.kubeconfig,
+      onHookCall: (call) => tell(lineOf(call)),
+    })
+    closing.push(() => served.close())
+    const { client } = served.plane
+    tell({ subject: 'API server', event: 'ApiServerReady', text: `ready at ${served.url}` })
+    void followStory(client, {
+      clock,
+      random: systemRandom,
+      signal,
+      tell,
+      changed: (clusters, machines) => story.clusters(() => statesOf(clusters, machines)),
+    })
+
+    const processes = new ExtensionProcesses({
+      clock,
+      log: (entry) => tell(lineOfLog(entry)),
+      printed: (text) => tell(lineOfOutput(text)),
+    })
+    const folders = watchFolders(() => reloader.changed())
+    const reloader = new Reloader({
+      clock,
+      load: (signal) => processes.load(module, signal),
+      watch: (files) => folders.add(files),
+      told(reload) {
+        tell(lineOfReload(reload, shown(module)))
+        if (reload.kind === 'loaded') announcer.announce(reload.extension)
+      },
+    })
+    const { listening, authority } = await serveExtension(reloader.handle, options.extensionPort, clock)
+    const close = () => Promise.resolve(folders.close())
+    closing.push(
+      () => listening.close(),
+      close,
+      () => reloader.close(),
+      () => processes.close(),
+    )
+    const authorityFile = join(folder.path, 'extension-ca.crt')
+    await writeFile(authorityFile, authority)
+    tell({ subject: 'Extension', event: 'ExtensionServed', text: `served at ${listening.url}` })
+
+    const announcer = new Announcer({
+      client,
+      signal,
+      url: listening.url,
+      authority,
+      demo: options.demo,
+      registration() {
+        const found = registrationOf(projectOf(module))
+        if (found.file !== undefined) folders.add([found.file])
+        return found
+      },
+      ready: (hook) =>
+        suggest(story, options, tell, tries(hook, listening.url, shown(authorityFile), shown(folder.kubeconfig), options.demo)),
+      failed: (problem) => tell({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
+    })
+    folders.add([module])
+    reloader.start()
+    await untilInterrupted(io)
+    return ExitCodes.done
+  } catch (err) {
+    // Whatever was under way when the user had enough failed because of that.
+    if (!io.signal.aborted) throw err
+    return ExitCodes.done
+  } finally {
+    stop.abort()
+    story.end()
+    await closeAll(closing)
+  }
+}
+
+/** What to try while the extension runs, in an order that makes sense from top to bottom. */
+function tries(hook: string, url: string, authority: string, kubeconfig: string, demo: boolean): Suggestion[] {
+  const kubectl = `kubectl --kubeconfig ${kubeconfig}`
+  const call = { command: `npx capstan hooks call ${url} ${hook} --ca ${authority}`, what: 'one call, as core would make it' }
+  if (!demo) return [call]
+  return [
+    call,
+    { command: `npx capstan hooks waiting --kubeconfig ${kubeconfig}`, what: 'what the cluster waits for' },
+    { command: `${kubectl} get cluster demo -o yaml`, what: 'the cluster, with its conditions' },
+    {
+      command: `${kubectl} patch cluster demo --type=merge -p '{"spec":{"topology":{"version":"v1.36.1"}}}'`,
+      what: 'upgrade it: hooks before and after each step',
+    },
+    { command: `${kubectl} delete cluster demo`, what: 'delete it' },
+  ]
+}
+
+function suggest(story: Story, { output }: Options, tell: (line: Line) => void, suggestions: readonly Suggestion[]): void {
+  if (output === 'json') {
+    for (const { command, what } of suggestions) tell({ subject: 'capstan', event: 'Suggestion', text: what, command })
+    return
+  }
+  story.note('\nSave a file and it is loaded anew. Try (Ctrl-C here stops everything):\n')
+  for (const { command, what } of suggestions) story.note(`  # ${what}\n  ${command}`)
+  story.note('')
+}

@@ -1,0 +1,63 @@
+/** Keeps the plane in step with the extension that runs: registered, discovered, and asked again. */
+import type { Client } from '@capstan/kube'
+import { messageOf } from '@capstan/kube'
+import { applyDemoClass, bringUpDemo } from '../demo.ts'
+import type { RunningExtension } from './extension-process.ts'
+import type { Registration } from './project.ts'
+import { askAgain, classAdditionsFor, register } from './register.ts'
+
+export interface AnnouncerOptions {
+  readonly client: Client
+  readonly signal: AbortSignal
+  /** Where the extension is reached, and who signed its certificate, PEM. */
+  readonly url: string
+  readonly authority: string
+  /** Whether there are a ClusterClass and a Cluster to try it on. */
+  readonly demo: boolean
+  /** What the project says of itself; read each time. */
+  registration(): Registration
+  /** Once: everything is there. `hook` is one that it handles. */
+  ready(hook: string): void
+  failed(problem: string): void
+}
+
+export class Announcer {
+  readonly #options: AnnouncerOptions
+  #announcing = new AbortController()
+  /** Stays: handlers are registered under it. */
+  #name: string | undefined
+  #loads = 0
+
+  constructor(options: AnnouncerOptions) {
+    this.#options = options
+  }
+
+  /** What was begun for an extension before it is given up. */
+  announce(extension: RunningExtension): void {
+    this.#announcing.abort()
+    this.#announcing = new AbortController()
+    const signal = AbortSignal.any([this.#options.signal, this.#announcing.signal])
+    void this.#announce(extension, signal).catch((err: unknown) => {
+      if (!signal.aborted) this.#options.failed(messageOf(err))
+    })
+  }
+
+  async #announce({ name, handlers }: RunningExtension, signal: AbortSignal): Promise<void> {
+    const { client, url, authority, demo, registration, ready } = this.#options
+    const found = registration()
+    this.#name ??= found.name ?? name
+    const caBundle = Buffer.from(authority).toString('base64')
+    await register(client, { name: this.#name, url, caBundle, settings: found.settings ?? {}, handlers }, signal)
+
+    const additions = classAdditionsFor(this.#name, handlers)
+    const isFirst = this.#loads === 0
+    if (demo && isFirst) await bringUpDemo(client, signal, additions)
+    else {
+      if (demo) await applyDemoClass(client, additions)
+      // A blocking answer holds for a while, a failing handler is asked less and less: neither was about this one.
+      await askAgain(client, `load ${this.#loads}`, signal)
+    }
+    this.#loads++
+    if (isFirst) ready(handlers[0]?.hook ?? 'Discovery')
+  }
+}

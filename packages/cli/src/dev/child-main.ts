@@ -1,0 +1,109 @@
+/**
+ * The process in which `capstan dev` runs an extension: loads one module when told to, answers calls, ends with its parent. It is
+ * started before it is needed, so that what every extension imports is there already when a file is saved.
+ */
+import { registerHooks } from 'node:module'
+import { dirname } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { hookApiVersion } from '@capstan/api'
+import type { Extension, FetchHandler } from '@capstan/extension'
+import { extensionServer } from '@capstan/extension'
+import type { LogFields, Logger } from '@capstan/kube'
+import { messageOf } from '@capstan/kube'
+import { extensionIn } from './extension-in.ts'
+import { isOfAPackage, loadProblem } from './load-problem.ts'
+import type { FromChild, ToChild } from './protocol.ts'
+
+const say = (message: FromChild): void => void process.send?.(message)
+
+let serve: FetchHandler | undefined
+/** What places in files are said relative to. */
+let folder = process.cwd()
+const underWay = new Map<number, AbortController>()
+
+process.on('message', (message: ToChild) => {
+  if (message.kind === 'load') void load(message.file)
+  else if (message.kind === 'call') void answer(message)
+  else underWay.get(message.id)?.abort()
+})
+process.once('disconnect', () => process.exit(0))
+
+async function load(file: string): Promise<void> {
+  folder = dirname(file)
+  const files = new Set<string>([file])
+  const seen = (url: string) => {
+    if (url.startsWith('file:') && !isOfAPackage(url)) files.add(fileURLToPath(url))
+  }
+  const hooks = registerHooks({
+    resolve(specifier, context, next) {
+      try {
+        return next(specifier, context)
+      } catch (err) {
+        // It may come yet.
+        if (specifier.startsWith('.') && context.parentURL) seen(new URL(specifier, context.parentURL).href)
+        throw err
+      }
+    },
+    load(url, context, next) {
+      seen(url)
+      return next(url, context)
+    },
+  })
+  try {
+    const exports = (await import(pathToFileURL(file).href)) as { [name: string]: unknown }
+    const extension = await extensionIn(exports)
+    serve = extensionServer(extension, { log: logger({}) })
+    say({ kind: 'loaded', name: extension.name, handlers: announced(extension), files: [...files] })
+  } catch (err) {
+    say({ kind: 'refused', problem: loadProblem(err, folder, [...files].at(-1)), files: [...files] })
+  } finally {
+    hooks.deregister()
+  }
+}
+
+const announced = ({ handlers }: Extension) =>
+  handlers.map(({ hook, name, timeoutSeconds, failurePolicy }) => ({
+    hook: hook.name,
+    apiVersion: hookApiVersion(hook),
+    name,
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+    ...(failurePolicy === undefined ? {} : { failurePolicy }),
+  }))
+
+async function answer({ id, method, url, headers, body }: Extract<ToChild, { kind: 'call' }>): Promise<void> {
+  const gone = new AbortController()
+  underWay.set(id, gone)
+  try {
+    const hasBody = method !== 'GET' && method !== 'HEAD'
+    const request = new Request(url, {
+      method,
+      headers: headers.map(([name, value]) => [name, value] as [string, string]),
+      signal: gone.signal,
+      ...(hasBody ? { body } : {}),
+    })
+    const response = await serve!(request)
+    say({ kind: 'answered', id, status: response.status, headers: [...response.headers], body: await response.text() })
+  } catch (err) {
+    say({ kind: 'answered', id, status: 500, headers: [], body: `${messageOf(err)}\n` })
+  } finally {
+    underWay.delete(id)
+  }
+}
+
+/** What handlers log is told by the parent, in the story. */
+function logger(bound: LogFields): Logger {
+  const write =
+    (level: string) =>
+    (message: string, fields: LogFields = {}): void => {
+      const { err, ...rest } = { ...bound, ...fields } as { err?: unknown }
+      const why = err === undefined ? {} : { err: loadProblem(err, folder) }
+      say({ kind: 'log', level, message, fields: { ...rest, ...why } })
+    }
+  return {
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
+    child: (fields) => logger({ ...bound, ...fields }),
+  }
+}

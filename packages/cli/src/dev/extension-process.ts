@@ -1,0 +1,204 @@
+/** Extensions in processes of their own, each with its own module graph. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Clock } from '@capstan/kube'
+import { seconds } from '@capstan/kube'
+import type { AnnouncedHandler, FromChild, ToChild } from './protocol.ts'
+
+/** An extension that was loaded and answers. */
+export interface RunningExtension {
+  readonly name: string
+  readonly handlers: readonly AnnouncedHandler[]
+  /** Its modules, those of packages left out. */
+  readonly files: readonly string[]
+  /** @throws when its process ends before it has answered */
+  handle(request: Request): Promise<Response>
+  /** Resolves with the reason when its process has ended by itself. */
+  readonly ended: Promise<string>
+  /** Answers what was asked, then ends. Nothing may be asked any more. */
+  retire(): Promise<void>
+}
+
+/** The module is not an extension. */
+export class LoadRefused extends Error {
+  override readonly name = 'LoadRefused'
+  readonly files: readonly string[]
+
+  constructor(problem: string, files: readonly string[]) {
+    super(problem)
+    this.files = files
+  }
+}
+
+export interface ExtensionProcessOptions {
+  readonly clock: Clock
+  /** What handlers log. */
+  log(entry: Extract<FromChild, { kind: 'log' }>): void
+  /** What they write to standard output and standard error, line by line. */
+  printed(line: string): void
+}
+
+/** Longer than any handler may take. */
+const longestCall = seconds(31)
+const longestLoad = seconds(10)
+const longestEnd = seconds(2)
+
+const program = fileURLToPath(new URL('../../bin/dev-child.js', import.meta.url))
+
+/** Starts processes, one of them ahead of time: loading then waits for the author's own modules only. */
+export class ExtensionProcesses {
+  readonly #options: ExtensionProcessOptions
+  readonly #alive = new Set<Child>()
+  #spare: Child | undefined
+  #closed = false
+
+  constructor(options: ExtensionProcessOptions) {
+    this.#options = options
+  }
+
+  /** @throws LoadRefused saying what is wrong with the module; the signal's reason when that aborts */
+  async load(file: string, signal: AbortSignal): Promise<RunningExtension> {
+    const child = this.#spare ?? this.#start()
+    this.#spare = undefined
+    const stop = () => child.kill()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      signal.throwIfAborted()
+      return await child.load(file)
+    } catch (err) {
+      child.kill()
+      signal.throwIfAborted()
+      throw err
+    } finally {
+      signal.removeEventListener('abort', stop)
+      if (!this.#closed) this.#spare ??= this.#start()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.all([...this.#alive].map((child) => child.end()))
+  }
+
+  #start(): Child {
+    const child = new Child(this.#options)
+    this.#alive.add(child)
+    void child.ended.then(() => {
+      this.#alive.delete(child)
+      if (this.#spare === child) this.#spare = undefined
+    })
+    return child
+  }
+}
+
+interface Call {
+  resolve(response: Response): void
+  reject(why: Error): void
+}
+
+class Child {
+  readonly ended: Promise<string>
+  readonly #clock: Clock
+  readonly #process: ChildProcess
+  readonly #calls = new Map<number, Call>()
+  #loading: { resolve(message: Extract<FromChild, { kind: 'loaded' }>): void; reject(why: Error): void } | undefined
+  #lastCall = 0
+  #idle: (() => void) | undefined
+
+  constructor({ clock, log, printed }: ExtensionProcessOptions) {
+    this.#clock = clock
+    // Ctrl-C is for the parent only: calls are answered until the plane has stopped. Without its parent it ends by itself.
+    this.#process = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: true })
+    for (const stream of [this.#process.stdout!, this.#process.stderr!]) createInterface({ input: stream }).on('line', printed)
+    this.ended = new Promise((resolve) => {
+      this.#process.once('error', (err) => resolve(err.message))
+      this.#process.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))
+    })
+    void this.ended.then((why) => {
+      const err = new Error(`the process of the extension ended: ${why}`)
+      this.#loading?.reject(err)
+      for (const call of this.#calls.values()) call.reject(err)
+    })
+    this.#process.on('message', (message: FromChild) => {
+      if (message.kind === 'log') log(message)
+      else if (message.kind === 'answered') this.#answered(message)
+      else if (message.kind === 'loaded') this.#loading?.resolve(message)
+      else this.#loading?.reject(new LoadRefused(message.problem, message.files))
+    })
+  }
+
+  async load(file: string): Promise<RunningExtension> {
+    const limit = this.#clock.schedule(longestLoad, () =>
+      this.#loading?.reject(new LoadRefused(`it did not load within ${longestLoad / 1000} s`, [file])),
+    )
+    try {
+      const { name, handlers, files } = await new Promise<Extract<FromChild, { kind: 'loaded' }>>((resolve, reject) => {
+        this.#loading = { resolve, reject }
+        this.#say({ kind: 'load', file })
+      })
+      const [ended, handle, retire] = [this.ended, this.#handle.bind(this), this.#retire.bind(this)]
+      return { name, handlers, files, ended, handle, retire }
+    } catch (err) {
+      throw err instanceof LoadRefused ? err : new LoadRefused((err as Error).message, [file])
+    } finally {
+      limit.cancel()
+    }
+  }
+
+  async #handle(request: Request): Promise<Response> {
+    if (!this.#process.connected) throw new Error('the process of the extension has ended')
+    const id = ++this.#lastCall
+    const { method, url, headers, signal } = request
+    const { promise, ...call } = Promise.withResolvers<Response>()
+    // It may end while the body is still on its way.
+    promise.catch(() => {})
+    // Known from the beginning: whoever retires this process waits for it.
+    this.#calls.set(id, call)
+    const abort = () => this.#say({ kind: 'abort', id })
+    try {
+      const body = await request.text()
+      signal.addEventListener('abort', abort, { once: true })
+      this.#say({ kind: 'call', id, method, url, headers: [...headers], body })
+      return await promise
+    } finally {
+      signal.removeEventListener('abort', abort)
+      this.#calls.delete(id)
+      if (this.#calls.size === 0) this.#idle?.()
+    }
+  }
+
+  #answered({ id, status, headers, body }: Extract<FromChild, { kind: 'answered' }>): void {
+    const fields = headers.map(([name, value]) => [name, value] as [string, string])
+    this.#calls.get(id)?.resolve(new Response(body, { status, headers: fields }))
+  }
+
+  async #retire(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      if (this.#calls.size === 0) return resolve()
+      const limit = this.#clock.schedule(longestCall, resolve)
+      this.#idle = () => {
+        limit.cancel()
+        resolve()
+      }
+    })
+    await this.end()
+  }
+
+  /** At once, whatever it does; resolves when it is gone. */
+  async end(): Promise<void> {
+    if (this.#process.connected) this.#process.disconnect()
+    const limit = this.#clock.schedule(longestEnd, () => this.kill())
+    await this.ended
+    limit.cancel()
+  }
+
+  kill(): void {
+    this.#process.kill('SIGKILL')
+  }
+
+  /** What it has to say to one that is gone is answered by `ended`. */
+  #say(message: ToChild): void {
+    if (this.#process.connected) this.#process.send(message, () => {})
+  }
+}

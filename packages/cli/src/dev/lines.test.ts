@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import type { RunningExtension } from './extension-process.ts'
+import { lineOfLog, lineOfReload, shown } from './lines.ts'
+import { matters } from './watch-folders.ts'
+
+const extension = {
+  name: 'quota',
+  handlers: [{ name: 'wait', hook: 'BeforeClusterCreate', apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1' }],
+} as unknown as RunningExtension
+
+test.each([
+  {
+    reload: { kind: 'loaded', extension, took: 80, first: true } as const,
+    line: 'Extension quota: loaded after 80 ms, handlers: wait (BeforeClusterCreate)',
+  },
+  {
+    reload: { kind: 'loaded', extension, took: 95, first: false } as const,
+    line: 'Extension quota: loaded anew after 95 ms, handlers: wait (BeforeClusterCreate)',
+  },
+  {
+    reload: { kind: 'refused', problem: 'extension.ts:3: Expression expected', keepsOld: true } as const,
+    line: 'extension.ts: not loaded: extension.ts:3: Expression expected (what was loaded before goes on)',
+  },
+  { reload: { kind: 'refused', problem: 'boom', keepsOld: false } as const, line: 'extension.ts: not loaded: boom' },
+  {
+    reload: { kind: 'ended', why: 'exit code 1' } as const,
+    line: 'extension.ts: its process ended (exit code 1): it is started again',
+  },
+])('$line', ({ reload, line }) => {
+  const { subject, text } = lineOfReload(reload, 'extension.ts')
+  expect(`${subject}: ${text}`).toBe(line)
+})
+
+test('what a handler logs names the handler, and keeps its facts', () => {
+  const fields = { hook: 'BeforeClusterCreate', handler: 'wait', err: 'extension.ts:9: boom', seconds: 3 }
+  expect(lineOfLog({ kind: 'log', level: 'error', message: 'Handler failed', fields })).toEqual({
+    subject: 'Handler wait',
+    event: 'HandlerFailed',
+    text: 'Handler failed err=extension.ts:9: boom seconds=3',
+  })
+})
+
+test.each([
+  { path: '/work/quota/extension.ts', folder: '/work/quota', as: 'extension.ts' },
+  { path: '/work/quota/extension.ts', folder: '/work', as: 'quota/extension.ts' },
+  { path: '/elsewhere/extension.ts', folder: '/work', as: '/elsewhere/extension.ts' },
+])('$path from $folder is $as', ({ path, folder, as }) => expect(shown(path, folder)).toBe(as))
+
+test.each([
+  { name: 'extension.ts', is: true },
+  { name: 'rules.yaml', is: true },
+  { name: 'package.json', is: true },
+  { name: 'extension.test.ts', is: false },
+  { name: '.extension.ts.swp', is: false },
+  { name: '.#extension.ts', is: false },
+  { name: 'extension.ts~', is: false },
+  { name: '4913', is: false },
+  { name: 'README.md', is: false },
+])('a saved $name matters: $is', ({ name, is }) => expect(matters(name)).toBe(is))

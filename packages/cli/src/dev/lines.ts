@@ -1,0 +1,47 @@
+/** What becomes of an extension under `capstan dev`, in lines of the story. Pure. */
+import { relative } from 'node:path'
+import type { Line } from '@capstan/lab'
+import type { AnnouncedHandler, FromChild } from './protocol.ts'
+import type { Reload } from './reloader.ts'
+
+/** `place`: what the user calls the module. */
+export function lineOfReload(reload: Reload, place: string): Line {
+  switch (reload.kind) {
+    case 'loaded': {
+      const { name, handlers } = reload.extension
+      const what = `${reload.first ? 'loaded' : 'loaded anew'} after ${reload.took} ms, handlers: ${listed(handlers)}`
+      return { subject: `Extension ${name}`, event: reload.first ? 'ExtensionLoaded' : 'ExtensionReloaded', text: what }
+    }
+    case 'refused': {
+      const rest = reload.keepsOld ? ' (what was loaded before goes on)' : ''
+      return { subject: place, event: 'ExtensionNotLoaded', text: `not loaded: ${reload.problem}${rest}` }
+    }
+    case 'ended':
+      return { subject: place, event: 'ExtensionStopped', text: `its process ended (${reload.why}): it is started again` }
+  }
+}
+
+const listed = (handlers: readonly AnnouncedHandler[]): string =>
+  handlers.map(({ name, hook }) => `${name} (${hook})`).join(', ') || 'none'
+
+/** What a handler logs. */
+export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind: 'log' }>): Line {
+  const { hook: _hook, handler, ...rest } = fields
+  const facts = Object.entries(rest).map(([name, value]) => ` ${name}=${textOf(value)}`)
+  return {
+    subject: handler === undefined ? 'Extension' : `Handler ${textOf(handler)}`,
+    event: level === 'error' ? 'HandlerFailed' : 'HandlerLogged',
+    text: `${message}${facts.join('')}`,
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
+
+/** What it prints. */
+export const lineOfOutput = (text: string): Line => ({ subject: 'Extension', event: 'ExtensionPrinted', text })
+
+/** A path as somebody in `folder`, or in the current one, would write it. */
+export function shown(path: string, folder = ''): string {
+  const short = relative(folder, path)
+  return short.startsWith('..') ? path : short || '.'
+}

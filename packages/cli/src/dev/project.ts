@@ -1,0 +1,54 @@
+/** What `capstan dev` works on: the module of an extension, and what the project says about it. */
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { isRecord, messageOf } from '@capstan/kube'
+import { parseAllDocuments } from 'yaml'
+import { UsageError } from '../io.ts'
+
+const names = ['extension.ts', 'extension.mts', 'extension.js', 'extension.mjs', 'src/extension.ts', 'src/extension.js']
+
+/** The module to load. @throws UsageError when there is none */
+export function extensionModule(target = '.'): string {
+  const path = resolve(target)
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found) throw new UsageError(`there is no ${target}`, '`capstan new extension NAME` writes an extension to begin with.')
+  if (!found.isDirectory()) return path
+  const name = names.find((one) => existsSync(join(path, one)))
+  if (name !== undefined) return join(path, name)
+  throw new UsageError(
+    `there is no extension in ${target}: expected extension.ts`,
+    'Name its module, or begin with `capstan new extension NAME`.',
+  )
+}
+
+/** What the project's own ExtensionConfig says. */
+export interface Registration {
+  readonly name?: string
+  readonly settings?: { readonly [name: string]: string }
+}
+
+/** The folder of the project: the nearest one with a package.json, or that of the module. */
+export function projectOf(module: string): string {
+  for (let folder = dirname(module); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'package.json'))) return folder
+    if (folder === dirname(folder)) return dirname(module)
+  }
+}
+
+/** The manifest of kind ExtensionConfig in `manifests/`, and its file. @throws Error naming a file that cannot be read */
+export function registrationOf(project: string): Registration & { readonly file?: string } {
+  for (const file of globSync('manifests/*.{yaml,yml}', { cwd: project }).map((name) => join(project, name))) {
+    for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {
+      if (document.errors.length > 0) throw new Error(`Cannot read ${file}: ${messageOf(document.errors[0])}`)
+      const object: unknown = document.toJS()
+      if (!isRecord(object) || object.kind !== 'ExtensionConfig') continue
+      const { metadata, spec } = object
+      return {
+        file,
+        ...(isRecord(metadata) && typeof metadata.name === 'string' ? { name: metadata.name } : {}),
+        ...(isRecord(spec) && isRecord(spec.settings) ? { settings: spec.settings as { [name: string]: string } } : {}),
+      }
+    }
+  }
+  return {}
+}

@@ -1,0 +1,47 @@
+/** What `capstan dev` and the process that runs an extension say to one another. Plain JSON. */
+
+/** A handler as discovery announces it. */
+export interface AnnouncedHandler {
+  readonly hook: string
+  readonly apiVersion: string
+  readonly name: string
+  readonly timeoutSeconds?: number
+  readonly failurePolicy?: string
+}
+
+export type ToChild =
+  /** Said once. */
+  | { readonly kind: 'load'; readonly file: string }
+  | {
+      readonly kind: 'call'
+      readonly id: number
+      readonly method: string
+      readonly url: string
+      readonly headers: readonly (readonly [string, string])[]
+      readonly body: string
+    }
+  /** The caller does not wait any more. */
+  | { readonly kind: 'abort'; readonly id: number }
+
+export type FromChild =
+  /** The answer to `load`. `files` are the modules of the extension, as far as they were found. */
+  | {
+      readonly kind: 'loaded'
+      readonly name: string
+      readonly handlers: readonly AnnouncedHandler[]
+      readonly files: readonly string[]
+    }
+  | { readonly kind: 'refused'; readonly problem: string; readonly files: readonly string[] }
+  | {
+      readonly kind: 'answered'
+      readonly id: number
+      readonly status: number
+      readonly headers: readonly (readonly [string, string])[]
+      readonly body: string
+    }
+  | {
+      readonly kind: 'log'
+      readonly level: string
+      readonly message: string
+      readonly fields: { readonly [name: string]: unknown }
+    }

@@ -1,0 +1,89 @@
+/** Tells the plane about the extension that runs, and has everything asked again that was decided with the one before it. */
+import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
+import type { Client } from '@capstan/kube'
+import { keyOf, orAbsent } from '@capstan/kube'
+import type { ClassAdditions } from '../demo.ts'
+import type { AnnouncedHandler } from './protocol.ts'
+
+export interface Served {
+  readonly name: string
+  readonly url: string
+  /** Base64 of the PEM that its certificate is verified with. */
+  readonly caBundle: string
+  readonly settings: { readonly [name: string]: string }
+  readonly handlers: readonly AnnouncedHandler[]
+}
+
+/** A new value has the server asked for its handlers at once. */
+const HandlersAnnotation = 'runtime.capstan.dev/dev-handlers'
+
+const manager = { fieldManager: 'capstan-dev', force: true }
+
+/** Resolves when its handlers are the ones that the plane calls. */
+export async function register(client: Client, served: Served, signal: AbortSignal): Promise<void> {
+  const { name, url, caBundle, settings, handlers } = served
+  const wanted = fingerprint(handlers)
+  await client.apply(
+    ExtensionConfig,
+    {
+      metadata: { name, annotations: { [HandlersAnnotation]: wanted } },
+      spec: { clientConfig: { url, caBundle }, settings },
+    },
+    { ...manager, signal },
+  )
+  const found = new AbortController()
+  const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, found.signal]) }
+  for await (const { object } of await client.watch(ExtensionConfig, selection)) {
+    const discovered = object.status?.conditions?.some(({ type, status }) => type === 'Discovered' && status === 'True')
+    if (discovered && fingerprint(shortNames(object)) === wanted) break
+  }
+  found.abort()
+}
+
+/** Handlers as core knows them, whatever their order. */
+const fingerprint = (handlers: readonly AnnouncedHandler[]): string =>
+  handlers
+    .map(({ name, hook, apiVersion, timeoutSeconds = 10, failurePolicy = 'Fail' }) =>
+      [name, apiVersion, hook, timeoutSeconds, failurePolicy].join(' '),
+    )
+    .sort()
+    .join(', ')
+
+const shortNames = ({ metadata, status }: ExtensionConfig): AnnouncedHandler[] =>
+  (status?.handlers ?? []).map(({ name, requestHook, timeoutSeconds, failurePolicy }) => ({
+    name: name.slice(0, -metadata.name.length - 1),
+    ...requestHook,
+    ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+    ...(failurePolicy === undefined ? {} : { failurePolicy }),
+  }))
+
+/** Every Cluster's hooks are asked again, whatever was answered before and however long ago. */
+export async function askAgain(client: Client, why: string, signal: AbortSignal): Promise<void> {
+  const { items } = await client.list(Cluster, { signal })
+  const body = { metadata: { annotations: { [RetryHooksAnnotation]: why } } }
+  for (const cluster of items) await orAbsent(client.patch(Cluster, keyOf(cluster), { type: 'merge', body }, { signal }))
+}
+
+/** What a ClusterClass has to say for the handlers that are called by name: hooks of topology mutation, and plans of upgrades. */
+export function classAdditionsFor(extension: string, handlers: readonly AnnouncedHandler[]): ClassAdditions {
+  const named = (hook: string) => {
+    const handler = handlers.find((one) => one.hook === hook)
+    return handler && `${handler.name}.${extension}`
+  }
+  const [patches, validation, variables, plan] = [
+    named('GeneratePatches'),
+    named('ValidateTopology'),
+    named('DiscoverVariables'),
+    named('GenerateUpgradePlan'),
+  ]
+  const external = {
+    ...(patches === undefined ? {} : { generatePatchesExtension: patches }),
+    ...(validation === undefined ? {} : { validateTopologyExtension: validation }),
+    ...(variables === undefined ? {} : { discoverVariablesExtension: variables }),
+  }
+  // Variables alone make no patch.
+  return {
+    patches: patches === undefined && validation === undefined ? [] : [{ name: extension, external }],
+    ...(plan === undefined ? {} : { upgrade: { external: { generateUpgradePlanExtension: plan } } }),
+  }
+}

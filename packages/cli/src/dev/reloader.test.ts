@@ -1,0 +1,254 @@
+import { VirtualClock } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { LoadRefused, type RunningExtension } from './extension-process.ts'
+import { type Reload, Reloader } from './reloader.ts'
+
+/** One load that has begun: the test says how it ends. */
+interface Load {
+  readonly at: number
+  readonly signal: AbortSignal
+  succeeds(name: string, options?: { holdsCalls?: boolean }): Promise<FakeExtension>
+  fails(problem: string): Promise<void>
+}
+
+interface FakeExtension extends RunningExtension {
+  readonly answered: string[]
+  readonly retired: boolean
+  answerAll(): void
+  ends(why: string): Promise<void>
+}
+
+const settled = async () => {
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+}
+
+function setUp() {
+  const clock = new VirtualClock(0)
+  const loads: Load[] = []
+  const told: string[] = []
+  const watched: string[][] = []
+  const reloader = new Reloader({
+    clock,
+    load: (signal) =>
+      new Promise((resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+        loads.push({
+          at: clock.now(),
+          signal,
+          async succeeds(name, options) {
+            const extension = fakeExtension(name, options)
+            resolve(extension)
+            await settled()
+            return extension
+          },
+          async fails(problem) {
+            reject(new LoadRefused(problem, ['broken.ts']))
+            await settled()
+          },
+        })
+      }),
+    told: (reload) => void told.push(textOf(reload)),
+    watch: (files) => void watched.push([...files]),
+  })
+  const pass = (ms: number) => {
+    const end = clock.now() + ms
+    while (clock.step(end));
+  }
+  const call = async () => (await reloader.handle(new Request('https://extension.test/'))).text()
+  return { clock, reloader, loads, told, watched, pass, call }
+}
+
+function fakeExtension(name: string, { holdsCalls = false } = {}): FakeExtension {
+  const ended = Promise.withResolvers<string>()
+  const idle = Promise.withResolvers<void>()
+  const waiting: (() => void)[] = []
+  const answered: string[] = []
+  let retired = false
+  return {
+    name,
+    handlers: [],
+    files: [`${name}.ts`],
+    ended: ended.promise,
+    answered,
+    get retired() {
+      return retired
+    },
+    async handle() {
+      if (holdsCalls) await new Promise<void>((resolve) => waiting.push(resolve))
+      answered.push(name)
+      return new Response(name)
+    },
+    answerAll() {
+      for (const answer of waiting.splice(0)) answer()
+      idle.resolve()
+    },
+    async retire() {
+      if (waiting.length > 0) await idle.promise
+      retired = true
+    },
+    async ends(why) {
+      ended.resolve(why)
+      await settled()
+    },
+  }
+}
+
+const textOf = (reload: Reload): string => {
+  if (reload.kind === 'loaded') return `${reload.extension.name} ${reload.first ? 'first' : `after ${reload.took}`}`
+  return reload.kind === 'refused' ? `${reload.problem}, ${reload.keepsOld ? 'old one goes on' : 'nothing runs'}` : reload.why
+}
+
+describe('a save', () => {
+  test('is loaded once it has been quiet for 40 ms: nothing else stands between a save and its answer', async () => {
+    const { reloader, loads, told, pass, call } = setUp()
+    reloader.start()
+    await loads[0]!.succeeds('old')
+    pass(1000)
+    reloader.changed()
+    pass(39)
+    expect(loads).toHaveLength(1)
+    pass(1)
+    expect(loads[1]).toMatchObject({ at: 1040 })
+    await loads[1]!.succeeds('new')
+    expect(told).toEqual(['old first', 'new after 40'])
+    expect(await call()).toBe('new')
+  })
+
+  test('in several steps, and of several files, is one load', () => {
+    const { reloader, loads, pass } = setUp()
+    for (let step = 0; step < 5; step++) {
+      reloader.changed()
+      pass(20)
+    }
+    pass(1000)
+    expect(loads.map(({ at }) => at)).toEqual([120])
+  })
+
+  test('is loaded after 200 ms even when something writes without end', () => {
+    const { reloader, loads, pass } = setUp()
+    for (let step = 0; step < 21; step++) {
+      reloader.changed()
+      pass(10)
+    }
+    expect(loads.map(({ at }) => at)).toEqual([200])
+  })
+
+  test('while another is being loaded takes its place', async () => {
+    const { reloader, loads, told, pass, call } = setUp()
+    reloader.changed()
+    pass(40)
+    reloader.changed()
+    pass(40)
+    expect(loads.map(({ signal }) => signal.aborted)).toEqual([true, false])
+    const outdated = await loads[0]!.succeeds('outdated')
+    await loads[1]!.succeeds('newest')
+    expect(told).toEqual(['newest first'])
+    expect(outdated.answered).toEqual([])
+    expect(await call()).toBe('newest')
+  })
+})
+
+describe('calls', () => {
+  test('that are under way are answered by the extension that got them, and it ends after that', async () => {
+    const { reloader, loads, pass, call } = setUp()
+    reloader.start()
+    const old = await loads[0]!.succeeds('old', { holdsCalls: true })
+    const underWay = call()
+    await settled()
+    reloader.changed()
+    pass(40)
+    const duringTheLoad = call()
+    await settled()
+    await loads[1]!.succeeds('new')
+    expect(await call()).toBe('new')
+    expect(old.retired).toBe(false)
+    old.answerAll()
+    expect(await Promise.all([underWay, duringTheLoad])).toEqual(['old', 'old'])
+    await settled()
+    expect(old.retired).toBe(true)
+  })
+
+  test('before anything was loaded are told so', async () => {
+    const { reloader } = setUp()
+    const response = await reloader.handle(new Request('https://extension.test/'))
+    expect([response.status, await response.text()]).toEqual([503, 'the extension has not been loaded yet\n'])
+  })
+})
+
+describe('what does not load', () => {
+  test('leaves the old one, and what is wrong is told; its files are watched', async () => {
+    const { reloader, loads, told, watched, pass, call } = setUp()
+    reloader.start()
+    await loads[0]!.succeeds('old')
+    reloader.changed()
+    pass(40)
+    await loads[1]!.fails('extension.ts:3: Expression expected')
+    expect(told.at(-1)).toBe('extension.ts:3: Expression expected, old one goes on')
+    expect(watched).toEqual([['old.ts'], ['broken.ts']])
+    expect(await call()).toBe('old')
+    reloader.changed()
+    pass(40)
+    await loads[2]!.succeeds('mended')
+    expect(await call()).toBe('mended')
+  })
+
+  test('at the start is loaded again when it is saved', async () => {
+    const { reloader, loads, told, pass } = setUp()
+    reloader.start()
+    await loads[0]!.fails('no')
+    pass(60_000)
+    expect(loads).toHaveLength(1)
+    reloader.changed()
+    pass(40)
+    await loads[1]!.succeeds('one')
+    expect(told).toEqual(['no, nothing runs', 'one first'])
+  })
+})
+
+describe('an extension whose process ends', () => {
+  test('is started again, once a second', async () => {
+    const { reloader, loads, told, pass } = setUp()
+    reloader.start()
+    await (await loads[0]!.succeeds('one')).ends('exit code 1')
+    expect(told).toEqual(['one first', 'exit code 1'])
+    pass(999)
+    expect(loads).toHaveLength(1)
+    pass(1)
+    expect(loads).toHaveLength(2)
+  })
+
+  test('because it was replaced is none of that', async () => {
+    const { reloader, loads, told, pass } = setUp()
+    reloader.start()
+    const old = await loads[0]!.succeeds('old')
+    reloader.changed()
+    pass(40)
+    await loads[1]!.succeeds('new')
+    await old.ends('exit code 0')
+    pass(10_000)
+    expect(told).toEqual(['old first', 'new after 40'])
+    expect(loads).toHaveLength(2)
+  })
+})
+
+test('closing waits for calls under way, and loads nothing any more', async () => {
+  const { reloader, loads, pass, call } = setUp()
+  reloader.start()
+  const one = await loads[0]!.succeeds('one', { holdsCalls: true })
+  const underWay = call()
+  await settled()
+  reloader.changed()
+  let closed = false
+  const closing = reloader.close().then(() => {
+    closed = true
+  })
+  pass(10_000)
+  await settled()
+  expect({ closed, loads: loads.length }).toEqual({ closed: false, loads: 1 })
+  one.answerAll()
+  expect(await underWay).toBe('one')
+  await closing
+  reloader.changed()
+  pass(10_000)
+  expect(loads).toHaveLength(1)
+})

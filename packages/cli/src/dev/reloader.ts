@@ -1,0 +1,127 @@
+/**
+ * Keeps an extension loaded while its files change: a save starts the new one beside the old one, which answers until the new one
+ * can. What does not load is told, and the old one goes on.
+ */
+import type { FetchHandler } from '@capstan/extension'
+import type { Clock, Timer } from '@capstan/kube'
+import { messageOf, seconds } from '@capstan/kube'
+import { LoadRefused, type RunningExtension } from './extension-process.ts'
+
+export type Reload =
+  /** `took`: milliseconds since the save. */
+  | { readonly kind: 'loaded'; readonly extension: RunningExtension; readonly took: number; readonly first: boolean }
+  | { readonly kind: 'refused'; readonly problem: string; readonly keepsOld: boolean }
+  | { readonly kind: 'ended'; readonly why: string }
+
+export interface ReloaderOptions {
+  readonly clock: Clock
+  /** @throws LoadRefused */
+  load(signal: AbortSignal): Promise<RunningExtension>
+  told(reload: Reload): void
+  /** Which files matter from now on. */
+  watch(files: readonly string[]): void
+}
+
+/** Editors write a file in several steps, and people save several files at once: a load begins when it has been quiet so long. */
+const Quiet = 40
+/** Something that writes without end must not keep the new one away. */
+const LongestWait = 200
+/** An extension that ends its own process is not started in a hot loop. */
+const AfterEnd = seconds(1)
+
+export class Reloader {
+  readonly #options: ReloaderOptions
+  #current: RunningExtension | undefined
+  #loadedBefore = false
+  #loading: AbortController | undefined
+  #pending: Timer | undefined
+  /** When the first save came that no load has seen. */
+  #savedAt: number | undefined
+  readonly #retiring = new Set<Promise<void>>()
+  #closed = false
+
+  constructor(options: ReloaderOptions) {
+    this.#options = options
+  }
+
+  /** Calls go to the extension that was loaded last. */
+  readonly handle: FetchHandler = async (request) => {
+    if (!this.#current) return text(503, 'the extension has not been loaded yet')
+    try {
+      return await this.#current.handle(request)
+    } catch (err) {
+      return text(500, messageOf(err))
+    }
+  }
+
+  /** Loads for the first time. */
+  start(): void {
+    this.#savedAt = this.#options.clock.now()
+    this.#begin()
+  }
+
+  /** A file was saved, made or removed. */
+  changed(): void {
+    if (this.#closed) return
+    const { clock } = this.#options
+    this.#savedAt ??= clock.now()
+    this.#pending?.cancel()
+    const wait = Math.max(0, Math.min(Quiet, this.#savedAt + LongestWait - clock.now()))
+    this.#pending = clock.schedule(wait, () => this.#begin())
+  }
+
+  /** Calls under way are answered first. */
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#pending?.cancel()
+    this.#loading?.abort()
+    this.#retire(this.#current)
+    await Promise.all(this.#retiring)
+  }
+
+  #begin(): void {
+    this.#pending?.cancel()
+    this.#pending = undefined
+    // What is being loaded is out of date.
+    this.#loading?.abort()
+    this.#loading = new AbortController()
+    void this.#load(this.#savedAt ?? this.#options.clock.now(), this.#loading.signal)
+    this.#savedAt = undefined
+  }
+
+  async #load(savedAt: number, signal: AbortSignal): Promise<void> {
+    const { clock, load, told, watch } = this.#options
+    let extension: RunningExtension
+    try {
+      extension = await load(signal)
+    } catch (err) {
+      if (signal.aborted) return
+      if (err instanceof LoadRefused) watch(err.files)
+      return told({ kind: 'refused', problem: messageOf(err), keepsOld: this.#current !== undefined })
+    }
+    if (signal.aborted) return this.#retire(extension)
+    const old = this.#current
+    this.#current = extension
+    watch(extension.files)
+    told({ kind: 'loaded', extension, took: clock.now() - savedAt, first: !this.#loadedBefore })
+    this.#loadedBefore = true
+    this.#retire(old)
+    void extension.ended.then((why) => this.#ended(extension, why))
+  }
+
+  /** By itself, or because of what a handler did. */
+  #ended(extension: RunningExtension, why: string): void {
+    if (this.#current !== extension || this.#closed) return
+    this.#current = undefined
+    this.#options.told({ kind: 'ended', why })
+    this.#pending ??= this.#options.clock.schedule(AfterEnd, () => this.#begin())
+  }
+
+  #retire(extension: RunningExtension | undefined): void {
+    if (!extension) return
+    const done = extension.retire().finally(() => this.#retiring.delete(done))
+    this.#retiring.add(done)
+  }
+}
+
+const text = (status: number, why: string): Response => new Response(`${why}\n`, { status })

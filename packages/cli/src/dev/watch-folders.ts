@@ -1,0 +1,44 @@
+/** Notices files that are saved, in whichever way: in place, or under another name that is then moved over the old one. */
+import { type FSWatcher, watch } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+export interface FolderWatch {
+  /** From now on the folders of these files are watched, too. */
+  add(files: readonly string[]): void
+  close(): void
+}
+
+/** Whole folders: a file that an editor replaces is another file, and one that is missing may come. */
+export function watchFolders(changed: (file: string) => void): FolderWatch {
+  const watchers = new Map<string, FSWatcher>()
+  const watchOne = (folder: string) => {
+    let watcher: FSWatcher
+    try {
+      watcher = watch(folder, (_event, name) => {
+        if (name !== null && matters(name)) changed(join(folder, name))
+      })
+    } catch {
+      // Not there: the next load looks again.
+      return
+    }
+    watchers.set(folder, watcher)
+    // Removed, and perhaps made anew since.
+    watcher.on('error', () => {
+      watcher.close()
+      watchers.delete(folder)
+    })
+  }
+  return {
+    add(files) {
+      for (const folder of new Set(files.map((file) => dirname(file)))) if (!watchers.has(folder)) watchOne(folder)
+    },
+    close() {
+      for (const watcher of watchers.values()) watcher.close()
+      watchers.clear()
+    },
+  }
+}
+
+/** Sources and data, but neither tests nor what editors keep beside a file. */
+export const matters = (name: string): boolean =>
+  /\.([cm]?[jt]s|json|ya?ml)$/.test(name) && !name.startsWith('.') && !/\.(test|spec)\.[cm]?[jt]s$/.test(name)
