@@ -29,6 +29,7 @@ export async function ensureTool(component: Component, place: BuildPlace): Promi
   await checkGo(component, place)
   await mkdir(folder, { recursive: true })
   const source = await ensureModule(module, folder, place)
+  if (module.generate) await run('go', module.generate, source, place, progressOf(name, place))
   place.progress(`${name} ${module.version}: compiling, which takes some minutes; the result is kept in ${folder}`)
   // Built aside and renamed, so that a build cut short leaves no half program behind.
   const unfinished = `${program}.${process.pid}`
@@ -84,7 +85,7 @@ async function ensureModule(module: ToolModule, folder: string, place: BuildPlac
     }
     upstream = await readFile(answer.GoMod, 'utf8')
   }
-  if (module.main) await writeFile(join(source, 'main.go'), module.main)
+  for (const [name, text] of Object.entries(module.sources ?? {})) await writeFile(join(source, name), text)
   await writeFile(`${file}.${process.pid}`, goMod(module, upstream))
   await rename(`${file}.${process.pid}`, file)
   return source

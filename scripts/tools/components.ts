@@ -3,6 +3,9 @@
  * installed with `go install` (it has replace directives) is built inside a module of our own that requires it.
  */
 
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+
 /** A Go module of our own, made in the cache, that pins where programs come from. */
 export interface ToolModule {
   readonly name: string
@@ -17,15 +20,17 @@ export interface ToolModule {
   readonly replaces?: { readonly [path: string]: string }
   /** Values set by the linker, such as the version that the program reports. */
   readonly variables: { readonly [name: string]: string }
-  /** A main.go of the module, for a program that upstream publishes as a function. */
-  readonly main?: string
+  /** Files of the module by name, for a program that upstream publishes as functions. */
+  readonly sources?: { readonly [file: string]: string }
+  /** A `go` command that makes the rest of the files, such as `go run` of a generator. */
+  readonly generate?: readonly string[]
 }
 
 export interface Component {
   /** Name of the program, and of the file. */
   readonly name: string
   readonly module: ToolModule
-  /** Its main package; `.` is the main.go of our module. */
+  /** Its main package; `.` is that of our module. */
   readonly package: string
 }
 
@@ -49,7 +54,8 @@ const etcd: ToolModule = {
   go: '1.24',
   requires: [{ path: 'go.etcd.io/etcd/server/v3', version: 'v3.6.8' }],
   variables: {},
-  main: `package main
+  sources: {
+    'main.go': `package main
 
 import (
 	"os"
@@ -59,6 +65,7 @@ import (
 
 func main() { etcdmain.Main(os.Args) }
 `,
+  },
 }
 
 const clusterApiVersion = { gitVersion: 'v1.14.0', gitMajor: '1', gitMinor: '14' }
@@ -75,6 +82,38 @@ const clusterApi: ToolModule = {
   variables: versionVariables('sigs.k8s.io/cluster-api/version', clusterApiVersion),
 }
 
+const hooksPeerSources = sourcesOf('hooks-peer')
+
+/** Upstream's hooks as Go has them: a program of ours over the packages that upstream publishes. */
+const hooksPeer: ToolModule = {
+  name: 'hooks-peer',
+  version: `${clusterApiVersion.gitVersion}-${digestOf(hooksPeerSources)}`,
+  go: '1.26',
+  requires: [
+    { path: 'sigs.k8s.io/cluster-api/api', version: clusterApiVersion.gitVersion },
+    { path: 'k8s.io/kube-openapi', version: 'v0.0.0-20260317180543-43fb72c5454a' },
+  ],
+  variables: {},
+  sources: hooksPeerSources,
+  // As upstream makes the definitions of its document.
+  generate: [
+    'run',
+    'k8s.io/kube-openapi/cmd/openapi-gen',
+    '--output-dir=definitions',
+    '--output-pkg=capstan.dev/tools/hooks-peer/definitions',
+    '--output-file=definitions.go',
+    '--report-filename=definitions.txt',
+    'sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1',
+    'sigs.k8s.io/cluster-api/api/core/v1beta2',
+    'k8s.io/api/core/v1',
+    'k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1',
+    'k8s.io/apimachinery/pkg/api/resource',
+    'k8s.io/apimachinery/pkg/apis/meta/v1',
+    'k8s.io/apimachinery/pkg/runtime',
+    'k8s.io/apimachinery/pkg/util/intstr',
+  ],
+}
+
 /** Upstream's managers keep the short names that its community uses for them. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
@@ -87,7 +126,20 @@ export const components: readonly Component[] = [
   { name: 'kcp', module: clusterApi, package: 'sigs.k8s.io/cluster-api/controlplane/kubeadm' },
   { name: 'capd', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/infrastructure/docker' },
   { name: 'test-extension', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/extension' },
+  { name: 'hooks-peer', module: hooksPeer, package: '.' },
 ]
+
+/** The Go files of a program of ours, which stand beside this one. */
+function sourcesOf(program: string): { [file: string]: string } {
+  const folder = new URL(`${program}/`, import.meta.url)
+  const files = readdirSync(folder).filter((file) => file.endsWith('.go'))
+  return Object.fromEntries(files.sort().map((file) => [file, readFileSync(new URL(file, folder), 'utf8')]))
+}
+
+/** What is built of other sources is another program. */
+function digestOf(sources: { readonly [file: string]: string }): string {
+  return createHash('sha256').update(JSON.stringify(sources)).digest('hex').slice(0, 12)
+}
 
 /** What `version` commands report. Nothing here is true of a commit, so none is named. */
 function versionVariables(of: string, version: { [name: string]: string }): { [name: string]: string } {

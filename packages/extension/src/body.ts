@@ -1,18 +1,17 @@
-/** A body as text, read no further than allowed. */
+/** A body, read no further than allowed. */
 
 export class TooLong extends Error {
   override readonly name = 'TooLong'
 }
 
 /** @throws TooLong as soon as more than `maxBytes` have come */
-export async function readText(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+export async function readBytes(body: AsyncIterable<Uint8Array> | null, maxBytes: number): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = []
   let bytes = 0
-  let text = ''
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength
     if (bytes > maxBytes) throw new TooLong(`body is longer than ${maxBytes} bytes`)
-    text += decoder.decode(chunk, { stream: true })
+    chunks.push(chunk)
   }
-  return text + decoder.decode()
+  return Buffer.concat(chunks)
 }

@@ -3,9 +3,10 @@ import type { Hook } from '@capstan/api'
 import { hookApiVersion } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
 import { durationText, seconds } from '@capstan/kube'
-import { readText, TooLong } from './body.ts'
+import { readBytes, TooLong } from './body.ts'
 import type { Target } from './client-config.ts'
 import { HookFailed, type HookProblem, NoAnswer } from './hook-failed.ts'
+import { goQuoted } from './go-string.ts'
 import type { HookTransport, HttpAnswer } from './transport.ts'
 import { decodeWire, maxBodyBytes, WireError } from './wire.ts'
 
@@ -49,19 +50,19 @@ export async function callHandler(
     })
     onStatus?.(answer.status)
     if (answer.status !== 200) throw await badStatus(answer)
-    const text = await readText(answer.body, maxBodyBytes).catch((err) => {
+    const answered = await readBytes(answer.body, maxBodyBytes).catch((err) => {
       throw err instanceof TooLong ? badAnswer('http: response body too large', 'TooLong') : failed(err)
     })
-    return decodeResponse(hook, text)
+    return decodeResponse(hook, answered)
   } finally {
     timer.cancel()
   }
 }
 
-function decodeResponse(hook: Hook, text: string): Record<string, unknown> {
+function decodeResponse(hook: Hook, body: Uint8Array): Record<string, unknown> {
   const struct = `${hook.name}Response`
   try {
-    return decodeWire(text, hook.response, struct, 'answer')
+    return decodeWire(body, hook.response, struct, 'answer')
   } catch (err) {
     throw err instanceof WireError ? badAnswer(err.message, err.isJson ? 'Schema' : 'Garbage') : err
   }
@@ -74,9 +75,9 @@ async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
   const head = `http call failed: got response with status code ${status} != 200`
   const problem = status === 404 ? 'NotFound' : 'UnexpectedStatus'
   try {
-    const text = await readText(body, maxBodyBytes)
-    const shown = text.length > 512 ? `${text.slice(0, 512)}...` : text
-    return new HookFailed('bad-status', `${head}: response : ${JSON.stringify(shown)}`, { problem })
+    const bytes = await readBytes(body, maxBodyBytes)
+    const shown = goQuoted(bytes.subarray(0, 512), bytes.length > 512 ? '...' : '')
+    return new HookFailed('bad-status', `${head}: response : ${shown}`, { problem })
   } catch {
     return new HookFailed('bad-status', `${head}: failed to read response body`, { problem })
   }

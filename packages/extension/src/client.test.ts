@@ -172,19 +172,25 @@ describe('a call fails', () => {
       'bad-status',
       `http call failed: got response with status code 503 != 200: response : "${'x'.repeat(512)}..."`,
     ],
+    [
+      'on bytes that are no text, in the words of Go',
+      page(500, Buffer.from([0x61, 0xff, 0x0a, 0xc2, 0xa0]) as never),
+      'bad-status',
+      String.raw`http call failed: got response with status code 500 != 200: response : "a\xff\n\u00a0"`,
+    ],
     ['on garbage', page(200, 'garbage'), 'bad-answer', `${undecodable}invalid character 'g' looking for beginning of value`],
     ['on nothing', page(200, ''), 'bad-answer', `${undecodable}EOF`],
     [
       'on a field of a wrong type',
       page(200, '{"status":"Success","retryAfterSeconds":"5"}'),
       'bad-answer',
-      `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.retryAfterSeconds of type int32`,
+      `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ],
     ...['5.0', '1e1', '5.5', '4294967296'].map((number): [string, FetchHandler, string, string] => [
       `on ${number} where an integer must be`,
       page(200, `{"status":"Success","retryAfterSeconds":${number}}`),
       'bad-answer',
-      `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.retryAfterSeconds of type int32`,
+      `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
     ]),
     [
       'on an answer without end',

@@ -81,7 +81,12 @@ describe('a request', () => {
     ['without a body', '', 'error unmarshalling request: unexpected end of JSON input'],
     ['that is not JSON', '<html>', "error unmarshalling request: invalid character '<' looking for beginning of value"],
     ['with a byte order mark', '\ufeff{}', "error unmarshalling request: invalid character 'ï' looking for beginning of value"],
-    ['that is a list', '[]', 'error unmarshalling request: json: cannot unmarshal array into Go value of type object'],
+    ['with something after it', '{} {}', "error unmarshalling request: invalid character '{' after top-level value"],
+    [
+      'that is a list',
+      '[]',
+      'error unmarshalling request: json: cannot unmarshal array into Go value of type v1alpha1.BeforeClusterCreateRequest',
+    ],
     [
       'with a field of a wrong type',
       '{"cluster": "demo"}',
@@ -90,7 +95,7 @@ describe('a request', () => {
     [
       'with settings that are no texts',
       '{"cluster": {}, "settings": {"a": 1}}',
-      'error unmarshalling request: json: cannot unmarshal number 1 into Go struct field BeforeClusterCreateRequest.settings.a of type string',
+      'error unmarshalling request: json: cannot unmarshal number into Go struct field BeforeClusterCreateRequest.CommonRequest.settings of type string',
     ],
     ['without what the hook carries', '{}', 'error unmarshalling request: BeforeClusterCreateRequest needs cluster'],
     ['that is too long', ' '.repeat(20 * 1024 * 1024 + 1), 'error reading request: http: request body too large'],

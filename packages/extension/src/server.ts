@@ -4,7 +4,7 @@ import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
 import type { Logger } from '@capstan/kube'
 import { messageOf, silent } from '@capstan/kube'
 import type { Answer } from './answer.ts'
-import { readText, TooLong } from './body.ts'
+import { readBytes, TooLong } from './body.ts'
 import type { Extension, Handler } from './define-extension.ts'
 import { decodeWire, maxBodyBytes, missingFields, WireError } from './wire.ts'
 
@@ -60,7 +60,7 @@ const announce = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({
 async function answerOf(handler: Handler, request: Request, log: Logger): Promise<Answer | undefined> {
   let decoded: Record<string, unknown>
   try {
-    decoded = requestOf(handler.hook, await readText(request.body, maxBodyBytes))
+    decoded = requestOf(handler.hook, await readBytes(request.body, maxBodyBytes))
   } catch (err) {
     if (err instanceof WireError) return { kind: 'fail', message: `error unmarshalling request: ${err.message}` }
     const why = err instanceof TooLong ? 'http: request body too large' : (err as Error).message
@@ -79,9 +79,9 @@ async function answerOf(handler: Handler, request: Request, log: Logger): Promis
 }
 
 /** Go's server checks neither kind nor version, so neither may be missing here; what handlers rely on may not. */
-function requestOf(hook: Hook, text: string): Record<string, unknown> {
+function requestOf(hook: Hook, body: Uint8Array): Record<string, unknown> {
   const kind = `${hook.name}Request`
-  const request = { ...decodeWire(text, hook.request, kind, 'request'), apiVersion: hookApiVersion(hook), kind }
+  const request = { ...decodeWire(body, hook.request, kind, 'request'), apiVersion: hookApiVersion(hook), kind }
   const missing = missingFields(request, hook.request)
   if (missing.length > 0) throw new WireError(`${kind} needs ${missing.join(', ')}`)
   return request

@@ -1,164 +1,369 @@
 /**
- * Requests and responses between JSON text and typed values, with the rules of Go's decoder: what is unknown is ignored, keys may
- * differ in case, null is the zero value. Upstream: encoding/json as internal/runtime/client uses it, v1.14.
+ * Requests and responses between JSON text and typed values, exactly as Go's decoder reads them: what is unknown is ignored, keys may
+ * differ in case, null is the zero value, what is said twice is merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client
+ * and exp/runtime/server use it, v1.14. The suite runtime-extension of interop holds both against each other.
  */
-import type { Schema } from '@capstan/kube'
-import { isRecord, type JSONSchema, scanJSON } from '@capstan/kube'
+import type { JSONSchema, Schema } from '@capstan/kube'
+import { isRecord, setMember } from '@capstan/kube'
+import { base64Bytes, bytesBase64, checkBase64 } from './go-bytes.ts'
+import { goFieldPath, goType } from './go-names.ts'
+import { goString, goText } from './go-string.ts'
+import { assertNothingAfter, Byte, type EndingWords, endOfValue, isSpace } from './json-syntax.ts'
+import { WireError } from './wire-error.ts'
 
-/** The text is not what the schema says. The message is Go's, as far as Go has one. */
-export class WireError extends Error {
-  override readonly name = 'WireError'
-  /** The text is JSON, but not of the shape that was expected. */
-  readonly isJson: boolean
-
-  constructor(message: string, { isJson = false }: { isJson?: boolean } = {}) {
-    super(message)
-    this.isJson = isJson
-  }
-}
+export { WireError } from './wire-error.ts'
 
 /** No request or response may be longer, in bytes. */
 export const maxBodyBytes = 20 * 1024 * 1024
 
 /**
- * Decodes one JSON document. What must be there and is not has its zero value, as in Go; `structName` stands in messages.
+ * Decodes one JSON document. What must be there and is not has its zero value; `structName` stands in messages.
  *
  * @throws WireError
  */
-export function decodeWire(text: string, schema: Schema, structName: string, what: WireText): Record<string, unknown> {
-  const { value, fractions } = parse(text, what)
-  if (!isRecord(value)) throw mismatch(value, structName, 'object')
-  return new Decoder(structName, fractions).object(value, schema.json, '')
+export function decodeWire(
+  body: Uint8Array | string,
+  schema: Schema,
+  structName: string,
+  what: WireText,
+): Record<string, unknown> {
+  const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+  const end = endOfValue(bytes, endings[what])
+  if (what === 'request') assertNothingAfter(bytes, end)
+  return new Decoder(bytes, schema.json, structName).document()
 }
 
 /** Go reads a request whole (`json.Unmarshal`), but of an answer one value (`json.Decoder`): what follows it is not looked at. */
 export type WireText = 'request' | 'answer'
 
+const endings: { readonly [what in WireText]: EndingWords } = {
+  request: { nothing: 'unexpected end of JSON input', early: 'unexpected end of JSON input' },
+  answer: { nothing: 'EOF', early: 'unexpected EOF' },
+}
+
 /** Fields that the schema requires and the value lacks. */
 export const missingFields = (value: Record<string, unknown>, schema: Schema): string[] =>
   (schema.json.required ?? []).filter((name) => value[name] === undefined || value[name] === '')
 
-/** Numbers that are written as fractions, such as 5.0, by the object that holds them: Go takes none of them for an integer. */
-type Fractions = WeakMap<object, Map<string, string>>
-
-function parse(text: string, what: WireText): { value: unknown; fractions: Fractions } {
-  const fractions: Fractions = new WeakMap()
-  if (text.trim() === '') throw new WireError(what === 'answer' ? 'EOF' : 'unexpected end of JSON input')
-  // A byte order mark, as its first byte.
-  if (text.startsWith('\ufeff')) throw new WireError("invalid character 'ï' looking for beginning of value")
-  const note: Reviver = function (key, value, context) {
-    const source = typeof value === 'number' ? context?.source : undefined
-    if (source === undefined || /^-?\d+$/.test(source)) return value
-    const noted = fractions.get(this) ?? new Map<string, string>()
-    fractions.set(this, noted.set(key, source))
-    return value
-  }
-  try {
-    const value = /\d[.eE]/.test(text) ? JSON.parse(text, note as Parameters<typeof JSON.parse>[1]) : JSON.parse(text)
-    return { value, fractions }
-  } catch (err) {
-    const { error: why = (err as Error).message, end } = scanJSON(text)
-    if (what === 'request') throw new WireError(why)
-    if (end !== undefined) return parse(text.slice(0, end), 'request')
-    // Go reads from the connection here: text that ends too early is one that might have gone on.
-    throw new WireError(why === 'unexpected end of JSON input' ? 'unexpected EOF' : why)
-  }
+/** Where a value belongs, for messages. */
+interface Place {
+  /** Go's name of the struct that has the field. */
+  readonly struct: string
+  /** Fields, from the document on; empty for the document itself. */
+  readonly path: readonly string[]
+  /** Go's name of the type of the value. */
+  readonly type: string
 }
 
-type Reviver = (this: object, key: string, value: unknown, context?: { source?: string }) => unknown
-
+/** Reads text that is known to be JSON. */
 class Decoder {
+  readonly #bytes: Uint8Array
+  readonly #root: JSONSchema
   readonly #struct: string
-  readonly #fractions: Fractions
+  /** What a list held before it was said again, shorter: Go decodes into what is left of it. */
+  readonly #backing = new WeakMap<unknown[], unknown[]>()
+  #at = 0
 
-  constructor(struct: string, fractions: Fractions) {
+  constructor(bytes: Uint8Array, root: JSONSchema, struct: string) {
+    this.#bytes = bytes
+    this.#root = root
     this.#struct = struct
-    this.#fractions = fractions
   }
 
-  object(value: Record<string, unknown>, schema: JSONSchema, path: string): Record<string, unknown> {
-    if (schema['x-kubernetes-preserve-unknown-fields']) return value
-    const decoded: Record<string, unknown> = {}
-    const below = (name: string): string => (path === '' ? name : `${path}.${name}`)
-    const { properties, additionalProperties } = schema
-    if (typeof additionalProperties === 'object') {
-      for (const key of Object.keys(value)) decoded[key] = this.#member(value, key, additionalProperties, below(key))
-      return decoded
+  document(): Record<string, unknown> {
+    const decoded = this.#value(this.#root, undefined, { struct: '', path: [], type: `v1alpha1.${this.#struct}` })
+    // Go leaves everything as it was when all that is said is null.
+    return this.#filled(isRecord(decoded) ? decoded : {}, this.#root)
+  }
+
+  /** `known` is what was decoded before, when a key is there twice. `undefined`: the zero value. */
+  #value(given: JSONSchema, known: unknown, place: Place): unknown {
+    this.#space()
+    const schema = this.#resolved(given)
+    const byte = this.#bytes[this.#at]
+    const isAny = schema.type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true
+    if (isAny && !(schema.type === 'object' && byte !== Byte.openObject && byte !== Byte.n)) return this.#any()
+    if (byte === Byte.n) {
+      this.#skip()
+      return given.$ref !== undefined || isPointer(schema) ? undefined : known
     }
-    const names = new Map(Object.keys(properties ?? {}).map((name) => [name.toLowerCase(), name]))
-    for (const key of Object.keys(value)) {
-      const name = properties?.[key] ? key : names.get(key.toLowerCase())
-      // A key in its exact form wins over others that differ in case.
-      if (name === undefined || (name !== key && Object.hasOwn(value, name))) continue
-      if (value[key] !== null) decoded[name] = this.#member(value, key, properties![name]!, below(name))
+    switch (schema.type) {
+      case 'object':
+        if (byte !== Byte.openObject) throw this.#mismatch(place)
+        return typeof schema.additionalProperties === 'object'
+          ? this.#map(schema.additionalProperties, known, place)
+          : this.#object(schema, known, place)
+      case 'array':
+        if (byte !== Byte.openArray) throw this.#mismatch(place)
+        return this.#list(schema.items ?? {}, known, place)
+      case 'string':
+        if (schema.format === 'byte') return this.#binary(known, place)
+        if (byte !== Byte.quote) throw this.#mismatch(place)
+        return this.#string()
+      case 'integer':
+      case 'number':
+        return this.#number(schema, place)
+      case 'boolean':
+        if (byte !== Byte.t && byte !== Byte.f) throw this.#mismatch(place)
+        return this.#skip() === 4
+      case undefined:
+        return this.#any()
     }
-    for (const [name, field] of Object.entries(properties ?? {})) {
+  }
+
+  #object(schema: JSONSchema, known: unknown, { path, type }: Place): Record<string, unknown> {
+    const decoded: Record<string, unknown> = isRecord(known) ? known : {}
+    const struct = type.slice(type.lastIndexOf('.') + 1)
+    const isDocument = path.length === 0
+    const properties = schema.properties ?? {}
+    const names = new Map(Object.keys(properties).map((name) => [folded(name), name]))
+    for (const key of this.#keys()) {
+      const name = Object.hasOwn(properties, key) ? key : names.get(folded(key))
+      if (name === undefined) {
+        this.#skip()
+        continue
+      }
+      const field = properties[name]!
+      const value = this.#value(field, decoded[name], {
+        struct,
+        path: [...path, ...goFieldPath(schema, name, isDocument)],
+        type: goType(struct, name, field, isDocument),
+      })
+      if (value === undefined) delete decoded[name]
+      else decoded[name] = value
+    }
+    return this.#filled(decoded, schema)
+  }
+
+  #map(schema: JSONSchema, known: unknown, place: Place): Record<string, unknown> {
+    const decoded: Record<string, unknown> = isRecord(known) ? known : {}
+    const element = { ...place, type: place.type.replace(/^map\[string\]/, '') }
+    for (const key of this.#keys())
+      setMember(decoded, key, this.#value(schema, undefined, element) ?? zero(this.#resolved(schema)))
+    return decoded
+  }
+
+  #list(items: JSONSchema, known: unknown, place: Place): unknown[] {
+    const before = Array.isArray(known) ? (this.#backing.get(known) ?? known) : []
+    const element = { ...place, type: place.type.replace(/^\[\]/, '') }
+    const decoded: unknown[] = []
+    for (const index of this.#elements()) {
+      decoded.push(this.#value(items, before[index], element) ?? zero(this.#resolved(items)))
+    }
+    this.#backing.set(decoded, decoded.length === 0 ? [] : [...decoded, ...before.slice(decoded.length)])
+    return decoded
+  }
+
+  /** Bytes are base64 in a string; Go takes a list of numbers too. */
+  #binary(known: unknown, place: Place): string {
+    const byte = this.#bytes[this.#at]
+    if (byte === Byte.quote) {
+      const text = this.#string()
+      checkBase64(text)
+      return text
+    }
+    if (byte !== Byte.openArray) throw this.#mismatch(place)
+    const before = typeof known === 'string' ? base64Bytes(known) : []
+    const decoded: number[] = []
+    const element = { ...place, type: 'uint8' }
+    for (const index of this.#elements()) {
+      const isNull = this.#bytes[this.#at] === Byte.n
+      const said = this.#value({ type: 'integer', format: 'uint8' }, undefined, element)
+      decoded.push(isNull ? (before[index] ?? 0) : (said as number))
+    }
+    return bytesBase64(decoded)
+  }
+
+  #number(schema: JSONSchema, place: Place): number {
+    const start = this.#at
+    const byte = this.#bytes[start]
+    if (byte !== Byte.minus && !(byte !== undefined && byte >= 0x30 && byte <= 0x39)) throw this.#mismatch(place)
+    const length = this.#skip()
+    const text = goText(this.#bytes.subarray(start, start + length))
+    const value = Number(text)
+    const fits = schema.type === 'number' ? Number.isFinite(value) : fitsInteger(text, schema.format)
+    if (!fits) throw mismatch(`number ${text}`, place)
+    return value === 0 ? 0 : value
+  }
+
+  #string(): string {
+    const start = this.#at
+    const length = this.#skip()
+    return goString(this.#bytes.subarray(start + 1, start + length - 1))
+  }
+
+  /** A value that no schema describes. Go keeps its text; here it is parsed at once. */
+  #any(): unknown {
+    const start = this.#at
+    const length = this.#skip()
+    const text = goText(this.#bytes.subarray(start, start + length))
+    const tooLarge = unrepresentable(text)
+    if (tooLarge !== undefined) {
+      throw new WireError(`json: cannot unmarshal number ${tooLarge} into Go value of type float64`, { isJson: true })
+    }
+    return (JSON.parse(text) as unknown) ?? undefined
+  }
+
+  /** The keys of the object that begins here; its values are to be read in between. */
+  *#keys(): Generator<string> {
+    this.#at++
+    this.#space()
+    while (this.#bytes[this.#at] !== Byte.closeObject) {
+      const key = this.#string()
+      this.#space()
+      this.#at++
+      this.#space()
+      yield key
+      this.#next()
+    }
+    this.#at++
+  }
+
+  /** The indexes of the list that begins here; its values are to be read in between. */
+  *#elements(): Generator<number> {
+    this.#at++
+    this.#space()
+    for (let index = 0; this.#bytes[this.#at] !== Byte.closeArray; index++) {
+      yield index
+      this.#next()
+    }
+    this.#at++
+  }
+
+  /** To what follows the comma, or to the end of what holds the value. */
+  #next(): void {
+    this.#space()
+    if (this.#bytes[this.#at] !== Byte.comma) return
+    this.#at++
+    this.#space()
+  }
+
+  #space(): void {
+    while (isSpace(this.#bytes[this.#at])) this.#at++
+  }
+
+  /** Passes over a value. @returns its length in bytes */
+  #skip(): number {
+    const start = this.#at
+    let open = 0
+    do {
+      const byte = this.#bytes[this.#at]
+      if (byte === Byte.quote) this.#skipString()
+      else if (byte === Byte.openObject || byte === Byte.openArray) {
+        open++
+        this.#at++
+      } else if (byte === Byte.closeObject || byte === Byte.closeArray) {
+        open--
+        this.#at++
+      } else if (isSpace(byte) || byte === Byte.comma || byte === Byte.colon) this.#at++
+      else while (isLiteral(this.#bytes[this.#at])) this.#at++
+    } while (open > 0)
+    return this.#at - start
+  }
+
+  #skipString(): void {
+    for (this.#at++; this.#bytes[this.#at] !== Byte.quote; this.#at++) if (this.#bytes[this.#at] === Byte.backslash) this.#at++
+    this.#at++
+  }
+
+  #mismatch(place: Place): WireError {
+    return mismatch(kindOf(this.#bytes[this.#at]), place)
+  }
+
+  /** A schema that stands for another of the same document, since it holds itself. */
+  #resolved(schema: JSONSchema): JSONSchema {
+    if (schema.$ref === undefined) return schema
+    return this.#root.definitions?.[schema.$ref.slice('#/definitions/'.length)] ?? schema
+  }
+
+  #filled(decoded: Record<string, unknown>, { properties = {}, required = [] }: JSONSchema): Record<string, unknown> {
+    for (const [name, field] of Object.entries(properties)) {
       if (decoded[name] !== undefined) continue
-      const zero = schema.required?.includes(name) ? this.#zero(field, below(name)) : field.default
-      if (zero !== undefined) decoded[name] = zero
+      const value = required.includes(name) ? this.#required(this.#resolved(field)) : field.default
+      if (value !== undefined) decoded[name] = value
     }
     return decoded
   }
 
-  #member(holder: object, key: string, schema: JSONSchema, path: string): unknown {
-    const value = (holder as Record<string, unknown>)[key]
-    const expected = (type: string) => mismatch(value, at(this.#struct, path), type, this.#fractions.get(holder)?.get(key))
-    switch (schema.type) {
-      case 'object':
-        if (!isRecord(value)) throw expected('object')
-        return this.object(value, schema, path)
-      case 'array':
-        if (!Array.isArray(value)) throw expected('list')
-        return value.map((_, index) => this.#member(value, String(index), schema.items ?? {}, path))
-      case 'integer': {
-        const type = schema.format ?? 'int64'
-        if (typeof value !== 'number' || !Number.isInteger(value)) throw expected(type)
-        if (this.#fractions.get(holder)?.has(key) || (type === 'int32' && value !== (value | 0))) throw expected(type)
-        return value
-      }
-      case 'string':
-      case 'boolean':
-      case 'number':
-        if (typeof value !== schema.type) throw expected(goTypes[schema.type])
-        if (schema.format === 'byte') checkBase64(value as string)
-        return value
-      case undefined:
-        return value
-    }
-  }
-
   /** What a field that must be there has when it is not. */
-  #zero(schema: JSONSchema, path: string): unknown {
+  #required(schema: JSONSchema): unknown {
     if (schema.type === 'string') return ''
     // Whole objects of the API are carried as they are: one that is missing is missing.
     if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
-    return schema.type === 'object' && schema.properties ? this.object({}, schema, path) : undefined
+    return schema.type === 'object' && schema.properties ? this.#filled({}, schema) : undefined
   }
 }
 
-/** Go takes standard base64 with padding, line breaks apart, and says where it stopped reading. */
-function checkBase64(text: string): void {
-  const plain = text.replace(/[\r\n]/g, '')
-  const bad = /[^A-Za-z0-9+/]/.exec(plain.replace(/={1,2}$/, ''))
-  if (bad) throw illegalBase64(bad.index)
-  if (plain.length % 4 !== 0) throw illegalBase64(plain.length - (plain.length % 4))
+/** What an element of a list or a map is when null is said of it. */
+function zero(schema: JSONSchema): unknown {
+  switch (schema.type) {
+    case 'string':
+      return ''
+    case 'integer':
+    case 'number':
+      return 0
+    case 'boolean':
+      return false
+    case 'object':
+      return {}
+    case 'array':
+      return []
+    case undefined:
+      return null
+  }
 }
 
-const illegalBase64 = (at: number): WireError => new WireError(`illegal base64 data at input byte ${at}`, { isJson: true })
+/** Fields that are nil without a value, so that null takes away what was said before. */
+const isPointer = ({ type, format, default: filled, enum: values, additionalProperties }: JSONSchema): boolean =>
+  type === 'boolean' ||
+  type === 'array' ||
+  format === 'byte' ||
+  typeof additionalProperties === 'object' ||
+  (type === 'integer' && filled === undefined) ||
+  (type === 'string' && values?.includes('Ignore') === true)
 
-const goTypes = { string: 'string', boolean: 'bool', number: 'float64' } as const
+/** Keys match whatever their case; of what is not ASCII two characters count as letters in another form. Upstream: foldName. */
+const folded = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
-const at = (structName: string, path: string): string => (path === '' ? structName : `struct field ${structName}.${path}`)
+const isLiteral = (byte: number | undefined): boolean =>
+  byte !== undefined &&
+  (byte === Byte.minus || byte === Byte.plus || byte === Byte.dot || (byte >= 0x30 && byte <= 0x39) || byte >= 0x41) &&
+  byte !== Byte.openArray &&
+  byte !== Byte.closeArray &&
+  byte !== Byte.openObject &&
+  byte !== Byte.closeObject
 
-const mismatch = (value: unknown, where: string, type: string, source?: string): WireError =>
-  new WireError(
-    `json: cannot unmarshal ${kindOf(value, source)} into Go ${where.startsWith('struct') ? where : 'value'} of type ${type}`,
-    { isJson: true },
-  )
+const ranges: { readonly [format: string]: readonly [bigint, bigint] } = {
+  uint8: [0n, 255n],
+  int32: [-(2n ** 31n), 2n ** 31n - 1n],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+}
 
-function kindOf(value: unknown, source = String(value)): string {
-  if (Array.isArray(value)) return 'array'
-  if (value === null) return 'null'
-  if (typeof value === 'boolean') return 'bool'
-  return typeof value === 'number' ? `number ${source}` : typeof value
+function fitsInteger(text: string, format = 'int64'): boolean {
+  if (!/^-?\d+$/.test(text) || text.length > 20 || (format === 'uint8' && text.startsWith('-'))) return false
+  const [least, most] = ranges[format] ?? ranges.int64!
+  const value = BigInt(text)
+  return value >= least && value <= most
+}
+
+/** A number that has no double, which JSON.parse would make infinite. */
+function unrepresentable(text: string): string | undefined {
+  if (!/\d[eE]\+?\d{2}|\d{300}/.test(text)) return undefined
+  const strings = /"(?:[^"\\]|\\.)*"/g
+  return text
+    .replace(strings, '""')
+    .match(/-?\d[\d.eE+-]*/g)
+    ?.find((number) => !Number.isFinite(Number(number)))
+}
+
+function mismatch(value: string, { struct, path, type }: Place): WireError {
+  const where = path.length === 0 ? 'value' : `struct field ${struct}.${path.join('.')}`
+  return new WireError(`json: cannot unmarshal ${value} into Go ${where} of type ${type}`, { isJson: true })
+}
+
+function kindOf(byte: number | undefined): string {
+  if (byte === Byte.quote) return 'string'
+  if (byte === Byte.openArray) return 'array'
+  if (byte === Byte.openObject) return 'object'
+  return byte === Byte.t || byte === Byte.f ? 'bool' : 'number'
 }

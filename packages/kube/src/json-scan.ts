@@ -7,8 +7,6 @@ export interface JSONScan {
   readonly error: string | undefined
   /** Paths of keys that an object has more than once, such as `spec.ports[0].name`. */
   readonly duplicates: readonly string[]
-  /** Where the first value ends; `undefined` when it does not. */
-  readonly end: number | undefined
 }
 
 export function scanJSON(text: string): JSONScan {
@@ -115,16 +113,14 @@ export function scanJSON(text: string): JSONScan {
     at++
   }
 
-  let end: number | undefined
   try {
     value('')
-    end = at
     space()
     if (at < text.length) throw unexpected('after top-level value')
-    return { error: undefined, duplicates, end }
+    return { error: undefined, duplicates }
   } catch (err) {
     if (!(err instanceof SyntaxError)) throw err
-    return { error: err.message, duplicates, end }
+    return { error: err.message, duplicates }
   }
 }
 

@@ -36,6 +36,9 @@ export interface JSONSchema {
   anyOf?: JSONSchema[]
   oneOf?: JSONSchema[]
   not?: JSONSchema
+  /** Only where no API server reads it: `#/definitions/NAME` of the outermost schema, for what holds itself. */
+  $ref?: string
+  definitions?: { [name: string]: JSONSchema }
   'x-kubernetes-int-or-string'?: boolean
   'x-kubernetes-preserve-unknown-fields'?: boolean
   'x-kubernetes-embedded-resource'?: boolean

@@ -2,7 +2,7 @@
  * A hook's declaration: group, version and name identify it; request and response give static types, wire validation, OpenAPI,
  * docs and fixtures. Upstream: api/runtime/hooks/v1alpha1 and exp/runtime/catalog, v1.14.
  */
-import type { ObjectOfShape, Schema, Shape } from '@capstan/kube'
+import type { JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
 
 export interface Hook<Request = unknown, Response = unknown> {
@@ -93,6 +93,8 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
   doc: string
   request: Req
   response: Res
+  /** Schemas of the response that hold themselves: what `$ref` of `#/definitions/NAME` stands for. */
+  definitions?: { [name: string]: JSONSchema }
   deprecated?: Deprecation
   newer?: NewerVersion
 }): Hook<ObjectOfShape<typeof commonRequest> & ObjectOfShape<Req>, ObjectOfShape<Res>> {
@@ -105,7 +107,9 @@ export function defineHook<Req extends Shape, Res extends Shape>(options: {
     singleton: options.singleton ?? false,
     doc: options.doc,
     request: s.object({ ...(options.singleton ? typeMeta : commonRequest), ...options.request }),
-    response: s.object(options.response),
+    response: options.definitions
+      ? s.of({ ...s.object(options.response).json, definitions: options.definitions })
+      : s.object(options.response),
     ...(options.deprecated ? { deprecated: options.deprecated } : {}),
     ...(options.newer ? { newer: options.newer } : {}),
   }

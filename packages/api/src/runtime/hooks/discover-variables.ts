@@ -1,7 +1,26 @@
+import type { JSONSchema } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { objectMeta } from '../../core/v1beta2/shared/object-meta.ts'
-import { variableSchema } from '../../core/v1beta2/shared/variables.ts'
+import { jsonSchemaProps, type VariableSchema, variableSchema } from '../../core/v1beta2/shared/variables.ts'
 import { commonResponse, defineHook } from '../hook.ts'
+
+const itself: JSONSchema = { $ref: '#/definitions/JSONSchemaProps' }
+const several: JSONSchema = { type: 'array', items: itself }
+
+/** The schema of a variable, in which schemas hold schemas: a CustomResourceDefinition cannot say so. */
+const nestedSchema: JSONSchema = {
+  ...jsonSchemaProps.json,
+  properties: {
+    ...jsonSchemaProps.json.properties,
+    properties: { type: 'object', additionalProperties: itself },
+    additionalProperties: itself,
+    items: itself,
+    not: itself,
+    allOf: several,
+    anyOf: several,
+    oneOf: several,
+  },
+}
 
 /** Asks which variables an external patch has. Upstream: the v1beta2 shape of ClusterClass variables, v1.13 on. */
 export const DiscoverVariables = defineHook({
@@ -18,9 +37,12 @@ export const DiscoverVariables = defineHook({
           name: s.string().doc('Name of the variable.'),
           required: s.boolean().optional().doc('Whether every Cluster must give a value.'),
           deprecatedV1Beta1Metadata: objectMeta.optional().doc('Labels and annotations of the definition.'),
-          schema: variableSchema,
+          schema: s
+            .of<VariableSchema>({ ...variableSchema.json, properties: { openAPIV3Schema: nestedSchema } })
+            .doc('What values a variable may take.'),
         }),
       )
       .optional(),
   },
+  definitions: { JSONSchemaProps: nestedSchema },
 })

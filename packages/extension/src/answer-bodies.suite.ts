@@ -1,0 +1,224 @@
+/** Answers as no extension should give them, for tests: JSON after the schema of a response, right in most places and wrong in some. */
+import type { JSONSchema } from '@capstan/kube'
+import fc from 'fast-check'
+
+/** Bodies of answers that begin like those of `schema`. */
+export function answerBodies(schema: JSONSchema): fc.Arbitrary<Uint8Array> {
+  const texts = textOf(schema, schema.definitions ?? {}, 4)
+  return fc
+    .record({
+      text: texts,
+      before: often('', ' ', '\n', '\ufeff', 'x'),
+      after: often('', ' ', '\n', ' {}', 'x', '}', '\u0000', ']'),
+      cut: seldom(fc.nat(200)),
+      put: seldom(fc.record({ at: fc.nat(200), bytes: fc.constantFrom(...strayBytes) })),
+    })
+    .map(({ text, before, after, cut, put }) => {
+      const bytes = [...Buffer.from(before + text + after)]
+      if (put) bytes.splice(put.at % (bytes.length + 1), 0, ...put.bytes)
+      if (cut !== undefined) bytes.splice(cut % (bytes.length + 1))
+      return Uint8Array.from(bytes)
+    })
+}
+
+const strayBytes = [
+  [0xff],
+  [0xc3],
+  [0xe2, 0x82],
+  [0xed, 0xa0, 0x80],
+  [0xf0, 0x9f, 0x98],
+  [0xc2, 0xad],
+  [0xc2, 0xa0],
+  [0x00],
+  [0x1f],
+  [0x7f],
+  [0x07],
+  [0x22],
+  [0x27],
+  [0x5c],
+  [0x2c],
+  [0x7b],
+  [0x5d],
+  [0x2d],
+  [0x65],
+]
+
+const often = (usual: string, ...others: string[]) =>
+  fc.oneof({ weight: 30, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...others) })
+const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ weight: 15, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
+
+/** A text that belongs there, or else any other. */
+function textOf(given: JSONSchema, definitions: Definitions, depth: number): fc.Arbitrary<string> {
+  const schema = given.$ref === undefined ? given : definitions[given.$ref.slice('#/definitions/'.length)]!
+  return fc.oneof(
+    { weight: 200, arbitrary: rightText(schema, definitions, depth) },
+    { weight: 10, arbitrary: fc.constant('null') },
+    { weight: 10, arbitrary: fc.constantFrom(...anyTexts) },
+    { weight: 1, arbitrary: fc.constantFrom(...noTexts) },
+  )
+}
+
+type Definitions = { readonly [name: string]: JSONSchema }
+
+function rightText(schema: JSONSchema, definitions: Definitions, depth: number): fc.Arbitrary<string> {
+  switch (schema.type) {
+    case 'string':
+      return schema.format === 'byte' ? fc.constantFrom(...binaries) : strings(schema)
+    case 'integer':
+    case 'number':
+      return fc.oneof({ weight: 6, arbitrary: fc.nat(40).map(String) }, { weight: 1, arbitrary: fc.constantFrom(...numbers) })
+    case 'boolean':
+      return fc.constantFrom('true', 'false')
+    case 'array':
+      return depth === 0
+        ? fc.constant('[]')
+        : fc.array(textOf(schema.items ?? {}, definitions, depth - 1), { maxLength: 3 }).map((items) => `[${items.join(',')}]`)
+    case 'object':
+      return depth === 0 ? fc.constant('{}') : objects(schema, definitions, depth)
+    case undefined:
+  }
+  return fc.constantFrom(...anyTexts, ...numbers)
+}
+
+function objects(schema: JSONSchema, definitions: Definitions, depth: number): fc.Arbitrary<string> {
+  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) =>
+    fc.tuple(keys(name), textOf(field, definitions, depth - 1)),
+  )
+  const free = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {}
+  const others = fc.tuple(
+    fc.constantFrom('a', 'b', '', 'constructor', '__proto__', 'stat\\u0075s').map((key) => `"${key}"`),
+    textOf(free, definitions, depth - 1),
+  )
+  const member =
+    fields.length === 0 ? others : fc.oneof({ weight: 6, arbitrary: fc.oneof(...fields) }, { weight: 1, arbitrary: others })
+  return fc
+    .tuple(fc.array(member, { maxLength: 7 }), often('', ' ', '\n\t'))
+    .map(([members, space]) => `{${members.map(([key, value]) => `${space}${key}${space}:${space}${value}`).join(`${space},`)}}`)
+}
+
+/** A key as it is written, or in another case: also with the letters that fold into s and k. */
+const keys = (name: string) =>
+  fc
+    .oneof(
+      { weight: 10, arbitrary: fc.constant(name) },
+      {
+        weight: 1,
+        arbitrary: fc.constantFrom(
+          name.toUpperCase(),
+          name[0]!.toUpperCase() + name.slice(1),
+          name.replace('s', '\u017f'),
+          name.replace('k', '\u212a'),
+          name.replace('ss', '\u00df'),
+          name.replace('i', '\u0130'),
+          `${name} `,
+        ),
+      },
+    )
+    .map((key) => `"${key}"`)
+
+const strings = ({ enum: values }: JSONSchema) =>
+  fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc
+        .constantFrom(...((values as string[] | undefined) ?? ['Success', 'x', 'v1.36.0']))
+        .map((text) => JSON.stringify(text)),
+    },
+    { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 5 }).map((text) => JSON.stringify(text)) },
+    { weight: 1, arbitrary: fc.constantFrom(...oddStrings) },
+  )
+
+const oddStrings = [
+  '"\\ud800"',
+  '"\\udc00\\ud800"',
+  '"\\ud83d\\ude00"',
+  '"\\uD83D\\uDE00\\u0000\\/"',
+  '"\u2028\u00e9"',
+  '"\\ufeff"',
+]
+
+const binaries = [
+  'W3sib3AiOiJhZGQiLCJwYXRoIjoiL2EiLCJ2YWx1ZSI6MX1d',
+  'e30=',
+  'QQ==',
+  'QR==',
+  '',
+  'Q',
+  'QQ',
+  'QQ=',
+  'QQ===',
+  'QQ==x',
+  'QQ==\\n',
+  'Q\\r\\nQ\\n=\\n=',
+  'Q=Q=',
+  '=QQ=',
+  'a-_b',
+  'é===',
+  'QUJD=',
+  'QUJDQ\\n',
+]
+  .map((text) => `"${text}"`)
+  .concat('[91,93]', '[]', '[null]', '[256]', '[-1]', '[1.0]', '["a"]', '[[]]')
+
+const numbers = [
+  '-0',
+  '-1',
+  '5.0',
+  '5.5',
+  '1e1',
+  '1E400',
+  '0.1e-400',
+  '2147483647',
+  '2147483648',
+  '-2147483648',
+  '-2147483649',
+  '9007199254740993',
+  '9223372036854775807',
+  '9223372036854775808',
+  '-9223372036854775809',
+  '123456789012345678901234567890',
+]
+
+const anyTexts = [
+  'true',
+  'false',
+  '0',
+  '1.50',
+  '"text"',
+  '""',
+  '[]',
+  '{}',
+  '[null]',
+  '[1,2]',
+  '[[{}]]',
+  '{"a":{"b":[1]}}',
+  '{"status":"Success"}',
+  '{"a":1,"a":2}',
+  `${'['.repeat(60)}${']'.repeat(60)}`,
+]
+
+/** No JSON. */
+const noTexts = [
+  'nul',
+  'nulL',
+  'True',
+  '"open',
+  '[1,]',
+  '{"a":}',
+  '{"a":1,}',
+  '{a:1}',
+  '[1 2]',
+  '{"a" 1}',
+  '01',
+  '+1',
+  '-',
+  '1.',
+  '.5',
+  '0x10',
+  'NaN',
+  '"\\x41"',
+  '"\\u12"',
+  '"\t"',
+  "'single'",
+]

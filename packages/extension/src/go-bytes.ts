@@ -1,0 +1,42 @@
+/** Bytes as Go's JSON has them: standard base64 with padding, line breaks apart. Upstream: encoding/base64, Go 1.26. */
+import { WireError } from './wire-error.ts'
+
+export const bytesBase64 = (bytes: readonly number[]): string => Buffer.from(bytes).toString('base64')
+export const base64Bytes = (text: string): Uint8Array => Buffer.from(text, 'base64')
+
+/** @throws WireError that says where Go stops reading */
+export function checkBase64(text: string): void {
+  let at = 0
+  const breaks = () => {
+    while (isBreak(text.charCodeAt(at))) at++
+  }
+  while (at < text.length) {
+    for (let place = 0; place < 4; place++) {
+      breaks()
+      if (at === text.length && place === 0) return
+      if (at === text.length) throw illegal(at - place)
+      const code = text.charCodeAt(at++)
+      if (isDigitOf64(code)) continue
+      if (code !== padding || place < 2) throw illegal(at - 1)
+      if (place === 2) {
+        breaks()
+        if (at === text.length) throw illegal(at)
+        if (text.charCodeAt(at) !== padding) throw illegal(at - 1)
+        at++
+      }
+      breaks()
+      if (at < text.length) throw illegal(at)
+      return
+    }
+  }
+}
+
+const padding = 0x3d
+
+const isBreak = (code: number): boolean => code === 0x0a || code === 0x0d
+
+/** A-Z, a-z, 0-9, + and /. */
+const isDigitOf64 = (code: number): boolean =>
+  (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || (code >= 0x2f && code <= 0x39) || code === 0x2b
+
+const illegal = (at: number): WireError => new WireError(`illegal base64 data at input byte ${at}`, { isJson: true })

@@ -1,0 +1,83 @@
+/** What Go calls the fields and types of hooks, for its messages. Upstream: api/runtime/hooks/v1alpha1 and api/core/v1beta2, v1.14. */
+import type { JSONSchema } from '@capstan/kube'
+
+/** A field with the structs that it comes from: those of every request or response are embedded. */
+export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocument: boolean): string[] {
+  if (!isOfDocument) return [name]
+  const isRetry = properties?.['retryAfterSeconds'] !== undefined
+  switch (name) {
+    case 'apiVersion':
+    case 'kind':
+      return ['TypeMeta', name]
+    case 'settings':
+      return ['CommonRequest', name]
+    case 'status':
+    case 'message':
+      return [...(isRetry ? ['CommonRetryResponse'] : []), 'CommonResponse', name]
+    case 'retryAfterSeconds':
+      return ['CommonRetryResponse', name]
+    default:
+      return [name]
+  }
+}
+
+/** The type of a field of a struct, as Go prints it. */
+export const goType = (struct: string, name: string, schema: JSONSchema, isOfDocument: boolean): string =>
+  isOfDocument && name === 'status' ? 'v1alpha1.ResponseStatus' : (types[struct]?.[name] ?? goTypeOf(schema))
+
+/** As far as the schema knows it. */
+function goTypeOf({ type, format, items, additionalProperties }: JSONSchema): string {
+  switch (type) {
+    case 'integer':
+      return format ?? 'int64'
+    case 'number':
+      return 'float64'
+    case 'boolean':
+      return 'bool'
+    case 'string':
+      return format === 'byte' ? '[]uint8' : 'string'
+    case 'array':
+      return `[]${goTypeOf(items ?? {})}`
+    case 'object':
+    case undefined:
+  }
+  return typeof additionalProperties === 'object' ? `map[string]${goTypeOf(additionalProperties)}` : 'object'
+}
+
+const patchTypes = (...names: string[]) => Object.fromEntries(names.map((name) => [name, 'v1alpha1.Patch']))
+const steps = '[]v1alpha1.UpgradeStep'
+const schema = 'v1beta2.JSONSchemaProps'
+
+const types: { readonly [struct: string]: { readonly [field: string]: string } } = {
+  DiscoveryResponse: { handlers: '[]v1alpha1.ExtensionHandler' },
+  ExtensionHandler: { requestHook: 'v1alpha1.GroupVersionHook', failurePolicy: 'v1alpha1.FailurePolicy' },
+  GenerateUpgradePlanResponse: { controlPlaneUpgrades: steps, workersUpgrades: steps },
+  GeneratePatchesResponse: { items: '[]v1alpha1.GeneratePatchesResponseItem' },
+  GeneratePatchesResponseItem: { uid: 'types.UID', patchType: 'v1alpha1.PatchType' },
+  CanUpdateMachineResponse: patchTypes('machinePatch', 'infrastructureMachinePatch', 'bootstrapConfigPatch'),
+  CanUpdateMachineSetResponse: patchTypes(
+    'machineSetPatch',
+    'infrastructureMachineTemplatePatch',
+    'bootstrapConfigTemplatePatch',
+  ),
+  Patch: { patchType: 'v1alpha1.PatchType' },
+  DiscoverVariablesResponse: { variables: '[]v1beta2.ClusterClassVariable' },
+  ClusterClassVariable: {
+    deprecatedV1Beta1Metadata: 'v1beta2.ClusterClassVariableMetadata',
+    schema: 'v1beta2.VariableSchema',
+  },
+  VariableSchema: { openAPIV3Schema: schema },
+  JSONSchemaProps: {
+    properties: `map[string]${schema}`,
+    additionalProperties: schema,
+    items: schema,
+    not: schema,
+    allOf: `[]${schema}`,
+    anyOf: `[]${schema}`,
+    oneOf: `[]${schema}`,
+    enum: '[]v1.JSON',
+    'x-metadata': 'v1beta2.VariableSchemaMetadata',
+    'x-kubernetes-validations': '[]v1beta2.ValidationRule',
+  },
+  ValidationRule: { reason: 'v1beta2.FieldValueErrorReason' },
+}

@@ -1,0 +1,70 @@
+/** Text as Go reads it from bytes: whatever is no UTF-8 is the replacement character, byte by byte. */
+
+/** What stands between the quotes of a JSON string. Half of a surrogate pair is the replacement character too. */
+export function goString(bytes: Uint8Array): string {
+  const text = goText(bytes)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string).toWellFormed() : text
+}
+
+export function goText(bytes: Uint8Array): string {
+  return strictly(bytes) ?? byteByByte(bytes)
+}
+
+function strictly(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
+}
+
+/** TextDecoder would replace the beginning of a character as a whole. */
+function byteByByte(bytes: Uint8Array): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; ) {
+    const length = lengthOf(bytes[at]!)
+    const char = strictly(bytes.subarray(at, at + length))
+    text += char ?? '\ufffd'
+    at += char === undefined ? 1 : length
+  }
+  return text
+}
+
+/** How many bytes a character has that begins so. */
+const lengthOf = (first: number): number => (first < 0xc2 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 1)
+
+/** Bytes, and `more` after them, in double quotes as Go prints them with `%q`. Upstream: strconv.Quote, Go 1.26. */
+export function goQuoted(bytes: Uint8Array, more = ''): string {
+  let text = ''
+  for (let at = 0; at < bytes.length; ) {
+    const length = lengthOf(bytes[at]!)
+    const char = strictly(bytes.subarray(at, at + length))
+    text += char === undefined ? hex('x', bytes[at]!, 2) : quotedChar(char)
+    at += char === undefined ? 1 : length
+  }
+  return `"${text}${more}"`
+}
+
+function quotedChar(char: string): string {
+  const short = shortForms[char]
+  if (short !== undefined) return short
+  const code = char.codePointAt(0)!
+  // Letters, marks, numbers, punctuation, symbols and the space: all else is named by its number.
+  if (/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) return char
+  if (code < 0x80) return hex('x', code, 2)
+  return code < 0x10000 ? hex('u', code, 4) : hex('U', code, 8)
+}
+
+const hex = (kind: string, code: number, digits: number): string => `\\${kind}${code.toString(16).padStart(digits, '0')}`
+
+const shortForms: { readonly [char: string]: string } = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}

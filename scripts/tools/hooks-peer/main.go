@@ -1,0 +1,73 @@
+// Answers what only upstream's own types can: how Go decodes the answer of a hook, and which paths and shapes hooks have.
+//
+//	hooks-peer decode     {"hook", "body"} on each line of the input, body in base64: {"value"} or {"error"} on each line of the output
+//	hooks-peer openapi    an OpenAPI document of the whole catalog
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"sigs.k8s.io/cluster-api/api/runtime/catalog"
+	hooks "sigs.k8s.io/cluster-api/api/runtime/hooks/v1alpha1"
+)
+
+func main() {
+	known := catalog.New()
+	err := hooks.AddToCatalog(known)
+	if err == nil {
+		switch command := append(os.Args, "")[1]; command {
+		case "decode":
+			err = decodeAll(known, os.Stdin, os.Stdout)
+		case "openapi":
+			err = writeOpenAPI(known, os.Stdout)
+		default:
+			err = fmt.Errorf("unknown command %q: expected decode or openapi", command)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+type question struct {
+	Hook string `json:"hook"`
+	Body []byte `json:"body"`
+}
+
+type answer struct {
+	Value any    `json:"value,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+func decodeAll(known *catalog.Catalog, in io.Reader, out io.Writer) error {
+	questions := json.NewDecoder(bufio.NewReaderSize(in, 1<<20))
+	lines := bufio.NewWriterSize(out, 1<<20)
+	answers := json.NewEncoder(lines)
+	for {
+		var one question
+		if err := questions.Decode(&one); err == io.EOF {
+			return lines.Flush()
+		} else if err != nil {
+			return err
+		}
+		hook := catalog.GroupVersionHook{Group: hooks.GroupVersion.Group, Version: hooks.GroupVersion.Version, Hook: one.Hook}
+		response, err := known.NewResponse(hook)
+		if err != nil {
+			return err
+		}
+		// As upstream's client reads what a handler answers.
+		result := answer{Value: response}
+		if err := json.NewDecoder(bytes.NewReader(one.Body)).Decode(response); err != nil {
+			result = answer{Error: err.Error()}
+		}
+		if err := answers.Encode(result); err != nil {
+			return err
+		}
+	}
+}
