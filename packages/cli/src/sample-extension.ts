@@ -59,7 +59,10 @@ export function startSampleExtension(clock: Clock, onExit: (why: string) => void
 }
 
 /** Tells the plane where the extension is. Its port and certificate are new each time. */
-export async function registerSampleExtension(client: Client, { url, caBundle }: SampleExtension): Promise<void> {
+export async function registerSampleExtension(
+  client: Client,
+  { url, caBundle }: Pick<SampleExtension, 'url' | 'caBundle'>,
+): Promise<void> {
   await client.apply(
     ExtensionConfig,
     { metadata: { name: 'sample' }, spec: { clientConfig: { url, caBundle } } },

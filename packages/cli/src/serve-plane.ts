@@ -3,6 +3,7 @@ import type { Endpoint, HttpHandler } from '@capstan/apiserver'
 import { authenticator, createHandler, storeCheck } from '@capstan/apiserver'
 import type { Clock, Logger, Random } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
+import type { CallObserver, HookTransport } from '@capstan/extension'
 import type { HookCall, Plane, Stores } from '@capstan/lab'
 import { createPlane } from '@capstan/lab'
 import { InvalidArgumentError, Option } from 'commander'
@@ -23,6 +24,9 @@ export interface ServePlaneOptions {
   /** File to write the owner's kubeconfig to. */
   readonly kubeconfig: string
   readonly onHookCall?: (call: HookCall) => void
+  /** How extensions are reached, where not over HTTPS. */
+  readonly hookTransport?: HookTransport
+  readonly onCall?: CallObserver
 }
 
 export interface ServedPlane {
@@ -64,6 +68,8 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
       log,
       endpoint: { host, port: listener.port },
       ...(options.onHookCall ? { onHookCall: options.onHookCall } : {}),
+      ...(options.hookTransport ? { hookTransport: options.hookTransport } : {}),
+      ...(options.onCall ? { onCall: options.onCall } : {}),
     })
     const { engine, issuer, store } = plane.server
     handler = createHandler({ engine, issuer, clock, log, checks: [storeCheck(store)] })

@@ -38,6 +38,8 @@ export async function callHandler(
   const either = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
   const failed = (err: unknown): HookFailed => {
     if (signal?.aborted) throw signal.reason
+    // The transport knows how the call failed, as one that plays a tape does.
+    if (err instanceof HookFailed) return err
     const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
     const code = expired.signal.aborted ? 'timeout' : 'unreachable'
     const problem = code === 'unreachable' && err instanceof NoAnswer ? err.problem : undefined

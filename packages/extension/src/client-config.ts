@@ -8,6 +8,8 @@ export interface Target {
   readonly url: URL
   /** PEM: the only authorities to trust; those of the system when absent. */
   readonly ca?: string
+  /** Who registered the server, for transports that tell servers apart by more than their URL. */
+  readonly extensionConfig?: string
 }
 
 /** The target of a hook's handler. @throws HookFailed bad-url */

@@ -103,7 +103,7 @@ export function createExtensionClient({
       tell({ kind: 'response', response })
       return response
     } catch (err) {
-      if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, message: err.message })
+      if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
       throw err
     }
   }
@@ -166,7 +166,7 @@ export function createExtensionClient({
   ): Promise<AnyResponse> => {
     const registered = catalog.find(hook.group, version, hook.name)
     if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
-    const target = targetOf(clientConfig, registered, handler)
+    const target = { ...targetOf(clientConfig, registered, handler), extensionConfig }
     const call = {
       hook: registered,
       target,
@@ -207,7 +207,7 @@ export function createExtensionClient({
     async discover(config, signal) {
       const head = `failed to discover extension ${JSON.stringify(config.metadata.name)}`
       const discovery = async () => {
-        const target = targetOf(config.spec.clientConfig, Discovery)
+        const target = { ...targetOf(config.spec.clientConfig, Discovery), extensionConfig: config.metadata.name }
         const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
         return observed(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
       }

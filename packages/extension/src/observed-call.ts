@@ -1,6 +1,6 @@
 /** What became of one call over the network: for metrics, traces, tapes and records. */
 import type { Hook } from '@capstan/api'
-import type { HookFailureCode } from './hook-failed.ts'
+import type { HookFailureCode, HookProblem } from './hook-failed.ts'
 
 export interface ObservedCall {
   readonly hook: Hook
@@ -21,7 +21,7 @@ export interface ObservedCall {
   readonly request: object
   readonly outcome:
     | { readonly kind: 'response'; readonly response: { readonly status?: string; readonly message?: string } }
-    | { readonly kind: 'failed'; readonly code: HookFailureCode; readonly message: string }
+    | { readonly kind: 'failed'; readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
 }
 
 /** Sees calls once they have ended. It must not throw. */

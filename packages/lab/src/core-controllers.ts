@@ -14,7 +14,7 @@ import {
   createTopologyMachineDeploymentController,
   createTopologyMachineSetController,
 } from '@capstan/core'
-import type { ExtensionClient, RuntimeClient } from '@capstan/extension'
+import type { CallObserver, ExtensionClient, HookTransport, RuntimeClient } from '@capstan/extension'
 import { createExtensionClient, httpsHookTransport } from '@capstan/extension'
 import type { Client, Clock, Logger, ObjectKey, Random } from '@capstan/kube'
 import { Namespace } from '@capstan/kube'
@@ -30,6 +30,10 @@ export interface CoreControllersOptions {
   readonly connect: (kubeconfig: string, cluster: ObjectKey) => Promise<Client>
   /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
+  /** How those are reached; over HTTPS when absent. */
+  readonly hookTransport?: HookTransport
+  /** Sees each call of one of their servers once it has ended, discovery included. */
+  readonly onCall?: CallObserver
   onHookCall?(call: HookCall): void
 }
 
@@ -53,11 +57,14 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
   ]
 }
 
-const extensionClient = ({ client, clock, log }: CoreControllersOptions): ExtensionClient =>
-  createExtensionClient({
-    transport: httpsHookTransport(),
+function extensionClient({ client, clock, log, hookTransport, onCall }: CoreControllersOptions): ExtensionClient {
+  const extensions = createExtensionClient({
+    transport: hookTransport ?? httpsHookTransport(),
     catalog: createCatalog(hookCatalog),
     namespaceLabels: async (name) => (await client.get(Namespace, { name })).metadata.labels ?? {},
     clock,
     log,
   })
+  if (onCall) extensions.observe(onCall)
+  return extensions
+}

@@ -1,7 +1,7 @@
 /** The providers of this repository as a manager runs them, on the embedded API server or on any other. */
 import { coreKinds } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
-import type { RuntimeClient } from '@capstan/extension'
+import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Clock, DeclaredKind, Logger, Random } from '@capstan/kube'
 import type { Workloads } from '@capstan/local'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
@@ -26,6 +26,10 @@ export interface ProvidersOptions {
   readonly endpoint: { readonly host: string; readonly port: number }
   /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
+  /** How the servers of extensions are reached; over HTTPS when absent. */
+  readonly hookTransport?: HookTransport
+  /** Sees each call of such a server once it has ended, discovery included: for tapes and traces. */
+  readonly onCall?: CallObserver
   /** Told of every hook call that reached a handler. */
   onHookCall?(call: HookCall): void
 }

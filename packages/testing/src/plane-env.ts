@@ -1,5 +1,5 @@
 /** A whole plane on the virtual clock: API server, core and local provider, and the story that they tell. */
-import type { RuntimeClient } from '@capstan/extension'
+import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger } from '@capstan/kube'
 import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import type { HookCall, Plane, PlaneOptions, Stores } from '@capstan/lab'
@@ -14,6 +14,10 @@ import { advance, type Busy, createTraffic, settle, type Traffic } from './settl
 export interface PlaneEnvOptions {
   /** Who answers runtime hooks; absent: the extensions that ExtensionConfigs name, over real sockets. */
   readonly runtime?: RuntimeClient
+  /** How the extensions that ExtensionConfigs name are reached: `inProcess(extensionServer(mine))`, `tapeTransport(tape)`. */
+  readonly hookTransport?: HookTransport
+  /** Sees each call of an extension once it has ended, discovery included. */
+  readonly onCall?: CallObserver
   readonly clock?: VirtualClock
   /** To go on where another plane stopped. */
   readonly stores?: Stores & { all(): readonly Store[] }
@@ -57,6 +61,8 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     log: options.log ?? silent,
     endpoint: { host: '127.0.0.1', port: 6443 },
     ...(options.runtime ? { runtime: options.runtime } : {}),
+    ...(options.hookTransport ? { hookTransport: options.hookTransport } : {}),
+    ...(options.onCall ? { onCall: options.onCall } : {}),
     onHookCall(call) {
       hooks.push(call)
       const { subject, text } = lineOf(call)

@@ -1,11 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BeforeClusterCreate, Cluster, ExtensionConfig, WaitingHooksAnnotation } from '@capstan/api'
-import { defineExtension, extensionServer, fail, holdFor, listen, on } from '@capstan/extension'
-import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
+import { defineExtension, extensionServer, fail, holdFor, inProcess, listen, on } from '@capstan/extension'
+import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { applyDemo, planeEnv } from '@capstan/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sampleExtension } from '../../../../examples/sample-extension/extension.ts'
+import { recordHooks } from '../hook-tapes.ts'
 import { ended, start } from '../test-io.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-hooks-'))
@@ -62,6 +65,101 @@ describe('capstan hooks call', () => {
     const result = await ended(['hooks', 'call', url, ...argv])
     expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
     expect(result.err).toMatch(says)
+  })
+})
+
+describe('tapes', () => {
+  const [tape, second] = [join(folder, 'calls.tape'), join(folder, 'second.tape')]
+  const readCalls = (path: string) => readFileSync(path, 'utf8').trimEnd().split('\n')
+  beforeAll(async () => {
+    const recording = await recordHooks({ recordHooks: tape }, systemClock, () => {})
+    const env = await planeEnv({
+      hookTransport: inProcess(extensionServer(sampleExtension())),
+      ...(recording.onCall ? { onCall: recording.onCall } : {}),
+    })
+    await env.client.create(ExtensionConfig, { metadata: { name: 'sample' }, spec: { clientConfig: { url: 'https://sample' } } })
+    await env.settle()
+    await applyDemo(env.client)
+    await env.advance(seconds(30))
+    await env.close()
+    await recording.close()
+  })
+
+  test('up plays a tape where there is no extension, and records what is called', async () => {
+    const files = ['--kubeconfig', join(folder, 'played'), '--replay-hooks', tape, '--record-hooks', second]
+    const up = start(['up', '--demo', '--memory', '--port', '0', ...files])
+    await up.line(/Available after/)
+    await up.interrupt()
+    expect(up.out.flatMap((line) => /: (\w+ called on .*)/.exec(line)?.[1] ?? [])).toEqual([
+      'BeforeClusterCreate called on before-cluster-create.sample: wait 2 s (preparing for demo)',
+      'BeforeClusterCreate called on before-cluster-create.sample: go',
+      'AfterControlPlaneInitialized called on after-control-plane-initialized.sample: go',
+    ])
+    const [first, again] = [tape, second].map((path) => readCalls(path).map((line) => JSON.parse(line)))
+    expect(again![0]).toMatchObject({ tape: 'capstan.dev/hook-calls', version: 1 })
+    const told = (calls: { hook: string; response: object }[]) => calls.slice(1).map(({ hook, response }) => ({ hook, response }))
+    expect(told(again!)).toEqual(told(first!))
+  })
+
+  test('what is no tape is refused before anything starts', async () => {
+    const file = join(folder, 'notes')
+    writeFileSync(file, 'notes\n')
+    for (const flag of ['--record-hooks', '--replay-hooks']) {
+      const { code, out, err } = await ended(['up', '--memory', '--port', '0', flag, file])
+      expect({ code, out }).toEqual({ code: 1, out: '' })
+      expect(err).toContain(`${file}: it is no tape`)
+    }
+    expect(readFileSync(file, 'utf8')).toBe('notes\n')
+  })
+
+  describe('sent to an extension', () => {
+    let url: string
+    beforeAll(async () => {
+      const authority = await makeAuthority(systemClock, { commonName: 'test' })
+      const names = { commonName: '127.0.0.1', ipAddresses: ['127.0.0.1'] }
+      const serving = await issueCertificate(authority, systemClock, { ...names, usages: ['server'] })
+      writeFileSync(join(folder, 'ca2.pem'), authority.certificate)
+      const server = await listen(extensionServer(sampleExtension()), serving)
+      closing.push(() => server.close())
+      ;({ url } = server)
+    })
+    const replay = (...argv: string[]) => ended(['hooks', 'replay', tape, '--url', url, '--ca', join(folder, 'ca2.pem'), ...argv])
+
+    test('replay finds nothing when it answers the same, then says what is different, and ends with 1', async () => {
+      const same = await replay()
+      expect({ code: same.code, err: same.err }).toEqual({ code: 0, err: '' })
+      expect(same.out).toMatch(/^HOOK +HANDLER +CALLS +SAME +P50 +P99 +P50 ON TAPE +P99 ON TAPE\nDiscovery +\d+ +\d+ +\d+ ms/)
+      expect(same.out).toMatch(/BeforeClusterCreate +before-cluster-create +2 +2 /)
+
+      const different = await replay('--hook', 'BeforeClusterCreate')
+      expect(different.code).toBe(1)
+      const number = readCalls(tape).findIndex((text) => text.includes('"BeforeClusterCreate","handler"')) + 1
+      // This server has seen the Cluster.
+      expect(different.out).toContain(
+        `line ${number}: BeforeClusterCreate of before-cluster-create: retryAfterSeconds: 2 on tape, 0 now`,
+      )
+      const json = await replay('--hook', 'BeforeClusterCreate', '-o', 'json')
+      expect(json.out.split('\n').map((text) => JSON.parse(text))).toEqual([
+        {
+          line: number,
+          hook: 'BeforeClusterCreate',
+          handler: 'before-cluster-create.sample',
+          extensionConfig: 'sample',
+          took: expect.any(Number),
+          differences: [
+            { path: 'message', before: 'preparing for demo' },
+            { path: 'retryAfterSeconds', before: 2, after: 0 },
+          ],
+        },
+        expect.objectContaining({ hook: 'BeforeClusterCreate', handler: 'before-cluster-create', calls: 2, different: 1 }),
+      ])
+    })
+
+    test('replay names the calls that there are when none is meant', async () => {
+      const { code, err } = await replay('--handler', 'nobody')
+      expect(code).toBe(2)
+      expect(err).toMatch(/has no such calls\nIt has AfterControlPlaneInitialized of .*, BeforeClusterCreate of .*, Discovery\.$/)
+    })
   })
 })
 

@@ -3,13 +3,16 @@ import type { Io } from '../io.ts'
 import { callCommand } from './hooks/call.ts'
 import { openapiCommand } from './hooks/openapi.ts'
 import { preflightCommand } from './hooks/preflight.ts'
+import { replayCommand } from './hooks/replay.ts'
 import { retryCommand } from './hooks/retry.ts'
 import { waitingCommand } from './hooks/waiting.ts'
 
 /** `capstan hooks …`: for authors of extensions, for those who operate them, and for those whose cluster waits. */
 export const hooksCommand = (io: Io, finish: (code: number) => void): Command => {
-  const hooks = new Command('hooks').description('Call hooks, see what waits for them, check what a release would change')
-  for (const make of [waitingCommand, retryCommand, callCommand, openapiCommand, preflightCommand]) {
+  const hooks = new Command('hooks').description(
+    'Call hooks, play tapes of them, see what waits for them, check what a release would change',
+  )
+  for (const make of [waitingCommand, retryCommand, callCommand, replayCommand, openapiCommand, preflightCommand]) {
     hooks.addCommand(make(io, finish))
   }
   return hooks

@@ -8,12 +8,13 @@ import { createProviders, lateDefaults, memoryStores, providerAdmission, Provide
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
+import { recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import { createLogger } from '../logger.ts'
 import type { LogLevel } from '../logger.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { host, portOption } from '../serve-plane.ts'
 
-interface Options {
+interface Options extends RecordOptions {
   kubeconfig: string
   providers: ProviderName[]
   installCrds: boolean
@@ -25,7 +26,7 @@ interface Options {
 
 /** `capstan manager`: the controllers against any API server. */
 export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
-  new Command('manager')
+  withRecordHooks(new Command('manager'))
     .description('Run the controllers against any Kubernetes API server')
     .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
     .addOption(
@@ -60,7 +61,8 @@ async function manage(options: Options, io: Io): Promise<void> {
   const client = createClient(transport)
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
-  const closing: (() => Promise<void>)[] = [() => stores.close()]
+  const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
+  const closing: (() => Promise<void>)[] = [() => recording.close(), () => stores.close()]
   try {
     let endpointFor: ListenOptions['planes'] = () => undefined
     const listener = options.providers.includes('local')
@@ -71,7 +73,16 @@ async function manage(options: Options, io: Io): Promise<void> {
       : undefined
     if (listener) closing.unshift(() => listener.close())
     const endpoint = { host, port: listener?.port ?? 0 }
-    const providers = createProviders({ names: options.providers, client, clock, random, log, stores, endpoint })
+    const providers = createProviders({
+      names: options.providers,
+      client,
+      clock,
+      random,
+      log,
+      stores,
+      endpoint,
+      ...(recording.onCall ? { onCall: recording.onCall } : {}),
+    })
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
     if (options.installCrds) await installKinds(client, providers.kinds, { clock, random, signal: io.signal })
 

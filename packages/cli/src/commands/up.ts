@@ -8,6 +8,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { closeAll } from '../close-all.ts'
 import { dataFolder } from '../data-folder.ts'
 import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
+import { playHooks, recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
@@ -17,7 +18,7 @@ import { createStory } from '../output/story.ts'
 import type { SampleExtension } from '../sample-extension.ts'
 import { registerSampleExtension, startSampleExtension } from '../sample-extension.ts'
 
-interface Options {
+interface Options extends RecordOptions {
   demo?: boolean
   data?: string
   memory?: boolean
@@ -26,11 +27,12 @@ interface Options {
   output: 'text' | 'json'
   exitWhenReady?: boolean
   timeout: number
+  replayHooks?: string
 }
 
 /** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
-  new Command('up')
+  withRecordHooks(new Command('up'))
     .description('Bring up a management plane in this process: API server, core provider and local provider')
     .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
     .option('--data <dir>', 'folder for state, certificates and kubeconfig (default: .capstan)')
@@ -48,6 +50,7 @@ export const upCommand = (io: Io, finish: (code: number) => void): Command =>
         .argParser(duration)
         .default(seconds(120), '2m'),
     )
+    .option('--replay-hooks <file>', 'call no extension: answer runtime hooks from a tape')
     .action(async (options: Options) => finish(await up(options, io)))
 
 async function up(options: Options, io: Io): Promise<number> {
@@ -57,11 +60,13 @@ async function up(options: Options, io: Io): Promise<number> {
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
+  const playing = options.replayHooks === undefined ? undefined : await playHooks(options.replayHooks)
+  const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database, { clock })
 
   let extension: SampleExtension | undefined
   // The plane first: what it still asks of its extension is answered.
-  const closing: (() => Promise<void>)[] = [async () => extension?.stop(), () => stores.close()]
+  const closing: (() => Promise<void>)[] = [async () => extension?.stop(), () => recording.close(), () => stores.close()]
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
   try {
@@ -76,6 +81,8 @@ async function up(options: Options, io: Io): Promise<number> {
       port: options.port,
       kubeconfig,
       onHookCall: (call) => tell(lineOf(call)),
+      ...(recording.onCall ? { onCall: recording.onCall } : {}),
+      ...(playing ? { hookTransport: playing.hookTransport } : {}),
     })
     const { plane, url } = served
     closing.unshift(() => served.close())
@@ -83,11 +90,13 @@ async function up(options: Options, io: Io): Promise<number> {
     const ready = watchReady(plane, clock, signal, story, tell)
 
     let outcome: Outcome = 'ready'
+    const names = await playing?.register(plane.client)
     if (options.demo) {
-      extension = await startSampleExtension(clock, (why) =>
-        tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
-      )
-      const available = startDemo(plane, extension, signal).then(() => ready)
+      if (!names)
+        extension = await startSampleExtension(clock, (why) =>
+          tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
+        )
+      const available = startDemo(plane, extension, names ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
         available,
         stopped(signal),
@@ -115,9 +124,14 @@ async function up(options: Options, io: Io): Promise<number> {
   }
 }
 
-async function startDemo(plane: Plane, extension: SampleExtension, signal: AbortSignal): Promise<void> {
-  await registerSampleExtension(plane.client, extension)
-  await untilTrue(plane.client, ExtensionConfig, { name: 'sample' }, 'Discovered', signal)
+async function startDemo(
+  plane: Plane,
+  extension: SampleExtension | undefined,
+  extensionConfigs: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (extension) await registerSampleExtension(plane.client, extension)
+  for (const name of extensionConfigs) await untilTrue(plane.client, ExtensionConfig, { name }, 'Discovered', signal)
   await bringUpDemo(plane.client, signal)
 }
 

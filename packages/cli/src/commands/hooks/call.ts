@@ -7,6 +7,7 @@ import { Command, Option } from 'commander'
 import { parse } from 'yaml'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
+import { serverAt } from './server-at.ts'
 
 interface Options {
   handler?: string
@@ -33,10 +34,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
       const transport = httpsHookTransport()
       try {
         const answer = await callServer(hook, {
-          server: {
-            url,
-            ...(options.ca === undefined ? {} : { caBundle: Buffer.from(readFileSync(options.ca)).toString('base64') }),
-          },
+          server: serverAt(url, options.ca),
           request,
           ...(options.handler === undefined ? {} : { handler: options.handler }),
           timeoutSeconds: options.timeout,

@@ -1,0 +1,107 @@
+import { createCatalog, hookCatalog } from '@capstan/api'
+import type { Resent, Tape } from '@capstan/extension'
+import { differenceText, httpsHookTransport, readTape, resendTape, shortHandler } from '@capstan/extension'
+import { systemClock } from '@capstan/kube'
+import { Command, Option } from 'commander'
+import type { Io } from '../../io.ts'
+import { ExitCodes, UsageError } from '../../io.ts'
+import { table } from '../../output/table.ts'
+import { serverAt } from './server-at.ts'
+
+interface Options {
+  url: string
+  ca?: string
+  hook?: string
+  handler?: string
+  timeout: number
+  output: 'text' | 'json'
+}
+
+/** `capstan hooks replay TAPE --url URL`: the requests of a tape again, and what an extension answers differently now. */
+export const replayCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('replay')
+    .description('Send the requests of a tape to an extension server, and compare its answers with those of the tape')
+    .argument('<tape>', 'what `capstan up --record-hooks` or `capstan manager --record-hooks` wrote')
+    .requiredOption('--url <url>', 'where the server is: https, a host, perhaps a port and a prefix')
+    .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
+    .option('--hook <name>', 'only calls of this hook')
+    .option('--handler <name>', 'only calls of this handler')
+    .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(Number))
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .action(async (file: string, options: Options) => {
+      const tape = await readTape(file)
+      const transport = httpsHookTransport()
+      const resent: Resent[] = []
+      try {
+        const { url, ca, hook, handler, timeout } = options
+        const sending = resendTape(tape, {
+          server: serverAt(url, ca),
+          catalog: createCatalog(hookCatalog),
+          transport,
+          clock: systemClock,
+          timeoutSeconds: timeout,
+          signal: io.signal,
+          ...(hook === undefined ? {} : { hook }),
+          ...(handler === undefined ? {} : { handler }),
+        })
+        for await (const one of sending) resent.push(one)
+      } finally {
+        transport.close()
+      }
+      if (resent.length === 0) throw new UsageError(`${file} has no such calls`, callsOf(tape))
+      if (options.output === 'json') printJson(io, resent)
+      else print(io, tape, resent)
+      finish(resent.some(({ differences }) => differences.length > 0) ? ExitCodes.failed : ExitCodes.done)
+    })
+
+function callsOf({ calls }: Tape): string {
+  const names = new Set(calls.map((call) => `${call.hook}${call.handler === undefined ? '' : ` of ${shortHandler(call)}`}`))
+  return names.size === 0 ? 'It has no calls at all.' : `It has ${[...names].sort().join(', ')}.`
+}
+
+/** One line per handler, then one for each difference. */
+function print(io: Io, tape: Tape, resent: readonly Resent[]): void {
+  const rows = [...byHandler(resent)].map(([name, calls]) => {
+    const [hook, handler] = name.split('\n')
+    const same = calls.filter(({ differences }) => differences.length === 0).length
+    return [hook!, handler!, String(calls.length), String(same), ...latencies(calls).map((ms) => `${ms} ms`)]
+  })
+  const heading = ['HOOK', 'HANDLER', 'CALLS', 'SAME', 'P50', 'P99', 'P50 ON TAPE', 'P99 ON TAPE']
+  for (const line of table(heading, rows)) io.out(line)
+  for (const { call, differences } of resent) {
+    for (const difference of differences) {
+      io.out(`line ${call.line}: ${call.hook} of ${shortHandler(call)}: ${differenceText(difference, ['on tape', 'now'])}`)
+    }
+  }
+  if (tape.isTorn) io.err('capstan: the last line of the tape is not whole, and was left out')
+  if (tape.stopped !== undefined) io.err(`capstan: the recording stopped early: ${tape.stopped}`)
+}
+
+/** One object for each call that differs, then one for each handler. */
+function printJson(io: Io, resent: readonly Resent[]): void {
+  for (const { call, took, differences } of resent) {
+    const { line, hook, handler, extensionConfig } = call
+    if (differences.length > 0) io.out(JSON.stringify({ line, hook, handler, extensionConfig, took, differences }))
+  }
+  for (const [name, calls] of byHandler(resent)) {
+    const [hook, handler] = name.split('\n')
+    const [p50, p99, tapedP50, tapedP99] = latencies(calls)
+    const different = calls.filter(({ differences }) => differences.length > 0).length
+    io.out(JSON.stringify({ hook, handler, calls: calls.length, different, milliseconds: { p50, p99, tapedP50, tapedP99 } }))
+  }
+}
+
+const byHandler = (resent: readonly Resent[]): Map<string, Resent[]> =>
+  Map.groupBy(resent, ({ call }) => `${call.hook}\n${shortHandler(call)}`)
+
+/** Median and 99th percentile of this time and of the tape, in milliseconds. */
+const latencies = (calls: readonly Resent[]): number[] =>
+  [calls.map(({ took }) => took), calls.map(({ call }) => call.took)].flatMap((all) => [
+    percentile(all, 0.5),
+    percentile(all, 0.99),
+  ])
+
+function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]!
+}

@@ -1,0 +1,55 @@
+/** Recording calls of hooks while a plane or a manager runs, and playing them to a plane instead of calling anybody. */
+import { ExtensionConfig } from '@capstan/api'
+import type { CallObserver, HookTransport, TapedConfig } from '@capstan/extension'
+import { createRecorder, openTape, readTape, tapedConfigs, tapeTransport } from '@capstan/extension'
+import type { Client, Clock } from '@capstan/kube'
+import { orAbsent } from '@capstan/kube'
+import { type Command, Option } from 'commander'
+
+export interface RecordOptions {
+  recordHooks?: string
+}
+
+/** Adds the flag that has calls recorded. */
+export const withRecordHooks = (command: Command): Command =>
+  command.addOption(new Option('--record-hooks <file>', 'write each call of a runtime hook on a tape, secrets left out'))
+
+export interface Recording {
+  readonly onCall?: CallObserver
+  close(): Promise<void>
+}
+
+/** Records if that was asked for. `report` is told when the recording ends early; whatever is recorded goes on. */
+export async function recordHooks(
+  { recordHooks }: RecordOptions,
+  clock: Clock,
+  report: (problem: string) => void,
+): Promise<Recording> {
+  if (recordHooks === undefined) return { close: () => Promise.resolve() }
+  const recorder = createRecorder(await openTape(recordHooks), { clock, report })
+  return { onCall: recorder.observe, close: () => recorder.close() }
+}
+
+export interface Playing {
+  readonly hookTransport: HookTransport
+  /** Creates the ExtensionConfigs that the tape has answers of, where they are missing. Gives the names of all of them. */
+  register(client: Client): Promise<readonly string[]>
+}
+
+/** @throws TapeError */
+export async function playHooks(file: string): Promise<Playing> {
+  const tape = await readTape(file)
+  const configs = tapedConfigs(tape)
+  return {
+    hookTransport: tapeTransport(tape),
+    async register(client) {
+      for (const config of configs) await createMissing(client, config)
+      return configs.map(({ name }) => name)
+    },
+  }
+}
+
+async function createMissing(client: Client, { name, url, settings }: TapedConfig): Promise<void> {
+  if (await orAbsent(client.get(ExtensionConfig, { name }))) return
+  await client.create(ExtensionConfig, { metadata: { name }, spec: { clientConfig: { url }, settings } })
+}

@@ -1,0 +1,49 @@
+/** Where two answers differ, in paths that a person can follow: into patches, which are base64 of JSON, as well. */
+import { equal, isRecord } from '@capstan/kube'
+
+export interface Difference {
+  /** Such as `items[0].patch[1].value`. */
+  readonly path: string
+  /** Absent: there was nothing. */
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+/** Members in alphabetical order, each difference as deep as it can be told. */
+export function differences(before: unknown, after: unknown, path = ''): Difference[] {
+  if (equal(before, after)) return []
+  if (isRecord(before) && isRecord(after)) {
+    const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort()
+    return names.flatMap((name) => differences(before[name], after[name], path === '' ? name : `${path}.${name}`))
+  }
+  if (Array.isArray(before) && Array.isArray(after)) {
+    const indexes = Array.from({ length: Math.max(before.length, after.length) }, (_, index) => index)
+    return indexes.flatMap((index) => differences(before[index], after[index], `${path}[${index}]`))
+  }
+  if (typeof before === 'string' && typeof after === 'string') {
+    const [left, right] = [patchIn(before), patchIn(after)]
+    // Two ways to write down the same patch are one answer.
+    if (left !== undefined && right !== undefined) return differences(left, right, path)
+  }
+  return [{ path, ...(before === undefined ? {} : { before }), ...(after === undefined ? {} : { after }) }]
+}
+
+/** `message: "a" before, "b" now` for a person. */
+export const differenceText = ({ path, before, after }: Difference, [was, is]: readonly [string, string]): string =>
+  `${path === '' ? 'the answer' : path}: ${shown(before)} ${was}, ${shown(after)} ${is}`
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  const text = JSON.stringify(value)
+  return text.length > 120 ? `${text.slice(0, 117)}...` : text
+}
+
+function patchIn(text: string): unknown {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(text, 'base64').toString())
+    return typeof value === 'object' ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * What is left out of tapes. The whole list is in docs/reference/tapes.md: who adds to it here adds to it there, and to the canaries
+ * of the test.
+ */
+import { isRecord, setMember } from '@capstan/kube'
+import { isSecretName } from './secret-names.ts'
+import { Redacted, withoutSecrets } from './secret-text.ts'
+
+/**
+ * A copy of the JSON value without secrets. It keeps its shape: what was a string is one, what was base64 is base64. Leaving out
+ * again what was left out changes nothing.
+ */
+export const redact = <T>(value: T): T => cleanValue(value, 0) as T
+
+/** The same for a text: one that holds JSON, or base64 of something, is looked through as well. */
+export const redactText = (text: string): string => cleanText(text, 0)
+
+/** How many times something may be JSON within a string or base64 within base64 before it is left out whole. */
+const MaxDepth = 4
+
+function cleanValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return cleanText(value, depth)
+  if (Array.isArray(value)) return cleanList(value, depth)
+  return isRecord(value) ? cleanObject(value, depth) : value
+}
+
+function cleanObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
+  const clean: Record<string, unknown> = {}
+  for (const key of Object.keys(object)) {
+    const value = object[key]
+    setMember(clean, cleanText(key, depth), cleanMember(object, key, value, depth))
+  }
+  return clean
+}
+
+function cleanMember(object: Record<string, unknown>, key: string, value: unknown, depth: number): unknown {
+  if (key === 'openAPIV3Schema') return cleanSchema(value, depth, false)
+  if (key === 'schema' && isRecord(value) && isRecord(value.openAPIV3Schema)) {
+    return { ...cleanObject(value, depth), openAPIV3Schema: cleanSchema(value.openAPIV3Schema, depth, isNamedAsSecret(object)) }
+  }
+  return isSecretName(key) || isSecretMember(object, key) ? blot(value) : cleanValue(value, depth)
+}
+
+/** A schema has no secrets but in what it gives as values; the rest of it core must still understand. */
+function cleanSchema(schema: unknown, depth: number, isSecret: boolean): unknown {
+  if (!isRecord(schema)) return isSecret ? blot(schema) : cleanValue(schema, depth)
+  const clean: Record<string, unknown> = {}
+  for (const key of Object.keys(schema)) {
+    const value = schema[key]
+    if (isSecretMember(schema, key)) setMember(clean, key, blot(value))
+    else if (key === 'default' || key === 'example' || key === 'enum')
+      setMember(clean, key, isSecret ? blot(value) : cleanValue(value, depth))
+    else if (key === 'items' || key === 'additionalProperties') setMember(clean, key, cleanSchema(value, depth, isSecret))
+    else if (key === 'properties' && isRecord(value)) {
+      const properties = Object.entries(value).map(([name, one]) => [
+        name,
+        cleanSchema(one, depth, isSecret || isSecretName(name)),
+      ])
+      setMember(clean, key, Object.fromEntries(properties))
+    } else setMember(clean, cleanText(key, depth), cleanMember(schema, key, value, depth))
+  }
+  return clean
+}
+
+/** A member whose name is innocent in an object that is not. */
+function isSecretMember(object: Record<string, unknown>, key: string): boolean {
+  switch (key) {
+    case 'data':
+    case 'stringData':
+      return object.kind === 'Secret'
+    case 'items':
+      return object.kind === 'SecretList'
+    case 'users':
+      return object.kind === 'Config'
+    case 'value':
+    case 'values':
+    case 'content':
+    case 'contents':
+      return isNamedAsSecret(object)
+    default:
+      return false
+  }
+}
+
+/** `{name: dbPassword, value}` of variables and environments; `{op, path: /spec/token, value}` of patches; `{path: ca.key, content}`. */
+const isNamedAsSecret = ({ name, key, path }: Record<string, unknown>): boolean =>
+  [name, key].some((one) => typeof one === 'string' && isSecretName(one)) ||
+  (typeof path === 'string' && path.split('/').some((step) => isSecretName(step.replaceAll('~1', '/'))))
+
+/** A text cut into lines is looked at as a whole. */
+function cleanList(list: readonly unknown[], depth: number): unknown[] {
+  const isText = list.length > 1 && list.every((item) => typeof item === 'string')
+  if (isText && /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/.test(list.join('\n'))) return list.map(() => Redacted)
+  return list.map((item) => cleanValue(item, depth))
+}
+
+/** Everything below, but for the shape. */
+function blot(value: unknown): unknown {
+  if (typeof value === 'string') return value === '' ? '' : Redacted
+  if (typeof value === 'number') return 0
+  if (Array.isArray(value)) return value.map(blot)
+  if (!isRecord(value)) return value
+  const clean: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) setMember(clean, redactText(key), blot(value[key]))
+  return clean
+}
+
+function cleanText(text: string, depth: number): string {
+  const json = documentIn(text)
+  if (json !== undefined) {
+    if (depth >= MaxDepth) return Redacted
+    const before = JSON.stringify(json)
+    const after = JSON.stringify(cleanValue(json, depth + 1))
+    return after === before ? text : after
+  }
+  return withoutSecrets(text)
+    .replace(wrapped, (run) => cleanBase64(run, depth))
+    .replace(unbroken, (run) => cleanBase64(run, depth))
+}
+
+/** An object, a list or a quoted text; other JSON is text like any other. */
+function documentIn(text: string): unknown {
+  if (!/^\s*[{["]/.test(text)) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Base64 in lines, as PEM and MIME have it, and in one piece. */
+const wrapped = /(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za-z0-9+/]{4,}={0,2}/g
+const unbroken = /[A-Za-z0-9+/_-]{16,}={0,2}/g
+
+function cleanBase64(run: string, depth: number): string {
+  // Compressed: nobody can look through it here.
+  if (run.startsWith('H4sI')) return base64Of(Redacted)
+  const text = textIn(run)
+  if (text === undefined) return hidesSecret(run, depth) ? base64Of(Redacted) : run
+  if (depth >= MaxDepth) return base64Of(Redacted)
+  const clean = cleanText(text, depth + 1)
+  return clean === text ? run : base64Of(clean)
+}
+
+/** Base64 that does not begin where the run does: there is a path before it, or an `n` that was a line break. */
+const hidesSecret = (run: string, depth: number): boolean =>
+  keyFragments.some((fragment) => run.includes(fragment)) ||
+  [1, 2, 3].some((start) => {
+    const text = textIn(run.slice(start))
+    return text !== undefined && (depth >= MaxDepth || cleanText(text, depth + 1) !== text)
+  })
+
+const base64Of = (text: string): string => Buffer.from(text).toString('base64')
+
+/** `undefined` when it is not base64 of a text. */
+function textIn(run: string): string | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(run, 'base64'))
+    // oxlint-disable-next-line no-control-regex -- what holds these is no text
+    return /[\0-\x08\x0e-\x1f]/.test(text) ? undefined : text
+  } catch {
+    return undefined
+  }
+}
+
+/** How a private key shows in base64 wherever it begins: text before it moves it by up to two bytes. */
+const keyFragments: readonly string[] = [0, 1, 2].map((before) => {
+  const text = 'PRIVATE KEY-----'
+  const encoded = base64Of('\0'.repeat(before) + text)
+  return encoded.slice(Math.ceil((before * 8) / 6), Math.floor(((before + text.length) * 8) / 6))
+})

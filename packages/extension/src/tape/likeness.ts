@@ -1,0 +1,50 @@
+/**
+ * When two requests ask the same although they come from different runs: what chance and time put into a request does not count, nor
+ * does what is only the API server's or other controllers' business.
+ */
+import { isRecord, setMember } from '@capstan/kube'
+
+/** Two requests are alike when their likenesses are equal as JSON text. */
+export function likeness(value: unknown): unknown {
+  if (typeof value === 'string') return likeText(value)
+  if (Array.isArray(value)) return value.map(likeness)
+  if (!isRecord(value)) return value
+  const like: Record<string, unknown> = {}
+  for (const key of Object.keys(value).sort()) {
+    if (key === 'controlPlaneEndpoint' || value[key] === undefined) continue
+    setMember(like, key, key === 'metadata' ? likeMetadata(value[key]) : likeness(value[key]))
+  }
+  return like
+}
+
+function likeMetadata(metadata: unknown): unknown {
+  if (!isRecord(metadata)) return likeness(metadata)
+  const { name, namespace, labels, annotations } = metadata
+  return likeness({ name, namespace, labels, annotations })
+}
+
+/** UUIDs, times, and the ends of generated names. */
+const likeText = (text: string): string =>
+  text
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/gi, '<uid>')
+    .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, '<time>')
+    .replace(/(?:-[bcdfghjklmnpqrstvwxz2456789]{5})+\b/g, '-<chance>')
+
+/** Uids, times and names of one request, and what stands for them in a request like it: an answer to the first becomes one to the second. */
+export function translation(from: unknown, to: unknown, words = new Map<string, string>()): ReadonlyMap<string, string> {
+  if (typeof from === 'string' && typeof to === 'string') {
+    if (from !== to && likeText(from) === likeText(to)) words.set(from, to)
+  } else if (Array.isArray(from) && Array.isArray(to)) {
+    for (const [index, item] of from.entries()) translation(item, to[index], words)
+  } else if (isRecord(from) && isRecord(to)) {
+    for (const key of Object.keys(from)) translation(from[key], to[key], words)
+  }
+  return words
+}
+
+export function translated(value: unknown, words: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return words.get(value) ?? value
+  if (Array.isArray(value)) return value.map((item) => translated(item, words))
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, translated(one, words)]))
+}

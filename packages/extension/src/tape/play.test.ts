@@ -1,0 +1,204 @@
+import {
+  BeforeClusterCreate,
+  BeforeClusterUpgrade,
+  createCatalog,
+  type ExtensionConfig,
+  GeneratePatches,
+  hookCatalog,
+} from '@capstan/api'
+import { type KubeObject, silent, VirtualClock } from '@capstan/kube'
+import { describe, expect, it, test } from 'vitest'
+import { fail, holdFor, proceedNow, proceedWith } from '../answer.ts'
+import { createExtensionClient, type ExtensionClient } from '../client.ts'
+import { defineExtension, type Extension, on } from '../define-extension.ts'
+import type { Difference } from '../differences.ts'
+import { fixture } from '../fixtures.ts'
+import type { ObservedCall } from '../observed-call.ts'
+import { type FetchHandler, extensionServer } from '../server.ts'
+import { type HookTransport, inProcess } from '../transport.ts'
+import { tapedConfigs, tapeTransport } from './play.ts'
+import { tapedCall } from './recorder.ts'
+import { resendTape } from './resend.ts'
+import type { Tape } from './tape.ts'
+
+const clock = new VirtualClock()
+const catalog = createCatalog(hookCatalog)
+const object = { kind: 'Cluster', metadata: { name: 'demo', namespace: 'default' } } as KubeObject
+
+async function clientOver(transport: HookTransport, settings: { [name: string]: string } = {}): Promise<ExtensionClient> {
+  const client = createExtensionClient({ transport, catalog, clock, log: silent, namespaceLabels: async () => ({}) })
+  const config = { metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x' }, settings } } as ExtensionConfig
+  client.warmUp([])
+  client.register({ ...config, status: { handlers: await client.discover(config) } })
+  return client
+}
+
+const server = (...handlers: Extension['handlers']): FetchHandler => extensionServer(defineExtension({ name: 'x', handlers }))
+
+/** What `work` does with a client of the server, on tape. */
+async function taped(
+  handle: FetchHandler,
+  work: (client: ExtensionClient) => Promise<unknown>,
+  settings?: { [name: string]: string },
+): Promise<Tape> {
+  const seen: ObservedCall[] = []
+  const transport = inProcess(handle)
+  const client = await clientOver(transport, settings)
+  client.observe((call) => seen.push(call))
+  await client.discover({ metadata: { name: 'x' }, spec: { clientConfig: { url: 'https://x/prefix' } } } as ExtensionConfig)
+  await work(client)
+  const calls = seen.map((call, index) => ({ ...tapedCall(call), line: index + 2 }))
+  return { header: { tape: 'capstan.dev/hook-calls', version: 1, began: '' }, calls, isTorn: false }
+}
+
+const create = (client: ExtensionClient, change: object = {}) => {
+  const request = fixture(BeforeClusterCreate)
+  return client.callAll(BeforeClusterCreate, object, { cluster: { ...request.cluster, ...change } })
+}
+const outcome = (promise: Promise<unknown>) => promise.catch(({ code, problem, message }) => ({ code, problem, message }))
+
+describe('a tape played to core', () => {
+  it('answers what is alike in the order of the tape, and then goes on with the last answer', async () => {
+    let nth = 0
+    const gate = on(BeforeClusterCreate, { name: 'gate' }, () => (nth++ < 2 ? holdFor(5, `wait ${nth}`) : proceedNow()))
+    const tape = await taped(server(gate), async (client) => {
+      for (let i = 0; i < 3; i++) await create(client)
+    })
+    const client = await clientOver(tapeTransport(tape))
+    const answers = []
+    for (let i = 0; i < 5; i++) answers.push(await create(client))
+    expect(answers.map(({ retryAfterSeconds, message }) => `${retryAfterSeconds} ${message ?? ''}`)).toEqual([
+      '5 wait 1',
+      '5 wait 2',
+      '0 ',
+      '0 ',
+      '0 ',
+    ])
+  })
+
+  it('does not mind what differs from run to run', async () => {
+    const tape = await taped(server(on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, 'wait'))), create)
+    const client = await clientOver(tapeTransport(tape))
+    const { cluster } = fixture(BeforeClusterCreate)
+    const metadata = {
+      ...cluster.metadata,
+      uid: '00000000-0000-4000-8000-000000000000',
+      resourceVersion: '7',
+      generation: 9,
+      creationTimestamp: '2030-01-01T00:00:00Z',
+      finalizers: ['x'],
+    }
+    const spec = { ...cluster.spec, controlPlaneEndpoint: { host: '127.0.0.1', port: 1234 } }
+    expect(await create(client, { metadata, spec })).toMatchObject({ retryAfterSeconds: 5 })
+  })
+
+  it('gives patches to the templates of the request, whatever their uids are now', async () => {
+    const patches = on(GeneratePatches, { name: 'patches' }, ({ request }) =>
+      proceedWith({ items: request.items.map(({ uid }) => ({ uid, patchType: 'JSONMergePatch' as const, patch: 'e30=' })) }),
+    )
+    const request = fixture(GeneratePatches)
+    const tape = await taped(server(patches), (client) => client.call(GeneratePatches, object, 'patches.x', request))
+    const client = await clientOver(tapeTransport(tape))
+    const items = request.items.map((item, index) => ({ ...item, uid: `aaaaaaaa-0000-4000-8000-00000000000${index}` }))
+    const answer = await client.call(GeneratePatches, object, 'patches.x', { ...request, items })
+    expect(answer.items?.map(({ uid }) => uid)).toEqual(items.map(({ uid }) => uid))
+  })
+
+  test.each<[string, FetchHandler]>([
+    ['a failure of the extension', server(on(BeforeClusterCreate, { name: 'gate' }, () => fail('no')))],
+    [
+      'a handler that throws',
+      server(
+        on(BeforeClusterCreate, { name: 'gate' }, () => {
+          throw new Error('bug')
+        }),
+      ),
+    ],
+    ['garbage', async (request) => (/create/.test(request.url) ? new Response('<html>') : server(gate)(request))],
+  ])('%s is one again, in the same words', async (_, handle) => {
+    let then: unknown
+    const tape = await taped(handle, async (client) => {
+      then = await outcome(create(client))
+    })
+    const client = await clientOver(tapeTransport(tape))
+    expect(then).toHaveProperty('code')
+    expect(await outcome(create(client))).toEqual(then)
+  })
+
+  it('says what is different in a request that it does not have, and no failure policy ignores that', async () => {
+    const ignoring = on(BeforeClusterCreate, { name: 'gate', failurePolicy: 'Ignore' }, () => proceedNow())
+    const tape = await taped(server(ignoring), create)
+    const client = await clientOver(tapeTransport(tape))
+    const spec = { topology: { classRef: { name: 'quick' }, version: 'v2.0.0' } }
+    expect(await outcome(create(client, { spec }))).toMatchObject({
+      code: 'not-registered',
+      message: expect.stringMatching(
+        /the tape has no answer to \/hooks\.runtime\.cluster\.x-k8s\.io\/v1alpha1\/beforeclustercreate\/gate of ExtensionConfig x: the request is not among its 1 calls; nearest is line 3: request\.cluster\.spec\.clusterNetwork: \{.*\} there, nothing here \(and \d more\)$/,
+      ),
+    })
+  })
+
+  it('knows no handler that was never called', async () => {
+    const upgrade = on(BeforeClusterUpgrade, { name: 'upgrade' }, () => proceedNow())
+    const tape = await taped(server(upgrade), async () => {})
+    const client = await clientOver(tapeTransport(tape))
+    const asked = client.callAll(BeforeClusterUpgrade, object, fixture(BeforeClusterUpgrade))
+    expect(await outcome(asked)).toMatchObject({ message: expect.stringMatching(/: there is no call of it$/) })
+  })
+
+  it('compares without secrets: the tape has none', async () => {
+    const settings = { region: 'eu1', apiToken: 'canary' }
+    const tape = await taped(server(gate), create, settings)
+    expect(JSON.stringify(tape)).not.toContain('canary')
+    expect(await create(await clientOver(tapeTransport(tape), settings))).toMatchObject({ status: 'Success' })
+    expect(tapedConfigs(tape)).toEqual([{ name: 'x', url: 'https://x', settings: { region: 'eu1', apiToken: '[redacted]' } }])
+  })
+})
+
+const gate = on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, 'wait'))
+
+describe('a tape sent to an extension', () => {
+  const resend = async (tape: Tape, handle: FetchHandler, more: { handler?: string; hook?: string } = {}) => {
+    const options = { server: { url: 'https://x' }, catalog, transport: inProcess(handle), clock, timeoutSeconds: 10, ...more }
+    const resent: (readonly [string, readonly Difference[]])[] = []
+    for await (const { call, differences } of resendTape(tape, options)) resent.push([call.hook, differences])
+    return resent
+  }
+
+  it('finds nothing where nothing has changed', async () => {
+    const tape = await taped(server(gate), create)
+    expect(await resend(tape, server(gate))).toEqual([
+      ['Discovery', []],
+      ['BeforeClusterCreate', []],
+    ])
+  })
+
+  it('tells where answers differ, in patches too', async () => {
+    const patches = (value: string) =>
+      on(GeneratePatches, { name: 'patches' }, ({ request }) => {
+        const patch = btoa(JSON.stringify([{ op: 'add', path: '/spec/a', value }]))
+        return proceedWith({ items: [{ uid: request.items[0]!.uid, patchType: 'JSONPatch', patch }] })
+      })
+    const request = fixture(GeneratePatches)
+    const ask = (client: ExtensionClient) => client.call(GeneratePatches, object, 'patches.x', request)
+    const tape = await taped(server(patches('a')), ask)
+    expect(await resend(tape, server(patches('b')), { hook: 'GeneratePatches' })).toEqual([
+      ['GeneratePatches', [{ path: 'items[0].patch[0].value', before: 'a', after: 'b' }]],
+    ])
+  })
+
+  it('tells of failures that were none, and of answers that were none', async () => {
+    const tape = await taped(server(gate), create)
+    expect(await resend(tape, server(), { handler: 'gate' })).toEqual([
+      [
+        'BeforeClusterCreate',
+        [
+          { path: 'failure', after: 'NotFound' },
+          { path: 'message', before: 'wait' },
+          { path: 'retryAfterSeconds', before: 5 },
+          { path: 'status', before: 'Success' },
+        ],
+      ],
+    ])
+  })
+})

@@ -1,0 +1,93 @@
+/** Plays the answers of a tape to core: it goes the same way as when the tape was made, and no extension is there. */
+import { differences, differenceText } from '../differences.ts'
+import { HookFailed } from '../hook-failed.ts'
+import type { HookTransport, HttpAnswer } from '../transport.ts'
+import { redact } from './deny-list.ts'
+import { likeness, translated, translation } from './likeness.ts'
+import { pathOf, type Tape } from './tape.ts'
+
+type Taped = Tape['calls'][number]
+
+interface Remembered {
+  readonly call: Taped
+  readonly like: string
+  isPlayed: boolean
+}
+
+/**
+ * A transport that answers from a tape. Which call of the tape is meant is told by ExtensionConfig, hook, version, handler, and by a
+ * request that is alike but for what differs from run to run (uids, times, generated names; docs/reference/tapes.md has the list).
+ * Calls that are alike are answered in their order on the tape, and the last of them for ever: core may ask more often than it did.
+ * What failed then fails now. A request that the tape does not have fails with `not-registered`, which no failure policy ignores.
+ */
+export function tapeTransport(tape: Tape): HookTransport {
+  const byHandler = Map.groupBy(
+    tape.calls.map((call): Remembered => ({ call, like: likenessText(call.request), isPlayed: false })),
+    ({ call }) => pathOf(call),
+  )
+  return {
+    async post({ url, extensionConfig }, body, signal) {
+      signal.throwIfAborted()
+      const { apiVersion: _a, kind: _k, ...request } = JSON.parse(body) as Record<string, unknown>
+      const clean = redact(request)
+      const [path] = [...byHandler.keys()].filter((one) => url.pathname.endsWith(one))
+      const known = (path === undefined ? [] : byHandler.get(path)!).filter(
+        ({ call }) => extensionConfig === undefined || call.extensionConfig === extensionConfig,
+      )
+      const like = likenessText(clean)
+      const alike = known.filter((one) => one.like === like)
+      const next = alike.find(({ isPlayed }) => !isPlayed) ?? alike.at(-1)
+      if (!next) throw notOnTape(url, extensionConfig, clean, known)
+      next.isPlayed = true
+      const { response, failure } = next.call
+      if (failure) throw new HookFailed(failure.code, failure.message, { problem: failure.problem })
+      return answer(translated(response, translation(next.call.request, request)))
+    },
+    close() {},
+  }
+}
+
+const likenessText = (request: object): string => JSON.stringify(likeness(request))
+
+const answer = (response: unknown): HttpAnswer => ({
+  status: 200,
+  body: chunks(new TextEncoder().encode(JSON.stringify(response))),
+})
+
+async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+/** Says which of the calls that it has comes nearest, and what is different there. */
+function notOnTape(url: URL, extensionConfig: string | undefined, request: object, known: readonly Remembered[]): HookFailed {
+  const of = extensionConfig === undefined ? '' : ` of ExtensionConfig ${extensionConfig}`
+  const head = `the tape has no answer to ${url.pathname}${of}`
+  if (known.length === 0) return new HookFailed('not-registered', `${head}: there is no call of it`)
+  const nearest = known
+    .map(({ call }) => ({ call, differing: differences(likeness(call.request), likeness(request)) }))
+    .reduce((best, one) => (one.differing.length < best.differing.length ? one : best))
+  const [first, ...more] = nearest.differing
+  const others = more.length === 0 ? '' : ` (and ${more.length} more)`
+  const where = `line ${nearest.call.line}: request.${differenceText(first!, ['there', 'here'])}${others}`
+  return new HookFailed('not-registered', `${head}: the request is not among its ${known.length} calls; nearest is ${where}`)
+}
+
+/** An ExtensionConfig as far as a tape tells: enough for core to ask what the tape can answer. */
+export interface TapedConfig {
+  readonly name: string
+  readonly url: string
+  readonly settings: { readonly [name: string]: string }
+}
+
+/** The ExtensionConfigs whose calls are on the tape, with the settings that all of their calls had. */
+export function tapedConfigs({ calls }: Tape): TapedConfig[] {
+  const byConfig = Map.groupBy(calls, ({ extensionConfig }) => extensionConfig)
+  return [...byConfig].map(([name, [first, ...more]]) => {
+    const settings = [first!, ...more].filter(({ handler }) => handler !== undefined).map(settingsOf)
+    const common = Object.entries(settings[0] ?? {}).filter(([key, value]) => settings.every((one) => one[key] === value))
+    return { name, url: new URL(first!.url).origin, settings: Object.fromEntries(common) }
+  })
+}
+
+const settingsOf = ({ request }: Taped): { readonly [name: string]: string } =>
+  (request as { settings?: { [name: string]: string } }).settings ?? {}

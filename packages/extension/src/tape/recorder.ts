@@ -1,0 +1,113 @@
+/** Writes calls on a tape as they end. It never stands in the way of the calls, nor of the program. */
+import type { Clock } from '@capstan/kube'
+import { messageOf } from '@capstan/kube'
+import type { CallObserver, ObservedCall } from '../observed-call.ts'
+import { redact, redactText } from './deny-list.ts'
+import { type TapedCall, TapeFormat, type TapeHeader, TapeVersion } from './tape.ts'
+
+/** Where the lines go. */
+export interface TapeFile {
+  /** Bytes that are there already; 0 for a new tape. */
+  readonly bytes: number
+  append(text: string): Promise<void>
+  close(): Promise<void>
+}
+
+export interface RecorderOptions {
+  readonly clock: Clock
+  /** Told once when the recording stops before its end, and why. */
+  report(problem: string): void
+  /** The tape grows no longer than about this; 64 MiB when absent. */
+  readonly maxBytes?: number
+}
+
+export interface Recorder {
+  readonly observe: CallObserver
+  /** Resolves once everything is written. */
+  close(): Promise<void>
+}
+
+export const defaultTapeBytes = 64 * 1024 * 1024
+
+/** Bytes that may wait for the disk. */
+const MaxPending = 16 * 1024 * 1024
+
+export function createRecorder(file: TapeFile, { clock, report, maxBytes = defaultTapeBytes }: RecorderOptions): Recorder {
+  let bytes = file.bytes
+  let pending = ''
+  let isStopped = false
+  let writing: Promise<void> | undefined
+
+  const write = async () => {
+    while (pending !== '') {
+      const text = pending
+      pending = ''
+      await file.append(text)
+    }
+  }
+  const flush = () => {
+    writing ??= write()
+      .catch((err: unknown) => {
+        pending = ''
+        if (!isStopped) report(`Calls of hooks are no longer recorded: ${messageOf(err)}`)
+        isStopped = true
+      })
+      .finally(() => {
+        writing = undefined
+        if (pending !== '') flush()
+      })
+  }
+  const put = (line: object) => {
+    const text = `${JSON.stringify(line)}\n`
+    bytes += Buffer.byteLength(text)
+    pending += text
+    flush()
+  }
+  const stop = (why: string) => {
+    isStopped = true
+    put({ stopped: why })
+    report(`Calls of hooks are no longer recorded: ${why}`)
+  }
+  if (bytes === 0)
+    put({ tape: TapeFormat, version: TapeVersion, began: new Date(clock.now()).toISOString() } satisfies TapeHeader)
+
+  return {
+    observe(call) {
+      if (isStopped) return
+      try {
+        const taped = tapedCall(call)
+        const { length } = JSON.stringify(taped)
+        if (bytes + length > maxBytes) stop(`the tape has reached its limit of ${maxBytes} bytes`)
+        else if (pending.length + length > MaxPending) stop('the disk is too slow for what is recorded')
+        else put(taped)
+      } catch (err) {
+        // Such as an answer that is nested too deep to be looked through: it is not recorded rather than recorded with its secrets.
+        stop(`a call of ${call.hook.name} cannot be recorded: ${messageOf(err)}`)
+      }
+    },
+    async close() {
+      while (writing) await writing
+      await file.close()
+    },
+  }
+}
+
+/** The call as a tape has it, without secrets. */
+export function tapedCall(call: ObservedCall): TapedCall {
+  const { hook, announcedVersion, handler, extensionConfig, url, started, took, code, request, outcome } = call
+  return {
+    group: hook.group,
+    version: announcedVersion,
+    hook: hook.name,
+    ...(handler === undefined ? {} : { handler }),
+    extensionConfig,
+    url: redactText(`${url.origin}${url.pathname}`),
+    started: new Date(started).toISOString(),
+    took,
+    ...(code === undefined ? {} : { status: code }),
+    request: redact(request),
+    ...(outcome.kind === 'response'
+      ? { response: redact(outcome.response) }
+      : { failure: { code: outcome.code, problem: outcome.problem, message: redactText(outcome.message) } }),
+  }
+}

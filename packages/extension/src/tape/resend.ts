@@ -1,0 +1,62 @@
+/** Sends the requests of a tape to an extension and compares its answers with those of the tape. */
+import type { Catalog, ClientConfig } from '@capstan/api'
+import type { Clock } from '@capstan/kube'
+import { callHandler } from '../call.ts'
+import { targetOf } from '../client-config.ts'
+import { type Difference, differences } from '../differences.ts'
+import { HookFailed } from '../hook-failed.ts'
+import type { HookTransport } from '../transport.ts'
+import { redact } from './deny-list.ts'
+import { shortHandler, type Tape } from './tape.ts'
+
+export interface ResendOptions {
+  readonly server: ClientConfig
+  readonly catalog: Catalog
+  readonly transport: HookTransport
+  readonly clock: Clock
+  readonly timeoutSeconds: number
+  /** Short name: only calls of this handler. */
+  readonly handler?: string
+  /** Only calls of this hook. */
+  readonly hook?: string
+  readonly signal?: AbortSignal
+}
+
+/** One call of the tape, made again. */
+export interface Resent {
+  readonly call: Tape['calls'][number]
+  /** Milliseconds, this time. */
+  readonly took: number
+  /** Between the answer on the tape and this one; empty when they say the same. */
+  readonly differences: readonly Difference[]
+}
+
+/** One after the other in the order of the tape, since an extension may remember. The tape has no secrets: nor have the requests. */
+export async function* resendTape(tape: Tape, options: ResendOptions): AsyncGenerator<Resent> {
+  const { server, catalog, transport, clock, timeoutSeconds, signal } = options
+  for (const call of tape.calls) {
+    if (options.handler !== undefined && shortHandler(call) !== options.handler) continue
+    if (options.hook !== undefined && call.hook !== options.hook) continue
+    const hook = catalog.find(call.group, call.version, call.hook)
+    const started = clock.now()
+    let now: object
+    if (!hook) now = { failure: `${call.group}/${call.version}, Hook=${call.hook} is not known here` }
+    else {
+      try {
+        const target = targetOf(server, hook, shortHandler(call))
+        now = redact(await callHandler({ hook, target, timeoutSeconds, request: call.request }, { transport, clock, signal }))
+      } catch (err) {
+        if (!(err instanceof HookFailed)) throw err
+        now = { failure: err.problem }
+      }
+    }
+    const then = call.failure ? { failure: call.failure.problem } : call.response
+    yield { call, took: clock.now() - started, differences: differences(spoken(then!), spoken(now)) }
+  }
+}
+
+/** Whether a server repeats what kind of answer it gives says nothing. */
+function spoken(answer: object): object {
+  const { apiVersion: _a, kind: _k, ...rest } = answer as { apiVersion?: unknown; kind?: unknown }
+  return rest
+}

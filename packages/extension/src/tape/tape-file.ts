@@ -1,0 +1,64 @@
+/** Tapes on disk, readable by their owner only. */
+import { open, readFile } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import type { TapeFile } from './recorder.ts'
+import { parseHeader, parseTape, type Tape, TapeError, TapeFormat } from './tape.ts'
+
+/**
+ * Opens a tape to be written on. One that is there already is gone on with, after what was whole of it; anything else that is there
+ * stays as it is.
+ *
+ * @throws Error that names the file
+ */
+export async function openTape(path: string): Promise<TapeFile> {
+  const file = await open(path, 'a+', 0o600).catch((err: unknown) => {
+    throw named(path, err)
+  })
+  try {
+    const bytes = await wholeBytes(file)
+    if (bytes < (await file.stat()).size) await file.truncate(bytes)
+    await file.chmod(0o600)
+    return { bytes, append: (text) => file.appendFile(text), close: () => file.close() }
+  } catch (err) {
+    await file.close()
+    throw named(path, err)
+  }
+}
+
+/** @throws Error that names the file */
+export async function readTape(path: string): Promise<Tape> {
+  try {
+    return parseTape(await readFile(path, 'utf8'))
+  } catch (err) {
+    throw named(path, err)
+  }
+}
+
+const named = (path: string, err: unknown): Error =>
+  err instanceof TapeError ? new TapeError(`${path}: ${err.message}`) : (err as Error)
+
+/** How much of a tape was written to the end of a line. @throws TapeError when it is something else */
+async function wholeBytes(file: FileHandle): Promise<number> {
+  const { size } = await file.stat()
+  if (size === 0) return 0
+  const { buffer: head, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0)
+  const first = head.subarray(0, bytesRead).indexOf('\n')
+  const beginning = `{"tape":"${TapeFormat}"`
+  // Killed while it wrote the first line.
+  if (first < 0 && head.toString('utf8', 0, bytesRead).startsWith(beginning.slice(0, bytesRead))) return 0
+  if (first < 0) throw new TapeError('it is no tape: there is no first line')
+  parseHeader(head.subarray(0, first).toString())
+  return lastLineEnd(file, size)
+}
+
+/** Reads backwards: only the end of a long file is of interest. */
+async function lastLineEnd(file: FileHandle, size: number): Promise<number> {
+  const step = 64 * 1024
+  for (let end = size; end > 0; end -= step) {
+    const start = Math.max(0, end - step)
+    const { buffer } = await file.read(Buffer.alloc(end - start), 0, end - start, start)
+    const at = buffer.lastIndexOf('\n')
+    if (at >= 0) return start + at + 1
+  }
+  return 0
+}

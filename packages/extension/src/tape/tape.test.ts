@@ -1,0 +1,215 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BeforeClusterCreate } from '@capstan/api'
+import { VirtualClock } from '@capstan/kube'
+import { afterAll, describe, expect, it, test } from 'vitest'
+import { fixture } from '../fixtures.ts'
+import type { ObservedCall } from '../observed-call.ts'
+import { createRecorder, type TapeFile } from './recorder.ts'
+import { parseTape } from './tape.ts'
+import { openTape, readTape } from './tape-file.ts'
+
+const clock = new VirtualClock()
+
+const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
+  hook: BeforeClusterCreate,
+  announcedVersion: 'v1alpha1',
+  isDeprecated: false,
+  handler: 'gate.sample',
+  extensionConfig: 'sample',
+  url: new URL('https://me:canary@127.0.0.1:9443/hooks?timeout=10s'),
+  started: clock.now(),
+  took: 3,
+  code: 200,
+  request: { ...fixture(BeforeClusterCreate), settings: { region: 'eu1', apiToken: 'canary' } },
+  outcome: { kind: 'response', response: { status: 'Success', message: 'as Bearer canary' } },
+  ...more,
+})
+
+/** A file in memory that fails when told. */
+function memoryFile(bytes = 0) {
+  const file = { bytes, text: '', problem: undefined as Error | undefined, isClosed: false }
+  const tape: TapeFile = {
+    bytes,
+    async append(text) {
+      if (file.problem) throw file.problem
+      file.text += text
+    },
+    async close() {
+      file.isClosed = true
+    },
+  }
+  return { file, tape }
+}
+
+function recording(options: { bytes?: number; maxBytes?: number } = {}) {
+  const { file, tape } = memoryFile(options.bytes)
+  const reports: string[] = []
+  const report = (problem: string) => reports.push(problem)
+  const recorder = createRecorder(tape, { clock, report, ...(options.maxBytes ? { maxBytes: options.maxBytes } : {}) })
+  return { ...recorder, file, reports }
+}
+
+describe('a recorder', () => {
+  it('writes a header, then a line for each call, without secrets', async () => {
+    const { observe, close, file } = recording()
+    observe(call())
+    const why = { kind: 'failed', code: 'timeout', problem: 'Timeout', message: 'Post "https://me:canary@x": expired' } as const
+    const { code: _, ...unanswered } = call({ outcome: why })
+    observe(unanswered)
+    await close()
+    expect(file.isClosed).toBe(true)
+    expect(file.text).not.toContain('canary')
+    const [header, first, second] = file.text.split('\n').map((line) => line && JSON.parse(line))
+    expect(header).toEqual({ tape: 'capstan.dev/hook-calls', version: 1, began: '2026-01-01T00:00:00.000Z' })
+    expect(first).toEqual({
+      group: 'hooks.runtime.cluster.x-k8s.io',
+      version: 'v1alpha1',
+      hook: 'BeforeClusterCreate',
+      handler: 'gate.sample',
+      extensionConfig: 'sample',
+      url: 'https://127.0.0.1:9443/hooks',
+      started: '2026-01-01T00:00:00.000Z',
+      took: 3,
+      status: 200,
+      request: { ...fixture(BeforeClusterCreate), settings: { region: 'eu1', apiToken: '[redacted]' } },
+      response: { status: 'Success', message: 'as Bearer [redacted]' },
+    })
+    const message = 'Post "https://[redacted]@x": expired'
+    expect(second).toMatchObject({ failure: { code: 'timeout', problem: 'Timeout', message } })
+    expect(second).not.toHaveProperty('status')
+  })
+
+  it('stops at its limit with a line that says so, and tells once', async () => {
+    const { observe, close, file, reports } = recording({ maxBytes: 4000 })
+    for (let i = 0; i < 10; i++) observe(call())
+    await close()
+    const { calls, stopped } = parseTape(file.text)
+    expect(stopped).toBe('the tape has reached its limit of 4000 bytes')
+    expect(calls.length).toBeGreaterThan(0)
+    expect(file.text.length).toBeLessThan(4100)
+    expect(reports).toEqual([`Calls of hooks are no longer recorded: ${stopped}`])
+  })
+
+  it('survives a disk that does not take what is written, and tells once', async () => {
+    const { observe, close, file, reports } = recording()
+    file.problem = new Error('ENOSPC: no space left on device, write')
+    observe(call())
+    await Promise.resolve()
+    observe(call())
+    await close()
+    expect(reports).toEqual(['Calls of hooks are no longer recorded: ENOSPC: no space left on device, write'])
+  })
+
+  it('stops when the disk is too slow, instead of keeping everything in memory', async () => {
+    const { file, tape } = memoryFile()
+    const slow = Promise.withResolvers<void>()
+    const reports: string[] = []
+    const recorder = createRecorder(
+      { ...tape, append: (text) => slow.promise.then(() => tape.append(text)) },
+      { clock, report: (problem) => reports.push(problem) },
+    )
+    for (let i = 0; i < 5; i++) recorder.observe(call({ request: { text: '  ab'.repeat(1024 * 1024) } }))
+    slow.resolve()
+    await recorder.close()
+    expect(reports).toEqual(['Calls of hooks are no longer recorded: the disk is too slow for what is recorded'])
+    expect(parseTape(file.text)).toMatchObject({ stopped: 'the disk is too slow for what is recorded' })
+  })
+
+  it('does not record what it cannot look through', async () => {
+    const { observe, close, file, reports } = recording()
+    const round: { self?: object } = {}
+    round.self = round
+    observe(call({ request: round }))
+    await close()
+    expect(parseTape(file.text)).toMatchObject({ calls: [], stopped: expect.stringMatching(/^a call of BeforeClusterCreate/) })
+    expect(reports).toHaveLength(1)
+  })
+})
+
+const header = '{"tape":"capstan.dev/hook-calls","version":1,"began":"2026-01-01T00:00:00.000Z"}\n'
+async function line(): Promise<string> {
+  const { observe, close, file } = recording({ bytes: 1 })
+  observe(call())
+  await close()
+  return file.text
+}
+
+describe('a reader', () => {
+  it('leaves out a last line that is not whole', async () => {
+    const whole = await line()
+    for (const cut of [1, 10, whole.length - 1]) {
+      expect(parseTape(`${header}${whole}${whole.slice(0, cut)}`)).toMatchObject({ isTorn: true, calls: [{ line: 2 }] })
+    }
+    expect(parseTape(`${header}${whole}`)).toMatchObject({ isTorn: false, calls: [{ line: 2 }] })
+  })
+
+  test.each([
+    ['nothing at all', '', 'it is no tape: there is no first line'],
+    ['something else', '{"kind":"List"}\n', 'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
+    ['no JSON', 'apiVersion: v1\n', 'it is no tape: the first line is not {"tape": "capstan.dev/hook-calls", …}'],
+    [
+      'a newer version',
+      header.replace(':1,', ':2,'),
+      'it is a tape of version 2, and this release reads versions up to 1: use a newer one',
+    ],
+    ['no version', header.replace(':1,', ':"1",'), 'version "1" is no version of a tape'],
+    ['a damaged line', `${header}{"group":\n{}\n`, 'line 2 is damaged: expected an object in JSON'],
+    ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is no call: expected hook to be a text'],
+  ])('refuses %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
+
+  it('takes fields that it does not know', async () => {
+    const more = (await line()).replace('{', '{"later":true,')
+    expect(parseTape(header.replace('{', '{"later":true,') + more).calls).toHaveLength(1)
+  })
+})
+
+describe('a tape on disk', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-tape-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const file = (name: string, text?: string): string => {
+    const path = join(folder, name)
+    if (text !== undefined) writeFileSync(path, text, { mode: 0o644 })
+    return path
+  }
+  const record = async (path: string) => {
+    const recorder = createRecorder(await openTape(path), { clock, report() {} })
+    recorder.observe(call())
+    await recorder.close()
+  }
+
+  it('is readable by its owner only, also when it was not before', async () => {
+    const [fresh, open] = [file('fresh'), file('open', header)]
+    for (const path of [fresh, open]) {
+      await record(path)
+      expect(statSync(path).mode & 0o777).toBe(0o600)
+      expect((await readTape(path)).calls).toHaveLength(1)
+    }
+  })
+
+  test.each([
+    ['whole', header],
+    ['torn in a call', `${header}{"group":"hoo`],
+    ['torn in its first line', header.slice(0, 20)],
+    ['torn after a long line', `${header}${JSON.stringify({ stopped: 'x'.repeat(200_000) })}\n${'y'.repeat(200_000)}`],
+  ])('is gone on with when it is %s', async (name, text) => {
+    const path = file(name, text)
+    await record(path)
+    await record(path)
+    expect(await readTape(path)).toMatchObject({ isTorn: false, calls: [{ hook: 'BeforeClusterCreate' }, {}] })
+  })
+
+  test.each([
+    ['another file', 'my precious notes\n'],
+    ['a tape of a newer version', header.replace(':1,', ':7,')],
+  ])('%s is refused, and stays as it is', async (name, text) => {
+    const path = file(name, text)
+    await expect(openTape(path)).rejects.toThrow(path)
+    await expect(readTape(path)).rejects.toThrow(path)
+    expect(readFileSync(path, 'utf8')).toBe(text)
+    expect(statSync(path).mode & 0o777).toBe(0o644)
+  })
+
+  it('that cannot be opened is named', () => expect(openTape(join(folder, 'no', 'such'))).rejects.toThrow(/ENOENT.*no\/such/))
+})

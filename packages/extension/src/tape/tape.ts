@@ -1,0 +1,131 @@
+/** A tape: calls of hooks as JSON lines, to be read by people, by other programs, and played again. docs/reference/tapes.md */
+import type { Hook } from '@capstan/api'
+import { hookPath } from '@capstan/api'
+import { isRecord } from '@capstan/kube'
+import type { HookFailureCode, HookProblem } from '../hook-failed.ts'
+
+/** The first line of a tape. */
+export interface TapeHeader {
+  readonly tape: typeof TapeFormat
+  /** Readers of a version read all that came before it. */
+  readonly version: number
+  /** When the recording began, RFC 3339. */
+  readonly began: string
+}
+
+export const TapeFormat = 'capstan.dev/hook-calls'
+export const TapeVersion = 1
+
+/** Any other line: one call that has ended, secrets left out. */
+export interface TapedCall {
+  readonly group: string
+  /** The version that the handler registered for: request and response are of it. */
+  readonly version: string
+  readonly hook: string
+  /** `<handler>.<extensionconfig>`; absent for Discovery. */
+  readonly handler?: string
+  readonly extensionConfig: string
+  readonly url: string
+  /** RFC 3339, with milliseconds. */
+  readonly started: string
+  /** Milliseconds. */
+  readonly took: number
+  /** HTTP status; absent when there was no answer. */
+  readonly status?: number
+  /** Without apiVersion and kind. */
+  readonly request: object
+  /** Either this, whatever its status says, */
+  readonly response?: object
+  /** or why there was none. */
+  readonly failure?: { readonly code: HookFailureCode; readonly problem: HookProblem; readonly message: string }
+}
+
+export interface Tape {
+  readonly header: TapeHeader
+  readonly calls: readonly (TapedCall & { readonly line: number })[]
+  /** Why the recording stopped before the recorder did. */
+  readonly stopped?: string
+  /** The last line is not whole: the recorder was killed while it wrote. */
+  readonly isTorn: boolean
+}
+
+/** It is no tape, or one that cannot be read here. */
+export class TapeError extends Error {
+  override readonly name = 'TapeError'
+}
+
+/** @throws TapeError naming the line */
+export function parseTape(text: string): Tape {
+  const lines = text.split('\n')
+  // What follows the last line break is empty, or a line that was not written to its end.
+  const last = lines.pop() ?? ''
+  const [first] = lines
+  if (first === undefined) throw new TapeError('it is no tape: there is no first line')
+  const header = parseHeader(first)
+  const calls: Tape['calls'][number][] = []
+  let stopped: string | undefined
+  for (const [index, text] of lines.entries()) {
+    const line = index + 1
+    if (line === 1 || text === '') continue
+    const value = parseLine(text, line)
+    if (typeof value.stopped === 'string') ({ stopped } = value as { stopped: string })
+    else calls.push({ ...callIn(value, line), line })
+  }
+  return { header, calls, ...(stopped === undefined ? {} : { stopped }), isTorn: last !== '' }
+}
+
+/** @throws TapeError */
+export function parseHeader(line: string): TapeHeader {
+  let header: unknown
+  try {
+    header = JSON.parse(line)
+  } catch {
+    // Said below.
+  }
+  if (!isRecord(header) || header.tape !== TapeFormat) {
+    throw new TapeError(`it is no tape: the first line is not {"tape": "${TapeFormat}", …}`)
+  }
+  const { version } = header
+  if (!Number.isInteger(version) || Number(version) < 1)
+    throw new TapeError(`version ${JSON.stringify(version)} is no version of a tape`)
+  if (Number(version) > TapeVersion) {
+    throw new TapeError(
+      `it is a tape of version ${Number(version)}, and this release reads versions up to ${TapeVersion}: use a newer one`,
+    )
+  }
+  return header as unknown as TapeHeader
+}
+
+function parseLine(text: string, line: number): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (isRecord(value)) return value
+  } catch {
+    // Said below.
+  }
+  throw new TapeError(`line ${line} is damaged: expected an object in JSON`)
+}
+
+function callIn(value: Record<string, unknown>, line: number): TapedCall {
+  for (const field of ['group', 'version', 'hook', 'extensionConfig', 'url', 'started'] as const) {
+    if (typeof value[field] !== 'string') throw new TapeError(`line ${line} is no call: expected ${field} to be a text`)
+  }
+  if (typeof value.took !== 'number') throw new TapeError(`line ${line} is no call: expected took to be a number`)
+  if (!isRecord(value.request)) throw new TapeError(`line ${line} is no call: expected request to be an object`)
+  if (!isRecord(value.response) && !isRecord(value.failure))
+    throw new TapeError(`line ${line} is no call: expected response or failure`)
+  return value as unknown as TapedCall
+}
+
+/** The name that its server knows the handler by; empty for Discovery. */
+export function shortHandler({ handler = '', extensionConfig }: Pick<TapedCall, 'handler' | 'extensionConfig'>): string {
+  const suffix = `.${extensionConfig}`
+  return handler.endsWith(suffix) ? handler.slice(0, -suffix.length) : handler
+}
+
+/** The path that the call was sent to, below the prefix of the server's URL. */
+export const pathOf = (call: TapedCall): string =>
+  hookPath(
+    { group: call.group, version: call.version, name: call.hook, singleton: call.handler === undefined } as Hook,
+    shortHandler(call),
+  )
