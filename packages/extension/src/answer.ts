@@ -42,8 +42,11 @@ export type AnswerOf<H extends Hook> =
 
 export const proceedNow = (message?: string): Proceed => ({ kind: 'proceed', ...(message === undefined ? {} : { message }) })
 
-/** Gives what the hook asks for, such as patches or variables. */
-export const proceedWith = <Response extends object>(response: Response): ProceedWith<Response> => ({ kind: 'proceed', response })
+/** Gives what the hook asks for, such as patches or variables. The hook says what that is: a field that it does not have does not compile. */
+export const proceedWith = <Response extends object>(response: NoInfer<Response>): ProceedWith<Response> => ({
+  kind: 'proceed',
+  response,
+})
 
 /**
  * Holds back what comes next. `message` is what users read in a condition: it must not change from call to call without reason,
