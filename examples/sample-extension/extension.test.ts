@@ -48,7 +48,7 @@ describe('the program', () => {
   const firstLine = async () => ((await once(createInterface({ input: child.stdout! }), 'line')) as [string])[0]
 
   it('serves over TLS what its one line says, and ends on SIGTERM', async () => {
-    start()
+    start('--dev')
     const { url, caBundle } = JSON.parse(await firstLine()) as { url: string; caBundle: string }
     const client = createExtensionClient({
       transport: httpsHookTransport(),
@@ -79,22 +79,26 @@ describe('the program', () => {
   })
 
   it('ends with its parent when asked to', async () => {
-    start('--with-parent')
+    start('--dev', '--with-parent')
     await firstLine()
     child.stdin!.end()
     expect(await once(child, 'exit')).toEqual([0, null])
   })
 
   it.each([
-    [['--port', 'many'], 'sample-extension: --port many: expected a number from 0 to 65535\n'],
-    [['--tls-cert-file', 'x'], 'sample-extension: --tls-cert-file and --tls-key-file go together\n'],
-  ])('says what is wrong with %j', async (flags, complaint) => {
+    [['--webhook-port', 'many'], 2, 'sample: --webhook-port many: expected a port from 0 to 65535\nTry --help.\n'],
+    [
+      ['--webhook-cert-dir', '/nowhere'],
+      1,
+      "sample: Cannot serve without a certificate: ENOENT: no such file or directory, open '/nowhere/tls.crt' (--dev makes one)\n",
+    ],
+  ])('says what is wrong with %j', async (flags, code, complaint) => {
     start(...flags)
     let text = ''
     child.stderr!.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk
     })
-    expect(await once(child, 'close')).toEqual([1, null])
+    expect(await once(child, 'close')).toEqual([code, null])
     expect(text).toBe(complaint)
   })
 })

@@ -19,7 +19,7 @@ const program = fileURLToPath(new URL('../../../examples/sample-extension/main.t
 export function startSampleExtension(clock: Clock, onExit: (why: string) => void): Promise<SampleExtension> {
   // Nothing is written to it: its standard input ends when this process does, however that happens. Ctrl-C is for this process
   // only: the extension must answer until the plane has stopped.
-  const child = spawn(process.execPath, [program, '--with-parent'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+  const child = spawn(process.execPath, [program, '--dev', '--with-parent'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
   const exited = new Promise<string>((resolve) => {
     child.once('error', (err) => resolve(err.message))
     child.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))

@@ -22,6 +22,8 @@ interface CallMeans {
   readonly transport: HookTransport
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
+  /** Beside those that say what the body is. */
+  readonly headers?: { readonly [name: string]: string } | undefined
   /** Told the HTTP status as soon as there is one. */
   onStatus?(code: number): void
 }
@@ -29,7 +31,7 @@ interface CallMeans {
 /** The decoded response, whatever its status says. @throws HookFailed */
 export async function callHandler(
   { hook, target, timeoutSeconds, request }: Call,
-  { transport, clock, signal, onStatus }: CallMeans,
+  { transport, clock, signal, headers, onStatus }: CallMeans,
 ): Promise<Record<string, unknown>> {
   const url = new URL(target.url)
   url.searchParams.append('timeout', durationText(seconds(timeoutSeconds)))
@@ -47,13 +49,14 @@ export async function callHandler(
   }
   try {
     const body = JSON.stringify({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
-    const answer = await transport.post({ ...target, url }, body, either).catch((err) => {
+    const answer = await transport.post({ ...target, url }, body, either, headers).catch((err) => {
       throw failed(err)
     })
     onStatus?.(answer.status)
     if (answer.status !== 200) throw await badStatus(answer)
     const answered = await readBytes(answer.body, maxBodyBytes).catch((err) => {
-      throw err instanceof TooLong ? badAnswer('http: response body too large', 'TooLong') : failed(err)
+      if (err instanceof TooLong) throw badAnswer('http: response body too large', 'TooLong')
+      throw either.aborted ? failed(err) : brokenOff(err)
     })
     return decodeResponse(hook, answered)
   } finally {
@@ -72,6 +75,13 @@ function decodeResponse(hook: Hook, body: Uint8Array): Record<string, unknown> {
 
 const badAnswer = (why: string, problem: HookProblem): HookFailed =>
   new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`, { problem })
+
+/** The answer began and did not end. Upstream says it as what its decoder finds. */
+const brokenOff = (err: unknown): HookFailed =>
+  new HookFailed('unreachable', `http call failed: failed to decode response: ${(err as Error).message}`, {
+    cause: err,
+    problem: err instanceof NoAnswer ? err.problem : undefined,
+  })
 
 async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
   const head = `http call failed: got response with status code ${status} != 200`

@@ -1,17 +1,19 @@
 /** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
-import type { Catalog, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
+import type { Catalog, ClientConfig, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
 import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
 import type { Clock, KubeObject, Logger } from '@capstan/kube'
 import { keyOf, keyText, seconds } from '@capstan/kube'
+import type { Tracer } from '@opentelemetry/api'
 import { Breaker, type BreakerLimits } from './breaker.ts'
 import { type Call, callHandler } from './call.ts'
-import { targetOf } from './client-config.ts'
+import { type Target, targetOf } from './client-config.ts'
 import { checkDiscovery, defaultTimeout } from './discovery.ts'
 import { HookFailed, isIgnorable, isOutage } from './hook-failed.ts'
 import type { CallObserver, ObservedCall } from './observed-call.ts'
 import type { Registration } from './registry.ts'
 import { HandlerRegistry } from './registry.ts'
 import type { RuntimeClient } from './runtime-client.ts'
+import { clientSpan, globalTracer } from './tracing.ts'
 import type { HookTransport } from './transport.ts'
 
 /** The runtime client with what the ExtensionConfig controller needs of it. */
@@ -42,6 +44,8 @@ export interface ExtensionClientOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly breaker?: BreakerLimits
+  /** Makes a span of each call; the one that the program has registered when absent. */
+  readonly tracer?: Tracer
 }
 
 interface AnyResponse {
@@ -57,6 +61,7 @@ export function createExtensionClient({
   clock,
   log,
   breaker: limits,
+  tracer = globalTracer(),
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
   const observers: CallObserver[] = []
@@ -74,38 +79,46 @@ export function createExtensionClient({
   }
 
   /** Makes the call and has it seen. */
-  const observed = async (
+  const observed = (
     call: Call,
     of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse> => {
-    const started = clock.now()
-    let code: number | undefined
-    const tell = (outcome: ObservedCall['outcome']) => {
-      const seen: ObservedCall = {
-        ...of,
-        announcedVersion: call.hook.version,
-        isDeprecated: call.hook.deprecated !== undefined,
-        url: call.target.url,
-        started,
-        took: clock.now() - started,
-        ...(code === undefined ? {} : { code }),
-        request: call.request,
-        outcome,
+    const { extensionConfig, handler } = of
+    const traced = { hook: call.hook, url: call.target.url, extensionConfig, handler }
+    return clientSpan(tracer, traced, async (headers, endSpan) => {
+      const started = clock.now()
+      let code: number | undefined
+      const tell = (outcome: ObservedCall['outcome']) => {
+        const seen: ObservedCall = {
+          ...of,
+          announcedVersion: call.hook.version,
+          isDeprecated: call.hook.deprecated !== undefined,
+          url: call.target.url,
+          started,
+          took: clock.now() - started,
+          ...(code === undefined ? {} : { code }),
+          request: call.request,
+          outcome,
+        }
+        for (const observe of observers) observe(seen)
       }
-      for (const observe of observers) observe(seen)
-    }
-    try {
       const onStatus = (status: number) => {
         code = status
       }
-      const response: AnyResponse = await callHandler(call, { transport, clock, signal, onStatus })
-      tell({ kind: 'response', response })
-      return response
-    } catch (err) {
-      if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
-      throw err
-    }
+      try {
+        const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus })
+        tell({ kind: 'response', response })
+        endSpan({ code, ...(response.status === 'Success' ? {} : { error: 'ExtensionFailure', message: response.message }) })
+        return response
+      } catch (err) {
+        if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
+        // The conventions want the status where it is what is wrong.
+        const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
+        endSpan({ code, error, message: (err as Error).message })
+        throw err
+      }
+    })
   }
   let settled: () => boolean = () => true
 
@@ -182,6 +195,9 @@ export function createExtensionClient({
     return converted('response', registered, hook, () => catalog.responseUp(registered, hook, response))
   }
 
+  /** Authorities that nobody trusts any more, and servers that are gone, have no connections either. */
+  const retainConnections = (): void => transport.retain?.(registry.clientConfigs().flatMap(targetIfAny))
+
   return {
     get ready() {
       return registry.ready && settled()
@@ -220,14 +236,25 @@ export function createExtensionClient({
     register(config) {
       within(`failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`, () => registry.add(config))
       forget(config.metadata.name)
+      retainConnections()
     },
     unregister(name) {
       within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
       forget(name)
+      retainConnections()
     },
     observe: (observer) => void observers.push(observer),
     breakers,
     close: () => transport.close(),
+  }
+}
+
+/** None when the ExtensionConfig does not say where the server is: then it is not called either. */
+function targetIfAny(config: ClientConfig): Target[] {
+  try {
+    return [targetOf(config, Discovery)]
+  } catch {
+    return []
   }
 }
 

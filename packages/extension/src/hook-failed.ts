@@ -49,6 +49,8 @@ export type HookProblem =
   | 'TLSName'
   | 'UnknownAuthority'
   | 'CertificateExpired'
+  | 'NotTLS'
+  | 'ClientCertificate'
   | 'Timeout'
   | 'NotFound'
   | 'UnexpectedStatus'

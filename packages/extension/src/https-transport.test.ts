@@ -146,7 +146,7 @@ test('a renewed certificate is used for new connections', async () => {
 test('a server that wants client certificates gets that of the transport', async () => {
   const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
   const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
-  const client = clientOf(httpsHookTransport(own))
+  const client = clientOf(httpsHookTransport({ client: own }))
   expect(await client.discover(config(strict.url))).toHaveLength(1)
   const stranger = clientOf()
   await expect(stranger.discover(config(strict.url))).rejects.toMatchObject({ code: 'unreachable' })

@@ -1,7 +1,7 @@
 /** Calls extension servers over HTTPS with connections that are kept. Upstream: internal/runtime/client, v1.14. */
-import type { IncomingMessage } from 'node:http'
-import { Agent, request } from 'node:https'
-import { isIP } from 'node:net'
+import type { ClientRequest, IncomingMessage } from 'node:http'
+import { Agent, type AgentOptions, request } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
 import type { Target } from './client-config.ts'
 import { type HookProblem, NoAnswer } from './hook-failed.ts'
 import type { HookTransport, HttpAnswer } from './transport.ts'
@@ -13,43 +13,70 @@ export interface ClientCertificate {
   readonly key: string
 }
 
+export interface HttpsHookTransport extends HookTransport {
+  /** New connections present this certificate; those that presented another are not used any more. */
+  present(client: ClientCertificate): void
+}
+
+export interface HttpsHookTransportOptions {
+  /** What every server gets to see that wants a certificate of its clients. */
+  readonly client?: ClientCertificate | undefined
+  /** How names become addresses; as the system does when absent. */
+  readonly lookup?: LookupFunction
+}
+
 /** Connections are shared by calls to the same host with the same authorities, and by no others. */
-export function httpsHookTransport(client?: ClientCertificate): HookTransport {
-  const agents = new Map<string, Agent>()
-  const agentFor = ({ url, ca }: Target): Agent => {
-    const key = `${url.hostname}/${ca ?? ''}`
-    const known = agents.get(key)
+export function httpsHookTransport({ client, lookup }: HttpsHookTransportOptions = {}): HttpsHookTransport {
+  const pools = new Map<string, Pool>()
+  let presented = client
+
+  const poolFor = (target: Target): Pool => {
+    const key = poolKey(target)
+    const known = pools.get(key)
     if (known) return known
+    const { url, ca } = target
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    const agent = new Agent({
+    const pool = new Pool({
       keepAlive: true,
       minVersion: 'TLSv1.2',
       timeout: idleTimeout,
+      // A session that is resumed brings its old verdict along: a certificate that has expired meanwhile would go on being trusted.
+      maxCachedSessions: 0,
       // Names are checked against the host of the URL, whatever the connection says; addresses have no server name.
       ...(isIP(host) ? {} : { servername: host }),
       ...(ca === undefined ? {} : { ca }),
-      ...(client ? { cert: client.certificate, key: client.key } : {}),
+      ...(presented ? { cert: presented.certificate, key: presented.key } : {}),
+      ...(lookup ? { lookup } : {}),
     })
-    agents.set(key, agent)
-    return agent
+    pools.set(key, pool)
+    return pool
+  }
+  const retire = (isWanted: (key: string) => boolean): void => {
+    for (const [key, pool] of pools) {
+      if (isWanted(key)) continue
+      pools.delete(key)
+      pool.retire()
+    }
   }
 
-  const send = (target: Target, payload: Buffer, signal: AbortSignal, retried: boolean): Promise<HttpAnswer> =>
+  const send = (target: Target, payload: Buffer, signal: AbortSignal, headers: Headers, retried: boolean): Promise<HttpAnswer> =>
     new Promise((resolve, reject) => {
+      const pool = poolFor(target)
       const outgoing = request(target.url, {
         method: 'POST',
-        agent: agentFor(target),
+        agent: pool.agent,
         signal,
-        headers: { 'content-type': 'application/json', 'content-length': payload.length },
+        headers: { ...headers, 'content-type': 'application/json', 'content-length': payload.length },
       })
+      pool.watch(outgoing)
       outgoing.on('response', (incoming: IncomingMessage) => {
-        resolve({ status: incoming.statusCode ?? 0, body: incoming as AsyncIterable<Uint8Array> })
+        resolve({ status: incoming.statusCode ?? 0, body: bodyOf(incoming, target.url) })
       })
       outgoing.on('error', (err: NodeJS.ErrnoException) => {
         if (signal.aborted) return reject(signal.reason)
         // The server closed a kept connection at the moment it was used again: that says nothing about the server.
-        if (outgoing.reusedSocket && err.code === 'ECONNRESET' && !retried) {
-          return resolve(send(target, payload, signal, true))
+        if (outgoing.reusedSocket && (err.code === 'ECONNRESET' || err.code === 'EPIPE') && !retried) {
+          return resolve(send(target, payload, signal, headers, true))
         }
         reject(asGoSaysIt(err, target.url))
       })
@@ -57,20 +84,76 @@ export function httpsHookTransport(client?: ClientCertificate): HookTransport {
     })
 
   return {
-    post: (target, body, signal) => send(target, Buffer.from(body), signal, false),
+    post: (target, body, signal, headers = {}) => send(target, Buffer.from(body), signal, headers, false),
+    retain(targets) {
+      const wanted = new Set(targets.map(poolKey))
+      retire((key) => wanted.has(key))
+    },
+    present(next) {
+      presented = next
+      retire(() => false)
+    },
     close() {
-      for (const agent of agents.values()) agent.destroy()
-      agents.clear()
+      for (const { agent } of pools.values()) agent.destroy()
+      pools.clear()
     },
   }
 }
+
+interface Headers {
+  readonly [name: string]: string
+}
+
+const poolKey = ({ url, ca }: Target): string => `${url.hostname}/${ca ?? ''}`
+
+/** The connections to one host. Once retired it takes no new calls, and is gone with its last one. */
+class Pool {
+  readonly agent: Agent
+  #calls = 0
+  #retired = false
+
+  constructor(options: AgentOptions) {
+    this.agent = new Agent(options)
+  }
+
+  watch(outgoing: ClientRequest): void {
+    this.#calls++
+    outgoing.once('close', () => {
+      this.#calls--
+      this.#endIfUnused()
+    })
+  }
+
+  retire(): void {
+    this.#retired = true
+    this.#endIfUnused()
+  }
+
+  #endIfUnused(): void {
+    if (this.#retired && this.#calls === 0) this.agent.destroy()
+  }
+}
+
+/** A reader that stops early ends the connection with it. */
+async function* bodyOf(incoming: IncomingMessage, url: URL): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of incoming) yield chunk as Uint8Array
+  } catch (err) {
+    const { code } = err as NodeJS.ErrnoException
+    throw brokenOff.has(code ?? '')
+      ? new NoAnswer('ConnectionReset', 'unexpected EOF', { cause: err })
+      : asGoSaysIt(err as Error, url)
+  }
+}
+
+const brokenOff: ReadonlySet<string> = new Set(['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE'])
 
 const idleTimeout = 90_000
 
 /** People search for these texts: they are those of Go where it has one. */
 function asGoSaysIt(err: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, url: URL): Error {
   const port = url.port === '' ? '443' : url.port
-  const known = knownErrors[err.code ?? '']
+  const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
   if (!known) return err
   const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '' })
   return new NoAnswer(problem, text, { cause: err })
@@ -81,11 +164,30 @@ const notVerified = 'tls: failed to verify certificate: x509:'
 const unverified: KnownError = () => ['UnknownAuthority', `${notVerified} certificate signed by unknown authority`]
 const expired: KnownError = () => ['CertificateExpired', `${notVerified} certificate has expired or is not yet valid`]
 
+const malformed =
+  (err: Error): KnownError =>
+  () => ['Garbage', `net/http: HTTP/1.x transport connection broken: malformed HTTP response: ${err.message}`]
+const notTLS: KnownError = () => ['NotTLS', 'tls: first record does not look like a TLS handshake']
+const refused =
+  (alert: string): KnownError =>
+  () => ['ClientCertificate', `remote error: tls: ${alert}`]
+
 const knownErrors: { readonly [code: string]: KnownError } = {
   ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
   ECONNRESET: () => ['ConnectionReset', 'connection reset by peer'],
+  EPIPE: () => ['ConnectionReset', 'write: broken pipe'],
+  ETIMEDOUT: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: connection timed out`],
+  EHOSTUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: no route to host`],
+  ENETUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: network is unreachable`],
   ENOTFOUND: ({ host }) => ['DNS', `dial tcp: lookup ${host}: no such host`],
   EAI_AGAIN: ({ host }) => ['DNS', `dial tcp: lookup ${host}: Temporary failure in name resolution`],
+  // Somebody who speaks something else, HTTP without TLS most of the time.
+  ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
+  // The server wants a certificate of its clients, and not what it got.
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: refused('unknown certificate authority'),
+  'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE': refused('bad certificate'),
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: unverified,
   UNABLE_TO_GET_ISSUER_CERT: unverified,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unverified,

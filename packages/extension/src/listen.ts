@@ -1,15 +1,33 @@
 /** Puts a server that is a function on a TLS socket: HTTP/2, and HTTP/1.1 for those who have nothing newer. */
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
-import { createSecureServer } from 'node:http2'
+import { constants as crypto } from 'node:crypto'
+import { once } from 'node:events'
+import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
+import { constants as http2, createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
+import type { Duplex } from 'node:stream'
+import { ReadableStream } from 'node:stream/web'
+import type { TLSSocket } from 'node:tls'
+import type { Clock, Logger } from '@capstan/kube'
+import { seconds, silent, systemClock } from '@capstan/kube'
 import type { FetchHandler } from './server.ts'
 
-export interface ListenOptions {
-  /** 127.0.0.1 when absent. */
+export interface ListenOptions extends ServingCertificate {
+  /** 127.0.0.1 when absent; every address of this machine when empty. */
   readonly host?: string
   /** Any free port when absent or 0. */
   readonly port?: number
+  /** The oldest version of TLS that is spoken; 1.2 when absent. */
+  readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
+  /** Cipher suites as OpenSSL names them, separated by colons; those of Node when absent. */
+  readonly ciphers?: string
+  readonly clock?: Clock
+  readonly log?: Logger
+  /** How long the other side may take, milliseconds each. */
+  readonly patience?: Partial<Patience>
+}
+
+/** What clients get to see, and which of them may call. */
+export interface ServingCertificate {
   /** PEM. */
   readonly certificate: string
   /** PEM. A secret. */
@@ -18,65 +36,205 @@ export interface ListenOptions {
   readonly clientCA?: string
 }
 
+interface Patience {
+  /** To speak TLS. */
+  readonly handshake: number
+  /** To say what it wants. */
+  readonly headers: number
+  /** To take the answer. */
+  readonly reading: number
+  /** Between calls, before its connection is closed. */
+  readonly idle: number
+}
+
+/** Upstream: the Go server's, but for the time to read an answer, which it does not limit. */
+const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32), reading: seconds(30), idle: seconds(90) }
+
+const MaxHeaderBytes = 64 * 1024
+const MaxConnections = 2000
+/** Upstream: as many, for one connection. */
+const MaxStreams = 250
+
 export interface Listening {
   readonly url: string
   readonly port: number
-  /** New connections get this certificate, such as one that was renewed. */
-  renew(certified: Pick<ListenOptions, 'certificate' | 'key'>): void
-  /** Calls under way are answered, new ones refused. */
-  close(): Promise<void>
+  /** New connections get this certificate, such as one that was renewed. @throws when it does not belong to the key */
+  renew(certified: ServingCertificate): void
+  /** New calls are refused, those under way answered; those that are not after `grace` milliseconds are cut off. */
+  close(grace?: number): Promise<void>
 }
 
 /** @throws when the port is taken, or certificate and key do not belong together */
 export async function listen(handle: FetchHandler, options: ListenOptions): Promise<Listening> {
-  const { host = '127.0.0.1', port = 0, certificate, key, clientCA } = options
+  const { host = '127.0.0.1', port = 0, clock = systemClock, log = silent } = options
+  const patience = { ...defaultPatience, ...options.patience }
+  const context = (serving: ServingCertificate) => ({
+    cert: serving.certificate,
+    key: serving.key,
+    minVersion: options.minVersion ?? 'TLSv1.2',
+    ...(options.ciphers === undefined ? {} : { ciphers: options.ciphers }),
+    // A session that is resumed would bring the verdict on its client certificate along.
+    secureOptions: crypto.SSL_OP_NO_TICKET,
+    ...(serving.clientCA === undefined ? {} : { ca: serving.clientCA }),
+  })
   const server = createSecureServer({
     allowHTTP1: true,
-    cert: certificate,
-    key,
-    minVersion: 'TLSv1.2',
-    ...(clientCA === undefined ? {} : { ca: clientCA, requestCert: true, rejectUnauthorized: true }),
+    ...context(options),
+    ...(options.clientCA === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
+    handshakeTimeout: patience.handshake,
+    settings: { maxConcurrentStreams: MaxStreams, maxHeaderListSize: MaxHeaderBytes },
+    maxSessionMemory: 32,
+    ...http1Options(patience),
   })
-  const sessions = new Set<{ close(): void }>()
+  server.maxConnections = MaxConnections
+  server.setTimeout(0)
+
+  const sockets = new Set<TLSSocket>()
+  const sessions = new Set<ServerHttp2Session>()
+  server.on('secureConnection', (socket: TLSSocket) => {
+    sockets.add(socket)
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, seconds(30))
+    socket.on('close', () => sockets.delete(socket))
+    socket.on('error', (err) => log.debug('Connection failed', { err }))
+  })
   server.on('session', (session) => {
     sessions.add(session)
     session.on('close', () => sessions.delete(session))
+    closeWhenIdle(session, patience.idle, clock)
   })
-  server.on('request', (incoming, outgoing) => void respond(handle, incoming, outgoing))
+  server.on('clientError', refuseMalformed)
+  server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
+  server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
 
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
+  let underWay = 0
+  let done: (() => void) | undefined
+  let closing: Promise<void> | undefined
+  server.on('request', (incoming, outgoing) => {
+    underWay++
+    // Its client takes the next call elsewhere. HTTP/2 has a message of its own for that.
+    if (closing && incoming.httpVersionMajor === 1) outgoing.setHeader('connection', 'close')
+    void respond(handle, incoming, outgoing, { patience, clock, log }).finally(() => {
+      if (--underWay === 0) done?.()
     })
   })
+
+  server.listen(port, host === '' ? undefined : host)
+  // Rejects with what the socket says when it cannot be had.
+  await once(server, 'listening')
+  server.on('error', (err) => log.error('Server failed', { err }))
   const { port: bound } = server.address() as AddressInfo
+
+  const close = async (grace: number): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    for (const session of sessions) session.close()
+    // Of HTTP/1.1 connections, those that wait for a next request.
+    if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
+    if (underWay > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = clock.schedule(grace, resolve)
+        done = () => {
+          timer.cancel()
+          resolve()
+        }
+      })
+    }
+    for (const socket of sockets) socket.destroy()
+    await closed
+  }
   return {
-    url: `https://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    url: urlOf('https', host, bound),
     port: bound,
-    renew: ({ certificate, key }) => server.setSecureContext({ cert: certificate, key }),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve())
-        for (const session of sessions) session.close()
-        // Of HTTP/1.1 connections, those that wait for a next request.
-        if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
-      }),
+    renew: (serving) => server.setSecureContext(context(serving)),
+    close: (grace = patience.reading) => (closing ??= close(grace)),
   }
 }
 
-async function respond(handle: FetchHandler, incoming: Http2ServerRequest, outgoing: Http2ServerResponse): Promise<void> {
+/** The types of the HTTP/2 server leave them out. */
+const http1Options = ({ headers, reading, idle }: Patience) => ({
+  maxHeaderSize: MaxHeaderBytes,
+  headersTimeout: headers,
+  keepAliveTimeout: idle,
+  // A body that does not come is answered for by the time limit of its call; this is for one that nobody waits for any more.
+  requestTimeout: headers + reading,
+  connectionsCheckingInterval: headers / 4,
+})
+
+/** What cannot be read as HTTP/1.1 is answered before its connection is closed. */
+function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
+  const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
+  socket.resume()
+  socket.end(`HTTP/1.1 ${code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : status}\r\nConnection: close\r\n\r\n`)
+}
+
+/** Where somebody on this machine reaches it. */
+export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
+  `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
+
+function closeWhenIdle(session: ServerHttp2Session, idle: number, clock: Clock): void {
+  let streams = 0
+  const wait = () => clock.schedule(idle, () => session.close())
+  let timer = wait()
+  session.on('stream', (stream) => {
+    streams++
+    timer.cancel()
+    stream.on('close', () => {
+      if (--streams === 0 && !session.closed) timer = wait()
+    })
+  })
+  session.on('close', () => timer.cancel())
+}
+
+interface Site {
+  readonly patience: Patience
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Resolves once the answer is on its way, or nobody wants it any more. */
+async function respond(
+  handle: FetchHandler,
+  incoming: Http2ServerRequest,
+  outgoing: Http2ServerResponse,
+  { patience, clock, log }: Site,
+): Promise<void> {
   const gone = new AbortController()
-  outgoing.on('close', () => gone.abort())
-  try {
-    const response = await handle(requestOf(incoming, gone.signal))
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers))
-    outgoing.end(Buffer.from(await response.arrayBuffer()))
-  } catch {
-    // Nothing more can be said to this caller: the handler logs what goes wrong in it.
+  const closed = new Promise<void>((resolve) => {
+    outgoing.on('close', () => {
+      if (!outgoing.writableEnded) gone.abort(new Error('the caller went away'))
+      resolve()
+    })
+  })
+  outgoing.on('error', () => {})
+  incoming.on('error', () => {})
+  const cutOff = () => {
     outgoing.stream?.destroy()
     incoming.socket?.destroy()
+  }
+  try {
+    const response = await handle(requestOf(incoming, gone.signal))
+    const body = Buffer.from(await response.arrayBuffer())
+    if (gone.signal.aborted) return
+    // What still comes of a request that has been answered is not read: its connection could serve for nothing else.
+    const unread = !incoming.complete && incoming.httpVersionMajor === 1
+    outgoing.writeHead(response.status, {
+      ...Object.fromEntries(response.headers),
+      'content-length': body.length,
+      ...(unread ? { connection: 'close' } : {}),
+    })
+    outgoing.end(body, () => {
+      if (incoming.complete) return
+      if (incoming.httpVersionMajor === 2) outgoing.stream.close(http2.NGHTTP2_NO_ERROR)
+      else incoming.socket.destroySoon?.()
+    })
+    const late = clock.schedule(patience.reading, cutOff)
+    await closed
+    late.cancel()
+  } catch (err) {
+    if (!gone.signal.aborted) log.debug('Request not answered', { err })
+    // Nothing can be said to this caller: the handler logs what goes wrong in it.
+    cutOff()
   }
 }
 
@@ -91,7 +249,10 @@ function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {
     method,
     headers,
     signal,
-    ...(hasBody ? { body: Readable.toWeb(incoming) as unknown as ReadableStream, duplex: 'half' } : {}),
+    // Whoever stops reading may still want to answer: that must not end the connection.
+    ...(hasBody ? { body: ReadableStream.from(incoming.iterator({ destroyOnReturn: false })) as never, duplex: 'half' } : {}),
   }
-  return new Request(new URL(incoming.url, 'https://localhost'), init)
+  // Not as a reference to be resolved: `//x` is a path here, not a host.
+  const url = incoming.url.startsWith('/') ? `https://localhost${incoming.url}` : incoming.url
+  return new Request(url, init)
 }

@@ -63,6 +63,11 @@ export class HandlerRegistry {
       .filter((registration) => registration.group === group && registration.hook === name)
   }
 
+  /** Where the servers of all registered handlers are. */
+  clientConfigs(): ClientConfig[] {
+    return [...this.#byConfig.values()].flatMap(([first]) => (first ? [first.clientConfig] : []))
+  }
+
   /** @throws HookFailed not-registered */
   get(name: string): Registration {
     const head = `failed to get extension handler ${JSON.stringify(name)} from registry`

@@ -1,0 +1,157 @@
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type LogFields, type Logger, silent, systemClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { presentFrom, servingCertificateFrom } from './certificate-files.ts'
+import type { ServingCertificate } from './listen.ts'
+import type { WatchedFiles } from './watch-files.ts'
+
+let authority: CertifiedKey
+const pairs: CertifiedKey[] = []
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'test' })
+  for (let i = 0; i < 3; i++)
+    pairs.push(await issueCertificate(authority, systemClock, { commonName: `${i}`, usages: ['server'] }))
+})
+
+let folder: string
+let used: ServingCertificate[]
+let complaints: LogFields[]
+let watched: WatchedFiles | undefined
+let changed: (() => void) | undefined
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'capstan-certificates-'))
+  used = []
+  complaints = []
+})
+afterEach(() => {
+  watched?.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const log: Logger = {
+  ...silent,
+  warn(_message, fields = {}) {
+    complaints.push(fields)
+    changed?.()
+  },
+}
+const files = (at = folder) => ({ certificate: join(at, 'tls.crt'), key: join(at, 'tls.key') })
+const write = ({ certificate, key }: CertifiedKey, at = folder) => {
+  writeFileSync(join(at, 'tls.crt'), certificate)
+  writeFileSync(join(at, 'tls.key'), key)
+}
+const watch = (paths: Parameters<typeof servingCertificateFrom>[0] = files()) => {
+  watched = servingCertificateFrom(
+    paths,
+    (serving) => {
+      used.push(serving)
+      changed?.()
+    },
+    log,
+  )
+}
+/** Resolves when something has been used or complained of, whatever it is, until `isDone`. */
+const until = (isDone: () => boolean) =>
+  new Promise<void>((resolve) => {
+    changed = () => {
+      if (isDone()) resolve()
+    }
+    changed()
+  })
+const inUse = () => used.at(-1)?.certificate
+
+describe('certificates in files', () => {
+  it('are taken over when both files are written anew, one after the other', async () => {
+    write(pairs[0]!)
+    watch()
+    expect(inUse()).toBe(pairs[0]!.certificate)
+    write(pairs[1]!)
+    await until(() => inUse() === pairs[1]!.certificate)
+    expect(used.at(-1)).toEqual(pairs[1])
+  })
+
+  it('are taken over when Kubernetes swaps the contents of a mounted Secret', async () => {
+    const version = (name: string, pair: CertifiedKey) => {
+      mkdirSync(join(folder, name))
+      write(pair, join(folder, name))
+      symlinkSync(name, join(folder, '..data_tmp'))
+      renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+    }
+    version('..2026_01_01', pairs[0]!)
+    for (const file of ['tls.crt', 'tls.key']) symlinkSync(join('..data', file), join(folder, file))
+    watch()
+    expect(used).toEqual([pairs[0]])
+    version('..2026_01_02', pairs[1]!)
+    rmSync(join(folder, '..2026_01_01'), { recursive: true })
+    await until(() => used.length === 2)
+    version('..2026_01_03', pairs[2]!)
+    await until(() => used.length === 3)
+    expect(used).toEqual(pairs)
+    // The swap is one step: nobody has seen half of it.
+    expect(complaints).toEqual([])
+  })
+
+  it('are taken over when their folder is replaced', async () => {
+    const inside = join(folder, 'serving-certs')
+    mkdirSync(inside)
+    write(pairs[0]!, inside)
+    watch(files(inside))
+    for (const pair of [pairs[1]!, pairs[2]!]) {
+      renameSync(inside, `${inside}-old`)
+      mkdirSync(`${inside}-new`)
+      write(pair, `${inside}-new`)
+      renameSync(`${inside}-new`, inside)
+      await until(() => inUse() === pair.certificate)
+      rmSync(`${inside}-old`, { recursive: true })
+    }
+  })
+
+  it.each<[string, () => void, RegExp]>([
+    ['a key of another certificate', () => writeFileSync(files().key, pairs[1]!.key), /the key in .*tls\.key does not belong to/],
+    ['no key', () => writeFileSync(files().key, 'secret nonsense'), /tls\.key holds no private key$/],
+    ['no certificate', () => writeFileSync(files().certificate, 'nonsense'), /tls\.crt holds no certificate$/],
+    ['no file', () => rmSync(files().certificate), /ENOENT/],
+  ])('stay in use when there is %s, and the log says so once', async (_, spoil, reason) => {
+    write(pairs[0]!)
+    watch()
+    spoil()
+    await until(() => complaints.some((fields) => reason.test(String(fields.reason))))
+    expect(JSON.stringify(complaints)).not.toMatch(/nonsense|BEGIN/)
+    expect(used).toEqual([pairs[0]])
+    write(pairs[2]!)
+    await until(() => inUse() === pairs[2]!.certificate)
+  })
+
+  it('come with the authorities of clients, which are taken over as well', async () => {
+    write(pairs[0]!)
+    const clientCA = join(folder, 'ca.crt')
+    writeFileSync(clientCA, authority.certificate)
+    watch({ ...files(), clientCA })
+    expect(used).toEqual([{ ...pairs[0], clientCA: authority.certificate }])
+    const other = await makeAuthority(systemClock, { commonName: 'other' })
+    writeFileSync(clientCA, other.certificate)
+    await until(() => used.at(-1)?.clientCA === other.certificate)
+  })
+
+  it('are refused at the start, naming the file', () => {
+    write({ ...pairs[0]!, key: pairs[1]!.key })
+    expect(() => watch()).toThrow(/the key in .*tls\.key does not belong to the certificate in .*tls\.crt/)
+    expect(() => watch(files('/nowhere'))).toThrow(/no such file.*\/nowhere\/tls\.crt/)
+  })
+
+  it('of a client are presented, and presented anew when they change', async () => {
+    write(pairs[0]!)
+    const presented: CertifiedKey[] = []
+    const present = (pair: CertifiedKey) => {
+      presented.push(pair)
+      changed?.()
+    }
+    watched = presentFrom(files(), { present }, log)
+    write(pairs[1]!)
+    await until(() => presented.at(-1)?.certificate === pairs[1]!.certificate)
+    expect(presented).toEqual([pairs[0], pairs[1]])
+  })
+})

@@ -1,0 +1,185 @@
+/** The command line of an extension server. Names and defaults are those of upstream's test extension where it has them. */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCiphers } from 'node:tls'
+import { parseArgs } from 'node:util'
+import { durationText, minutes, parseDuration, seconds } from '@capstan/kube'
+import { type LogLevel, LogLevels } from './json-log.ts'
+
+export interface ExtensionFlags {
+  readonly host: string
+  readonly port: number
+  readonly files: { readonly certificate: string; readonly key: string; readonly clientCA?: string }
+  /** Absent: not served. */
+  readonly health?: Address
+  readonly diagnostics?: Address & { readonly insecure: boolean }
+  readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  readonly ciphers?: string
+  /** Milliseconds that calls under way get when it is told to stop. */
+  readonly grace: number
+  readonly level: LogLevel
+  /** Makes its own certificate, and serves on loopback only. */
+  readonly dev: boolean
+  readonly withParent: boolean
+  readonly help: boolean
+}
+
+export interface Address {
+  /** Empty: every address of this machine. */
+  readonly host: string
+  readonly port: number
+}
+
+/** What is wrong with a command line, for the one who typed it. */
+export class FlagError extends Error {
+  override readonly name = 'FlagError'
+}
+
+const defaultFolder = join(tmpdir(), 'k8s-webhook-server', 'serving-certs')
+
+export const flagsUsage = `  --webhook-host ADDRESS         address to listen on (all)
+  --webhook-port N               port to listen on; 0 takes any (9443)
+  --webhook-cert-dir DIR         folder of the certificate, read again when it changes (${defaultFolder})
+  --webhook-cert-name FILE       certificate in that folder, PEM (tls.crt)
+  --webhook-key-name FILE        its key in that folder, PEM (tls.key)
+  --webhook-client-ca-name FILE  authorities in that folder, PEM: only clients with a certificate of theirs may call
+  --health-addr ADDRESS          where /healthz and /readyz are, over HTTP; 0 is nowhere (:9440)
+  --diagnostics-address ADDRESS  where /metrics is, over HTTPS with the same certificate; 0 is nowhere (:8443)
+  --insecure-diagnostics         /metrics over HTTP
+  --tls-min-version VERSION      VersionTLS12 or VersionTLS13 (VersionTLS12)
+  --tls-cipher-suites NAMES      separated by commas, for TLS 1.2 (those of Node)
+  --graceful-shutdown-timeout D  how long calls under way may take to end when it is told to stop (30s)
+  --log-level LEVEL              ${LogLevels.join(', ')} (info)
+  --dev                          for development: a certificate of its own, on 127.0.0.1 at any port; the line of JSON on
+                                 standard output has the caBundle for the ExtensionConfig
+  --with-parent                  end when standard input ends
+  --help
+`
+
+/** @throws FlagError naming the flag */
+export function parseExtensionFlags(args: readonly string[]): ExtensionFlags {
+  const values = valuesOf(args)
+  const dev = flag(values, 'dev')
+  const folder = text(values, 'webhook-cert-dir') ?? defaultFolder
+  const clientCA = text(values, 'webhook-client-ca-name')
+  const health = address(values, 'health-addr', dev ? '0' : ':9440')
+  const diagnostics = address(values, 'diagnostics-address', dev ? '0' : ':8443')
+  const ciphers = text(values, 'tls-cipher-suites')
+  return {
+    host: text(values, 'webhook-host') ?? (dev ? '127.0.0.1' : ''),
+    port: port(text(values, 'webhook-port') ?? (dev ? '0' : '9443'), 'webhook-port'),
+    files: {
+      certificate: join(folder, text(values, 'webhook-cert-name') ?? 'tls.crt'),
+      key: join(folder, text(values, 'webhook-key-name') ?? 'tls.key'),
+      ...(clientCA === undefined ? {} : { clientCA: join(folder, clientCA) }),
+    },
+    ...(health ? { health } : {}),
+    ...(diagnostics ? { diagnostics: { ...diagnostics, insecure: flag(values, 'insecure-diagnostics') } } : {}),
+    minVersion: oneOf(values, 'tls-min-version', TLSVersions, 'VersionTLS12'),
+    ...(ciphers === undefined ? {} : { ciphers: cipherSuites(ciphers) }),
+    grace: duration(text(values, 'graceful-shutdown-timeout') ?? '30s'),
+    level: oneOf(values, 'log-level', Object.fromEntries(LogLevels.map((level) => [level, level])), 'info'),
+    dev,
+    withParent: flag(values, 'with-parent'),
+    help: flag(values, 'help'),
+  }
+}
+
+type Values = { readonly [name: string]: string | undefined }
+
+const booleans = ['insecure-diagnostics', 'dev', 'with-parent', 'help']
+const texts = [
+  'webhook-host',
+  'webhook-port',
+  'webhook-cert-dir',
+  'webhook-cert-name',
+  'webhook-key-name',
+  'webhook-client-ca-name',
+  'health-addr',
+  'diagnostics-address',
+  'tls-min-version',
+  'tls-cipher-suites',
+  'graceful-shutdown-timeout',
+  'log-level',
+]
+
+function valuesOf(args: readonly string[]): Values {
+  // As Go has it: `--x` and `--x=true` are the same, and `--x=false` is neither.
+  const spelled = args.map((arg) => (booleans.some((name) => arg === `--${name}`) ? `${arg}=true` : arg))
+  try {
+    const options = Object.fromEntries([...booleans, ...texts].map((name) => [name, { type: 'string' as const }]))
+    return parseArgs({ args: spelled, options, strict: true }).values as Values
+  } catch (err) {
+    throw new FlagError((err as Error).message)
+  }
+}
+
+const text = (values: Values, name: string): string | undefined => (values[name] === '' ? undefined : values[name])
+
+function flag(values: Values, name: string): boolean {
+  const value = values[name] ?? 'false'
+  if (value !== 'true' && value !== 'false') throw new FlagError(`--${name}=${value}: expected true or false`)
+  return value === 'true'
+}
+
+function oneOf<T>(values: Values, name: string, known: { readonly [value: string]: T }, usual: string): T {
+  const value = text(values, name) ?? usual
+  if (!Object.hasOwn(known, value))
+    throw new FlagError(
+      `--${name} ${value}: expected ${Object.keys(known)
+        .join(', ')
+        .replace(/, (\w+)$/, ' or $1')}`,
+    )
+  return known[value]!
+}
+
+const TLSVersions = { VersionTLS12: 'TLSv1.2', VersionTLS13: 'TLSv1.3' } as const
+
+function port(value: string, name: string): number {
+  const number = Number(value)
+  if (!/^\d+$/.test(value) || number > 65535) throw new FlagError(`--${name} ${value}: expected a port from 0 to 65535`)
+  return number
+}
+
+/** `:9440` is every address of this machine, `0` none at all. */
+function address(values: Values, name: string, usual: string): Address | undefined {
+  const value = text(values, name) ?? usual
+  if (value === '0') return undefined
+  const [, host = '', number = ''] = /^(.*):(\d+)$/.exec(value) ?? []
+  if (number === '') throw new FlagError(`--${name} ${value}: expected an address such as :9440 or 127.0.0.1:9440, or 0 for none`)
+  return { host: host.replace(/^\[|\]$/g, ''), port: port(number, name) }
+}
+
+function duration(value: string): number {
+  try {
+    const milliseconds = parseDuration(value)
+    if (milliseconds >= 0 && milliseconds <= minutes(60)) return milliseconds
+  } catch {
+    // Said below.
+  }
+  throw new FlagError(`--graceful-shutdown-timeout ${value}: expected a duration such as ${durationText(seconds(30))}`)
+}
+
+/** Suites as Go names them, as OpenSSL does. */
+function cipherSuites(names: string): string {
+  const known = new Set(getCiphers().map((name) => name.toUpperCase()))
+  return names
+    .split(',')
+    .map((given) => {
+      const name = given.trim()
+      if (/^TLS_(AES|CHACHA20)/.test(name) && known.has(name)) return name
+      const openssl = name
+        .replace(/^TLS_/, '')
+        .replace('_WITH_', '-')
+        .replace(/AES_(\d+)_(CBC_)?/, 'AES$1-')
+        .replace(/CHACHA20_POLY1305(_SHA256)?/, 'CHACHA20-POLY1305')
+        .replaceAll('_', '-')
+      if (!name.startsWith('TLS_ECDHE_') || !known.has(openssl)) {
+        throw new FlagError(
+          `--tls-cipher-suites ${name}: there is no such suite; known are those of Go, such as TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`,
+        )
+      }
+      return openssl
+    })
+    .join(':')
+}

@@ -1,0 +1,28 @@
+/** A logger for programs of extension authors: lines of JSON, in the form that users of pino know. */
+import type { Clock, LogFields, Logger } from '@capstan/kube'
+import { messageOf } from '@capstan/kube'
+
+const levels = { debug: 20, info: 30, warn: 40, error: 50 } as const
+export type LogLevel = keyof typeof levels
+export const LogLevels = Object.keys(levels) as LogLevel[]
+
+export function jsonLogger(write: (line: string) => void, level: LogLevel, clock: Clock, bound: LogFields = {}): Logger {
+  const at =
+    (one: LogLevel) =>
+    (message: string, fields: LogFields = {}) => {
+      if (levels[one] < levels[level]) return
+      const { err, ...rest } = fields
+      const line = { level: levels[one], time: clock.now(), ...bound, ...rest, ...(err === undefined ? {} : { err: shown(err) }) }
+      write(JSON.stringify({ ...line, msg: message }))
+    }
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => jsonLogger(write, level, clock, { ...bound, ...fields }),
+  }
+}
+
+const shown = (err: unknown): object | string =>
+  err instanceof Error ? { type: err.name, message: err.message, stack: err.stack } : messageOf(err)

@@ -1,0 +1,226 @@
+import { once } from 'node:events'
+import { request as httpsRequest } from 'node:https'
+import { connect as connectHttp2, constants } from 'node:http2'
+import { connect as connectTLS, type TLSSocket } from 'node:tls'
+import { seconds, systemClock, VirtualClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Listening, listen, type ListenOptions } from './listen.ts'
+import type { FetchHandler } from './server.ts'
+
+let authority: CertifiedKey
+let certified: CertifiedKey
+let client: CertifiedKey
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'test' })
+  certified = await issueCertificate(authority, systemClock, { commonName: 'x', usages: ['server'], ipAddresses: ['127.0.0.1'] })
+  client = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
+})
+
+const open: { close(grace?: number): Promise<void> }[] = []
+afterEach(async () => {
+  for (const server of open.splice(0)) await server.close(0)
+})
+const serve = async (handle: FetchHandler, options: Partial<ListenOptions> = {}): Promise<Listening> => {
+  const server = await listen(handle, { ...certified, ...options })
+  open.push(server)
+  return server
+}
+const echo: FetchHandler = async (request) => new Response(`${new URL(request.url).pathname} ${await request.text()}`)
+
+interface Reply {
+  readonly status: number
+  readonly text: string
+  readonly headers: { readonly [name: string]: unknown }
+}
+const post = (port: number, path: string, body: string, more: object = {}): Promise<Reply> =>
+  new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, method: 'POST', ca: authority.certificate, agent: false as const, ...more }
+    const outgoing = httpsRequest(options, (incoming) => {
+      let text = ''
+      incoming.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk
+      })
+      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, text, headers: incoming.headers }))
+      incoming.on('error', reject)
+    })
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+
+async function postHttp2(port: number, path: string, body: string): Promise<Reply> {
+  const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
+  const stream = session.request({ ':method': 'POST', ':path': path })
+  stream.end(body)
+  const [headers] = (await once(stream, 'response')) as [{ [name: string]: unknown }]
+  let text = ''
+  for await (const chunk of stream.setEncoding('utf8')) text += chunk as string
+  session.close()
+  return { status: Number(headers[':status']), text, headers }
+}
+
+describe('a server on a socket', () => {
+  it('speaks HTTP/1.1 and HTTP/2', async () => {
+    const { port } = await serve(echo)
+    expect(await post(port, '/a', 'one')).toMatchObject({ status: 200, text: '/a one' })
+    expect(await postHttp2(port, '/b', 'two')).toMatchObject({ status: 200, text: '/b two' })
+  })
+
+  it('takes a path that begins with two slashes for a path', async () => {
+    const { port } = await serve(echo)
+    expect((await post(port, '//evil.test/a', '')).text).toBe('//evil.test/a ')
+  })
+
+  it('can answer a request that it does not read to its end', async () => {
+    const { port } = await serve(async (request) => {
+      for await (const _ of request.body ?? []) break
+      return new Response('enough', { status: 413 })
+    })
+    const large = 'x'.repeat(4 * 1024 * 1024)
+    // A client that sends on may find its connection closed before it has read the answer: HTTP/1.1 has nothing better.
+    const first = await post(port, '/', large).catch((err: NodeJS.ErrnoException) => err.code)
+    expect([first === 'EPIPE' || first === 'ECONNRESET' || (first as Reply).status]).not.toEqual([200])
+    expect(await postHttp2(port, '/', large)).toMatchObject({ status: 413, text: 'enough' })
+    expect(await post(port, '/', '')).toMatchObject({ status: 413 })
+  })
+
+  it('has the handler know when its caller goes away', async () => {
+    let gone: Promise<unknown> | undefined
+    let called!: () => void
+    const begun = new Promise<void>((resolve) => {
+      called = resolve
+    })
+    const { port } = await serve(async ({ signal }) => {
+      gone = once(signal, 'abort')
+      called()
+      await gone
+      return new Response()
+    })
+    const abort = new AbortController()
+    const call = post(port, '/', '', { signal: abort.signal }).catch((err: Error) => err.name)
+    await begun
+    abort.abort()
+    expect(await call).toBe('AbortError')
+    await gone
+  })
+
+  it('refuses headers that are too long', async () => {
+    const { port } = await serve(echo)
+    expect((await post(port, '/', '', { headers: { long: 'x'.repeat(70_000) } })).status).toBe(431)
+  })
+
+  it('speaks no TLS older than asked', async () => {
+    const { port } = await serve(echo, { minVersion: 'TLSv1.3' })
+    await expect(post(port, '/', '', { maxVersion: 'TLSv1.2' })).rejects.toThrow(/alert protocol version/)
+    expect((await post(port, '/a', '')).status).toBe(200)
+  })
+
+  it('lets nobody call without a certificate where it wants one, over either HTTP', async () => {
+    const { port } = await serve(echo, { clientCA: authority.certificate })
+    await expect(post(port, '/', '')).rejects.toThrow(/certificate required|ECONNRESET/)
+    await expect(postHttp2(port, '/', '')).rejects.toThrow()
+    expect((await post(port, '/a', '', { cert: client.certificate, key: client.key })).status).toBe(200)
+  })
+
+  it('takes other clients once it is told of another authority', async () => {
+    const other = await makeAuthority(systemClock, { commonName: 'other' })
+    const friend = await issueCertificate(other, systemClock, { commonName: 'friend', usages: ['client'] })
+    const server = await serve(echo, { clientCA: authority.certificate })
+    const callAs = ({ certificate: cert, key }: CertifiedKey) => post(server.port, '/', '', { cert, key })
+    await expect(callAs(friend)).rejects.toThrow()
+    server.renew({ ...certified, clientCA: other.certificate })
+    expect((await callAs(friend)).status).toBe(200)
+    await expect(callAs(client)).rejects.toThrow()
+  })
+
+  it('keeps its certificate when the new one does not fit its key', async () => {
+    const server = await serve(echo)
+    expect(() => server.renew({ certificate: certified.certificate, key: client.key })).toThrow(/key values mismatch/)
+    expect((await post(server.port, '/a', '')).status).toBe(200)
+  })
+
+  it('closes HTTP/2 connections that nobody uses', async () => {
+    const clock = new VirtualClock()
+    const { port } = await serve(echo, { clock })
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
+    const stream = session.request({ ':path': '/' })
+    stream.resume()
+    await once(stream, 'close')
+    const closed = once(session, 'close')
+    await untilDue(clock)
+    clock.step(clock.now() + seconds(90))
+    await closed
+  })
+
+  it('cuts off a client that does not take its answer', async () => {
+    const clock = new VirtualClock()
+    const { port } = await serve(async () => new Response('x'.repeat(16 * 1024 * 1024)), { clock })
+    const socket: TLSSocket = connectTLS({ host: '127.0.0.1', port, ca: authority.certificate })
+    await once(socket, 'secureConnect')
+    socket.pause()
+    const closed = once(socket, 'close')
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n')
+    await untilDue(clock)
+    clock.step(clock.now() + seconds(30))
+    socket.resume()
+    await closed
+  })
+})
+
+describe('a server that stops', () => {
+  async function slowServer(clock = new VirtualClock()) {
+    let answer!: () => void
+    const answers = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    let called!: () => void
+    const begun = new Promise<void>((resolve) => {
+      called = resolve
+    })
+    const server = await serve(
+      async () => {
+        called()
+        await answers
+        return new Response('done')
+      },
+      { clock },
+    )
+    return { server, clock, begun, answer }
+  }
+
+  it('answers what is under way, tells clients to go elsewhere, and takes nothing new', async () => {
+    const { server, begun, answer } = await slowServer()
+    const session = connectHttp2(`https://127.0.0.1:${server.port}`, { ca: authority.certificate })
+    const stream = session.request({ ':method': 'POST', ':path': '/' })
+    stream.end()
+    const toldToGo = once(session, 'goaway')
+    const call = post(server.port, '/', '', { headers: { connection: 'keep-alive' } })
+    await begun
+    const closed = server.close()
+    const [code] = (await toldToGo) as [number]
+    expect(code).toBe(constants.NGHTTP2_NO_ERROR)
+    await expect(post(server.port, '/', '')).rejects.toThrow('ECONNREFUSED')
+    answer()
+    expect((await call).text).toBe('done')
+    let text = ''
+    for await (const chunk of stream.setEncoding('utf8')) text += chunk as string
+    expect(text).toBe('done')
+    await closed
+  })
+
+  it('cuts off what does not end in time', async () => {
+    const { server, clock, begun } = await slowServer()
+    const call = post(server.port, '/', '').catch((err: NodeJS.ErrnoException) => err.code)
+    await begun
+    const closed = server.close(seconds(5))
+    clock.step(clock.now() + seconds(5))
+    await closed
+    expect(await call).toBe('ECONNRESET')
+  })
+})
+
+/** Waits until somebody waits for the clock. */
+async function untilDue(clock: VirtualClock): Promise<void> {
+  while (clock.nextDue === undefined) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,134 @@
+import { X509Certificate } from 'node:crypto'
+import { hours, silent, VirtualClock } from '@capstan/kube'
+import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { keepOwnCertificate, type OwnCertificateOptions } from './own-certificate.ts'
+
+const day = hours(24)
+
+let clock: VirtualClock
+let trusted: X509Certificate[]
+let served: X509Certificate | undefined
+let kept: CertifiedKey[]
+let story: string[]
+beforeEach(() => {
+  clock = new VirtualClock()
+  trusted = []
+  served = undefined
+  kept = []
+  story = []
+})
+
+const note = (what: string) => story.push(`day ${((clock.now() - Date.UTC(2026, 0, 1)) / day).toFixed(2)}: ${what}`)
+const keep = (more: Partial<OwnCertificateOptions> = {}) =>
+  keepOwnCertificate({
+    commonName: 'x',
+    ipAddresses: ['127.0.0.1'],
+    clock,
+    log: silent,
+    validity: { authority: 90 * day, serving: 20 * day },
+    async trust(bundle) {
+      trusted = bundle
+        .split(/(?<=-----END CERTIFICATE-----\n)/)
+        .filter(Boolean)
+        .map((pem) => new X509Certificate(pem))
+      note(`${trusted.length} trusted`)
+    },
+    serve({ certificate }) {
+      served = new X509Certificate(certificate)
+      note('a certificate')
+    },
+    keep: (authority) => kept.push(authority),
+    ...more,
+  })
+
+const isGood = () => {
+  const now = clock.now()
+  const valid = ({ validFrom, validTo }: X509Certificate) => Date.parse(validFrom) <= now && now < Date.parse(validTo)
+  return (
+    served !== undefined &&
+    valid(served) &&
+    trusted.some((one) => valid(one) && served!.checkIssued(one) && served!.verify(one.publicKey))
+  )
+}
+const settle = async () => {
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+}
+/** Lets time pass; what is served must be valid and trusted at every moment. */
+const pass = async (ms: number) => {
+  const end = clock.now() + ms
+  while (clock.step(end)) {
+    await settle()
+    expect([clock.now(), isGood()]).toEqual([clock.now(), true])
+  }
+}
+
+describe('a certificate of its own', () => {
+  it('is renewed before it ends, and its authority too: trusted before it signs, dropped after it is out of use', async () => {
+    const own = await keep()
+    await pass(80 * day)
+    expect(story).toEqual([
+      'day 0.00: 1 trusted',
+      'day 0.00: a certificate',
+      'day 13.33: a certificate',
+      'day 26.67: a certificate',
+      'day 40.00: a certificate',
+      'day 53.33: a certificate',
+      'day 60.00: 2 trusted',
+      'day 60.01: a certificate',
+      'day 60.01: 1 trusted',
+      'day 73.34: a certificate',
+    ])
+    own.close()
+    expect(clock.nextDue).toBeUndefined()
+  })
+
+  it('is valid and trusted at every moment of ten years', async () => {
+    const own = await keep()
+    await pass(3650 * day)
+    expect(kept.length).toBe(61)
+    own.close()
+  })
+
+  it('is signed by the authority of the last time, as long as that has time left', async () => {
+    const authority = await makeAuthority(clock, { commonName: 'kept', validity: 90 * day })
+    const own = await keep({ authority })
+    expect(kept).toEqual([])
+    expect(served!.verify(new X509Certificate(authority.certificate).publicKey)).toBe(true)
+    own.close()
+    clock.step(clock.now() + 100 * day)
+    const later = await keep({ authority })
+    expect(kept).toHaveLength(1)
+    expect(isGood()).toBe(true)
+    later.close()
+  })
+
+  it('is tried again when it cannot be told or served, and nothing is skipped', async () => {
+    const failures = new Set<number>()
+    let calls = 0
+    const sometimes = () => {
+      if (failures.has(calls++)) throw new Error('not now')
+    }
+    const trust = async (bundle: string) => {
+      sometimes()
+      trusted = bundle
+        .split(/(?<=-----END CERTIFICATE-----\n)/)
+        .filter(Boolean)
+        .map((pem) => new X509Certificate(pem))
+    }
+    const serve = ({ certificate }: CertifiedKey) => {
+      sometimes()
+      served = new X509Certificate(certificate)
+    }
+    const own = await keep({ trust, serve })
+    for (let call = 2; call < 200; call += 2) failures.add(call)
+    await pass(200 * day)
+    expect(calls).toBeGreaterThan(20)
+    own.close()
+  })
+
+  it('is not kept when it cannot be told at first', async () => {
+    await expect(keep({ trust: () => Promise.reject(new Error('nobody listens')) })).rejects.toThrow('nobody listens')
+    expect(clock.nextDue).toBeUndefined()
+  })
+})

@@ -1,0 +1,143 @@
+/**
+ * Certificates for development that nobody has to set up: an authority, and a serving certificate of its own that are both renewed
+ * before they end. Whoever trusts the authority is told of a new one before anything is signed with it.
+ */
+import { X509Certificate } from 'node:crypto'
+import type { Clock, Logger } from '@capstan/kube'
+import { hours, messageOf, minutes } from '@capstan/kube'
+import { type CertifiedKey, certificateExpiry, issueCertificate, makeAuthority } from '@capstan/kube/node'
+
+export interface OwnCertificateOptions {
+  readonly commonName: string
+  readonly dnsNames?: readonly string[]
+  readonly ipAddresses?: readonly string[]
+  readonly clock: Clock
+  readonly log: Logger
+  /** Milliseconds: of the authority a year, of a serving certificate a month when absent. */
+  readonly validity?: { readonly authority: number; readonly serving: number }
+  /** An authority to go on with. */
+  readonly authority?: CertifiedKey
+  /** Makes everybody trust these authorities, PEM, newest first. A failure is tried again. */
+  trust(bundle: string): Promise<void>
+  /** Serves with it from now on. */
+  serve(certified: CertifiedKey): Promise<void> | void
+  /** Keeps an authority for the next start. */
+  keep?(authority: CertifiedKey): void
+}
+
+export interface OwnCertificate {
+  close(): void
+}
+
+const defaultValidity = { authority: hours(24 * 365), serving: hours(24 * 30) }
+/** How long it may take until everybody has heard of a bundle, or serves with a new certificate. */
+const Spread = minutes(10)
+const Retry = minutes(1)
+
+/** Resolves once there is a certificate that is trusted and served. @throws what `trust` or `serve` do the first time */
+export async function keepOwnCertificate(options: OwnCertificateOptions): Promise<OwnCertificate> {
+  const { clock, log, commonName } = options
+  const rotation = new Rotation(options)
+  let timer: { cancel(): void } | undefined
+  let closed = false
+  const schedule = (after: number): void => {
+    if (!closed) timer = clock.schedule(after, again)
+  }
+  const again = (): void => {
+    rotation.step().then(
+      (next) => schedule(Math.max(next - clock.now(), 0)),
+      (err: unknown) => {
+        log.warn('Cannot renew a certificate, trying again', { name: commonName, reason: messageOf(err) })
+        schedule(Retry)
+      },
+    )
+  }
+  schedule(Math.max((await rotation.step()) - clock.now(), 0))
+  return {
+    close() {
+      closed = true
+      timer?.cancel()
+    },
+  }
+}
+
+/** What there is, and what is next. Each step can be repeated, wherever the one before it failed. */
+class Rotation {
+  readonly #options: OwnCertificateOptions
+  #authority: CertifiedKey | undefined
+  /** The one before, as long as what it signed may be in use. */
+  #previous: CertifiedKey | undefined
+  /** What everybody has been told to trust, and since when. */
+  #trusted = { bundle: '', at: 0 }
+  #serving: { readonly signer: CertifiedKey; readonly at: number; readonly until: number } | undefined
+
+  constructor(options: OwnCertificateOptions) {
+    this.#options = options
+    this.#authority = options.authority
+  }
+
+  /** Does what is due. Resolves with when to come back. */
+  async step(): Promise<number> {
+    const { clock, keep, serve } = this.#options
+    const now = clock.now()
+    if (!this.#authority || now >= renewalOf(this.#authority)) {
+      if (this.#serving && expiryOf(this.#serving.signer) > now) this.#previous = this.#serving.signer
+      this.#authority = await this.#newAuthority()
+      keep?.(this.#authority)
+    }
+    const authority = this.#authority
+    await this.#trust(authority)
+    const signsFrom = this.#previous ? this.#trusted.at + Spread : now
+    const isDue = !this.#serving || now >= renewalBetween(this.#serving.at, this.#serving.until)
+    const isToBeReplaced = this.#serving?.signer !== authority && now >= signsFrom
+    if (isDue || isToBeReplaced) {
+      const signer = now >= signsFrom ? authority : this.#previous!
+      const certified = await this.#newCertificate(signer)
+      await serve(certified)
+      this.#serving = { signer, at: now, until: expiryOf(certified) }
+    }
+
+    const { signer, at, until } = this.#serving!
+    const dropsFrom = at + Spread
+    if (this.#previous && signer === authority && now >= dropsFrom) {
+      this.#previous = undefined
+      await this.#trust(authority)
+    }
+    const rotation = !this.#previous ? renewalOf(authority) : signer === authority ? dropsFrom : signsFrom
+    return Math.min(renewalBetween(at, until), rotation)
+  }
+
+  /** Nobody is told the same twice. */
+  async #trust(authority: CertifiedKey): Promise<void> {
+    const bundle = `${authority.certificate}${this.#previous?.certificate ?? ''}`
+    if (bundle === this.#trusted.bundle) return
+    await this.#options.trust(bundle)
+    this.#trusted = { bundle, at: this.#options.clock.now() }
+  }
+
+  #newAuthority(): Promise<CertifiedKey> {
+    const { clock, commonName, validity = defaultValidity } = this.#options
+    return makeAuthority(clock, { commonName, validity: validity.authority })
+  }
+
+  #newCertificate(signer: CertifiedKey): Promise<CertifiedKey> {
+    const { clock, commonName, dnsNames = [], ipAddresses = [], validity = defaultValidity } = this.#options
+    return issueCertificate(signer, clock, {
+      commonName,
+      usages: ['server'],
+      dnsNames,
+      ipAddresses,
+      validity: validity.serving,
+    })
+  }
+}
+
+const expiryOf = ({ certificate }: CertifiedKey): number => certificateExpiry(certificate)
+
+function renewalOf({ certificate }: CertifiedKey): number {
+  const { validFrom, validTo } = new X509Certificate(certificate)
+  return renewalBetween(Date.parse(validFrom), Date.parse(validTo))
+}
+
+/** After two thirds of the time. */
+const renewalBetween = (from: number, until: number): number => from + ((until - from) * 2) / 3

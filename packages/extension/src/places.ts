@@ -1,0 +1,61 @@
+/** How much an extension server does at once. */
+
+export interface PlaceLimits {
+  readonly inFlight: number
+  readonly bytes: number
+}
+
+export class Places {
+  readonly #limits: PlaceLimits
+  readonly #waiting = new Set<() => void>()
+  #taken = 0
+  #bytes = 0
+
+  constructor(limits: PlaceLimits) {
+    this.#limits = limits
+  }
+
+  /** Waits for a place and gives what leaves it; `undefined` when the signal aborts first. */
+  async enter(signal: AbortSignal): Promise<(() => void) | undefined> {
+    if (signal.aborted) return undefined
+    if (this.#taken < this.#limits.inFlight) this.#taken++
+    else if (!(await this.#next(signal))) return undefined
+    return () => {
+      const [first] = this.#waiting
+      // The place is handed on: `#taken` stays.
+      if (first) first()
+      else this.#taken--
+    }
+  }
+
+  /** Counts the bytes of one request until it is done with. */
+  read(): { take(bytes: number): boolean; done(): void } {
+    let own = 0
+    return {
+      take: (bytes) => {
+        own += bytes
+        this.#bytes += bytes
+        return this.#bytes <= this.#limits.bytes
+      },
+      done: () => {
+        this.#bytes -= own
+        own = 0
+      },
+    }
+  }
+
+  /** False when the signal aborts first. */
+  #next(signal: AbortSignal): Promise<boolean> {
+    return new Promise((resolve) => {
+      const settle = (entered: boolean) => {
+        this.#waiting.delete(enter)
+        signal.removeEventListener('abort', give)
+        resolve(entered)
+      }
+      const enter = () => settle(true)
+      const give = () => settle(false)
+      signal.addEventListener('abort', give, { once: true })
+      this.#waiting.add(enter)
+    })
+  }
+}

@@ -1,0 +1,24 @@
+/** Metrics of an extension server. Upstream has none of its own. */
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { ServedCall } from './server.ts'
+
+/** Registers the metrics and gives what counts a call. */
+export function servedCallMetrics(registry: Registry): (call: ServedCall) => void {
+  const requests = new Counter({
+    name: 'capstan_extension_requests_total',
+    help: 'Calls by handler and by how they ended.',
+    labelNames: ['hook', 'handler', 'status'],
+    registers: [registry],
+  })
+  const duration = new Histogram({
+    name: 'capstan_extension_request_duration_seconds',
+    help: 'How long calls took, from their headers to their answer.',
+    labelNames: ['hook', 'handler'],
+    buckets: [0.001, 0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
+    registers: [registry],
+  })
+  return ({ hook, handler, status, took }) => {
+    requests.inc({ hook, handler, status })
+    duration.observe({ hook, handler }, took / 1000)
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Spans of hook calls, at both ends, as the semantic conventions for HTTP have them. What a trace is sent on as, and whether at
+ * all, is up to the program: without an SDK that it sets up, all of this does nothing.
+ */
+import {
+  type Attributes,
+  context,
+  propagation,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import type { Hook } from '@capstan/api'
+import { hookPath } from '@capstan/api'
+
+/** The tracer that the program has registered, or one that does nothing. */
+export const globalTracer = (): Tracer => trace.getTracer('@capstan/extension')
+
+/** What is known of a call before it is made. */
+export interface TracedCall {
+  /** In the version that is called. */
+  readonly hook: Hook
+  readonly url: URL
+  readonly extensionConfig: string
+  /** `<handler>.<extensionconfig>`; absent for discovery. */
+  readonly handler?: string | undefined
+}
+
+/** How a call ended, as far as a span shows it. */
+export interface SpanEnd {
+  readonly code?: number | undefined
+  /** One of few words, absent when all is well. */
+  readonly error?: string | undefined
+  readonly message?: string | undefined
+}
+
+/** A call with its span, and the headers that carry the trace on. `act` ends the span, however it ends itself. */
+export function clientSpan<T>(
+  tracer: Tracer,
+  { hook, url, extensionConfig, handler }: TracedCall,
+  act: (headers: { [name: string]: string }, end: (how: SpanEnd) => void) => Promise<T>,
+): Promise<T> {
+  const route = hookPath(hook, handler === undefined ? undefined : shortName(handler, extensionConfig))
+  const span = tracer.startSpan(`POST ${route}`, {
+    kind: SpanKind.CLIENT,
+    attributes: {
+      'http.request.method': 'POST',
+      // What a URL asks for beside its path may be a secret.
+      'url.full': `${url.origin}${url.pathname}`,
+      'url.template': route,
+      'server.address': url.hostname,
+      'server.port': url.port === '' ? 443 : Number(url.port),
+      ...hookAttributes(hook, handler),
+      'capstan.extension_config': extensionConfig,
+    },
+  })
+  const within = trace.setSpan(context.active(), span)
+  const headers: { [name: string]: string } = {}
+  propagation.inject(within, headers)
+  return context.with(within, () => act(headers, (how) => endSpan(span, how)))
+}
+
+/** The other end: what is done for a request is part of the trace that its headers speak of. */
+export function serverSpan<T>(
+  tracer: Tracer,
+  request: Request,
+  { hook, handler }: { readonly hook: Hook; readonly handler: string },
+  act: (end: (how: SpanEnd) => void) => Promise<T>,
+): Promise<T> {
+  const parent = propagation.extract(context.active(), Object.fromEntries(request.headers))
+  const route = hookPath(hook, handler === '' ? undefined : handler)
+  const attributes = {
+    'http.request.method': request.method,
+    'http.route': route,
+    'url.path': new URL(request.url).pathname,
+    'url.scheme': 'https',
+    ...hookAttributes(hook, handler === '' ? undefined : handler),
+  }
+  const span = tracer.startSpan(`${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent)
+  return context.with(trace.setSpan(parent, span), () => act((how) => endSpan(span, how)))
+}
+
+const hookAttributes = ({ name, version }: Hook, handler: string | undefined): Attributes => ({
+  'capstan.hook': name,
+  'capstan.hook_version': version,
+  ...(handler === undefined ? {} : { 'capstan.handler': handler }),
+})
+
+function endSpan(span: Span, { code, error, message }: SpanEnd): void {
+  if (code !== undefined) span.setAttribute('http.response.status_code', code)
+  if (error !== undefined) {
+    span.setAttribute('error.type', error)
+    span.setStatus({ code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) })
+  }
+  span.end()
+}
+
+/** What its server knows the handler by. */
+const shortName = (handler: string, extensionConfig: string): string =>
+  handler.endsWith(`.${extensionConfig}`) ? handler.slice(0, -extensionConfig.length - 1) : handler

@@ -1,0 +1,71 @@
+/** Files that others replace while they are used: certificates, above all. */
+import { type FSWatcher, readFileSync, watch } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { type Logger, messageOf } from '@capstan/kube'
+
+export interface WatchedFiles {
+  close(): void
+}
+
+/**
+ * Reads files together, and again whenever something changes in their folders: a file is written, renamed, or what it links to is
+ * swapped, as Kubernetes does with the contents of a Secret. Nothing is polled. `use` gets the contents in the order of the files;
+ * what it throws, and what cannot be read, is logged, and leaves in place what was used before.
+ *
+ * @throws what the first reading does
+ */
+export function watchFiles(files: readonly string[], use: (contents: readonly string[]) => void, log: Logger): WatchedFiles {
+  const paths = files.map((file) => resolve(file))
+  const read = () => paths.map((path) => readFileSync(path, 'utf8'))
+  let used = read()
+  use(used)
+  /** As last refused: the same contents are not complained of twice. */
+  let refused = ''
+
+  const look = (): void => {
+    let contents: string[] = []
+    try {
+      contents = read()
+      if (contents.every((content, index) => content === used[index])) return
+      use(contents)
+      used = contents
+      refused = ''
+      log.info('Took over files that have changed', { files: paths })
+    } catch (err) {
+      const why = `${messageOf(err)} ${contents.join()}`
+      if (why === refused) return
+      refused = why
+      log.warn('Files that have changed cannot be used: the ones before stay in use', { files: paths, reason: messageOf(err) })
+    }
+  }
+  const watchers = [...new Set(paths.map((path) => dirname(path)))].map((folder) => watchFolder(folder, look, log))
+  // What changed between reading and watching has told nobody.
+  look()
+  return { close: () => watchers.forEach((close) => close()) }
+}
+
+/** Goes on when the folder itself is replaced. */
+function watchFolder(folder: string, changed: () => void, log: Logger): () => void {
+  let inside: FSWatcher | undefined
+  const begin = () => {
+    inside?.close()
+    inside = undefined
+    try {
+      inside = watch(folder, changed)
+      inside.on('error', (err) => log.warn('Cannot watch a folder', { folder, reason: messageOf(err) }))
+    } catch {
+      // It is gone for now; its parent tells when it is back.
+    }
+  }
+  begin()
+  const around = watch(dirname(folder), (_event, name) => {
+    if (name !== null && name !== basename(folder)) return
+    begin()
+    changed()
+  })
+  around.on('error', (err) => log.warn('Cannot watch a folder', { folder: dirname(folder), reason: messageOf(err) }))
+  return () => {
+    inside?.close()
+    around.close()
+  }
+}
