@@ -22,12 +22,25 @@ import type { HookCall } from './hook-calls.ts'
 import { observeHooks } from './hook-calls.ts'
 
 export interface CoreControllersOptions {
-  readonly client: Client
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   /** Makes a client of a workload cluster from its kubeconfig. */
   readonly connect: (kubeconfig: string, cluster: ObjectKey) => Promise<Client>
+  readonly hooks: Hooks
+}
+
+/** Handlers of runtime hooks, for all controllers of a process: one registry, one memory of who does not answer. */
+export interface Hooks {
+  readonly runtime: RuntimeClient
+  /** What learns from ExtensionConfigs which handlers there are; absent when they are given. */
+  readonly extensions: ExtensionClient | undefined
+}
+
+export interface HooksOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
   /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
   /** How those are reached; over HTTPS when absent. */
@@ -37,12 +50,16 @@ export interface CoreControllersOptions {
   onHookCall?(call: HookCall): void
 }
 
-export function coreControllers(options: CoreControllersOptions): readonly Controller[] {
-  const { clock, random, log, connect, onHookCall } = options
-  const clusters = createClusterCache({ connect, clock, random, log })
+export function createHooks(options: HooksOptions): Hooks {
+  const { onHookCall } = options
   const extensions = options.runtime ? undefined : extensionClient(options)
   const handlers = options.runtime ?? extensions!
-  const runtime = onHookCall ? observeHooks(handlers, (call) => onHookCall(call)) : handlers
+  return { extensions, runtime: onHookCall ? observeHooks(handlers, (call) => onHookCall(call)) : handlers }
+}
+
+export function coreControllers({ clock, random, log, connect, hooks }: CoreControllersOptions): readonly Controller[] {
+  const { runtime, extensions } = hooks
+  const clusters = createClusterCache({ connect, clock, random, log })
   return [
     controller(clusters.controller),
     ...(extensions ? [createExtensionConfigController({ extensions })] : []),
@@ -57,7 +74,7 @@ export function coreControllers(options: CoreControllersOptions): readonly Contr
   ]
 }
 
-function extensionClient({ client, clock, log, hookTransport, onCall }: CoreControllersOptions): ExtensionClient {
+function extensionClient({ client, clock, log, hookTransport, onCall }: HooksOptions): ExtensionClient {
   const extensions = createExtensionClient({
     transport: hookTransport ?? httpsHookTransport(),
     catalog: createCatalog(hookCatalog),

@@ -1,12 +1,13 @@
 /** The providers of this repository as a manager runs them, on the embedded API server or on any other. */
 import { coreKinds } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
+import { createReadOnlyExtensionConfigController } from '@capstan/core'
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Clock, DeclaredKind, Logger, Random } from '@capstan/kube'
 import type { Workloads } from '@capstan/local'
 import { createWorkloads, localControllers, localKinds } from '@capstan/local'
 import { connectWorkload } from './connect-workload.ts'
-import { coreControllers } from './core-controllers.ts'
+import { coreControllers, createHooks } from './core-controllers.ts'
 import type { HookCall } from './hook-calls.ts'
 import type { Stores } from './stores.ts'
 
@@ -53,13 +54,18 @@ export function createProviders(options: ProvidersOptions): Providers {
   })
   const kinds: DeclaredKind[] = []
   const controllers: Controller[] = []
+  const hooks = createHooks(options)
   if (names.includes('core')) {
     kinds.push(...coreKinds)
-    controllers.push(...coreControllers({ ...options, connect: connectWorkload(workloads, { clock, random, endpoint }) }))
+    const connect = connectWorkload(workloads, { clock, random, endpoint })
+    controllers.push(...coreControllers({ clock, random, log, connect, hooks }))
+  } else if (hooks.extensions) {
+    // Core runs elsewhere, and discovers: here is only read what it has found.
+    controllers.push(createReadOnlyExtensionConfigController({ extensions: hooks.extensions }))
   }
   if (names.includes('local')) {
     kinds.push(...localKinds)
-    controllers.push(...localControllers({ workloads, endpoint }))
+    controllers.push(...localControllers({ workloads, endpoint, updates: hooks.runtime }))
   }
   return { kinds, controllers, workloads, close: () => workloads.close() }
 }

@@ -4,7 +4,7 @@ import { breakerMetrics, callMetrics, type ExtensionClient } from '@capstan/exte
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
 import { FirstRound } from './first-round.ts'
-import { reconcileExtensionConfig } from './reconcile.ts'
+import { reconcileExtensionConfig, takeOverExtensionConfig } from './reconcile.ts'
 
 export interface ExtensionConfigOptions {
   /** Learns from this controller which handlers there are. */
@@ -27,6 +27,25 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
       breakerMetrics(registry, extensions.breakers)
     },
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
+  })
+}
+
+/**
+ * The controller for a process beside that of core: it takes over the handlers that core has discovered, calls no server for them
+ * and writes nothing. Upstream: ReadOnly of core/reconcilers/extensionconfig, as the control plane provider runs it, v1.14.
+ */
+export function createReadOnlyExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
+  const firstRound = new FirstRound((configs) => extensions.warmUp(configs))
+  return controller({
+    name: 'extensionconfig',
+    for: ExtensionConfig,
+    sources: [firstRoundBegins(firstRound, extensions)],
+    concurrency,
+    metrics(registry) {
+      extensions.observe(callMetrics(registry))
+      breakerMetrics(registry, extensions.breakers)
+    },
+    reconcile: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, firstRound }),
   })
 }
 

@@ -9,7 +9,7 @@ import {
   LastDiscoveredAnnotation,
   pausedCondition,
 } from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue } from '@capstan/controller'
+import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { type ExtensionClient, HookFailed } from '@capstan/extension'
 import {
   draft,
@@ -61,6 +61,26 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   }
   register(reported, io)
   return requeue(LookAgain, 'looks for other handlers now and then')
+}
+
+/**
+ * What core has discovered is registered as core has it: also when the server could not be reached lately, since its hooks are then
+ * to fail rather than to be left out. One that core has not looked at yet, as it now is, is waited for. Upstream: it must have been
+ * reached, and name its authorities itself.
+ */
+export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
+  const config = io.cache.peek(ExtensionConfig, key)
+  if (!config || isDeleting(config)) {
+    forget(key.name, io)
+    return proceed()
+  }
+  const discovered = config.status?.conditions?.find(({ type }) => type === ExtensionConfigConditions.Discovered.type)
+  const isPausedNow = isPaused(undefined, config)
+  if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) return wait('core to discover its handlers')
+  // While it is paused, what is registered stays; after a restart it is what the status remembers.
+  if (isPausedNow && io.firstRound.over) io.firstRound.tried(config)
+  else register(config, io)
+  return proceed()
 }
 
 type Found = { readonly config: ExtensionConfig } & (

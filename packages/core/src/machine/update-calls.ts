@@ -45,7 +45,7 @@ export class UpdateCalls {
       return { kind: 'blocked', message: earlier.message, retryAfter: earlier.until - now }
     }
     this.#blocked.delete(uid)
-    const { retryAfterSeconds = 0, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, { desired }, { signal })
+    const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, { desired }, { signal })
     if (retryAfterSeconds <= 0) return { kind: 'done' }
     const retryAfter = seconds(retryAfterSeconds)
     for (const [old, { until }] of this.#blocked) if (until + hours(24) < now) this.#blocked.delete(old)
