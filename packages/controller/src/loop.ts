@@ -9,6 +9,7 @@ import type { Outcome } from './outcome.ts'
 import { proceed } from './outcome.ts'
 import { noteWrites, within } from './own-writes.ts'
 import { Queue } from './queue.ts'
+import { unlessAborted } from './unless-aborted.ts'
 
 export interface LoopOptions {
   readonly client: Client
@@ -49,9 +50,9 @@ export class Loop {
     options.signal.addEventListener('abort', () => this.#queue.close(), { once: true })
   }
 
-  /** Nothing runs, nothing could run now, and no key waits for its own writes: only time or an event brings work. */
+  /** Nothing runs, nothing could run now, and no key waits for its own writes: only `run`, time or an event brings work. */
   get idle(): boolean {
-    return this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0
+    return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0)
   }
 
   /** Keys that wait, with the reason their last pass gave. */
@@ -191,15 +192,6 @@ export class Loop {
     this.#watched.set(name, listed)
     await unlessAborted(listed, signal)
   }
-}
-
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason)
-    if (signal.aborted) return abort()
-    signal.addEventListener('abort', abort, { once: true })
-    void promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>

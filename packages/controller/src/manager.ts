@@ -1,13 +1,16 @@
 /** Runs controllers together over one client and one set of informers. */
 import type { Client, Clock, Logger, Random } from '@capstan/kube'
-import { forkRandom } from '@capstan/kube'
+import { createClient, forkRandom, seconds } from '@capstan/kube'
 import { Informers } from './cache.ts'
 import type { Cache, Controller } from './controller.ts'
 import { createEventRecorders } from './events.ts'
+import { fence } from './fence.ts'
 import type { Informer } from './informer.ts'
+import { LeaderElection, type LeaderElectionOptions } from './leader-election.ts'
 import { Loop } from './loop.ts'
 import type { ControllerMetrics } from './metrics.ts'
-import { createMetrics, registerGauge } from './metrics.ts'
+import { createMetrics, registerGauge, registerMasterStatus } from './metrics.ts'
+import { within } from './own-writes.ts'
 
 export interface ManagerOptions {
   readonly client: Client
@@ -15,17 +18,27 @@ export interface ManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly controllers: readonly Controller[]
+  /** Passes run while this manager holds the Lease; nothing is written before, or after. Absent: they run from the start. */
+  readonly leaderElection?: LeaderElectionOptions & {
+    /** What only the leader may do, and has to do before its passes begin, such as installing kinds. */
+    prepare?(signal: AbortSignal): Promise<void>
+  }
 }
 
 export interface Manager {
-  /** Resolves when every informer holds what the server has and passes have begun. */
+  /** Resolves when every informer holds what the server has; passes then begin, or as soon as this manager leads. */
   start(): Promise<void>
   /** Lets passes under way notice, and resolves when all watches have ended. Nothing is written after that. */
   stop(): Promise<void>
+  /** Resolves when the manager was stopped; rejects when it stopped by itself, such as when another one leads now. */
+  readonly ended: Promise<void>
   readonly cache: Cache
   /** Nothing runs or could run before time passes or an event arrives. */
   readonly idle: boolean
+  /** Informers hold what the server has. */
   readonly started: boolean
+  /** Passes run, or are about to. */
+  readonly leads: boolean
   readonly metrics: ControllerMetrics
   /** For tests and `explain`: what every key waits for, as `controller namespace/name: reason`. */
   waiting(): readonly string[]
@@ -33,29 +46,84 @@ export interface Manager {
   informers(): readonly Informer[]
 }
 
-export function createManager({ client, clock, random, log, controllers }: ManagerOptions): Manager {
+/** How long a stop waits for writes that are under way. */
+const QuietLimit = seconds(5)
+
+export function createManager({ client, clock, random, log, controllers, leaderElection }: ManagerOptions): Manager {
   const abort = new AbortController()
   const { signal } = abort
   const informers = new Informers({ client, clock, random: forkRandom(random), log, signal })
   // Names of objects do not depend on how many passes, events or reconnections there were before.
   const ids = forkRandom(random)
-  const events = createEventRecorders({ client, clock, random: forkRandom(random), log })
+  const forEvents = forkRandom(random)
+  const election = leaderElection && new LeaderElection(leaderElection, { client, clock, random: forkRandom(random), log })
+  const fenced = election && fence(client.transport, () => election.leads)
+  const writer = fenced ? createClient(fenced.transport) : client
+  const events = createEventRecorders({ client: writer, clock, random: forEvents, log })
   const metrics = createMetrics()
   for (const one of controllers) one.metrics?.(metrics.registry)
   const loops = controllers.map(
     (one) =>
-      new Loop(one, { client, informers, clock, random, ids, log, events: events.of(`${one.name}-controller`), metrics, signal }),
+      new Loop(one, {
+        client: writer,
+        informers,
+        clock,
+        random,
+        ids,
+        log,
+        events: events.of(`${one.name}-controller`),
+        metrics,
+        signal,
+      }),
   )
   registerGauge(metrics, 'capstan_keys_waiting', 'Keys whose last pass waits for something', () =>
     loops.map((loop) => [loop.controller.name, loop.waiting.size] as const),
   )
+  if (election) registerMasterStatus(metrics, leaderElection.name, () => election.leads)
+  const ended = Promise.withResolvers<void>()
+  // Whoever does not ask is told by the log.
+  ended.promise.catch(() => {})
   let started = false
+  let synced = Promise.resolve()
+  let leading = Promise.resolve()
+
+  const end = (): void => {
+    started = false
+    abort.abort()
+  }
+  const run = async (): Promise<void> => {
+    await synced
+    if (!signal.aborted) for (const loop of loops) loop.run()
+  }
+  /** From candidate to leader to the end. */
+  async function lead(election: LeaderElection): Promise<void> {
+    try {
+      await election.acquire(signal)
+      events.of(election.identity).event(election.lease!, 'Normal', 'LeaderElection', `${election.identity} became leader`)
+      const lost = election.keep(signal)
+      // Heard of below, also when preparing fails first.
+      lost.catch(() => {})
+      await Promise.race([leaderElection?.prepare?.(signal), lost])
+      if (election.leads) await Promise.race([run(), lost])
+      throw new Error(`Leader election lost: ${await lost}`)
+    } catch (err) {
+      if (signal.aborted) return
+      election.resign()
+      log.error('The manager stops', { err })
+      ended.reject(err)
+      end()
+    }
+  }
 
   return {
     cache: informers,
     metrics,
+    ended: ended.promise,
     get started() {
       return started
+    },
+    get leads() {
+      return election ? election.leads : started
     },
     get idle() {
       return loops.every((loop) => loop.idle)
@@ -67,16 +135,22 @@ export function createManager({ client, clock, random, log, controllers }: Manag
         if (names.has(controller.name)) throw new Error(`Cannot start: two controllers are named ${controller.name}`)
         names.add(controller.name)
       }
-      await Promise.all(loops.map((loop) => loop.subscribe()))
+      synced = Promise.all(loops.map((loop) => loop.subscribe())).then(() => undefined)
+      if (election) leading = lead(election)
+      await synced
       if (signal.aborted) return
       started = true
-      for (const loop of loops) loop.run()
+      if (!election) await run()
     },
     async stop() {
-      started = false
-      abort.abort()
+      election?.resign()
+      end()
       await informers.stopped()
       await events.flushed()
+      await leading
+      // While something is still being written nobody else may begin: the Lease then runs out by itself.
+      if (election && fenced && (await within(fenced.quiet(), QuietLimit, clock)) === 'done') await election.release()
+      ended.resolve()
     },
     waiting: () => loops.flatMap((loop) => [...loop.waiting].map(([key, reason]) => `${loop.controller.name} ${key}: ${reason}`)),
     informers: () => informers.all(),

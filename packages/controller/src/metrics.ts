@@ -57,3 +57,16 @@ export function registerGauge(
     },
   })
 }
+
+/** Whether this manager leads, under client-go's name. */
+export function registerMasterStatus(metrics: ControllerMetrics, name: string, leads: () => boolean): void {
+  new Gauge({
+    name: 'leader_election_master_status',
+    help: '1 while this manager holds the Lease, 0 while it waits for it',
+    labelNames: ['name'],
+    registers: [metrics.registry],
+    collect() {
+      this.set({ name }, leads() ? 1 : 0)
+    },
+  })
+}

@@ -9,12 +9,19 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
 import { recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
+import {
+  ensureNamespace,
+  leaderElection,
+  type LeaderElectionFlags,
+  refuseBesideUpstream,
+  withLeaderElection,
+} from '../leader-election.ts'
 import { createLogger } from '../logger.ts'
 import type { LogLevel } from '../logger.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { host, portOption } from '../serve-plane.ts'
 
-interface Options extends RecordOptions {
+interface Options extends RecordOptions, LeaderElectionFlags {
   kubeconfig: string
   providers: ProviderName[]
   installCrds: boolean
@@ -26,7 +33,7 @@ interface Options extends RecordOptions {
 
 /** `capstan manager`: the controllers against any API server. */
 export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
-  withRecordHooks(new Command('manager'))
+  withLeaderElection(withRecordHooks(new Command('manager')))
     .description('Run the controllers against any Kubernetes API server')
     .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
     .addOption(
@@ -57,6 +64,7 @@ async function manage(options: Options, io: Io): Promise<void> {
   const clock = systemClock
   const random = systemRandom
   const log = createLogger(io, options.logLevel)
+  const election = leaderElection(options, random)
   const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
   const stores: Stores =
@@ -64,6 +72,8 @@ async function manage(options: Options, io: Io): Promise<void> {
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
   const closing: (() => Promise<void>)[] = [() => recording.close(), () => stores.close()]
   try {
+    if (options.providers.includes('core')) await refuseBesideUpstream(client, { clock, signal: io.signal })
+    if (election) await ensureNamespace(client, election.namespace, io.signal)
     let endpointFor: ListenOptions['planes'] = () => undefined
     const listener = options.providers.includes('local')
       ? await listenOnSamePort(
@@ -84,22 +94,32 @@ async function manage(options: Options, io: Io): Promise<void> {
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
     })
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
-    if (options.installCrds) await installKinds(client, providers.kinds, { clock, random, signal: io.signal })
+    const install = (signal: AbortSignal) => installKinds(client, providers.kinds, { clock, random, signal })
+    if (options.installCrds && !election) await install(io.signal)
 
     // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
     const controllers = [...providers.controllers, ...lateDefaults(providerAdmission, providers.kinds)]
-    const manager = createManager({ client, clock, random, log, controllers })
+    const manager = createManager({
+      client,
+      clock,
+      random,
+      log,
+      controllers,
+      // Definitions are the leader's business: a manager of another version that only waits must not change them.
+      ...(election ? { leaderElection: { ...election, ...(options.installCrds ? { prepare: install } : {}) } } : {}),
+    })
     const diagnostics = await serveDiagnostics(manager, options.diagnosticsPort)
     closing.unshift(
       () => diagnostics.close(),
       () => manager.stop(),
       () => providers.close(),
     )
-    await manager.start()
+    const stops = Promise.race([untilInterrupted(io), manager.ended])
+    await Promise.race([manager.start(), stops])
     io.out(
       `Manager ready: ${options.providers.join(' and ')} against ${(await loadKubeconfig(options.kubeconfig)).server}, diagnostics at ${diagnostics.url}`,
     )
-    await untilInterrupted(io)
+    await stops
   } finally {
     for (const close of closing) await close()
     transport.close()

@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import {
+  type Client,
+  createClient,
+  CustomResourceDefinition,
+  Lease,
+  Namespace,
+  sleep,
+  systemClock,
+  systemRandom,
+} from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ended, start, type Started } from './test-io.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-leader-'))
+const kubeconfig = join(folder, 'kubeconfig')
+const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
+afterAll(async () => {
+  for (const close of closing.reverse()) await close()
+})
+
+let client: Client
+beforeAll(async () => {
+  const server = start(['apiserver', '--data', join(folder, 'data'), '--secure-port', '0', '--kubeconfig', kubeconfig])
+  closing.push(() => server.interrupt())
+  await server.line(/API server ready/)
+  const transport = httpsTransport(await loadKubeconfig(kubeconfig), { clock: systemClock, random: systemRandom })
+  closing.push(() => transport.close())
+  client = createClient(transport)
+})
+
+const flags = ['--kubeconfig', kubeconfig, '--providers', 'core', '--diagnostics-port', '0']
+const quick = [
+  '--leader-elect-lease-duration',
+  '3s',
+  '--leader-elect-renew-deadline',
+  '2s',
+  '--leader-elect-retry-period',
+  '100ms',
+]
+const key = { namespace: 'capi-system', name: 'controller-leader-election-capi' }
+const told = async (manager: Started, text: string) => {
+  while (!manager.err.some((line) => line.includes(text))) await sleep(systemClock, 10)
+}
+
+test('one manager leads and installs the kinds; when it stops, the other one goes on at once', async () => {
+  const first = start(['manager', ...flags, '--leader-elect', ...quick])
+  await first.line(/Manager ready/)
+  expect(await client.get(Namespace, { name: key.namespace })).toBeDefined()
+  const { spec } = await client.get(Lease, key)
+  expect(spec).toMatchObject({ holderIdentity: expect.stringMatching(/^capstan_[^_]+_[^_]+$/), leaseDurationSeconds: 3 })
+  expect((await client.list(CustomResourceDefinition)).items.length).toBeGreaterThan(5)
+
+  const second = start(['manager', ...flags, '--leader-elect', ...quick])
+  await second.line(/Manager ready/)
+  await told(second, 'Another one leads')
+  expect(await first.interrupt()).toBe(0)
+  await told(second, 'Successfully acquired leader lease')
+  expect((await client.get(Lease, key)).spec).toMatchObject({ leaseTransitions: 1 })
+
+  await client.patch(Lease, key, { type: 'merge', body: { spec: { holderIdentity: 'somebody' } } })
+  expect(await second.done).toBe(1)
+  expect(second.err.join('\n')).toContain('capstan: Leader election lost: somebody holds the lease')
+  await client.delete(Lease, key)
+})
+
+test("a manager does not run beside upstream's, whether it is asked to wait for a Lease or not", async () => {
+  const renewTime = new Date(systemClock.now()).toISOString().replace('Z', '000Z')
+  const metadata = { name: key.name, namespace: 'default' }
+  const holderIdentity = 'capi-controller-manager-7d9f_b1b5'
+  await client.create(Lease, { metadata, spec: { holderIdentity, leaseDurationSeconds: 15, renewTime } })
+  for (const more of [[], ['--leader-elect']]) {
+    const { code, err } = await ended(['manager', ...flags, ...more])
+    expect(code).toBe(2)
+    expect(err).toContain(
+      `Cannot run the core controllers beside upstream's core manager: ${holderIdentity} holds Lease default/${key.name}, renewed ${renewTime}\n` +
+        'stop it first: kubectl -n default scale deployment capi-controller-manager --replicas 0',
+    )
+  }
+})
+
+test('one that upstream has left behind is watched for as long as it would hold, whatever its times say', async () => {
+  const lease = { namespace: 'default', name: key.name }
+  const spec = { holderIdentity: 'gone_b1b5', leaseDurationSeconds: 1, renewTime: '2020-01-01T00:00:00.000000Z' }
+  await client.patch(Lease, lease, { type: 'merge', body: { spec } })
+  const manager = start(['manager', ...flags])
+  await manager.line(/Manager ready/)
+  await manager.interrupt()
+
+  const beating = start(['manager', ...flags])
+  await sleep(systemClock, 500)
+  await client.patch(Lease, lease, { type: 'merge', body: { spec: { renewTime: '2020-01-01T00:00:02.000000Z' } } })
+  expect(await beating.done).toBe(2)
+})
+
+test('terms with which two could lead at once are refused', async () => {
+  const { code, err } = await ended(['manager', ...flags, '--leader-elect', '--leader-elect-renew-deadline', '20s'])
+  expect(code).toBe(2)
+  expect(err).toContain('leaseDuration must be greater than renewDeadline')
+})

@@ -1,0 +1,122 @@
+/** One of several managers works: upstream's flags, upstream's Lease, and no work beside upstream's own core manager. */
+import { hostname } from 'node:os'
+import { checkLeaseTerms, defaultLeaseTerms, holderOf, type LeaderElectionOptions } from '@capstan/controller'
+import {
+  type Client,
+  type Clock,
+  durationText,
+  isReason,
+  keyOf,
+  keyText,
+  Lease,
+  messageOf,
+  Namespace,
+  type Random,
+  randomUUID,
+  seconds,
+  sleep,
+} from '@capstan/kube'
+import { type Command, Option } from 'commander'
+import { duration } from './commands/apiserver-flags.ts'
+import { UsageError } from './io.ts'
+
+/** Upstream's, so that its core manager and ours hold one another off. */
+const CoreLease = 'controller-leader-election-capi'
+/** Where upstream's core manager has its Lease, unless somebody has moved it. */
+const CoreNamespace = 'capi-system'
+/** Upstream's identities are `<host>_<uuid>`, and no host has an underscore in its name. */
+const OurIdentity = /^capstan_[^_]*_[^_]*$/
+
+export interface LeaderElectionFlags {
+  leaderElect: boolean
+  leaderElectNamespace: string
+  leaderElectLeaseDuration: number
+  leaderElectRenewDeadline: number
+  leaderElectRetryPeriod: number
+}
+
+/** Adds upstream's flags, and one for the namespace, which a manager outside of a pod cannot know. */
+export function withLeaderElection(command: Command): Command {
+  const { leaseDuration, renewDeadline, retryPeriod } = defaultLeaseTerms
+  const term = (flag: string, description: string, milliseconds: number) =>
+    new Option(`${flag} <duration>`, description).argParser(duration).default(milliseconds, durationText(milliseconds))
+  return command
+    .option(
+      '--leader-elect',
+      'run the controllers only while this manager holds the Lease, so that several can be started',
+      false,
+    )
+    .option('--leader-elect-namespace <namespace>', 'namespace of the Lease; made when it is not there', CoreNamespace)
+    .addOption(
+      term('--leader-elect-lease-duration', 'how long others leave the Lease of one alone that is silent', leaseDuration),
+    )
+    .addOption(term('--leader-elect-renew-deadline', 'how long a leader goes on that cannot renew its Lease', renewDeadline))
+    .addOption(term('--leader-elect-retry-period', 'how long everybody waits between two attempts', retryPeriod))
+}
+
+/** How this process takes part, or `undefined` when it was not asked to. @throws UsageError when two could lead at once */
+export function leaderElection(flags: LeaderElectionFlags, random: Random): LeaderElectionOptions | undefined {
+  if (!flags.leaderElect) return undefined
+  const terms = {
+    leaseDuration: flags.leaderElectLeaseDuration,
+    renewDeadline: flags.leaderElectRenewDeadline,
+    retryPeriod: flags.leaderElectRetryPeriod,
+  }
+  try {
+    checkLeaseTerms(terms)
+  } catch (err) {
+    throw new UsageError(messageOf(err), 'see --leader-elect-lease-duration, -renew-deadline and -retry-period', { cause: err })
+  }
+  const identity = `capstan_${hostname().replaceAll('_', '-')}_${randomUUID(random)}`
+  return { namespace: flags.leaderElectNamespace, name: CoreLease, identity, terms }
+}
+
+/** Makes sure that a Lease can be made in the namespace. */
+export async function ensureNamespace(client: Client, name: string, signal: AbortSignal): Promise<void> {
+  try {
+    await client.get(Namespace, { name }, { signal })
+  } catch (err) {
+    // Whoever may not read namespaces may be allowed to write Leases in this one.
+    if (isReason(err, 'Forbidden')) return
+    if (!isReason(err, 'NotFound')) throw err
+    await client.create(Namespace, { metadata: { name } }, { signal }).catch((err) => {
+      if (!isReason(err, 'AlreadyExists')) throw err
+    })
+  }
+}
+
+/**
+ * Two core managers would undo one another's work. Upstream's is at work when it renews its Lease; one that it has left behind is
+ * watched for as long as it would hold.
+ *
+ * @throws UsageError while upstream's core manager leads, in whatever namespace
+ */
+export async function refuseBesideUpstream(
+  client: Client,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  const found = await heldByUpstream(client, signal)
+  let renewing = found.find((lease) => Math.abs(clock.now() - renewedAt(lease)) < durationOf(lease))
+  if (!renewing && found.length > 0) {
+    // Its clock may be wrong: only that it renews tells.
+    await sleep(clock, Math.max(...found.map(durationOf)), signal)
+    const before = new Map(found.map((lease) => [lease.metadata.uid, lease.spec?.renewTime]))
+    const later = await heldByUpstream(client, signal)
+    renewing = later.find(({ metadata, spec }) => before.get(metadata.uid) !== spec?.renewTime)
+  }
+  if (!renewing) return
+  const { namespace } = renewing.metadata
+  throw new UsageError(
+    `Cannot run the core controllers beside upstream's core manager: ${holderOf(renewing)} holds Lease ${keyText(keyOf(renewing))}, ` +
+      `renewed ${renewing.spec?.renewTime}`,
+    `stop it first: kubectl -n ${namespace} scale deployment capi-controller-manager --replicas 0`,
+  )
+}
+
+async function heldByUpstream(client: Client, signal: AbortSignal): Promise<Lease[]> {
+  const { items } = await client.list(Lease, { fieldSelector: `metadata.name=${CoreLease}`, signal })
+  return items.filter((lease) => holderOf(lease) !== '' && !OurIdentity.test(holderOf(lease)))
+}
+
+const renewedAt = ({ spec }: Lease): number => Date.parse(spec?.renewTime ?? '') || 0
+const durationOf = ({ spec }: Lease): number => seconds(spec?.leaseDurationSeconds ?? 15)

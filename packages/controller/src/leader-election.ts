@@ -1,0 +1,211 @@
+/**
+ * One of several managers leads: the one that holds a Lease. Upstream: tools/leaderelection of client-go, v0.36. What is stricter
+ * here: the deadline of the holder runs from when its last good renewal was sent rather than answered, a holder that reads another
+ * name in the Lease stops at once, and times are measured by timers, which a clock that is set does not move.
+ */
+import {
+  type Client,
+  type Clock,
+  equal,
+  isReason,
+  Lease,
+  type Logger,
+  orAbsent,
+  type Random,
+  sleep,
+  type Timer,
+} from '@capstan/kube'
+import { checkLeaseTerms, defaultLeaseTerms, holderOf, leaseMove, type LeaseTerms, released, RetryJitter } from './lease.ts'
+import { unlessAborted } from './unless-aborted.ts'
+
+export interface LeaderElectionOptions {
+  /** Of the Lease. */
+  readonly namespace: string
+  readonly name: string
+  /** Unique for each process that was ever started. */
+  readonly identity: string
+  readonly terms?: LeaseTerms
+}
+
+interface Means {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+type Attempt = 'held' | 'taken' | 'failed'
+
+export class LeaderElection {
+  readonly identity: string
+  readonly #key: { readonly namespace: string; readonly name: string }
+  readonly #terms: LeaseTerms
+  readonly #means: Means
+  /** As last read or written. */
+  #lease: Lease | undefined
+  #hasRunOut = false
+  #running: Timer | undefined
+  /** When leadership ends unless it is renewed, by our own clock. */
+  #until = Number.NEGATIVE_INFINITY
+  #hasResigned = false
+  /** When the last attempt was made. */
+  #sent = 0
+  #told = ''
+
+  /** @throws Error when the terms let two lead at once */
+  constructor({ namespace, name, identity, terms = defaultLeaseTerms }: LeaderElectionOptions, means: Means) {
+    checkLeaseTerms(terms)
+    this.identity = identity
+    this.#key = { namespace, name }
+    this.#terms = terms
+    this.#means = means
+  }
+
+  /** Whether this one leads at this very moment. Also false when its timers come too late to say so, as after a suspension. */
+  get leads(): boolean {
+    return !this.#hasResigned && this.#means.clock.now() < this.#until
+  }
+
+  /** The Lease as last read or written. */
+  get lease(): Lease | undefined {
+    return this.#lease
+  }
+
+  /** Resolves when this one leads. Rejects when `signal` aborts. */
+  async acquire(signal: AbortSignal): Promise<void> {
+    const { clock, random, log } = this.#means
+    const { retryPeriod } = this.#terms
+    log.info('Attempting to acquire leader lease', { lease: this.#text })
+    while ((await this.#attempt(signal)) !== 'held') {
+      signal.throwIfAborted()
+      await sleep(clock, retryPeriod * (1 + RetryJitter * random.next()), signal)
+    }
+    log.info('Successfully acquired leader lease', { lease: this.#text, identity: this.identity })
+  }
+
+  /** Renews the Lease for as long as that works; resolves with what ended it. Rejects when `signal` aborts. */
+  async keep(signal: AbortSignal): Promise<string> {
+    const { clock } = this.#means
+    const over = new AbortController()
+    const lost = Promise.withResolvers<string>()
+    const missed = () => lost.resolve(`the lease could not be renewed for ${this.#terms.renewDeadline / 1000}s`)
+    let deadline = clock.schedule(this.#until - clock.now(), missed)
+    const renewing = async (until: AbortSignal): Promise<void> => {
+      for (;;) {
+        // Counted from the last attempt, so that a slow server costs the time of its answer only once.
+        await sleep(clock, Math.max(0, this.#sent + this.#terms.retryPeriod - clock.now()), until)
+        const attempt = await this.#attempt(until)
+        if (until.aborted) return
+        if (attempt === 'taken') return lost.resolve(`${holderOf(this.#lease!)} holds the lease`)
+        if (attempt === 'failed') continue
+        deadline.cancel()
+        deadline = clock.schedule(this.#until - clock.now(), missed)
+      }
+    }
+    renewing(AbortSignal.any([signal, over.signal])).catch(() => {})
+    try {
+      return await unlessAborted(lost.promise, signal)
+    } finally {
+      over.abort()
+      deadline.cancel()
+    }
+  }
+
+  /** From now on this one does not lead, whatever it is told later. */
+  resign(): void {
+    this.#hasResigned = true
+    this.#running?.cancel()
+  }
+
+  /** Lets the next one have the Lease at once. To be called when nothing more will be written; that it fails costs others a wait. */
+  async release(): Promise<void> {
+    const { client, clock, log } = this.#means
+    this.resign()
+    const lease = this.#lease
+    if (!lease || holderOf(lease) !== this.identity) return
+    try {
+      await this.#within((signal) => client.update(Lease, released(lease, clock.now()), { signal }))
+      log.info('Released leader lease', { lease: this.#text })
+    } catch (err) {
+      log.warn('Cannot release leader lease', { lease: this.#text, err })
+    }
+  }
+
+  async #attempt(signal: AbortSignal): Promise<Attempt> {
+    const { clock, log } = this.#means
+    const sent = clock.now()
+    this.#sent = sent
+    try {
+      const held = await this.#within((limit) => this.#write(AbortSignal.any([signal, limit]), this.leads), signal)
+      if (!held) {
+        this.#until = Number.NEGATIVE_INFINITY
+        return 'taken'
+      }
+      this.#until = sent + this.#terms.renewDeadline
+      return 'held'
+    } catch (err) {
+      if (!signal.aborted) log.warn('Cannot acquire or renew leader lease', { lease: this.#text, err })
+      return 'failed'
+    }
+  }
+
+  /** @param knows the Lease is thought to be as it was written last, so that one request is enough */
+  async #write(signal: AbortSignal, knows: boolean): Promise<boolean> {
+    const { client, clock } = this.#means
+    if (!knows) this.#see(await orAbsent(client.get(Lease, this.#key, { signal })))
+    const contender = { identity: this.identity, terms: this.#terms, now: clock.now(), hasRunOut: this.#hasRunOut }
+    const move = leaseMove(this.#lease, contender)
+    switch (move.kind) {
+      case 'wait':
+        this.#tellHolder(move.holder)
+        return false
+      case 'create':
+        this.#see(await client.create(Lease, { metadata: this.#key, spec: move.spec }, { signal }))
+        return true
+      case 'update':
+        try {
+          this.#see(await client.update(Lease, move.lease, { signal }))
+          return true
+        } catch (err) {
+          if (knows && isReason(err, 'Conflict', 'NotFound')) return this.#write(signal, false)
+          throw err
+        }
+    }
+  }
+
+  /** A Lease runs out when it has been seen unchanged for its duration: what times it holds says nothing to other clocks. */
+  #see(lease: Lease | undefined): void {
+    const before = this.#lease
+    this.#lease = lease
+    if (before && equal(before.spec, lease?.spec)) return
+    this.#running?.cancel()
+    this.#hasRunOut = false
+    if (!lease || holderOf(lease) === this.identity) return
+    this.#running = this.#means.clock.schedule((lease.spec?.leaseDurationSeconds ?? 0) * 1000, () => {
+      this.#hasRunOut = true
+    })
+  }
+
+  #tellHolder(holder: string): void {
+    if (holder === this.#told) return
+    this.#told = holder
+    this.#means.log.info('Another one leads', { lease: this.#text, holder })
+  }
+
+  /** No request may take so long that there is no time for another one before the deadline. */
+  async #within<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const limit = new AbortController()
+    const timeout = this.#terms.renewDeadline / 2
+    const timer = this.#means.clock.schedule(timeout, () => limit.abort(new Error(`no answer within ${timeout / 1000}s`)))
+    try {
+      const until = signal ? AbortSignal.any([signal, limit.signal]) : limit.signal
+      return await unlessAborted(work(limit.signal), until)
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  get #text(): string {
+    return `${this.#key.namespace}/${this.#key.name}`
+  }
+}

@@ -1,0 +1,76 @@
+import type { Lease } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { checkLeaseTerms, defaultLeaseTerms, leaseMove, type LeaseSpec, released } from './lease.ts'
+
+const now = Date.UTC(2026, 0, 1, 0, 1)
+const lease = (spec: LeaseSpec): Lease => ({
+  apiVersion: 'coordination.k8s.io/v1',
+  kind: 'Lease',
+  metadata: { name: 'x', namespace: 'default', uid: 'u', resourceVersion: '7', generation: 1, creationTimestamp: '' },
+  spec,
+})
+const held: LeaseSpec = {
+  holderIdentity: 'a',
+  leaseDurationSeconds: 15,
+  acquireTime: '2026-01-01T00:00:00.000000Z',
+  renewTime: '2026-01-01T00:00:30.000000Z',
+  leaseTransitions: 4,
+}
+const move = (of: Lease | undefined, identity: string, hasRunOut = false, leaseDuration = defaultLeaseTerms.leaseDuration) =>
+  leaseMove(of, { identity, terms: { ...defaultLeaseTerms, leaseDuration }, now, hasRunOut })
+
+describe('a Lease', () => {
+  test('that is not there is made', () => {
+    const spec = {
+      ...held,
+      acquireTime: '2026-01-01T00:01:00.000000Z',
+      renewTime: '2026-01-01T00:01:00.000000Z',
+      leaseTransitions: 0,
+    }
+    expect(move(undefined, 'a')).toEqual({ kind: 'create', spec })
+  })
+
+  test('is renewed by its holder: neither the time of its taking nor the count of holders changes', () => {
+    const spec = { ...held, renewTime: '2026-01-01T00:01:00.000000Z' }
+    expect(move(lease(held), 'a')).toEqual({ kind: 'update', lease: lease(spec) })
+  })
+
+  test('of another one is left alone, however old its times look', () => {
+    expect(move(lease({ ...held, renewTime: '2020-01-01T00:00:00.000000Z' }), 'b')).toEqual({ kind: 'wait', holder: 'a' })
+  })
+
+  test.each([
+    ['that has run out', held, true],
+    ['that was released', released(lease(held), now).spec!, false],
+  ])('%s is taken, and the holders are counted', (_, spec, hasRunOut) => {
+    expect(move(lease(spec), 'b', hasRunOut)).toMatchObject({
+      kind: 'update',
+      lease: {
+        metadata: { resourceVersion: '7' },
+        spec: {
+          holderIdentity: 'b',
+          leaseDurationSeconds: 15,
+          acquireTime: '2026-01-01T00:01:00.000000Z',
+          renewTime: '2026-01-01T00:01:00.000000Z',
+          leaseTransitions: 5,
+        },
+      },
+    })
+  })
+
+  test('says whole seconds, and no fewer than it was asked for', () => {
+    expect(move(undefined, 'a', false, 1500)).toMatchObject({ spec: { leaseDurationSeconds: 2 } })
+  })
+
+  test('keeps what others have put into it', () => {
+    expect(move(lease({ ...held, strategy: 'x' }), 'a')).toMatchObject({ lease: { spec: { strategy: 'x' } } })
+  })
+})
+
+test.each([
+  [{ leaseDuration: 10_000 }, 'leaseDuration must be greater than renewDeadline'],
+  [{ retryPeriod: 9_000 }, 'renewDeadline must be greater than retryPeriod*JitterFactor'],
+  [{ retryPeriod: 0 }, 'retryPeriod must be greater than zero'],
+])('terms %j are refused', (terms, message) => {
+  expect(() => checkLeaseTerms({ ...defaultLeaseTerms, ...terms })).toThrow(message)
+})
