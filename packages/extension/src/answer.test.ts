@@ -3,16 +3,18 @@ import { expect, it } from 'vitest'
 import { proceedWith } from './answer.ts'
 import { callHook } from './call-hook.ts'
 import { defineExtension, on } from './define-extension.ts'
+import { fixture } from './fixtures.ts'
 
 const name = 'one'
 const patch = { uid: 'u', patchType: 'JSONPatch', patch: 'W10=' } as const
 
 it('sends what a hook asks for beside the status', async () => {
+  const [item] = fixture(hooks.GeneratePatches).items
   const extension = defineExtension({
     name: 'demo',
     handlers: [on(hooks.GeneratePatches, { name }, () => proceedWith({ items: [patch] }))],
   })
-  expect(await callHook(extension, hooks.GeneratePatches, { items: [] })).toEqual({
+  expect(await callHook(extension, hooks.GeneratePatches, { items: [{ ...item!, uid: patch.uid }] })).toEqual({
     apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
     kind: 'GeneratePatchesResponse',
     status: 'Success',

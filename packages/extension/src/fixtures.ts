@@ -2,15 +2,23 @@
 import * as hooks from '@capstan/api'
 import type { Hook } from '@capstan/api'
 import type { UnknownObject } from '@capstan/kube'
-import { draft, freeze } from '@capstan/kube'
+import { applyMergePatch, freeze } from '@capstan/kube'
 import type { CallInput } from './runtime-client.ts'
 
-/** The request of a hook, without apiVersion, kind and settings. A copy: change what the case is about. */
-export function fixture<H extends Hook>(hook: H): CallInput<H> {
+/** What a case is about: objects are merged, lists and values replaced, and null takes a field away. */
+export type Override<T> = T extends readonly unknown[] ? T : T extends object ? { [K in keyof T]?: Override<T[K]> | null } : T
+
+/**
+ * The request of a hook, without apiVersion, kind and settings: valid as it is, and with `override` in it. A copy each time.
+ *
+ * @example
+ * fixture(BeforeClusterUpgrade, { cluster: { metadata: { labels: { tier: 'prod' } } }, toKubernetesVersion: 'v1.36.0' })
+ */
+export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
   const found = Object.hasOwn(fixtures, hook.name) ? fixtures[hook.name as keyof typeof fixtures] : undefined
   if (!found || hook.group !== hooks.HooksGroup)
     throw new TypeError(`There is no fixture for the hook ${hooks.groupHookText(hook)}`)
-  return draft(found) as CallInput<H>
+  return applyMergePatch(found, override) as CallInput<H>
 }
 
 const cluster: hooks.WireCluster = {
