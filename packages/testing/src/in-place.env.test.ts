@@ -1,0 +1,185 @@
+/** Clusters whose workers an extension updates in place, with every controller that there is. */
+import {
+  type CanUpdateMachineSet,
+  Cluster,
+  Machine,
+  MachineDeployment,
+  MachineSet,
+  type RequestOf,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
+import { Event, Node, seconds } from '@capstan/kube'
+import { LocalBootstrapConfig, LocalMachine } from '@capstan/local'
+import { afterEach, expect, test } from 'vitest'
+import { conditionText } from './core-env.ts'
+import { createFrom } from './manifests.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+const key = { namespace: 'default', name: 'demo' }
+const demo = new URL('../../cli/demo/', import.meta.url)
+
+/** Takes Machines from any version to any other, in two steps. */
+const updatesVersions: HookScript = {
+  CanUpdateMachineSet({ request }) {
+    const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
+    const { version } = desired.machineSet.spec.template.spec
+    const operations = [{ op: 'replace', path: '/spec/template/spec/version', value: version }]
+    return { response: { machineSetPatch: { patchType: 'JSONPatch', patch: btoa(JSON.stringify(operations)) } } }
+  },
+  UpdateMachine: ({ nth }) => (nth === 1 ? { wait: 5, message: 'draining' } : undefined),
+}
+
+const byMoving = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
+
+/** The demo with three steady workers, of which one may be unavailable, and nothing elastic. */
+async function aRunningCluster(script: HookScript): Promise<void> {
+  env = await planeEnv({ runtime: scriptedRuntime(script) })
+  await createFrom(env.client, new URL('class.yaml', demo))
+  await env.settle()
+  await createFrom(env.client, new URL('cluster.yaml', demo))
+  const machineDeployments = [{ class: 'worker', name: 'steady', replicas: 3, rollout: byMoving }]
+  await change({ workers: { machineDeployments } })
+  await env.advance(seconds(60))
+  env.story()
+}
+
+const change = (topology: object) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
+const workers = async () =>
+  (await env.client.list(Machine, { namespace: 'default', labelSelector: 'topology.cluster.x-k8s.io/deployment-name=steady' }))
+    .items
+const nodes = async () =>
+  Promise.all(
+    (await workers()).map(async ({ metadata, status }) => {
+      const node = await env.plane.workloads.clientFor(key)!.get(Node, { name: status!.nodeRef!.name })
+      return `${metadata.name} ${node.metadata.uid} ${node.status?.nodeInfo?.kubeletVersion}`
+    }),
+  )
+
+test('an upgrade keeps workers and their Nodes', async () => {
+  await aRunningCluster(updatesVersions)
+  const before = await nodes()
+  expect(before).toHaveLength(3)
+  await change({ version: 'v1.36.1' })
+  await env.advance(seconds(120))
+  expect(env.story()).toMatchInlineSnapshot(`
+    "  60.0  Cluster default/demo: upgrade from v1.36.0 to v1.36.1 asked for
+      60.0  Machine default/demo-control-plane-1: Pending
+      60.0  Machine default/demo-control-plane-1: Provisioning
+      60.5  Machine default/demo-control-plane-1: Provisioned
+      60.8  Machine default/demo-control-plane-1: Running (Node demo-control-plane-1, Kubernetes v1.36.1)
+      60.8  Machine default/demo-control-plane-2: Deleting
+      60.8  Machine default/demo-control-plane-2: deleted
+      60.8  Machine default/demo-steady-2: Updating
+      60.8  Machine default/demo-steady-2: UpdateMachine called on scripted.test: wait 5 s (draining)
+      60.8  MachineSet default/demo-steady-1: CanUpdateMachineSet called on scripted.test: go
+      65.8  Machine default/demo-steady-2: UpdateMachine called on scripted.test: go
+      65.8  Machine default/demo-steady-2: Running (Node demo-steady-2, Kubernetes v1.36.1)
+      65.8  Machine default/demo-steady-3: Updating
+      65.8  Machine default/demo-steady-3: UpdateMachine called on scripted.test: wait 5 s (draining)
+      70.8  Machine default/demo-steady-3: UpdateMachine called on scripted.test: go
+      70.8  Machine default/demo-steady-3: Running (Node demo-steady-3, Kubernetes v1.36.1)
+      70.8  Machine default/demo-steady-4: Updating
+      70.8  Machine default/demo-steady-4: UpdateMachine called on scripted.test: wait 5 s (draining)
+      75.8  Cluster default/demo: upgraded to v1.36.1
+      75.8  Machine default/demo-steady-4: UpdateMachine called on scripted.test: go
+      75.8  Machine default/demo-steady-4: Running (Node demo-steady-4, Kubernetes v1.36.1)"
+  `)
+  expect(await nodes()).toEqual(before.map((line) => line.replace('v1.36.0', 'v1.36.1')))
+  const sets = (await env.client.list(MachineSet, { namespace: 'default' })).items
+  expect(sets.map(({ spec }) => spec.template.spec.version)).toEqual(['v1.36.1'])
+  const machines = await workers()
+  expect(machines.map(({ spec }) => spec.version)).toEqual(['v1.36.1', 'v1.36.1', 'v1.36.1'])
+  expect(env.plane.manager.waiting()).toEqual([])
+})
+
+/** Makes whatever is desired of the templates, too. */
+const updatesAll: HookScript = {
+  ...updatesVersions,
+  CanUpdateMachineSet({ request }) {
+    const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
+    const patch = (object: object) => ({ patchType: 'JSONMergePatch', patch: btoa(JSON.stringify(object)) })
+    const { spec } = desired.infrastructureMachineTemplate as unknown as { spec: object }
+    return {
+      response: {
+        machineSetPatch: patch({ spec: { template: { spec: desired.machineSet.spec.template.spec } } }),
+        infrastructureMachineTemplatePatch: patch({ spec }),
+      },
+    }
+  },
+}
+
+test('a variable reaches the infrastructure of living workers', async () => {
+  await aRunningCluster(updatesAll)
+  const before = await nodes()
+  await change({ variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
+  await env.advance(seconds(120))
+  expect(await nodes()).toEqual(before)
+  for (const { metadata, spec } of await workers()) {
+    const infrastructure = await env.client.get(LocalMachine, { namespace: 'default', name: spec.infrastructureRef.name })
+    expect(infrastructure.spec!.simulated!.nodeDelay).toBe('777ms')
+    expect(infrastructure.spec!.providerID, 'what the provider has written stays').toBe(spec.providerID)
+    expect(metadata.annotations ?? {}).not.toHaveProperty(UpdateInProgressAnnotation)
+  }
+})
+
+test('what the extension does not cover is replaced, and the user can read why', async () => {
+  await aRunningCluster(updatesVersions)
+  const before = (await workers()).map(({ metadata }) => metadata.name)
+  await change({ version: 'v1.36.1', variables: [{ name: 'workerNodeDelay', value: '777ms' }] })
+  await env.advance(seconds(120))
+  const after = await workers()
+  expect(after.map(({ spec }) => spec.version)).toEqual(['v1.36.1', 'v1.36.1', 'v1.36.1'])
+  expect(after.filter(({ metadata }) => before.includes(metadata.name))).toEqual([])
+  const { items: events } = await env.client.list(Event, { namespace: 'default' })
+  const why = events.find(({ reason }) => reason === 'InPlaceUpdateNotPossible')
+  expect(why?.involvedObject).toMatchObject({ kind: 'MachineDeployment', name: 'demo-steady' })
+  expect(why?.message).toMatch(
+    /are replaced, scripted\.test cannot update them in place: LocalMachineTemplate cannot be updated in-place: spec\.template\.spec\.simulated\.nodeDelay$/,
+  )
+})
+
+test('a worker whose update fails holds up the others, until it goes on or is deleted', async () => {
+  let isFull = true
+  const failing: HookScript = {
+    ...updatesVersions,
+    UpdateMachine() {
+      if (isFull) throw new Error('the disk is full')
+      return undefined
+    },
+  }
+  await aRunningCluster(failing)
+  const before = (await workers()).map(({ metadata }) => metadata.name)
+  await change({ version: 'v1.36.1' })
+  await env.advance(seconds(300))
+  const stuck = (await workers()).filter(({ metadata }) => metadata.annotations?.[UpdateInProgressAnnotation] !== undefined)
+  expect(stuck).toHaveLength(1)
+  expect(conditionText(stuck[0]!, 'Updating')).toBe(
+    'True InPlaceUpdateFailed: UpdateMachine hook failed: please check controller logs for errors',
+  )
+  const deployment = () => env.client.get(MachineDeployment, { namespace: 'default', name: 'demo-steady' })
+  expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 2, upToDateReplicas: 0 })
+  expect(conditionText(await deployment(), 'Available')).toBe('True Available')
+
+  // Who does not want to wait deletes it: another one is made in the new set.
+  await env.client.delete(Machine, { namespace: 'default', name: stuck[0]!.metadata.name })
+  isFull = false
+  await env.advance(seconds(300))
+  expect((await deployment()).status).toMatchObject({ replicas: 3, availableReplicas: 3, upToDateReplicas: 3 })
+  const after = (await workers()).map(({ metadata }) => metadata.name)
+  expect(after.filter((name) => before.includes(name))).toEqual(before.filter((name) => name !== stuck[0]!.metadata.name))
+})
+
+test('a cluster that is deleted amid an update leaves nothing behind', async () => {
+  await aRunningCluster({ ...updatesVersions, UpdateMachine: () => ({ wait: 30 }) })
+  await change({ version: 'v1.36.1' })
+  await env.advance(seconds(20))
+  await env.client.delete(Cluster, key)
+  await env.advance(seconds(60))
+  for (const kind of [Cluster, MachineSet, Machine, LocalMachine, LocalBootstrapConfig]) {
+    expect((await env.client.list<any>(kind, { namespace: 'default' })).items).toEqual([])
+  }
+})
