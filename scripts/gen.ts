@@ -1,5 +1,6 @@
 /**
- * Makes every generated file anew: the drawing of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages.
+ * Makes every generated file anew: the drawing of packages in ARCHITECTURE.md, CustomResourceDefinitions, reference pages,
+ * requests and answers of hooks.
  * With `--check` it writes nothing and fails when something would change.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { customResourceDefinition, resourceName } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { stringify } from 'yaml'
 import { conditionsPage, hooksPage } from './gen-pages.ts'
+import { hookFixtures } from './hook-fixtures.ts'
 import { graph, layers } from './layers.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -20,7 +22,7 @@ const stale: string[] = []
 const crdText = (kind: DeclaredKind): string =>
   `# Made by npm run gen from the declaration of ${kind.kind}.\n${stringify(customResourceDefinition(kind), { lineWidth: 0 })}`
 
-for (const [path, text] of generated()) {
+for (const [path, text] of [...generated(), ...(await hookFixtures())]) {
   const file = `${root}${path}`
   if (existsSync(file) && readFileSync(file, 'utf8') === text) continue
   stale.push(path)

@@ -287,7 +287,8 @@ export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): An
   }
 }
 
-function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
+/** `head` says whose answer it is. @throws HookFailed unless the answer is a success */
+export function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
   if (status === 'Success') return
   if (status === 'Failure') throw new HookFailed('failure', `${head}: got failure response with message: ${message}`)
   throw new HookFailed(

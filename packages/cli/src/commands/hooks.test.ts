@@ -45,7 +45,9 @@ describe('capstan hooks call', () => {
     const { code, out, err } = await ended(['hooks', 'call', url, 'beforeclustercreate', '--ca', ca])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^BeforeClusterCreate of gate answered after \d+ ms:\n/)
-    expect(JSON.parse(out.slice(out.indexOf('\n')))).toMatchObject({ status: 'Success', retryAfterSeconds: 5, message: 'quota' })
+    const [answer, ...core] = out.slice(out.indexOf('\n')).split('\ncore ')
+    expect(JSON.parse(answer!)).toMatchObject({ status: 'Success', retryAfterSeconds: 5, message: 'quota' })
+    expect(core).toEqual(['waits, and calls again after 5 s', 'shows "BeforeClusterCreate: quota"'])
   })
 
   test('sends the request of a file; a failure ends with 1', async () => {
@@ -53,7 +55,14 @@ describe('capstan hooks call', () => {
     writeFileSync(file, 'cluster: { apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: { name: other }, spec: {} }\n')
     const { code, out } = await ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', ca, '--fixture', file, '-o', 'json'])
     expect(code).toBe(1)
-    expect(JSON.parse(out)).toMatchObject({ handler: 'gate', response: { status: 'Failure', message: 'not this one' } })
+    expect(JSON.parse(out)).toMatchObject({
+      handler: 'gate',
+      response: { status: 'Failure', message: 'not this one' },
+      core: {
+        kind: 'refused',
+        error: 'failed to call extension handler "gate": got failure response with message: not this one',
+      },
+    })
   })
 
   test.each([

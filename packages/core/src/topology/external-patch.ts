@@ -86,7 +86,15 @@ async function within<T>(what: string, act: () => Promise<T>): Promise<T> {
   }
 }
 
-function applyAnswer(items: readonly PatchItem[], { uid, patchType, patch }: AnswerItem): string[] {
+/**
+ * Changes the document of the item that the answer is about. Gives back what of it was left out, in a sentence.
+ *
+ * @throws Error with upstream's text when there is no such item, or the patch does not apply
+ */
+export function applyAnswer(
+  items: readonly Pick<PatchItem, 'uid' | 'holder' | 'document'>[],
+  { uid, patchType, patch }: AnswerItem,
+): string[] {
   const item = items.find((one) => one.uid === uid)
   if (!item) throw new Error('unable to find corresponding request item for patch')
   const patched = patchedDocument(item.document, patchType, Buffer.from(patch, 'base64').toString())

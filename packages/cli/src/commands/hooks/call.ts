@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Hook } from '@capstan/api'
 import { hookCatalog } from '@capstan/api'
+import { answerVerdict } from '@capstan/core'
 import { callServer, fixture, HookFailed, httpsHookTransport } from '@capstan/extension'
 import { isRecord, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
@@ -42,13 +43,16 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
           clock: systemClock,
           signal: io.signal,
         })
-        if (options.output === 'json') io.out(JSON.stringify(answer))
+        const { handler, took, response } = answer
+        const core = answerVerdict(hook, handler, request, response)
+        if (options.output === 'json') io.out(JSON.stringify({ ...answer, core }))
         else {
-          const { handler, took, response } = answer
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
           io.out(JSON.stringify(response, undefined, 2))
+          if (core.kind === 'refused') io.err(`capstan: core refuses it: ${core.error}`)
+          else for (const effect of core.effects) io.out(`core ${effect}`)
         }
-        finish(answer.response.status === 'Success' ? ExitCodes.done : ExitCodes.failed)
+        finish(core.kind === 'taken' ? ExitCodes.done : ExitCodes.failed)
       } catch (err) {
         if (!(err instanceof HookFailed)) throw err
         if (options.output === 'json') io.out(JSON.stringify({ problem: err.problem, message: err.message }))

@@ -1,0 +1,63 @@
+import { BeforeClusterCreate, CanUpdateMachine, type Hook, GeneratePatches, GenerateUpgradePlan } from '@capstan/api'
+import { fixture } from '@capstan/extension'
+import { expect, test } from 'vitest'
+import { answerVerdict } from './answer-verdict.ts'
+
+const verdictOn = (hook: Hook, response: object) => answerVerdict(hook, 'gate.sample', fixture(hook) as object, response)
+const success = { status: 'Success' }
+
+// The many ways to be refused are in packages/extension/fixtures.
+test.each<[string, Hook, object, readonly string[]]>([
+  ['goes on', BeforeClusterCreate, success, ['goes on']],
+  [
+    'waits, with what users read',
+    BeforeClusterCreate,
+    { ...success, retryAfterSeconds: 30, message: 'quota' },
+    ['waits, and calls again after 30 s', 'shows "BeforeClusterCreate: quota"'],
+  ],
+  [
+    'is not held by a negative time',
+    BeforeClusterCreate,
+    { ...success, retryAfterSeconds: -5 },
+    ['goes on: retryAfterSeconds -5 holds nothing back'],
+  ],
+  [
+    'counts templates that really change',
+    GeneratePatches,
+    {
+      ...success,
+      items: [{ uid: fixture(GeneratePatches).items[0]!.uid, patchType: 'JSONMergePatch', patch: btoa('{"kind":"Other"}') }],
+    },
+    [
+      'changes 0 of 2 templates',
+      'leaves out: LocalClusterTemplate for Cluster demo (spec.infrastructureRef) does not change kind: only spec, labels and annotations of a template can be patched',
+    ],
+  ],
+  [
+    'plans for the workers what the answer leaves open',
+    GenerateUpgradePlan,
+    { ...success, controlPlaneUpgrades: [{ version: 'v1.34.0' }, { version: 'v1.35.0' }] },
+    ['takes the control plane to v1.34.0, v1.35.0', 'takes the workers to v1.35.0'],
+  ],
+  [
+    'says why a machine is replaced',
+    CanUpdateMachine,
+    success,
+    ['replaces the machine: Machine cannot be updated in-place: spec.version'],
+  ],
+])('core %s', (_, hook, response, effects) => {
+  expect(verdictOn(hook, response)).toEqual({ kind: 'taken', effects })
+})
+
+test('a refusal has the error, and its problem where the client has one', () => {
+  expect(verdictOn(BeforeClusterCreate, { status: 'Failure', message: 'no' })).toEqual({
+    kind: 'refused',
+    error: 'failed to call extension handler "gate.sample": got failure response with message: no',
+    problem: 'ExtensionFailure',
+  })
+  expect(verdictOn(GenerateUpgradePlan, success)).toEqual({
+    kind: 'refused',
+    error:
+      'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.35.0, ends with v1.33.0 instead',
+  })
+})

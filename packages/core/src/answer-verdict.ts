@@ -1,0 +1,110 @@
+/** What core makes of an answer to a hook: for authors of extensions who try theirs out before core calls it. Pure. */
+import type { Hook, RequestOf, ResponseOf } from '@capstan/api'
+import {
+  CanUpdateMachine,
+  CanUpdateMachineSet,
+  createCatalog,
+  DiscoverVariables,
+  Discovery,
+  GeneratePatches,
+  GenerateUpgradePlan,
+  hookCatalog,
+  uncoveredOfMachine,
+  uncoveredOfMachineSet,
+} from '@capstan/api'
+import { assertSuccess, checkDiscovery, HookFailed, type HookProblem } from '@capstan/extension'
+import { equal, messageOf } from '@capstan/kube'
+import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
+import { applyAnswer } from './topology/external-patch.ts'
+import { upgradePlan } from './topology/upgrade-plan.ts'
+
+export type AnswerVerdict =
+  | {
+      readonly kind: 'refused'
+      /** How the error ends that core reports; before it comes which patch or handler it was. */
+      readonly error: string
+      readonly problem?: HookProblem
+    }
+  | {
+      readonly kind: 'taken'
+      /** What core does then, each a sentence without its subject. */
+      readonly effects: readonly string[]
+    }
+
+/**
+ * `handler` is the name of the handler in messages, such as `gate.sample`. The answer is one that the client could decode: what the
+ * client refuses it has refused before.
+ */
+export function answerVerdict(hook: Hook, handler: string, request: object, response: object): AnswerVerdict {
+  try {
+    assertSuccess(response, `failed to call extension handler ${JSON.stringify(handler)}`)
+    return { kind: 'taken', effects: effectsOf(hook, handler, request, response) }
+  } catch (err) {
+    return { kind: 'refused', error: messageOf(err), ...(err instanceof HookFailed ? { problem: err.problem } : {}) }
+  }
+}
+
+function effectsOf(hook: Hook, handler: string, request: object, response: object): readonly string[] {
+  if (hook.blocking) return blockingEffects(hook, response)
+  const find = effects.get(hook)
+  return find ? find(request, response, handler) : ['goes on']
+}
+
+function blockingEffects({ name }: Hook, response: { retryAfterSeconds?: number; message?: string }): string[] {
+  const { retryAfterSeconds = 0, message = '' } = response
+  if (retryAfterSeconds < 0) return [`goes on: retryAfterSeconds ${retryAfterSeconds} holds nothing back`]
+  if (retryAfterSeconds === 0) return ['goes on']
+  return [`waits, and calls again after ${retryAfterSeconds} s`, `shows ${JSON.stringify(name + (message && `: ${message}`))}`]
+}
+
+type Effects<H extends Hook> = (request: RequestOf<H>, response: ResponseOf<H>, handler: string) => string[]
+
+const discovered: Effects<typeof Discovery> = (_, { handlers = [] }) => {
+  checkDiscovery('', handlers, createCatalog(hookCatalog))
+  if (handlers.length === 0) return ['registers nothing: the answer has no handlers']
+  return handlers.map(({ name, requestHook }) => `registers ${name} for ${requestHook.hook}`)
+}
+
+const patched: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
+  const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
+  const left = answers.flatMap((answer) => applyAnswer(templates, answer))
+  const changed = templates.filter(({ document }, index) => !equal(document, items[index]!.object))
+  return [`changes ${changed.length} of ${items.length} templates`, ...left.map((what) => `leaves out: ${what}`)]
+}
+
+const planned: Effects<typeof GenerateUpgradePlan> = (request, { controlPlaneUpgrades = [], workersUpgrades = [] }) => {
+  const versions = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
+  const { fromControlPlaneKubernetesVersion, fromWorkersKubernetesVersion, toKubernetesVersion } = request
+  const plan = upgradePlan({
+    desired: toKubernetesVersion,
+    controlPlane: fromControlPlaneKubernetesVersion,
+    workers: fromWorkersKubernetesVersion === undefined ? [] : [fromWorkersKubernetesVersion],
+    known: [],
+    given: { controlPlane: versions(controlPlaneUpgrades), workers: versions(workersUpgrades) },
+  })
+  return [
+    `takes the control plane to ${plan.controlPlane.join(', ')}`,
+    ...(plan.workers.length === 0 ? [] : [`takes the workers to ${plan.workers.join(', ')}`]),
+  ]
+}
+
+const defined: Effects<typeof DiscoverVariables> = (_, { variables = [] }) => {
+  const errors = variableDefinitionErrors(variables.map((variable) => ({ required: false, ...variable })))
+  if (errors.length > 0) throw new Error(errors.map(({ field, text }) => `${field}: ${text}`).join(', '))
+  return [variables.length === 0 ? 'defines no variables' : `defines ${variables.map(({ name }) => name).join(', ')}`]
+}
+
+const inPlace = (uncovered: readonly string[]): string[] =>
+  uncovered.length === 0 ? ['updates in place'] : uncovered.map((what) => `replaces the machine: ${what}`)
+
+const of = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] => [hook, find as Effects<Hook>]
+
+/** Hooks whose answers say more than whether to go on. */
+const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
+  of(Discovery, discovered),
+  of(GeneratePatches, patched),
+  of(GenerateUpgradePlan, planned),
+  of(DiscoverVariables, defined),
+  of(CanUpdateMachine, (request, response, handler) => inPlace(uncoveredOfMachine(request, response, handler))),
+  of(CanUpdateMachineSet, (request, response, handler) => inPlace(uncoveredOfMachineSet(request, response, handler))),
+])

@@ -1,0 +1,29 @@
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { hookCatalog } from '@capstan/api'
+import { expect, it, test } from 'vitest'
+import { acceptedAnswers, refusedAnswers } from './hook-answers.ts'
+import { hookFixtures } from './hook-fixtures.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+it('is what the files say, which are all that there are: npm run gen', async () => {
+  const files = Object.fromEntries(await hookFixtures())
+  const found = globSync('packages/extension/fixtures/**/*.json', { cwd: root })
+  expect(Object.fromEntries(found.sort().map((path) => [path, readFileSync(`${root}${path}`, 'utf8')]))).toEqual(files)
+})
+
+test('every hook has a request and an answer, and each answer a name of its own', () => {
+  const answered = new Set([...acceptedAnswers, ...refusedAnswers].map(({ hook }) => hook.name))
+  const plain = [
+    'BeforeControlPlaneUpgrade',
+    'AfterControlPlaneUpgrade',
+    'BeforeWorkersUpgrade',
+    'AfterWorkersUpgrade',
+    'AfterClusterUpgrade',
+    'BeforeClusterDelete',
+  ]
+  // These are answered as BeforeClusterCreate is.
+  expect(hookCatalog.map(({ name }) => name).filter((name) => !answered.has(name))).toEqual(plain)
+  for (const list of [acceptedAnswers, refusedAnswers]) expect(new Set(list.map(({ name }) => name)).size).toBe(list.length)
+})

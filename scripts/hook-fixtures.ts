@@ -1,0 +1,75 @@
+/** Requests and answers of all hooks as files, with what core says of them: `packages/extension/fixtures`. */
+import { type Hook, hookApiVersion, hookCatalog, hookPath } from '@capstan/api'
+import { answerVerdict } from '@capstan/core'
+import { callServer, fixture, HookFailed, inProcess } from '@capstan/extension'
+import { systemClock } from '@capstan/kube'
+import { type AnswerCase, acceptedAnswers, refusedAnswers } from './hook-answers.ts'
+
+const folder = 'packages/extension/fixtures'
+const json = (value: unknown): string => `${JSON.stringify(value, undefined, 2)}\n`
+
+/** Paths and texts of all files. */
+export async function hookFixtures(): Promise<[path: string, text: string][]> {
+  const accepted = await Promise.all(
+    acceptedAnswers.map(async (one) => {
+      const verdict = await verdictOn(one)
+      if (verdict.kind === 'refused') throw new Error(`${one.name} is refused: ${verdict.error}`)
+      const { hook, name, about } = one
+      return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
+    }),
+  )
+  const refused = await Promise.all(
+    refusedAnswers.map(async (one) => {
+      const verdict = await verdictOn(one)
+      if (verdict.kind === 'taken') throw new Error(`${one.name} is taken: core ${verdict.effects.join(', ')}`)
+      const { hook, name, about } = one
+      const { problem, error } = verdict
+      return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
+    }),
+  )
+  const hooks = hookCatalog.map((hook) => ({
+    hook: hook.name,
+    path: hook.singleton ? hookPath(hook) : `${hookPath(hook, 'x').slice(0, -1)}{name}`,
+    blocking: hook.blocking,
+    request: `requests/${hook.name}.json`,
+  }))
+  return [
+    [`${folder}/index.json`, json({ hooks, accepted, refused })],
+    ...hookCatalog.map((hook): [string, string] => [`${folder}/requests/${hook.name}.json`, json(requestOf(hook))]),
+    ...acceptedAnswers.map(({ name, body }): [string, string] => [`${folder}/accepted/${name}.json`, json(body)]),
+    ...refusedAnswers.map((one): [string, string] => [
+      `${folder}/refused/${one.name}.json`,
+      json({ status: one.status ?? 200, body: textOf(one) }),
+    ]),
+  ]
+}
+
+const requestOf = (hook: Hook): object => ({
+  apiVersion: hookApiVersion(hook),
+  kind: `${hook.name}Request`,
+  ...(fixture(hook) as object),
+  ...(hook.singleton ? {} : { settings: { region: 'eu1' } }),
+})
+
+const textOf = ({ body }: AnswerCase): string => (typeof body === 'string' ? body : JSON.stringify(body))
+
+/** What core says of the answer to the fixture of its hook: first the client, then whoever asked. */
+async function verdictOn(answer: AnswerCase): Promise<ReturnType<typeof answerVerdict>> {
+  const { hook, status = 200 } = answer
+  const handler = 'gate.sample'
+  const request = fixture(hook) as object
+  try {
+    const { response } = await callServer(hook, {
+      server: { url: 'https://sample' },
+      request,
+      handler: 'gate',
+      timeoutSeconds: 10,
+      transport: inProcess(async () => new Response(textOf(answer), { status })),
+      clock: systemClock,
+    })
+    return answerVerdict(hook, handler, request, response)
+  } catch (err) {
+    if (!(err instanceof HookFailed)) throw err
+    return { kind: 'refused', error: err.message, problem: err.problem }
+  }
+}
