@@ -1,25 +1,101 @@
-/** Runs the sample extension as a program of its own, reached over TLS like any other. */
+/** Runs the sample extension as a program of its own, reached over TLS like any other, with certificates that the plane makes. */
 import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { ExtensionConfig } from '@capstan/api'
-import type { Client, Clock } from '@capstan/kube'
-import { seconds } from '@capstan/kube'
+import { ExtensionConfig, InjectCAFromSecretAnnotation } from '@capstan/api'
+import { keepOwnCertificate, type OwnCertificate } from '@capstan/extension'
+import type { Client, Clock, Logger } from '@capstan/kube'
+import { Secret, seconds, silent } from '@capstan/kube'
+import type { CertifiedKey } from '@capstan/kube/node'
 
 export interface SampleExtension {
   readonly url: string
-  /** Base64 of the PEM that its certificate is verified with. */
-  readonly caBundle: string
   stop(): Promise<void>
+}
+
+export interface SampleExtensionOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly log?: Logger
+  readonly onExit: (why: string) => void
 }
 
 const program = fileURLToPath(new URL('../../../examples/sample-extension/main.ts', import.meta.url))
 
+/** Where the plane keeps the authority that the extension's certificate is verified with. */
+const authoritySecret = { namespace: 'default', name: 'sample-extension-ca' }
+
 /** Resolves when the extension serves. @throws when it ends or says nothing for 10 s */
-export function startSampleExtension(clock: Clock, onExit: (why: string) => void): Promise<SampleExtension> {
+export async function startSampleExtension({
+  client,
+  clock,
+  log = silent,
+  onExit,
+}: SampleExtensionOptions): Promise<SampleExtension> {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-sample-extension-'))
+  let certificate: OwnCertificate | undefined
+  const clean = () => {
+    certificate?.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    certificate = await keepOwnCertificate({
+      commonName: 'sample-extension',
+      ipAddresses: ['127.0.0.1'],
+      clock,
+      log,
+      trust: (bundle) => publish(client, bundle),
+      serve: (certified) => replaceFiles(folder, certified),
+    })
+    const { url, stop } = await startProgram(folder, clock, onExit)
+    return { url, stop: () => stop().finally(clean) }
+  } catch (err) {
+    clean()
+    throw err
+  }
+}
+
+/** Tells the plane where the extension is. Its port is new each time, its authority comes from the Secret. */
+export async function registerSampleExtension(client: Client, { url }: SampleExtension): Promise<void> {
+  const annotations = { [InjectCAFromSecretAnnotation]: `${authoritySecret.namespace}/${authoritySecret.name}` }
+  await client.apply(
+    ExtensionConfig,
+    { metadata: { name: 'sample', annotations }, spec: { clientConfig: { url } } },
+    { fieldManager: 'capstan-up', force: true },
+  )
+}
+
+async function publish(client: Client, bundle: string): Promise<void> {
+  const data = { 'ca.crt': Buffer.from(bundle).toString('base64') }
+  await client.apply(Secret, { metadata: authoritySecret, data }, { fieldManager: 'capstan-up', force: true })
+}
+
+/** Both files at once, as Kubernetes does it with the contents of a Secret. */
+function replaceFiles(folder: string, { certificate, key }: CertifiedKey): void {
+  const version = mkdtempSync(join(folder, '..version-'))
+  writeFileSync(join(version, 'tls.crt'), certificate)
+  writeFileSync(join(version, 'tls.key'), key, { mode: 0o600 })
+  const link = join(folder, '..data')
+  const before = existsSync(link) ? realpathSync(link) : undefined
+  symlinkSync(version, `${link}_new`)
+  renameSync(`${link}_new`, link)
+  if (before !== undefined) return rmSync(before, { recursive: true })
+  for (const file of ['tls.crt', 'tls.key']) symlinkSync(join('..data', file), join(folder, file))
+}
+
+function startProgram(
+  folder: string,
+  clock: Clock,
+  onExit: (why: string) => void,
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const flags = ['--webhook-host', '127.0.0.1', '--webhook-port', '0', '--webhook-cert-dir', folder]
+  const quiet = ['--health-addr', '0', '--diagnostics-address', '0', '--log-level', 'warn', '--with-parent']
   // Nothing is written to it: its standard input ends when this process does, however that happens. Ctrl-C is for this process
   // only: the extension must answer until the plane has stopped.
-  const child = spawn(process.execPath, [program, '--dev', '--with-parent'], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+  const child = spawn(process.execPath, [program, ...flags, ...quiet], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
   const exited = new Promise<string>((resolve) => {
     child.once('error', (err) => resolve(err.message))
     child.once('exit', (code, signal) => resolve(signal ? `killed by ${signal}` : `exit code ${code}`))
@@ -42,10 +118,9 @@ export function startSampleExtension(clock: Clock, onExit: (why: string) => void
     })
     createInterface({ input: child.stdout }).once('line', (line) => {
       timer.cancel()
-      const { url, caBundle } = JSON.parse(line) as { url: string; caBundle: string }
+      const { url } = JSON.parse(line) as { url: string }
       resolve({
         url,
-        caBundle,
         async stop() {
           stopping = true
           child.kill('SIGTERM')
@@ -56,16 +131,4 @@ export function startSampleExtension(clock: Clock, onExit: (why: string) => void
       })
     })
   })
-}
-
-/** Tells the plane where the extension is. Its port and certificate are new each time. */
-export async function registerSampleExtension(
-  client: Client,
-  { url, caBundle }: Pick<SampleExtension, 'url' | 'caBundle'>,
-): Promise<void> {
-  await client.apply(
-    ExtensionConfig,
-    { metadata: { name: 'sample' }, spec: { clientConfig: { url, caBundle } } },
-    { fieldManager: 'capstan-up', force: true },
-  )
 }

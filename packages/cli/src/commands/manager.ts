@@ -8,6 +8,7 @@ import { createProviders, lateDefaults, memoryStores, providerAdmission, Provide
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
+import { hookClientCertificate, type HookClientOptions, withHookClientCertificate } from '../hook-client-certificate.ts'
 import { recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import {
   ensureNamespace,
@@ -21,7 +22,7 @@ import type { LogLevel } from '../logger.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { host, portOption } from '../serve-plane.ts'
 
-interface Options extends RecordOptions, LeaderElectionFlags {
+interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions {
   kubeconfig: string
   providers: ProviderName[]
   installCrds: boolean
@@ -33,7 +34,7 @@ interface Options extends RecordOptions, LeaderElectionFlags {
 
 /** `capstan manager`: the controllers against any API server. */
 export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
-  withLeaderElection(withRecordHooks(new Command('manager')))
+  withHookClientCertificate(withLeaderElection(withRecordHooks(new Command('manager'))))
     .description('Run the controllers against any Kubernetes API server')
     .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
     .addOption(
@@ -65,12 +66,13 @@ async function manage(options: Options, io: Io): Promise<void> {
   const random = systemRandom
   const log = createLogger(io, options.logLevel)
   const election = leaderElection(options, random)
+  const hookClient = hookClientCertificate(options, log)
   const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
-  const closing: (() => Promise<void>)[] = [() => recording.close(), () => stores.close()]
+  const closing: (() => Promise<void>)[] = [async () => hookClient.close(), () => recording.close(), () => stores.close()]
   try {
     if (options.providers.includes('core')) await refuseBesideUpstream(client, { clock, signal: io.signal })
     if (election) await ensureNamespace(client, election.namespace, io.signal)
@@ -92,6 +94,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       stores,
       endpoint,
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
+      ...(hookClient.hookTransport ? { hookTransport: hookClient.hookTransport } : {}),
     })
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
     const install = (signal: AbortSignal) => installKinds(client, providers.kinds, { clock, random, signal })

@@ -9,6 +9,7 @@ import { closeAll } from '../close-all.ts'
 import { dataFolder } from '../data-folder.ts'
 import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
 import { playHooks, recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
+import { hookClientCertificate, type HookClientOptions, withHookClientCertificate } from '../hook-client-certificate.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
@@ -18,7 +19,7 @@ import { createStory } from '../output/story.ts'
 import type { SampleExtension } from '../sample-extension.ts'
 import { registerSampleExtension, startSampleExtension } from '../sample-extension.ts'
 
-interface Options extends RecordOptions {
+interface Options extends RecordOptions, HookClientOptions {
   demo?: boolean
   data?: string
   memory?: boolean
@@ -32,7 +33,7 @@ interface Options extends RecordOptions {
 
 /** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
-  withRecordHooks(new Command('up'))
+  withHookClientCertificate(withRecordHooks(new Command('up')))
     .description('Bring up a management plane in this process: API server, core provider and local provider')
     .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
     .option('--data <dir>', 'folder for state, certificates and kubeconfig (default: .capstan)')
@@ -60,13 +61,19 @@ async function up(options: Options, io: Io): Promise<number> {
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
+  const hookClient = hookClientCertificate(options, silent)
   const playing = options.replayHooks === undefined ? undefined : await playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database, { clock })
 
   let extension: SampleExtension | undefined
   // The plane first: what it still asks of its extension is answered.
-  const closing: (() => Promise<void>)[] = [async () => extension?.stop(), () => recording.close(), () => stores.close()]
+  const closing: (() => Promise<void>)[] = [
+    async () => extension?.stop(),
+    async () => hookClient.close(),
+    () => recording.close(),
+    () => stores.close(),
+  ]
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
   try {
@@ -82,6 +89,7 @@ async function up(options: Options, io: Io): Promise<number> {
       kubeconfig,
       onHookCall: (call) => tell(lineOf(call)),
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
+      ...(hookClient.hookTransport ? { hookTransport: hookClient.hookTransport } : {}),
       ...(playing ? { hookTransport: playing.hookTransport } : {}),
     })
     const { plane, url } = served
@@ -93,9 +101,11 @@ async function up(options: Options, io: Io): Promise<number> {
     const names = await playing?.register(plane.client)
     if (options.demo) {
       if (!names)
-        extension = await startSampleExtension(clock, (why) =>
-          tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
-        )
+        extension = await startSampleExtension({
+          client: plane.client,
+          clock,
+          onExit: (why) => tell({ subject: 'Sample extension', event: 'ExtensionStopped', text: `stopped: ${why}` }),
+        })
       const available = startDemo(plane, extension, names ?? ['sample'], signal).then(() => ready)
       outcome = await Promise.race([
         available,

@@ -1,0 +1,47 @@
+/** What the servers of extensions get to see that want a certificate of whoever calls. Names of flags are upstream's. */
+import type { HookTransport } from '@capstan/extension'
+import { httpsHookTransport, presentFrom } from '@capstan/extension'
+import type { Logger } from '@capstan/kube'
+import type { Command } from 'commander'
+import { UsageError } from './io.ts'
+
+export interface HookClientOptions {
+  runtimeExtensionClientCertFile?: string
+  runtimeExtensionClientKeyFile?: string
+}
+
+/** Adds the flags. */
+export const withHookClientCertificate = (command: Command): Command =>
+  command
+    .option(
+      '--runtime-extension-client-cert-file <file>',
+      'client certificate for calls of runtime extensions, PEM; read again when it changes',
+    )
+    .option('--runtime-extension-client-key-file <file>', 'key of that certificate, PEM')
+
+export interface HookClient {
+  /** Absent when no certificate was asked for. */
+  readonly hookTransport?: HookTransport
+  close(): void
+}
+
+/** @throws UsageError when one file is missing, or they do not fit */
+export function hookClientCertificate(options: HookClientOptions, log: Logger): HookClient {
+  const { runtimeExtensionClientCertFile: certificate, runtimeExtensionClientKeyFile: key } = options
+  if (certificate === undefined && key === undefined) return { close() {} }
+  if (certificate === undefined || key === undefined)
+    throw new UsageError('--runtime-extension-client-cert-file and --runtime-extension-client-key-file go together')
+  const hookTransport = httpsHookTransport()
+  try {
+    const files = presentFrom({ certificate, key }, hookTransport, log)
+    return {
+      hookTransport,
+      close() {
+        files.close()
+        hookTransport.close()
+      },
+    }
+  } catch (err) {
+    throw new UsageError(`cannot use the client certificate for runtime extensions: ${(err as Error).message}`)
+  }
+}

@@ -1,0 +1,110 @@
+import { BeforeClusterCreate, type Cluster, createCatalog, ExtensionConfig, hookCatalog } from '@capstan/api'
+import {
+  createExtensionClient,
+  defineExtension,
+  extensionServer,
+  type FetchHandler,
+  httpsHookTransport,
+  keepOwnCertificate,
+  type Listening,
+  listen,
+  on,
+  proceedNow,
+} from '@capstan/extension'
+import { getCondition, messageOf, minutes, Secret, silent, systemClock, VirtualClock } from '@capstan/kube'
+import type { CertifiedKey } from '@capstan/kube/node'
+import { testEnv } from '@capstan/testing'
+import { expect, test } from 'vitest'
+import { createExtensionConfigController } from './controller.ts'
+
+const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'c', namespace: 'default' } } as Cluster
+
+test('a certificate and its authority are renewed while calls are made, and none of them fails', async () => {
+  // TLS reads the clock of the machine: what is issued along the way must be valid there when it is used.
+  const clock = new VirtualClock(systemClock.now() - minutes(110))
+  const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
+  const serve = extensionServer(extension)
+  /** Every other call needs a new connection, and its certificate. */
+  let calls = 0
+  const handle: FetchHandler = async (request) => {
+    const response = await serve(request)
+    if (calls++ % 2 === 0) response.headers.set('connection', 'close')
+    return response
+  }
+
+  const transport = httpsHookTransport()
+  const extensions = createExtensionClient({
+    transport,
+    catalog: createCatalog(hookCatalog),
+    // Calls are made now, whatever day the plane has.
+    clock: systemClock,
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
+  const env = await testEnv({ clock, kinds: [ExtensionConfig], controllers: [createExtensionConfigController({ extensions })] })
+
+  let server: Listening | undefined
+  const shown = new Set<string>()
+  const bundles: number[] = []
+  const own = await keepOwnCertificate({
+    commonName: 'x',
+    ipAddresses: ['127.0.0.1'],
+    clock,
+    log: silent,
+    validity: { authority: minutes(130), serving: minutes(125) },
+    async trust(bundle) {
+      bundles.push(bundle.split('BEGIN CERTIFICATE').length - 1)
+      const data = { 'ca.crt': Buffer.from(bundle).toString('base64') }
+      const metadata = { namespace: 'default', name: 'ca' }
+      await env.client.apply(Secret, { metadata, data }, { fieldManager: 'test', force: true })
+    },
+    async serve(certified: CertifiedKey) {
+      shown.add(certified.certificate)
+      if (server) server.renew(certified)
+      else server = await listen(handle, certified)
+    },
+  })
+
+  const failures: string[] = []
+  let stopped = false
+  let answered = 0
+  const load = async () => {
+    while (!stopped) {
+      await extensions.callAll(BeforeClusterCreate, cluster, { cluster }).then(
+        () => answered++,
+        (err) => failures.push(messageOf(err)),
+      )
+    }
+  }
+  try {
+    await env.client.create(ExtensionConfig, {
+      metadata: { name: 'x', annotations: { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/ca' } },
+      spec: { clientConfig: { url: server!.url } },
+    })
+    await env.settle()
+    const discovered = async () => getCondition(await env.client.get(ExtensionConfig, { name: 'x' }), 'Discovered')?.status
+    expect(await discovered()).toBe('True')
+    const loads = Array.from({ length: 2 }, load)
+
+    await env.advance(minutes(75))
+    for (let step = 0; step < 12; step++) {
+      await env.advance(minutes(3))
+      const until = answered + 16
+      while (answered < until && failures.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    }
+    stopped = true
+    await Promise.all(loads)
+    expect(failures).toEqual([])
+    expect(answered).toBeGreaterThan(200)
+    // The authority and what it signed: renewed before their end, in three steps.
+    expect(bundles).toEqual([1, 2, 1])
+    expect(shown.size).toBeGreaterThanOrEqual(3)
+    expect(await discovered()).toBe('True')
+  } finally {
+    stopped = true
+    own.close()
+    await env.close()
+    await server?.close(0)
+    transport.close()
+  }
+})
