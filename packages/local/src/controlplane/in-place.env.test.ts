@@ -1,0 +1,449 @@
+/** A control plane whose Machines become what they should be without being replaced, in a whole plane on the virtual clock. */
+import {
+  CanUpdateMachine,
+  Cluster,
+  DeleteMachineAnnotation,
+  ExtensionConfig,
+  Machine,
+  type RequestOf,
+  UpdateMachine,
+} from '@capstan/api'
+import { defineExtension, extensionServer, holdFor, inPlaceUpdates, inProcess, on, proceedNow } from '@capstan/extension'
+import { Event, Node, seconds, StatusError, timestamp, type Transport, VirtualClock } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
+import {
+  conditionText,
+  type HookScript,
+  mortalStores,
+  planeEnv,
+  type PlaneEnv,
+  type PlaneEnvOptions,
+  scriptedRuntime,
+} from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
+import { LocalCluster } from '../kinds/local-cluster.ts'
+import { LocalControlPlane } from '../kinds/local-control-plane.ts'
+import { LocalMachine, LocalMachineTemplate } from '../kinds/local-machine.ts'
+
+type Objects = RequestOf<typeof CanUpdateMachine>['current']
+type Part = keyof Objects
+type Question = RequestOf<typeof CanUpdateMachine>
+
+const key = { namespace: 'default', name: 'demo' }
+const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
+const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
+const templateRef = (name: string) => ref('infrastructure.capstan.dev', 'LocalMachineTemplate', name)
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+/** The answer that covers all changes of these objects, and nothing of the others. */
+function covering(request: object, ...parts: Part[]) {
+  const { desired } = request as Question
+  const patch = (part: Part) => ({
+    patchType: 'JSONPatch',
+    patch: btoa(JSON.stringify([{ op: 'add', path: '/spec', value: (desired[part] as { spec?: unknown }).spec }])),
+  })
+  return { response: Object.fromEntries(parts.map((part) => [`${part}Patch`, patch(part)])) }
+}
+const everything: readonly Part[] = ['machine', 'infrastructureMachine', 'bootstrapConfig']
+const coversAll: HookScript = {
+  CanUpdateMachine: ({ request }) => covering(request, ...everything),
+  UpdateMachine: () => undefined,
+}
+
+interface Setup {
+  readonly replicas?: number
+  readonly maxSurge?: 0 | 1
+  readonly plane?: Partial<PlaneEnvOptions>
+}
+
+async function controlPlane(script: HookScript | undefined, { replicas = 3, maxSurge = 0, plane = {} }: Setup = {}) {
+  env = await planeEnv({ ...(script && { runtime: scriptedRuntime(script) }), ...plane })
+  await create(replicas, maxSurge)
+}
+
+async function create(replicas: number, maxSurge: number) {
+  const { client } = env
+  await client.create(LocalMachineTemplate, {
+    ...named('small'),
+    spec: { template: { spec: { simulated: { nodeDelay: '1s' } } } },
+  })
+  await client.create(LocalCluster, named('demo'))
+  await client.create(LocalControlPlane, {
+    ...named('demo'),
+    spec: {
+      replicas,
+      version: 'v1.35.0',
+      machineTemplate: { spec: { infrastructureRef: templateRef('small') } },
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge } } },
+    },
+  })
+  await client.create(Cluster, {
+    ...named('demo'),
+    spec: {
+      infrastructureRef: ref('infrastructure.capstan.dev', 'LocalCluster', 'demo'),
+      controlPlaneRef: ref('controlplane.capstan.dev', 'LocalControlPlane', 'demo'),
+    },
+  })
+  await env.advance(seconds(60))
+}
+
+const change = async (spec: object) => {
+  await env.client.patch(LocalControlPlane, key, { type: 'merge', body: { spec } })
+  await env.settle()
+}
+const upgrade = () => change({ version: 'v1.36.0' })
+const machines = async () => (await env.client.list(Machine, { namespace: 'default' })).items
+const names = async () => (await machines()).map(({ metadata }) => metadata.name).sort()
+const versions = async () => (await machines()).map(({ spec }) => spec.version ?? '')
+const kubelets = async () => {
+  const { items } = await env.plane.workloads.clientFor(key)!.list(Node)
+  return items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
+}
+const condition = async (type: string) => conditionText(await env.client.get(LocalControlPlane, key), type)
+const events = async (reason: string) =>
+  (await env.client.list(Event, { namespace: 'default' })).items.filter((event) => event.reason === reason)
+const calls = () => env.hooks.map(({ hook }) => hook)
+
+test('an upgrade goes from Machine to Machine, in place, and the Nodes follow', async () => {
+  await controlPlane({ ...coversAll, UpdateMachine: ({ nth }) => (nth < 2 ? { wait: 10, message: 'installing' } : undefined) })
+  const before = await names()
+  await upgrade()
+
+  // One at a time: until it is done its Node is what it was.
+  expect((await versions()).filter((version) => version === 'v1.36.0')).toHaveLength(1)
+  expect(await kubelets()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
+  expect(calls()).toEqual(['CanUpdateMachine', 'UpdateMachine'])
+  const busy = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!
+  expect(busy.status?.phase).toBe('Updating')
+  expect(conditionText(busy, 'UpToDate')).toBe('False Updating: * In-place update in progress: installing')
+  expect(await condition('RollingOut')).toBe(
+    'True RollingOut: Rolling out 3 not up-to-date replicas\n* Version v1.35.0, v1.36.0 required\n* In-place update in progress: installing',
+  )
+  expect((await env.client.get(LocalControlPlane, key)).status).toMatchObject({ upToDateReplicas: 0, version: 'v1.35.0' })
+
+  await env.advance(seconds(60))
+  expect(await names()).toEqual(before)
+  expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  expect(calls()).toEqual(before.flatMap(() => ['CanUpdateMachine', 'UpdateMachine', 'UpdateMachine']))
+  expect(await condition('RollingOut')).toBe('False NotRollingOut')
+  expect((await env.client.get(LocalControlPlane, key)).status).toMatchObject({
+    upToDateReplicas: 3,
+    readyReplicas: 3,
+    versions: [{ version: 'v1.36.0', replicas: 3 }],
+  })
+  const started = await events('SuccessfulStartInPlaceUpdate')
+  expect(started.map(({ message, type }) => `${type} ${message}`)).toEqual(
+    before.map(() => 'Normal Machine starting in-place update'),
+  )
+  expect(started.map(({ involvedObject }) => involvedObject.name ?? '').sort()).toEqual(before)
+})
+
+test('an extension sees the objects as they are and as they shall be, and nothing else differs', async () => {
+  const asked: Question[] = []
+  await controlPlane({
+    ...coversAll,
+    CanUpdateMachine({ request }) {
+      asked.push(request as Question)
+      return covering(request, ...everything)
+    },
+  })
+  await upgrade()
+  const { current, desired } = asked[0]!
+  expect(current.machine.spec).toMatchObject({ version: 'v1.35.0', providerID: expect.any(String) })
+  expect(desired.machine).toEqual({ ...current.machine, spec: { ...current.machine.spec, version: 'v1.36.0' } })
+  expect(desired.infrastructureMachine).toEqual(current.infrastructureMachine)
+  expect(desired.infrastructureMachine).toMatchObject({ kind: 'LocalMachine', spec: { providerID: expect.any(String) } })
+  expect(desired.bootstrapConfig).toEqual(current.bootstrapConfig)
+  expect(desired.bootstrapConfig).toMatchObject({ kind: 'LocalBootstrapConfig', spec: {} })
+})
+
+test('infrastructure and bootstrap config become what their templates say, what has left the templates included', async () => {
+  await controlPlane(coversAll)
+  const before = await names()
+  const spec = { simulated: { deletionDelay: '1s' } }
+  await env.client.create(LocalMachineTemplate, { ...named('large'), spec: { template: { spec } } })
+  await change({
+    machineTemplate: { spec: { infrastructureRef: templateRef('large') } },
+    bootstrapConfigSpec: { nodeLabels: { a: 'b' } },
+  })
+  await env.advance(seconds(60))
+  expect(await names()).toEqual(before)
+  for (const name of before) {
+    const machine = await env.client.get(LocalMachine, { namespace: 'default', name })
+    expect(machine.spec).toEqual({ ...spec, providerID: `local:////default/${name}` })
+    expect(machine.metadata.annotations).toMatchObject({ 'cluster.x-k8s.io/cloned-from-name': 'large' })
+    expect((await env.client.get(LocalBootstrapConfig, { namespace: 'default', name })).spec).toEqual({ nodeLabels: { a: 'b' } })
+  }
+  expect(await condition('MachinesUpToDate')).toBe('True UpToDate')
+  expect(calls().filter((hook) => hook === 'CanUpdateMachine')).toHaveLength(3)
+})
+
+test('with a surge one Machine is new, and the last old one goes', async () => {
+  await controlPlane(coversAll, { maxSurge: 1 })
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(120))
+  const after = await names()
+  expect(after).toHaveLength(3)
+  expect(after.filter((name) => before.includes(name))).toHaveLength(2)
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+})
+
+test.each([
+  [
+    'nothing',
+    [],
+    'Machine cannot be updated in-place: spec.version; LocalMachine cannot be updated in-place: spec.simulated.nodeDelay',
+  ],
+  ['half of it', ['machine'], 'LocalMachine cannot be updated in-place: spec.simulated.nodeDelay'],
+] as const)('when %s is covered Machines are replaced, and the user reads why', async (_, parts, reasons) => {
+  await controlPlane({ ...coversAll, CanUpdateMachine: ({ request }) => covering(request, ...parts) })
+  const before = await names()
+  await env.client.create(LocalMachineTemplate, {
+    ...named('slow'),
+    spec: { template: { spec: { simulated: { nodeDelay: '2s' } } } },
+  })
+  await change({ version: 'v1.36.0', machineTemplate: { spec: { infrastructureRef: templateRef('slow') } } })
+  await env.advance(seconds(180))
+  const after = await names()
+  expect(after).toHaveLength(3)
+  expect(after.filter((name) => before.includes(name))).toEqual([])
+  expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  const told = await events('InPlaceUpdateNotPossible')
+  expect(told.map(({ message }) => message ?? '').sort()).toEqual(before.map((name) => `Machine ${name} is replaced: ${reasons}`))
+  expect(told[0]!.involvedObject).toMatchObject({ kind: 'LocalControlPlane', name: 'demo' })
+  expect(calls()).not.toContain('UpdateMachine')
+})
+
+test('without an extension Machines are replaced, and nothing is told about it', async () => {
+  await controlPlane({})
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(120))
+  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect(await events('InPlaceUpdateNotPossible')).toEqual([])
+})
+
+test('an extension that fails holds the rollout, visibly, until it answers', async () => {
+  let isBroken = true
+  await controlPlane({
+    ...coversAll,
+    CanUpdateMachine({ request }) {
+      if (isBroken) throw new Error('no database')
+      return covering(request, ...everything)
+    },
+  })
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(30))
+  expect(await names()).toEqual(before)
+  expect(await versions()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
+  const [failed] = await events('FailedCanUpdateMachine')
+  expect(failed!.message).toMatch(/^failed to determine if Machine demo-\w+ can be updated in-place: no database$/)
+  isBroken = false
+  await env.advance(seconds(120))
+  expect(await names()).toEqual(before)
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+})
+
+test('while an update fails no other Machine is touched', async () => {
+  let isFull = true
+  await controlPlane({
+    ...coversAll,
+    UpdateMachine() {
+      if (isFull) throw new Error('disk full')
+      return undefined
+    },
+  })
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(30))
+  expect((await versions()).sort()).toEqual(['v1.35.0', 'v1.35.0', 'v1.36.0'])
+  const busy = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!
+  const message = 'UpdateMachine hook failed: please check controller logs for errors'
+  expect(conditionText(busy, 'Updating')).toBe(`True InPlaceUpdateFailed: ${message}`)
+  expect(conditionText(busy, 'UpToDate')).toBe(`False Updating: * ${message}`)
+  isFull = false
+  await env.advance(seconds(120))
+  expect(await names()).toEqual(before)
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+})
+
+test('to scale waits for the Machine that is updated, and says so', async () => {
+  await controlPlane({ ...coversAll, UpdateMachine: ({ nth }) => (nth < 2 ? { wait: 30 } : undefined) })
+  await upgrade()
+  const busy = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!.metadata.name
+  await change({ replicas: 5 })
+  await env.advance(seconds(10))
+  expect(await names()).toHaveLength(3)
+  expect(await condition('ScalingUp')).toBe(
+    `True ScalingUp: Scaling up from 3 to 5 replicas is blocked because:\n* waiting for in-place update of Machine ${busy} to complete`,
+  )
+  await env.advance(seconds(300))
+  expect(await names()).toHaveLength(5)
+  expect(await kubelets()).toEqual(Array(5).fill('v1.36.0'))
+})
+
+test('a Machine that is deleted while it is updated is replaced', async () => {
+  await controlPlane({ ...coversAll, UpdateMachine: () => ({ wait: 3600 }) })
+  await upgrade()
+  const busy = (await machines()).find(({ spec }) => spec.version === 'v1.36.0')!.metadata.name
+  await env.client.delete(Machine, { namespace: 'default', name: busy })
+  await env.advance(seconds(60))
+  const after = await machines()
+  expect(after.map(({ metadata }) => metadata.name)).not.toContain(busy)
+  // The next one is being updated by then.
+  expect(after.map(({ spec }) => spec.version ?? '').sort()).toEqual(['v1.35.0', 'v1.36.0', 'v1.36.0'])
+})
+
+test.each([
+  ['that somebody wants to go', { metadata: { annotations: { [DeleteMachineAnnotation]: '' } } }],
+  ['that is to be remediated', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } }],
+] as const)('a Machine %s is replaced, not updated', async (_, body) => {
+  await controlPlane(coversAll)
+  const [oldest, ...others] = (await machines()).toSorted((a, b) =>
+    a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : 1,
+  )
+  await env.client.patch(Machine, { namespace: 'default', name: oldest!.metadata.name }, { type: 'merge', body })
+  await upgrade()
+  await env.advance(seconds(120))
+  const after = await names()
+  expect(after).not.toContain(oldest!.metadata.name)
+  expect(after).toEqual(expect.arrayContaining(others.map(({ metadata }) => metadata.name)))
+})
+
+test('a rollout that is due by its date replaces Machines', async () => {
+  await controlPlane(coversAll)
+  const before = await names()
+  await change({ rollout: { after: timestamp(env.clock.now() - 1000) } })
+  await env.advance(seconds(180))
+  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect(calls()).toEqual([])
+})
+
+test('infrastructure that refuses the change is replaced', async () => {
+  const refusing = (transport: Transport): Transport => ({
+    close: () => transport.close(),
+    watch: (request, signal) => transport.watch(request, signal),
+    async send(request, signal) {
+      const spec = JSON.stringify((request.body as { spec?: unknown } | undefined)?.spec ?? {})
+      const isChange = request.patchType === 'application/apply-patch+yaml' && request.options?.dryRun && spec.includes('"2s"')
+      if (isChange) throw new StatusError('Forbidden', 'nodeDelay cannot be changed')
+      return transport.send(request, signal)
+    },
+  })
+  await controlPlane(coversAll, { plane: { reach: async (_, inProcess) => refusing(inProcess) } })
+  const before = await names()
+  await env.client.create(LocalMachineTemplate, {
+    ...named('slow'),
+    spec: { template: { spec: { simulated: { nodeDelay: '2s' } } } },
+  })
+  await change({ machineTemplate: { spec: { infrastructureRef: templateRef('slow') } } })
+  await env.advance(seconds(180))
+  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  const [told] = await events('InPlaceUpdateNotPossible')
+  expect(told!.message).toMatch(
+    /^Machine demo-\w+ is replaced: server side apply dry-run for desired InfraMachine failed: nodeDelay cannot be changed$/,
+  )
+  expect(calls()).toEqual([])
+})
+
+test('a real extension, discovered through its ExtensionConfig, updates a control plane', async () => {
+  const inPlace = inPlaceUpdates({ machine: ['version'], infrastructureMachine: ['simulated'] })
+  let asked = 0
+  const extension = defineExtension({
+    name: 'updater',
+    handlers: [
+      on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine),
+      on(UpdateMachine, { name: 'update-machine' }, () => (++asked % 2 === 1 ? holdFor(5, 'installing') : proceedNow())),
+    ],
+  })
+  env = await planeEnv({ hookTransport: inProcess(extensionServer(extension)) })
+  await env.client.create(ExtensionConfig, {
+    metadata: { name: 'updater' },
+    spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
+  })
+  await create(3, 0)
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(120))
+  expect(await names()).toEqual(before)
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+  expect(asked).toBe(6)
+  // Labels of Nodes are not what it says it can change.
+  await change({ bootstrapConfigSpec: { nodeLabels: { a: 'b' } } })
+  await env.advance(seconds(180))
+  expect((await names()).filter((name) => before.includes(name))).toEqual([])
+  expect((await events('InPlaceUpdateNotPossible'))[0]!.message).toMatch(
+    /is replaced: LocalBootstrapConfig cannot be updated in-place: spec\.nodeLabels$/,
+  )
+})
+
+/** The story of an upgrade in place, with the process stopped right after a commit of it and started again. */
+async function upgradeWithStop(stopAfter: number) {
+  const base = memoryStores()
+  const first = mortalStores(base)
+  await controlPlane(undefined, { plane: { runtime: scriptedRuntime(coversAll), stores: first } })
+  const before = await names()
+  await env.close()
+
+  const clock = new VirtualClock(env.clock.now())
+  let stores = mortalStores(base, stopAfter)
+  const done: string[] = []
+  const runtime = () =>
+    scriptedRuntime({
+      ...coversAll,
+      UpdateMachine({ request }) {
+        done.push((request as unknown as { desired: { machine: Machine } }).desired.machine.metadata.name)
+        return undefined
+      },
+    })
+  const whileAlive = <T>(work: Promise<T>) => Promise.race([work, stores.death])
+  const started = await whileAlive(planeEnv({ runtime: runtime(), stores, clock }))
+  if (started) {
+    env = started
+    await whileAlive(upgrade())
+    if (!stores.isDead) await whileAlive(env.advance(seconds(60)))
+  }
+  const { commits } = stores
+  if (stores.isDead) {
+    stores.bury()
+    await started?.close()
+    stores = mortalStores(base)
+    env = await planeEnv({ runtime: runtime(), stores, clock: new VirtualClock(clock.now()) })
+    await upgrade()
+    await env.advance(seconds(90))
+  }
+  return { before, done, commits }
+}
+
+describe('a process that is stopped between two writes of an upgrade in place', async () => {
+  const undisturbed = await upgradeWithStop(Number.POSITIVE_INFINITY)
+  await env.close()
+
+  // Every day an even sample; CAPSTAN_STOPS=1 stops after each of them.
+  const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(undisturbed.commits / 6)
+  const stops = Array.from({ length: Math.floor(undisturbed.commits / every) }, (_, index) => (index + 1) * every)
+  test.each(stops)('goes on after write %i: nothing is replaced, nothing is left over', async (stop) => {
+    const { before, done } = await upgradeWithStop(stop)
+    expect(await names()).toEqual(before)
+    expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+    expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+    const objects = [
+      ...(await machines()),
+      ...(await env.client.list(LocalMachine, { namespace: 'default' })).items,
+      ...(await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items,
+    ]
+    const marks = objects.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {})).filter(isMark)
+    expect(marks).toEqual([])
+    // What was answered and not yet written down is asked once more.
+    expect([...new Set(done)].sort()).toEqual(before)
+    expect(done.length).toBeLessThanOrEqual(4)
+  })
+})
+
+const isMark = (name: string) => name.startsWith('in-place-updates') || name.endsWith('/pending-hooks')
