@@ -10,6 +10,7 @@ type MakeCommand = (io: Io, finish: (code: number) => void) => CommandType
 /** Each command with how to load it: starting one does not wait for the modules of the others. */
 const commands: Readonly<Record<string, () => Promise<MakeCommand>>> = {
   up: async () => (await import('./commands/up.ts')).upCommand,
+  new: async () => (await import('./commands/new.ts')).newCommand,
   dev: async () => (await import('./commands/dev.ts')).devCommand,
   apiserver: async () => (await import('./commands/apiserver.ts')).apiserverCommand,
   manager: async () => (await import('./commands/manager.ts')).managerCommand,

@@ -1,0 +1,95 @@
+import { join, resolve } from 'node:path'
+import type { Hook } from '@capstan/api'
+import { isReason, systemClock } from '@capstan/kube'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { shown } from '../dev/lines.ts'
+import type { Io } from '../io.ts'
+import { UsageError } from '../io.ts'
+import { selfMade } from '../scaffold/certificate.ts'
+import { checkName, extensionProject, hooksToHandle, namespaceOf } from '../scaffold/extension-project.ts'
+import { checkout, dependencyFrom } from '../scaffold/origin.ts'
+import { extensionTemplates, filledIn } from '../scaffold/templates.ts'
+import { writeProject } from '../scaffold/write-project.ts'
+import { versions } from '../versions.ts'
+
+interface Options {
+  dir?: string
+  hook: readonly Hook[]
+  certificates: 'cert-manager' | 'self-made'
+  output: 'text' | 'json'
+}
+
+/** `capstan new …`: something to begin with. */
+export const newCommand = (io: Io): Command => {
+  const make = new Command('new').description('Write a small project to begin with')
+  make
+    .command('extension')
+    .description('Write a runtime extension: handlers, tests, image and manifests')
+    .argument('<name>', 'name of the extension, of its ExtensionConfig and of its Service')
+    .option('--dir <dir>', 'folder to write to (default: the name)')
+    .addOption(
+      new Option('--hook <hooks>', 'hooks to handle, separated by commas')
+        .argParser(hooksNamed)
+        .default([hooksToHandle[0]!], hooksToHandle[0]!.name),
+    )
+    .addOption(
+      new Option('--certificates <how>', 'where its certificate comes from: cert-manager in the cluster, or this command')
+        .choices(['cert-manager', 'self-made'])
+        .default('cert-manager'),
+    )
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .action((name: string, options: Options) => newExtension(name, options, io))
+  make
+    .command('certificate')
+    .description('Print a Secret with a new certificate for an extension, valid for a year')
+    .argument('<name>', 'name of the extension')
+    .action(async (name: string) => {
+      checked(name)
+      const template = extensionTemplates().get('manifests/30-certificate.self-made.yaml')!
+      const namespace = namespaceOf(name)
+      io.out(filledIn(template, { name, namespace, ...(await selfMade(name, namespace, systemClock)) }).trimEnd())
+    })
+  return make
+}
+
+async function newExtension(name: string, options: Options, io: Io): Promise<void> {
+  checked(name)
+  const folder = resolve(options.dir ?? name)
+  const files = extensionProject(extensionTemplates(), {
+    name,
+    hooks: options.hook,
+    certificates: options.certificates === 'self-made' ? await selfMade(name, namespaceOf(name), systemClock) : 'cert-manager',
+    dependency: dependencyFrom(checkout()),
+    version: versions.capstan,
+  })
+  await writeProject(folder, files)
+
+  const paths = files.map(({ path }) => path)
+  const next = [`cd ${shown(folder)}`, 'npm install', 'npm test', 'npm run dev']
+  if (options.output === 'json') {
+    io.out(JSON.stringify({ name, folder, files: paths, next }))
+    return
+  }
+  for (const path of paths) io.out(join(shown(folder), path))
+  io.out('\nNext:\n')
+  for (const command of next) io.out(`  ${command}`)
+}
+
+function checked(name: string): void {
+  try {
+    checkName(name)
+  } catch (err) {
+    if (isReason(err, 'Invalid')) throw new UsageError(err.message, undefined, { cause: err })
+    throw err
+  }
+}
+
+function hooksNamed(text: string): Hook[] {
+  const names = new Set(text.split(',').map((name) => name.trim().toLowerCase()))
+  const unknown = [...names].filter((name) => !hooksToHandle.some((hook) => hook.name.toLowerCase() === name))
+  if (unknown.length > 0) {
+    const all = hooksToHandle.map((hook) => hook.name).join(', ')
+    throw new InvalidArgumentError(`there is no hook ${unknown.join(', ')}: expected ${all}.`)
+  }
+  return hooksToHandle.filter((hook) => names.has(hook.name.toLowerCase()))
+}

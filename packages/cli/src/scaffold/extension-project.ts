@@ -1,0 +1,113 @@
+/** The files of a new extension. Pure. */
+import type { Hook } from '@capstan/api'
+import { hookCatalog } from '@capstan/api'
+import { dns1035LabelProblems, dnsLabelProblems, invalid, invalidObject } from '@capstan/kube'
+import type { SelfMade } from './certificate.ts'
+import { mergeModules } from './merge-modules.ts'
+import { filledIn, type Templates } from './templates.ts'
+
+export interface NewExtension {
+  readonly name: string
+  readonly hooks: readonly Hook[]
+  readonly certificates: 'cert-manager' | SelfMade
+  /** Which version of a package to depend on, or where it is; absent: not at all. */
+  dependency(name: string, version: string): string | undefined
+  /** Of this tool. */
+  readonly version: string
+}
+
+export interface ProjectFile {
+  readonly path: string
+  readonly text: string
+  /** For its owner only. */
+  readonly secret?: true
+}
+
+export const namespaceOf = (name: string): string => `${name}-system`
+
+/** Hooks that an extension can handle. */
+export const hooksToHandle: readonly Hook[] = hookCatalog.filter(({ singleton }) => !singleton)
+
+/** @throws StatusError Invalid, as an API server would say it of the objects that get the name */
+export function checkName(name: string): void {
+  const objects = [
+    { group: 'runtime.cluster.x-k8s.io', kind: 'ExtensionConfig', name, problems: dnsLabelProblems(name) },
+    { group: '', kind: 'Service', name, problems: dns1035LabelProblems(name) },
+    { group: '', kind: 'Namespace', name: namespaceOf(name), problems: dnsLabelProblems(namespaceOf(name)) },
+  ]
+  for (const { problems, ...object } of objects) {
+    const errors = problems.map((problem) => invalid('metadata.name', object.name, problem))
+    if (errors.length > 0) throw invalidObject(object, object.name, errors)
+  }
+}
+
+export function extensionProject(templates: Templates, extension: NewExtension): ProjectFile[] {
+  const { name, hooks, certificates, version } = extension
+  const isSelfMade = certificates !== 'cert-manager'
+  const read = (file: string): string => {
+    const text = templates.get(file)
+    if (text === undefined) throw new Error(`There is no template ${file}`)
+    return text
+  }
+  const modules = hooks.map((hook) => read(`hooks/${fileNameOf(hook)}.ts`))
+  const tests = hooks.flatMap((hook) => templates.get(`hooks/${fileNameOf(hook)}.test.ts`) ?? [])
+  const settings = modules.flatMap(settingsReadBy).map((setting) => `${setting}: ''`)
+  const values = {
+    name,
+    namespace: namespaceOf(name),
+    version,
+    settings: settings.length === 0 ? '{}' : `{ ${settings.join(', ')} }`,
+    ...(isSelfMade ? certificates : {}),
+  }
+  const file = (path: string, text = read(path)): ProjectFile => ({ path, text: filledIn(text, values) })
+  const certificate = read(`manifests/30-certificate.${isSelfMade ? 'self-made' : 'cert-manager'}.yaml`)
+
+  return [
+    { path: 'package.json', text: withDependencies(file('package.json').text, extension) },
+    file('tsconfig.json'),
+    file('extension.ts', mergeModules([...modules.map(notExported), withHandlers(read('extension.ts'), modules)])),
+    file('extension.test.ts', mergeModules([read('extension.test.ts'), ...tests])),
+    file('main.ts'),
+    file('Dockerfile'),
+    file('.dockerignore', read('dockerignore')),
+    file('.gitignore', `${read('gitignore')}${isSelfMade ? 'manifests/30-certificate.yaml\n' : ''}`),
+    file('README.md'),
+    file('manifests/10-namespace.yaml'),
+    file('manifests/20-service-account.yaml'),
+    { ...file('manifests/30-certificate.yaml', certificate), ...(isSelfMade ? { secret: true } : {}) },
+    file('manifests/40-service.yaml'),
+    file('manifests/50-deployment.yaml'),
+    file('manifests/60-extension-config.yaml'),
+  ]
+}
+
+/** BeforeClusterCreate: before-cluster-create. */
+const fileNameOf = ({ name }: Hook): string => name.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
+
+const declaration = /^export const (\w+) = /m
+
+/** In one file with the extension that has it. */
+const notExported = (module: string): string => module.replace(declaration, 'const $1 = ')
+
+function withHandlers(extension: string, modules: readonly string[]): string {
+  const handlers = modules.map((module) => declaration.exec(module)![1]!)
+  const line = `handlers: [${handlers.join(', ')}]`
+  return extension.replace('handlers: []', line.length < 80 ? line : `handlers: [\n    ${handlers.join(',\n    ')},\n  ]`)
+}
+
+/** `const { requiredLabel = '' } = settings` */
+const settingsReadBy = (module: string): string[] =>
+  [...module.matchAll(/const \{ (\w+) = '' \} = settings$/gm)].map(([, name]) => name!)
+
+function withDependencies(manifest: string, { dependency }: NewExtension): string {
+  const all = JSON.parse(manifest) as { [field: string]: unknown }
+  for (const field of ['dependencies', 'devDependencies', 'optionalDependencies']) {
+    const found = Object.entries(all[field] as { [name: string]: string }).flatMap(([name, version]) => {
+      const wanted = dependency(name, version)
+      return wanted === undefined ? [] : [[name, wanted] as const]
+    })
+    if (found.length === 0) delete all[field]
+    else all[field] = Object.fromEntries(found)
+  }
+  return `${JSON.stringify(all, undefined, 2)}\n`
+}

@@ -1,0 +1,32 @@
+/** Several modules as one: imports together at the top, everything else below, in order. Pure. */
+export function mergeModules(modules: readonly string[]): string {
+  const named = new Map<string, Set<string>>()
+  const others = new Set<string>()
+  const bodies = modules.map((text) =>
+    text
+      .replace(importStatement, (statement, names: string | undefined, from: string) => {
+        if (names === undefined) others.add(statement.trim())
+        else named.set(from, new Set([...(named.get(from) ?? []), ...names.split(',').map((name) => name.trim())]))
+        return ''
+      })
+      .trim(),
+  )
+  const imports = [
+    ...others,
+    ...[...named].map(([from, names]) => {
+      const list = [...names].filter((name) => name !== '').sort()
+      const line = `import { ${list.join(', ')} } from '${from}'`
+      return line.length <= lineWidth ? line : `import {\n${list.map((name) => `  ${name},\n`).join('')}} from '${from}'`
+    }),
+  ].sort((a, b) => compare(fromOf(a), fromOf(b)))
+  return `${[imports.join('\n'), ...bodies].filter((part) => part !== '').join('\n\n')}\n`
+}
+
+const importStatement = /^import (?:\{([^}]*)\}|\S+) from '([^']+)'\n/gm
+const lineWidth = 130
+
+const fromOf = (statement: string): string => /'([^']+)'$/.exec(statement)![1]!
+
+/** What comes with Node, then packages, then files beside this one. */
+const compare = (a: string, b: string): number => rank(a) - rank(b) || (a < b ? -1 : 1)
+const rank = (from: string): number => (from.startsWith('node:') ? 0 : from.startsWith('.') ? 2 : 1)

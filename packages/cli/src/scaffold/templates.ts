@@ -1,0 +1,20 @@
+/** What a new project is made of: the files below `templates/`, in which `{{x}}` stands for something to be filled in. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export type Templates = ReadonlyMap<string, string>
+
+export function extensionTemplates(): Templates {
+  const folder = fileURLToPath(new URL('../../templates/extension', import.meta.url))
+  const files = globSync('**/*.*', { cwd: folder }).concat(globSync('*', { cwd: folder, exclude: ['hooks', 'manifests'] }))
+  return new Map([...new Set(files)].sort().map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
+}
+
+/** @throws Error when the text stands for something that is not given */
+export const filledIn = (text: string, values: { readonly [name: string]: string }): string =>
+  text.replace(/\{\{([^}]+)\}\}/g, (_, name: string) => {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined
+    if (value === undefined) throw new Error(`Cannot fill in {{${name}}}: there are ${Object.keys(values).join(', ')}`)
+    return value
+  })

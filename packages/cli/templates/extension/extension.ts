@@ -1,0 +1,6 @@
+import { defineExtension } from '@capstan/extension'
+
+export const extension = defineExtension({
+  name: '{{name}}',
+  handlers: [],
+})

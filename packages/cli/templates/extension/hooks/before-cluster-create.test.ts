@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { BeforeClusterCreate } from '@capstan/api'
+import { callHook, fixture } from '@capstan/extension'
+import { extension } from './extension.ts'
+
+test('a Cluster waits for the label that the settings ask for', async () => {
+  const { cluster } = fixture(BeforeClusterCreate)
+  const answerWith = (labels: { [name: string]: string }) =>
+    callHook(extension, BeforeClusterCreate, {
+      cluster: { ...cluster, metadata: { ...cluster.metadata, labels } },
+      settings: { requiredLabel: 'team' },
+    })
+  const waiting = await answerWith({})
+  assert.equal(waiting.retryAfterSeconds, 10)
+  assert.equal(waiting.message, 'waiting for the label team')
+  assert.equal((await answerWith({ team: 'blue' })).retryAfterSeconds, 0)
+})

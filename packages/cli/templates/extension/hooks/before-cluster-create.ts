@@ -1,0 +1,10 @@
+import { BeforeClusterCreate } from '@capstan/api'
+import { holdFor, on, proceedNow } from '@capstan/extension'
+
+/** A new Cluster waits until it has the label that the setting `requiredLabel` names. */
+export const beforeClusterCreate = on(BeforeClusterCreate, { name: 'before-cluster-create' }, ({ request, settings }) => {
+  const { requiredLabel = '' } = settings
+  const { labels = {} } = request.cluster.metadata
+  if (requiredLabel === '' || requiredLabel in labels) return proceedNow()
+  return holdFor(10, `waiting for the label ${requiredLabel}`)
+})
