@@ -13,11 +13,11 @@ describe('help', () => {
   test('names every command', async () => {
     const { code, out, err } = await ended(['help'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
-    for (const command of ['up', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])
+    for (const command of ['up', 'new', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])
       expect(out).toMatch(new RegExp(`^  ${command} `, 'm'))
   })
 
-  test.each(['up', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
+  test.each(['up', 'new', 'dev', 'apiserver', 'manager', 'kubeconfig', 'envtest', 'backup', 'restore', 'version'])(
     'of %s says what it is for',
     async (command) => {
       const { code, out } = await ended([command, '--help'])
@@ -63,6 +63,8 @@ describe('wrong use ends with 2 and names what is wrong', () => {
     { argv: ['manager'], says: /required option '--kubeconfig <file>' not specified/ },
     { argv: ['manager', '--kubeconfig', 'k', '--providers', 'core,aws'], says: /there is no provider aws: expected core, local/ },
     { argv: ['kubeconfig'], says: /missing required argument 'name'/ },
+    { argv: ['hooks', 'call', 'https://x'], says: /missing required argument 'hook'/ },
+    { argv: ['new', 'cluster'], says: /unknown command 'cluster'/ },
   ])('$argv', async ({ argv, says }) => {
     const { code, out, err } = await ended(argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })

@@ -36,8 +36,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   const asked = argv[0] !== undefined && Object.hasOwn(commands, argv[0]) ? [argv[0]] : Object.keys(commands)
   for (const name of asked) {
     const make = await commands[name]!()
-    // Subcommands take over exit and output handling only when they are created through their parent.
-    program.addCommand(make(io, finish).copyInheritedSettings(program))
+    program.addCommand(inheriting(make(io, finish), program))
   }
 
   try {
@@ -53,6 +52,13 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     io.err(`capstan: ${chain(err)}`)
     return ExitCodes.failed
   }
+}
+
+/** Subcommands take over exit and output handling only when they are created through their parent, and it has its own already. */
+function inheriting(command: CommandType, parent: CommandType): CommandType {
+  command.copyInheritedSettings(parent)
+  for (const below of command.commands) inheriting(below, command)
+  return command
 }
 
 /** An error with its causes, in one line. */

@@ -50,7 +50,7 @@ export function extensionProject(templates: Templates, extension: NewExtension):
     return text
   }
   const modules = hooks.map((hook) => read(`hooks/${fileNameOf(hook)}.ts`))
-  const tests = hooks.flatMap((hook) => templates.get(`hooks/${fileNameOf(hook)}.test.ts`) ?? [])
+  const tests = hooks.flatMap((hook) => templates.get(`${fileNameOf(hook)}.test.ts`) ?? [])
   const settings = modules.flatMap(settingsReadBy).map((setting) => `${setting}: ''`)
   const values = {
     name,

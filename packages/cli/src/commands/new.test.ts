@@ -1,0 +1,359 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { BeforeClusterCreate, hookCatalog } from '@capstan/api'
+import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
+import {
+  CustomResourceDefinition,
+  type Kind,
+  type KubeObject,
+  seededRandom,
+  silent,
+  systemClock,
+  unknownKind,
+} from '@capstan/kube'
+import { createPlane, memoryStores } from '@capstan/lab'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { extensionProject, hooksToHandle } from '../scaffold/extension-project.ts'
+import { dependencyFrom } from '../scaffold/origin.ts'
+import { extensionTemplates } from '../scaffold/templates.ts'
+import { ended } from '../test-io.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
+const fileOf = (hook: string): string => hook.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
+const create = (name: string, ...flags: string[]) => ended(['new', 'extension', name, '--dir', join(root, name), ...flags])
+
+/** Starting programs takes its time where much else runs. */
+const patient = { timeout: 120_000 }
+
+/** Runs a program in a project, as its author would: without what the npm that runs this test says to those it starts. */
+const shell = (folder: string) => {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST/i.test(name)))
+  return async (program: string, ...args: string[]): Promise<{ code: number; text: string }> =>
+    promisify(execFile)(program, args, { cwd: folder, env }).then(
+      ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
+      (err: { code: number; stdout: string; stderr: string }) => ({ code: err.code, text: err.stdout + err.stderr }),
+    )
+}
+
+const projectFiles = [
+  'package.json',
+  'tsconfig.json',
+  'extension.ts',
+  'extension.test.ts',
+  'main.ts',
+  'Dockerfile',
+  '.dockerignore',
+  '.gitignore',
+  'README.md',
+  'manifests/10-namespace.yaml',
+  'manifests/20-service-account.yaml',
+  'manifests/30-certificate.yaml',
+  'manifests/40-service.yaml',
+  'manifests/50-deployment.yaml',
+  'manifests/60-extension-config.yaml',
+]
+
+test('templates are these, one for each hook', () => {
+  expect([...extensionTemplates().keys()]).toEqual(
+    [
+      'Dockerfile',
+      'README.md',
+      'dockerignore',
+      'extension.test.ts',
+      'extension.ts',
+      'gitignore',
+      'before-cluster-create.test.ts',
+      ...everyHook.map((hook) => `hooks/${fileOf(hook)}.ts`),
+      'main.ts',
+      'manifests/10-namespace.yaml',
+      'manifests/20-service-account.yaml',
+      'manifests/30-certificate.cert-manager.yaml',
+      'manifests/30-certificate.self-made.yaml',
+      'manifests/40-service.yaml',
+      'manifests/50-deployment.yaml',
+      'manifests/60-extension-config.yaml',
+      'package.json',
+      'tsconfig.json',
+    ].sort(),
+  )
+})
+
+test('a project depends on what this checkout was tested with', () => {
+  const at = (file: string) =>
+    JSON.parse(readFileSync(fileURLToPath(new URL(`../../../../${file}`, import.meta.url)), 'utf8')) as Manifest
+  const { devDependencies, optionalDependencies } = JSON.parse(extensionTemplates().get('package.json')!) as Manifest
+  const { '@capstan/cli': _own, rolldown, ...others } = devDependencies
+  expect(at('package.json').devDependencies).toMatchObject(others)
+  expect(at('package.json').optionalDependencies).toEqual(optionalDependencies)
+  expect(at('node_modules/rolldown/package.json').version).toBe(rolldown)
+})
+
+interface Manifest {
+  readonly version: string
+  readonly dependencies: { readonly [name: string]: string }
+  readonly devDependencies: { readonly [name: string]: string }
+  readonly optionalDependencies: { readonly [name: string]: string }
+}
+
+test('outside of a checkout a project depends on versions', () => {
+  const [manifestFile] = extensionProject(extensionTemplates(), {
+    name: 'quota',
+    hooks: hooksToHandle.slice(0, 1),
+    certificates: 'cert-manager',
+    dependency: dependencyFrom(undefined),
+    version: '9.8.7',
+  })
+  const manifest = JSON.parse(manifestFile!.text) as Manifest
+  expect(manifest.dependencies).toEqual({ '@capstan/api': '9.8.7', '@capstan/extension': '9.8.7' })
+  expect(Object.values({ ...manifest.devDependencies, ...manifest.optionalDependencies }).join()).not.toMatch(/file:|\{\{/)
+})
+
+describe('the command', () => {
+  test('says what it wrote, and what to do next', async () => {
+    const { code, out, err } = await create('said')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const folder = join(root, 'said')
+    const next = [`cd ${folder}`, 'npm install', 'npm test', 'npm run dev'].map((command) => `  ${command}`)
+    expect(out.split('\n')).toEqual([...projectFiles.map((file) => join(folder, file)), '', 'Next:', '', ...next])
+    expect(
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((file) => statSync(join(folder, file)).isFile())
+        .sort(),
+    ).toEqual([...projectFiles].sort())
+    for (const file of projectFiles) expect(readFileSync(join(folder, file), 'utf8'), file).not.toMatch(/\{\{/)
+  })
+
+  test('says the same to programs', async () => {
+    const { code, out } = await create('told', '--output', 'json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toEqual({
+      name: 'told',
+      folder: join(root, 'told'),
+      files: projectFiles,
+      next: [`cd ${join(root, 'told')}`, 'npm install', 'npm test', 'npm run dev'],
+    })
+  })
+
+  test('writes handlers for the hooks that it is asked for, and the settings that they read', async () => {
+    await create('two', '--hook', 'beforeclusterdelete, AfterControlPlaneInitialized')
+    const extension = readFileSync(join(root, 'two/extension.ts'), 'utf8')
+    expect(extension).toContain('  handlers: [afterControlPlaneInitialized, beforeClusterDelete],\n')
+    expect(extension).toMatch(/^import \{ AfterControlPlaneInitialized, BeforeClusterDelete \} from '@capstan\/api'\nimport /)
+    expect(readFileSync(join(root, 'two/manifests/60-extension-config.yaml'), 'utf8')).toMatch(
+      /^ {2}settings: \{ keepAnnotation: '' \}$/m,
+    )
+  })
+
+  test('writes over nothing, and says what is there', async () => {
+    const folder = join(root, 'taken')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'main.ts'), 'mine')
+    writeFileSync(join(folder, 'notes.txt'), 'mine')
+    expect(await create('taken')).toEqual({
+      code: 1,
+      out: '',
+      err: `capstan: Cannot write over ${join(folder, 'main.ts')}: nothing has been written`,
+    })
+    expect(readdirSync(folder)).toEqual(['main.ts', 'notes.txt'])
+    expect(readFileSync(join(folder, 'main.ts'), 'utf8')).toBe('mine')
+  })
+
+  const label = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'"
+  test.each<{ argv: string[]; says: string }>([
+    {
+      argv: ['Quota'],
+      says: `ExtensionConfig.runtime.cluster.x-k8s.io "Quota" is invalid: metadata.name: Invalid value: "Quota": ${label}`,
+    },
+    {
+      argv: ['a.b'],
+      says: 'ExtensionConfig.runtime.cluster.x-k8s.io "a.b" is invalid: metadata.name: Invalid value: "a.b": must not contain dots',
+    },
+    { argv: [''], says: `ExtensionConfig.runtime.cluster.x-k8s.io "" is invalid: metadata.name: Invalid value: "": ${label}` },
+    { argv: ['../up'], says: `is invalid: metadata.name: Invalid value: "../up": ${label}` },
+    { argv: ['1st'], says: 'Service "1st" is invalid: metadata.name: Invalid value: "1st": a DNS-1035 label must consist of' },
+    {
+      argv: ['a'.repeat(57)],
+      says: `Namespace "${'a'.repeat(57)}-system" is invalid: metadata.name: Invalid value: "${'a'.repeat(57)}-system": must be no more than 63 characters`,
+    },
+    {
+      argv: ['quota', '--hook', 'BeforeLunch'],
+      says: "'BeforeLunch' is invalid. there is no hook beforelunch: expected BeforeClusterCreate, After",
+    },
+    { argv: ['quota', '--hook', 'Discovery'], says: 'there is no hook discovery' },
+    { argv: ['quota', '--certificates', 'vault'], says: 'Allowed choices are cert-manager, self-made' },
+    { argv: [], says: "missing required argument 'name'" },
+  ])('$argv is wrong use', async ({ argv, says }) => {
+    const { code, out, err } = await ended(['new', 'extension', ...argv])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(says)
+    expect(existsSync('quota')).toBe(false)
+  })
+})
+
+describe('a project', patient, () => {
+  test('passes its own test as it is, installed without a network; a broken handler does not', async () => {
+    await create('fresh')
+    const folder = join(root, 'fresh')
+    const run = shell(folder)
+    expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
+    const passing = await run('npm', 'test')
+    expect(passing.text).toMatch(/pass 2\n[^]*fail 0\n/)
+    expect(passing.code).toBe(0)
+
+    const extension = readFileSync(join(folder, 'extension.ts'), 'utf8')
+    writeFileSync(join(folder, 'extension.ts'), extension.replace('return holdFor', "throw new Error('boom')\n  return holdFor"))
+    expect(await run('npm', 'test')).toMatchObject({ code: 1, text: expect.stringContaining('fail 1') })
+    writeFileSync(join(folder, 'extension.ts'), extension.replace('holdFor(10,', 'holdFor(10, 20,'))
+    expect(await run('npm', 'run', 'check')).toMatchObject({
+      code: expect.any(Number),
+      text: expect.stringContaining('extension.ts(9,'),
+    })
+  })
+
+  test('with every hook passes its test and type checks; as one file it serves with the certificate that was made for it', async () => {
+    await create('every', '--hook', everyHook.join(','), '--certificates', 'self-made')
+    const folder = join(root, 'every')
+    const run = shell(folder)
+    expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
+    expect(await run('npm', 'test')).toMatchObject({ code: 0, text: expect.stringContaining(`pass ${everyHook.length + 1}`) })
+    expect(await run('npm', 'run', 'check')).toMatchObject({ code: 0 })
+    expect(await run('npm', 'run', 'build')).toMatchObject({ code: 0 })
+
+    // What the Dockerfile copies, and what the Deployment mounts.
+    const image = join(root, 'image')
+    mkdirSync(image)
+    cpSync(join(folder, 'dist/main.js'), join(image, 'main.mjs'))
+    const certificate = join(folder, 'manifests/30-certificate.yaml')
+    expect(statSync(certificate).mode & 0o777).toBe(0o600)
+    expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toContain('manifests/30-certificate.yaml\n')
+    const [secret] = manifestsIn(folder, '30-certificate.yaml') as [{ data: { [file: string]: string } }]
+    for (const [file, data] of Object.entries(secret.data)) writeFileSync(join(image, file), Buffer.from(data, 'base64'))
+
+    const flags = [
+      '--webhook-cert-dir',
+      '.',
+      '--webhook-host',
+      '127.0.0.1',
+      '--webhook-port',
+      '0',
+      '--health-addr',
+      '0',
+      '--diagnostics-address',
+      '0',
+      '--log-level',
+      'error',
+    ]
+    const program: ChildProcess = spawn(process.execPath, ['main.mjs', ...flags], {
+      cwd: image,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [line] = (await once(createInterface({ input: program.stdout! }), 'line')) as [string]
+    const { port } = new URL((JSON.parse(line) as { url: string }).url)
+    const transport = httpsHookTransport()
+    const { response } = await callServer(BeforeClusterCreate, {
+      server: { url: `https://localhost:${port}`, caBundle: secret.data['ca.crt']! },
+      request: fixture(BeforeClusterCreate),
+      timeoutSeconds: 10,
+      transport,
+      clock: systemClock,
+    })
+    expect(response).toMatchObject({ status: 'Success', retryAfterSeconds: 0 })
+    transport.close()
+    program.kill('SIGTERM')
+    expect(await once(program, 'exit')).toEqual([0, null])
+  })
+})
+
+describe('manifests', patient, () => {
+  let plane: Awaited<ReturnType<typeof createPlane>>
+  beforeAll(async () => {
+    const endpoint = { host: '127.0.0.1', port: 1 }
+    plane = await createPlane({ stores: memoryStores(), clock: systemClock, random: seededRandom(1), log: silent, endpoint })
+    for (const definition of certManager) await plane.client.create(CustomResourceDefinition, definition)
+  })
+  afterAll(() => plane.close())
+
+  test.each(['cert-manager', 'self-made'])('with certificates %s are accepted to the last field', async (certificates) => {
+    const name = `m-${certificates}`
+    await create(name, '--certificates', certificates, '--hook', everyHook.join(','))
+    const files = readdirSync(join(root, name, 'manifests')).sort()
+    const objects = files.flatMap((file) => manifestsIn(join(root, name), file) as KubeObject[])
+    const accepted: string[] = []
+    for (const object of objects) {
+      // The others are in it.
+      const dryRun = object.kind !== 'Namespace'
+      const created = await plane.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
+      accepted.push(`${created.kind} ${created.metadata.namespace ?? '-'}/${created.metadata.name}`)
+    }
+    const namespace = `${name}-system`
+    expect(accepted).toEqual([
+      `Namespace -/${namespace}`,
+      `ServiceAccount ${namespace}/${name}`,
+      ...(certificates === 'self-made'
+        ? [`Secret ${namespace}/${name}-certificate`]
+        : [`Issuer ${namespace}/${name}-self-signed`, `Certificate ${namespace}/${name}`]),
+      `Service ${namespace}/${name}`,
+      `Deployment ${namespace}/${name}`,
+      `ExtensionConfig -/${name}`,
+    ])
+  })
+
+  test('of a certificate are printed anew, for the same names', async () => {
+    const { code, out } = await ended(['new', 'certificate', 'quota'])
+    expect(code).toBe(0)
+    expect(parseAllDocuments(out)[0]!.toJS()).toMatchObject({
+      kind: 'Secret',
+      metadata: { name: 'quota-certificate', namespace: 'quota-system' },
+      data: { 'ca.crt': expect.any(String), 'tls.crt': expect.any(String), 'tls.key': expect.any(String) },
+    })
+    expect((await ended(['new', 'certificate', 'Quota'])).code).toBe(2)
+  })
+})
+
+const manifestsIn = (folder: string, file: string): unknown[] =>
+  parseAllDocuments(readFileSync(join(folder, 'manifests', file), 'utf8')).map((document) => document.toJS() as unknown)
+
+function kindOf({ apiVersion, kind }: KubeObject): Kind {
+  const plural = `${kind.toLowerCase()}s`
+  const isCluster = kind === 'Namespace' || kind === 'ExtensionConfig'
+  return unknownKind({ apiVersion, kind, plural, scope: isCluster ? 'Cluster' : 'Namespaced' })
+}
+
+/** As much of cert-manager.io/v1 as the manifests use. */
+const certManager = [
+  { kind: 'Issuer', spec: { selfSigned: { type: 'object' } } },
+  {
+    kind: 'Certificate',
+    spec: {
+      secretName: { type: 'string' },
+      dnsNames: { type: 'array', items: { type: 'string' } },
+      issuerRef: {
+        type: 'object',
+        required: ['name'],
+        properties: { group: { type: 'string' }, kind: { type: 'string' }, name: { type: 'string' } },
+      },
+    },
+  },
+].map(({ kind, spec }) => {
+  const plural = `${kind.toLowerCase()}s`
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } }
+  return {
+    metadata: { name: `${plural}.cert-manager.io` },
+    spec: {
+      group: 'cert-manager.io',
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  }
+}) as never[]
