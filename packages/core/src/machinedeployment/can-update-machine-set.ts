@@ -6,6 +6,7 @@ import {
   CanUpdateMachineSet,
   type MachineSet,
   onlyHandler,
+  RetryHooksAnnotation,
   TemplateSuffix,
   uncoveredOfMachineSet,
   withoutState,
@@ -97,7 +98,9 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
 
   const templates = await templatesOfBoth(set, scope, io)
   const sets = `${name} => ${target.metadata.name}`
-  const question = JSON.stringify([handler, set.spec.template.spec, target.spec.template.spec, whatCounts(templates)])
+  const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
+  const specs = [set, target].map(({ spec }) => spec.template.spec)
+  const question = JSON.stringify([handler, retried, specs, whatCounts(templates)])
   const known = inPlace.recall(key, sets, question, clock.now())
   if (known) return known.uncovered.length === 0
 

@@ -1,7 +1,7 @@
-import { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { Cluster, Machine, MachineDeployment, MachineSet, RetryHooksAnnotation } from '@capstan/api'
 import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { controllerOf, equal, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
 import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
 
@@ -26,7 +26,7 @@ export function createMachineDeploymentController({
       watches(MachineSet, machineDeploymentsOfOrphan),
       // Read for conditions; what changes in a Machine comes by way of its MachineSet.
       watches(Machine, () => []),
-      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), pausingMatters),
+      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
     ],
     concurrency,
     reconcile: (key, context) => reconcileMachineDeployment(key, { ...context, ...(inPlace ? { inPlace } : {}) }),
@@ -47,5 +47,12 @@ const byCluster: Index<MachineDeployment> = {
   values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
 }
 
-const pausingMatters: Predicate<Cluster> = ({ previous, object }) =>
-  previous?.spec.paused !== object?.spec.paused || (previous && isDeleting(previous)) !== (object && isDeleting(object))
+/** Whether it is paused or going, and that somebody wants extensions to be asked again. */
+const clusterMatters: Predicate<Cluster> = ({ previous, object }) => !equal(clusterFacts(previous), clusterFacts(object))
+
+const clusterFacts = (cluster: Cluster | undefined) =>
+  cluster && {
+    paused: cluster.spec.paused ?? false,
+    isDeleting: isDeleting(cluster),
+    retryHooks: cluster.metadata.annotations?.[RetryHooksAnnotation],
+  }

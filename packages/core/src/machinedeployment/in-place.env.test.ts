@@ -1,5 +1,6 @@
 import {
   type CanUpdateMachineSet,
+  Cluster,
   isUpdateInProgress,
   Machine,
   MachineDeployment,
@@ -307,8 +308,12 @@ describe('an extension that does not answer well', () => {
     expect(asked, 'an answer holds while the question is the same').toHaveLength(0)
     const body = { spec: { template: { spec: { size: 'huge' } } } }
     await env.client.patch(DevMachineTemplate, { namespace, name: 'larger' }, { type: 'merge', body })
-    await env.advance(seconds(120))
+    await env.advance(seconds(10))
     expect(asked.map(({ desired }) => desired.infrastructureMachineTemplate)).toMatchObject([body])
+    const retry = { metadata: { annotations: { 'runtime.capstan.dev/retry-hooks': 'now' } } }
+    await env.client.patch(Cluster, { namespace, name: 'demo' }, { type: 'merge', body: retry })
+    await env.advance(seconds(2))
+    expect(asked, 'somebody wants it to be asked again').toHaveLength(2)
   })
 })
 

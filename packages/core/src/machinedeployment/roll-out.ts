@@ -1,6 +1,5 @@
 import {
   DesiredReplicasAnnotation,
-  isUpdateInProgress,
   MachineDeployment,
   MachineDeploymentNameLabel,
   MachineSet,
@@ -10,31 +9,22 @@ import {
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import { type Input, isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
 import { machineDeploymentCounts } from './counts.ts'
-import { movableSets } from './can-update-machine-set.ts'
 import { setsByRole, type SetsByRole } from './current-set.ts'
 import {
   currentRevision,
-  desiredMachineSet,
   machineSetName,
   machineSetPatch,
   newMachineSet,
-  type Revision,
   revisionOf,
   scaleAnnotations,
   type SetRole,
 } from './desired-machine-set.ts'
 import { fenceposts } from './fenceposts.ts'
-import { type Arrivals, arrivals, moveCandidates, movesTo, receives } from './in-place-moves.ts'
-import { planOnDelete } from './on-delete.ts'
+import { movesTo, receives } from './in-place-moves.ts'
+import { countsOf, nextStep } from './next-step.ts'
 import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
-import { planRollingUpdate } from './rolling-update.ts'
-import { planText, type Rollout, type Scale, type SetCounts } from './rollout.ts'
-import {
-  type MachineDeploymentIO,
-  MachineDeploymentManager,
-  type MachineDeploymentPhase,
-  type MachineDeploymentScope,
-} from './scope.ts'
+import { planText } from './rollout.ts'
+import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDeploymentScope } from './scope.ts'
 
 /** Takes the rollout one step on: makes the set that is needed, scales sets, and clears away those that are done with. */
 export const rollOut: MachineDeploymentPhase = async (scope, io) => {
@@ -56,7 +46,7 @@ export const rollOut: MachineDeploymentPhase = async (scope, io) => {
   }
   const revision = currentRevision(sets.current, sets.old)
   const name = sets.current?.metadata.name ?? machineSetName(machineDeployment, io.random)
-  const { plan, movable, arrived } = await planned(name, revision, sets, scope, io)
+  const { plan, movable, arrived } = await nextStep(name, revision, sets, scope, io)
   if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
 
   const target = (set: string, replicas = 0) => plan.find((scale) => scale.set === set)?.to ?? replicas
@@ -86,55 +76,6 @@ export const rollOut: MachineDeploymentPhase = async (scope, io) => {
   }
   return untilRolloutAfter(machineDeployment, io.clock.now())
 }
-
-interface Step {
-  readonly plan: readonly Scale[]
-  /** Old sets that move Machines to the current one. */
-  readonly movable: ReadonlySet<string>
-  readonly arrived: Arrivals
-}
-
-/** The next step. `name` is that of the current set, which may not exist yet. */
-async function planned(
-  name: string,
-  revision: Revision,
-  { current, old, eligible }: SetsByRole,
-  scope: MachineDeploymentScope,
-  io: MachineDeploymentIO,
-): Promise<Step> {
-  const { machineDeployment, machines = [] } = scope
-  const rollout: Rollout = {
-    replicas: machineDeployment.spec.replicas!,
-    ...fenceposts(machineDeployment),
-    current: current ? countsOf(current) : { name, desired: 0, existing: 0, available: 0, upToDate: 0 },
-    old: old.map(countsOf),
-  }
-  const type = machineDeployment.spec.rollout?.strategy?.type
-  switch (type) {
-    case 'OnDelete':
-      return { plan: planOnDelete(rollout), movable: new Set(), arrived: arrivals(undefined, []) }
-    case 'RollingUpdate': {
-      const arrived = arrivals(current, machines)
-      const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
-      const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
-      const asked = eligible.filter(({ metadata }) => candidates.has(metadata.name))
-      const role: SetRole = { isCurrent: true, revision, replicas: current?.spec.replicas ?? 0 }
-      const target = desiredMachineSet(machineDeployment, current, name, role)
-      const movable = await movableSets(asked, target, scope, io)
-      return { plan: planRollingUpdate({ ...rollout, inPlace: { ...inPlace, movable } }), movable, arrived }
-    }
-    case undefined:
-      throw new Error('unexpected deployment strategy type: ')
-  }
-}
-
-const countsOf = ({ metadata, spec, status }: MachineSet): SetCounts => ({
-  name: metadata.name,
-  desired: spec.replicas ?? 0,
-  existing: status?.replicas ?? 0,
-  available: status?.availableReplicas ?? 0,
-  upToDate: status?.upToDateReplicas ?? 0,
-})
 
 /** Why no set can be made now. The last look is at the server: a cache that is behind must not lead to a second set. */
 async function obstacleToCreate(

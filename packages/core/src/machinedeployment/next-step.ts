@@ -1,0 +1,64 @@
+/** What a rollout does next: extensions are asked what can be updated in place, then one of the planners decides. */
+import { isUpdateInProgress, type MachineSet } from '@capstan/api'
+import { movableSets } from './can-update-machine-set.ts'
+import type { SetsByRole } from './current-set.ts'
+import { desiredMachineSet, type Revision, type SetRole } from './desired-machine-set.ts'
+import { fenceposts } from './fenceposts.ts'
+import { type Arrivals, arrivals, moveCandidates } from './in-place-moves.ts'
+import { planOnDelete } from './on-delete.ts'
+import { planRollingUpdate } from './rolling-update.ts'
+import type { Rollout, Scale, SetCounts } from './rollout.ts'
+import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
+
+export interface Step {
+  readonly plan: readonly Scale[]
+  /** Old sets that move Machines to the current one. */
+  readonly movable: ReadonlySet<string>
+  readonly arrived: Arrivals
+}
+
+/**
+ * The next step. `name` is that of the current set, which may not exist yet.
+ *
+ * @throws Error when the question whether Machines can be updated in place has no answer: nothing is done without one
+ */
+export async function nextStep(
+  name: string,
+  revision: Revision,
+  { current, old, eligible }: SetsByRole,
+  scope: MachineDeploymentScope,
+  io: MachineDeploymentIO,
+): Promise<Step> {
+  const { machineDeployment, machines = [] } = scope
+  const rollout: Rollout = {
+    replicas: machineDeployment.spec.replicas!,
+    ...fenceposts(machineDeployment),
+    current: current ? countsOf(current) : { name, desired: 0, existing: 0, available: 0, upToDate: 0 },
+    old: old.map(countsOf),
+  }
+  const type = machineDeployment.spec.rollout?.strategy?.type
+  switch (type) {
+    case 'OnDelete':
+      return { plan: planOnDelete(rollout), movable: new Set(), arrived: arrivals(undefined, []) }
+    case 'RollingUpdate': {
+      const arrived = arrivals(current, machines)
+      const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
+      const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
+      const asked = eligible.filter(({ metadata }) => candidates.has(metadata.name))
+      const role: SetRole = { isCurrent: true, revision, replicas: current?.spec.replicas ?? 0 }
+      const target = desiredMachineSet(machineDeployment, current, name, role)
+      const movable = await movableSets(asked, target, scope, io)
+      return { plan: planRollingUpdate({ ...rollout, inPlace: { ...inPlace, movable } }), movable, arrived }
+    }
+    case undefined:
+      throw new Error('unexpected deployment strategy type: ')
+  }
+}
+
+export const countsOf = ({ metadata, spec, status }: MachineSet): SetCounts => ({
+  name: metadata.name,
+  desired: spec.replicas ?? 0,
+  existing: status?.replicas ?? 0,
+  available: status?.availableReplicas ?? 0,
+  upToDate: status?.upToDateReplicas ?? 0,
+})
