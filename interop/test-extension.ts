@@ -1,6 +1,6 @@
 /**
- * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, and a hook
- * that holds an upgrade up until it is told otherwise. It writes down what it was asked in a ConfigMap.
+ * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, a hook
+ * that holds an upgrade up until it is told otherwise, and an update in place. It writes down what it was asked in a ConfigMap.
  */
 import { join } from 'node:path'
 import { Cluster, ExtensionConfig } from '@capstan/api'
@@ -11,6 +11,7 @@ import { createFromDemo } from './manager.ts'
 import { freePorts, Programs, ready } from './programs.ts'
 import { answers } from './real-plane.ts'
 import type { Suite } from './suite.ts'
+import { checkCoverage, checkUpdate, refusal } from './test-extension-in-place.ts'
 import { toolPaths } from './tools.ts'
 import { until } from './until.ts'
 import { servingCertificate } from './upstream/managers.ts'
@@ -60,10 +61,11 @@ export const testExtensionSuite: Suite = {
 }
 
 async function live(client: Client, url: string, ca: string, checks: Checks): Promise<void> {
+  const caBundle = Buffer.from(ca).toString('base64')
   await client.create(ExtensionConfig, {
     metadata: { name },
     spec: {
-      clientConfig: { url, caBundle: Buffer.from(ca).toString('base64') },
+      clientConfig: { url, caBundle },
       namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'default' } },
       // It decodes the objects of updates in place as those of kubeadm and Docker, and fails at all others: told to stay out of it, it
       // is asked all the same, answers without a patch, and Machines are replaced.
@@ -91,6 +93,10 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
   await until(client, Cluster, 'the hook holds the upgrade', ([one]) => one !== undefined && isHeld(one))
   checks.check('a hook holds an upgrade up, and the Cluster says so', true)
   console.log('upgrade held')
+
+  await checkCoverage(url, caBundle, checks)
+  await checkUpdate(client, name, checks)
+  console.log('updated in place')
   await tell(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
   await until(client, ConfigMap, 'the upgrade is over', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
   console.log('upgraded')
@@ -133,5 +139,8 @@ function answered(maps: readonly ConfigMap[]): Map<string, string> {
 
 async function stop(manager: CapstanProcess, checks: Checks): Promise<void> {
   const stopped = await manager.stop()
-  checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+  const lines = stopped.complaints.split('\n').filter((line) => line !== '')
+  const complaints = lines.filter((line) => !line.includes(refusal))
+  checks.check('what the extension says when it fails is in the log', lines.length > complaints.length, lines)
+  checks.check('the manager stops cleanly', stopped.code === 0 && complaints.length === 0, { ...stopped, complaints })
 }

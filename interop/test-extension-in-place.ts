@@ -1,0 +1,142 @@
+/**
+ * Updates in place by upstream's test extension. Whether a machine can be updated it answers for its own kinds alone (KubeadmConfig,
+ * DevMachine): it is asked about those directly, and its patches go through our comparison. UpdateMachine it answers for any machine,
+ * so that Capstan's core has it update one of the local provider.
+ */
+import {
+  CanUpdateMachine,
+  ExtensionConfig,
+  Machine,
+  MachineControlPlaneLabel,
+  type RequestOf,
+  type ResponseOf,
+  uncoveredOfMachine,
+  UpdateInProgressAnnotation,
+} from '@capstan/api'
+import { callServer, httpsHookTransport } from '@capstan/extension'
+import { type Client, getCondition, keyOf, systemClock } from '@capstan/kube'
+import type { Checks } from './capstan-process.ts'
+import { until } from './until.ts'
+
+type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
+type Objects = Question['current']
+
+/** Asks about machines of kubeadm and Docker, and compares what the patches make of them. */
+export async function checkCoverage(url: string, caBundle: string, checks: Checks): Promise<void> {
+  const transport = httpsHookTransport()
+  const uncovered = async (change: Change) => {
+    const question: Question = { current: objects({}), desired: objects(change) }
+    const call = { server: { url, caBundle }, request: question, timeoutSeconds: 10, transport, clock: systemClock }
+    const { handler, response } = await callServer(CanUpdateMachine, call)
+    const answer = response as ResponseOf<typeof CanUpdateMachine>
+    return answer.status === 'Success' ? uncoveredOfMachine(question, answer, handler) : [answer.message]
+  }
+  try {
+    for (const [what, change, expected] of changes) {
+      const left = await uncovered(change)
+      checks.check(`in place, ${what}`, JSON.stringify(left) === JSON.stringify(expected), left)
+    }
+  } finally {
+    transport.close()
+  }
+}
+
+interface Change {
+  readonly version?: string
+  readonly files?: readonly object[]
+  readonly timeout?: string
+  readonly image?: string
+}
+
+const files = [{ path: '/etc/motd', content: 'hello', owner: 'root:root' }]
+const changes: readonly [string, Change, readonly string[]][] = [
+  ['its patches cover a version', { version: 'v1.36.1' }, []],
+  ['its patches cover files and a timeout', { files, timeout: '5m0s' }, []],
+  [
+    'what it does not know is left uncovered',
+    { version: 'v1.36.1', image: 'kindest/node:v1.36.1' },
+    ['DevMachine cannot be updated in-place: spec.backend.docker.customImage'],
+  ],
+]
+
+function objects({ version = 'v1.36.0', files, timeout = '3m0s', image }: Change): Objects {
+  const metadata = { name: 'm1', namespace: 'default' }
+  const ref = (apiGroup: string, kind: string) => ({ apiGroup, kind, name: 'm1' })
+  const docker = { bootstrapTimeout: timeout, ...(image === undefined ? {} : { customImage: image }) }
+  const all = {
+    machine: {
+      apiVersion: 'cluster.x-k8s.io/v1beta2',
+      kind: 'Machine',
+      metadata,
+      spec: {
+        clusterName: 'demo',
+        version,
+        bootstrap: { configRef: ref('bootstrap.cluster.x-k8s.io', 'KubeadmConfig') },
+        infrastructureRef: ref('infrastructure.cluster.x-k8s.io', 'DevMachine'),
+      },
+    },
+    bootstrapConfig: {
+      apiVersion: 'bootstrap.cluster.x-k8s.io/v1beta2',
+      kind: 'KubeadmConfig',
+      metadata,
+      spec: { clusterConfiguration: { certificatesDir: '/etc/kubernetes/pki' }, ...(files && { files }) },
+    },
+    infrastructureMachine: {
+      apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta2',
+      kind: 'DevMachine',
+      metadata,
+      spec: { backend: { docker } },
+    },
+  }
+  return all as unknown as Objects
+}
+
+/** How the extension refuses while it is told to stay out of updates in place. */
+export const refusal = 'Unexpected call to UpdateMachine hook'
+
+/** Has the control plane Machine of the demo updated in place: refused at first, then worked at, then done. */
+export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
+  const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  const one = (machines: readonly Machine[]) => machines.find(isControlPlane)!
+  const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane)))
+    .filter(isControlPlane)
+    .map(keyOf)
+  const said = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
+
+  // One mark is enough: whoever owns the Machine goes on with what somebody has begun.
+  const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
+  await client.patch(Machine, key!, { type: 'merge', body: mark })
+  const failed = 'UpdateMachine hook failed: please check controller logs for errors'
+  await until(client, Machine, 'the refusal to be shown', said(failed))
+  checks.check('a failed UpdateMachine is shown on the Machine', true)
+
+  await allow(client, extensionConfig, true)
+  const busy = await until(
+    client,
+    Machine,
+    'the update to be under way',
+    said('In-place update in progress: Extension is updating Machine'),
+  )
+  checks.check('the Machine is in phase Updating', one(busy).status?.phase === 'Updating', one(busy).status?.phase)
+  const done = await until(
+    client,
+    Machine,
+    'the update to be done',
+    (machines) => getCondition(one(machines), 'Updating')?.status === 'False',
+  )
+  const { annotations = {} } = one(done).metadata
+  const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
+  checks.check('UpdateMachine is polled until it is done, and its marks are gone', marks.length === 0, annotations)
+  await allow(client, extensionConfig, false)
+}
+
+/** Whether the extension takes part in updates in place. Returns when it has been discovered with that. */
+async function allow(client: Client, name: string, isAllowed: boolean): Promise<void> {
+  const settings = { disableInPlaceUpdates: String(!isAllowed) }
+  const { metadata } = await client.patch(ExtensionConfig, { name }, { type: 'merge', body: { spec: { settings } } })
+  await until(client, ExtensionConfig, 'the settings to be taken over', ([config]) =>
+    Boolean(
+      config?.status?.conditions?.some((one) => one.type === 'Discovered' && one.observedGeneration === metadata.generation),
+    ),
+  )
+}
