@@ -155,11 +155,11 @@ function asGoSaysIt(err: NodeJS.ErrnoException & { cert?: { subjectaltname?: str
   const port = url.port === '' ? '443' : url.port
   const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
   if (!known) return err
-  const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '' })
+  const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '', message: err.message })
   return new NoAnswer(problem, text, { cause: err })
 }
 
-type KnownError = (of: { host: string; port: string; names: string }) => readonly [HookProblem, string]
+type KnownError = (of: { host: string; port: string; names: string; message: string }) => readonly [HookProblem, string]
 const notVerified = 'tls: failed to verify certificate: x509:'
 const unverified: KnownError = () => ['UnknownAuthority', `${notVerified} certificate signed by unknown authority`]
 const expired: KnownError = () => ['CertificateExpired', `${notVerified} certificate has expired or is not yet valid`]
@@ -184,6 +184,11 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   // Somebody who speaks something else, HTTP without TLS most of the time.
   ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
   ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
+  // Either of the two again, or what the server has against the handshake.
+  EPROTO: (of) => {
+    const alert = /alert ([a-z ]+)/.exec(of.message)?.[1]
+    return alert === undefined ? notTLS(of) : ['Unreachable', `remote error: tls: ${alert}`]
+  },
   // The server wants a certificate of its clients, and not what it got.
   ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: refused('unknown certificate authority'),
