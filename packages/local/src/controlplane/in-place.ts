@@ -98,6 +98,11 @@ async function changeOf(scope: ControlPlaneScope, machine: Machine, io: Reconcil
   const { [TemplateClonedFromNameAnnotation]: from, [TemplateClonedFromGroupKindAnnotation]: groupKind } =
     infrastructure.metadata.annotations ?? {}
   if (from === undefined || groupKind === undefined) return { missing: `${kind} ${name} does not say from which template it is` }
+  const isOurs = infrastructure.metadata.managedFields?.some(
+    ({ manager, operation }) => manager === InfrastructureManager && operation === 'Apply',
+  )
+  // Otherwise what has left the template would stay, and look as if it were wanted.
+  if (!isOurs) return { missing: `${kind} ${name} was not applied by this control plane` }
   const wanted = clonedKind(referencedKind(controlPlane.spec.machineTemplate.spec.infrastructureRef, io))
   if (wanted.kind !== infrastructureKind.kind || wanted.group !== infrastructureKind.group) {
     return { missing: `${kind} cannot be updated in-place: ${wanted.kind}.${wanted.group} is required` }
