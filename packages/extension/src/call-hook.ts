@@ -38,11 +38,12 @@ export async function callHook<H extends Hook>(
   const handlers = 'handlers' in extension ? extension.handlers : [extension]
   const handler = handlerFor(hook, handlers, options.handler, extension.name)
   const thrown: { err?: unknown } = {}
-  const server = extensionServer({ name: extension.name, handlers }, { log: keeping(thrown, options.log ?? silent) })
+  const { clock = new VirtualClock(), log = silent } = options
+  const server = extensionServer({ name: extension.name, handlers }, { log: keeping(thrown, log), clock })
   const target = targetOf({ url: 'https://extension.test' }, hook, handler?.name)
   const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds ?? defaultTimeout, request }
   try {
-    const response = await callHandler(call, { transport: inProcess(server), clock: options.clock ?? new VirtualClock() })
+    const response = await callHandler(call, { transport: inProcess(server), clock })
     assertTaken(hook, request, response)
     return response as ResponseOf<H>
   } catch (err) {

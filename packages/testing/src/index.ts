@@ -8,3 +8,6 @@ export * from './over-https.ts'
 export * from './plane-env.ts'
 export * from './scripted-runtime.ts'
 export * from './settle.ts'
+// For authors of extensions
+export { callHook, fixture } from '@capstan/extension'
+export * from './lifecycle-of.ts'

@@ -2,7 +2,7 @@
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
 import type { Client, Logger } from '@capstan/kube'
 import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
-import type { HookCall, Plane, PlaneOptions, Stores } from '@capstan/lab'
+import type { HookCall, Line, Plane, PlaneOptions, Stores } from '@capstan/lab'
 import { createPlane, createProviders, followStory, lineOf, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
 import { coreKinds } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
@@ -18,6 +18,8 @@ export interface PlaneEnvOptions {
   readonly hookTransport?: HookTransport
   /** Sees each call of an extension once it has ended, discovery included. */
   readonly onCall?: CallObserver
+  /** Which lines the story has; all when absent. */
+  readonly tells?: (line: Line) => boolean
   readonly clock?: VirtualClock
   /** To go on where another plane stopped. */
   readonly stores?: Stores & { all(): readonly Store[] }
@@ -38,8 +40,8 @@ export interface PlaneEnv {
   advance(ms: number): Promise<void>
   /** What has been told since the last time, a line each, with seconds since the clock's start. */
   story(): string
-  /** Tells something of the test's own among the rest. */
-  tell(text: string): void
+  /** Tells something of the test's own among the rest, of a subject such as `Cluster default/demo` if it has one. */
+  tell(text: string, subject?: string): void
   close(): Promise<void>
 }
 
@@ -51,8 +53,11 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
   const traffic = createTraffic()
   const hooks: HookCall[] = []
   let lines: { at: string; subject: string; text: string }[] = []
+  const tellLine = (line: Line) => {
+    if (options.tells?.(line) ?? true) tell(line.subject, line.text)
+  }
   const tell = (subject: string, text: string) =>
-    lines.push({ at: ((clock.now() - start) / 1000).toFixed(1).padStart(6), subject, text })
+    void lines.push({ at: ((clock.now() - start) / 1000).toFixed(1).padStart(6), subject, text })
 
   const planeOptions: PlaneOptions = {
     stores,
@@ -65,8 +70,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     ...(options.onCall ? { onCall: options.onCall } : {}),
     onHookCall(call) {
       hooks.push(call)
-      const { subject, text } = lineOf(call)
-      tell(subject, text)
+      tellLine(lineOf(call))
     },
     reach: async (server, inProcess) => traffic.count(options.reach ? await options.reach(server, inProcess) : inProcess),
   }
@@ -79,7 +83,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     clock,
     random: seededRandom(2),
     signal: following.signal,
-    tell: ({ subject, text }) => tell(subject, text),
+    tell: tellLine,
   })
   const busy: Busy = {
     managers: () => [plane.manager],
@@ -103,7 +107,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
       lines = []
       return told
     },
-    tell: (text) => tell('', text),
+    tell: (text, subject = '') => tell(subject, text),
     async close() {
       following.abort()
       await plane.close()

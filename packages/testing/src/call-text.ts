@@ -1,0 +1,82 @@
+/** One call of an extension as a line that a person can read. Pure. */
+import type { ObservedCall } from '@capstan/extension'
+import { isRecord } from '@capstan/kube'
+
+/** `BeforeClusterUpgrade of gate, v1.34.0 to v1.36.0: wait 30 s (backing up)`. */
+export function callText(call: ObservedCall): string {
+  const { hook, handler, extensionConfig, outcome } = call
+  const of = handler === undefined ? '' : ` of ${handler.slice(0, -extensionConfig.length - 1)}`
+  const about = aboutText(call.request as Fields)
+  const said = outcome.kind === 'failed' ? `failed: ${outcome.message}` : answerText(hook.name, call.request, outcome.response)
+  return `${hook.name}${of}${about === '' ? '' : `, ${about}`}: ${said}`
+}
+
+type Fields = { readonly [field: string]: unknown }
+
+/** Which versions, which Machine: what tells one call of a hook from the next. */
+function aboutText(request: Fields): string {
+  const { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion, fromControlPlaneKubernetesVersion } = request
+  const from = (fromKubernetesVersion ?? fromControlPlaneKubernetesVersion) as string | undefined
+  if (from !== undefined) return `${from} to ${String(toKubernetesVersion)}`
+  if (typeof kubernetesVersion === 'string') return kubernetesVersion
+  const objects = isRecord(request.current) ? request.current : isRecord(request.desired) ? request.desired : {}
+  const { machine, machineSet } = objects as { machine?: Named; machineSet?: Named }
+  const object = machine ?? machineSet
+  return object ? `${object.kind} ${object.metadata.name}` : ''
+}
+
+interface Named {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+}
+
+function answerText(hook: string, request: object, response: Fields): string {
+  const { status, message, retryAfterSeconds } = response as { status?: string; message?: string; retryAfterSeconds?: number }
+  const because = message ? ` (${message})` : ''
+  if (status !== 'Success') return `${status === 'Failure' ? 'failed' : `status ${JSON.stringify(status)}`}${because}`
+  if (retryAfterSeconds) return `wait ${retryAfterSeconds} s${because}`
+  return `${contentText(hook, request as Fields, response)}${because}`
+}
+
+function contentText(hook: string, request: Fields, response: Fields): string {
+  switch (hook) {
+    case 'Discovery':
+      return `handlers ${namesOf(response.handlers)}`
+    case 'DiscoverVariables':
+      return `variables ${namesOf(response.variables)}`
+    case 'GeneratePatches':
+      return patchesText(listOf(request.items), listOf(response.items))
+    case 'ValidateTopology':
+      return 'accepted'
+    case 'GenerateUpgradePlan':
+      return `control plane ${versionsOf(response.controlPlaneUpgrades)}, workers ${versionsOf(response.workersUpgrades)}`
+    case 'CanUpdateMachine':
+    case 'CanUpdateMachineSet': {
+      const patched = Object.keys(response).filter((name) => name.endsWith('Patch') && isRecord(response[name]))
+      return patched.length === 0 ? 'changes nothing' : `changes ${patched.map((name) => name.slice(0, -5)).join(', ')}`
+    }
+    default:
+      return 'go'
+  }
+}
+
+/** `patches 2 of 4 templates: LocalMachineTemplate of MachineDeployment demo-a, …`. */
+function patchesText(items: readonly Fields[], answers: readonly Fields[]): string {
+  if (answers.length === 0) return 'no patches'
+  const patched = items.filter(({ uid }) => answers.some((answer) => answer.uid === uid))
+  const names = patched.map(({ object, holderReference }) => {
+    const [{ kind }, holder] = [object as Named, holderReference as { kind: string; name: string }]
+    return `${kind} of ${holder.kind} ${holder.name}`
+  })
+  return `patches ${patched.length} of ${items.length} templates: ${names.join(', ')}`
+}
+
+const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? (value as Fields[]) : [])
+const namesOf = (value: unknown): string =>
+  listOf(value)
+    .map(({ name }) => String(name))
+    .join(', ') || 'none'
+const versionsOf = (value: unknown): string =>
+  listOf(value)
+    .map(({ version }) => String(version))
+    .join(' then ') || 'none'

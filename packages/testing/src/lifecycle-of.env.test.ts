@@ -1,0 +1,276 @@
+import {
+  AfterClusterUpgrade,
+  AfterControlPlaneInitialized,
+  AfterControlPlaneUpgrade,
+  AfterWorkersUpgrade,
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  BeforeClusterUpgrade,
+  BeforeControlPlaneUpgrade,
+  BeforeWorkersUpgrade,
+  DiscoverVariables,
+  GeneratePatches,
+  GenerateUpgradePlan,
+  HandlerOverridesAnnotation,
+  ObjectSelectorAnnotation,
+  ValidateTopology,
+} from '@capstan/api'
+import {
+  type AnswerOf,
+  defineExtension,
+  fail,
+  holdFor,
+  type HookTransport,
+  NoAnswer,
+  on,
+  patchTemplates,
+  proceedNow,
+  proceedWith,
+  template,
+} from '@capstan/extension'
+import { minutes, sleep, type VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
+
+/** Holds once for each question, then goes. */
+function once(seconds: number, message: string) {
+  const asked = new Set<string>()
+  return ({ request }: { request: object }) => {
+    const question = JSON.stringify({ ...request, cluster: undefined })
+    if (asked.has(question)) return proceedNow()
+    asked.add(question)
+    return holdFor(seconds, message)
+  }
+}
+
+test('every hook of the life of a Cluster is told, in its order', async () => {
+  const go = () => proceedNow()
+  const extension = defineExtension({
+    name: 'sample',
+    handlers: [
+      on(BeforeClusterCreate, { name: 'create' }, once(5, 'waiting for quota')),
+      on(AfterControlPlaneInitialized, { name: 'initialized' }, go),
+      on(BeforeClusterUpgrade, { name: 'before-upgrade' }, go),
+      on(BeforeControlPlaneUpgrade, { name: 'before-control-plane' }, go),
+      on(AfterControlPlaneUpgrade, { name: 'after-control-plane' }, once(30, 'checking')),
+      on(BeforeWorkersUpgrade, { name: 'before-workers' }, go),
+      on(AfterWorkersUpgrade, { name: 'after-workers' }, go),
+      on(AfterClusterUpgrade, { name: 'after-upgrade' }, go),
+      on(BeforeClusterDelete, { name: 'delete' }, once(3, 'backing up')),
+    ],
+  })
+  const { trace, calls, stuck } = await lifecycleOf(extension)
+  expect(stuck).toBeUndefined()
+  expect(trace).toMatchInlineSnapshot(`
+    "   0.0  Discovery: handlers create, initialized, before-upgrade, before-control-plane, after-control-plane, before-workers, after-workers, after-upgrade, delete
+       0.0  --- create
+       0.0  created (1 control plane machine, 1 worker, Kubernetes v1.34.0)
+       0.0  BeforeClusterCreate of create: wait 5 s (waiting for quota)
+       5.0  BeforeClusterCreate of create: go
+       5.5  infrastructure provisioned, endpoint 127.0.0.1:6443
+       6.5  control plane initialized
+       6.5  AfterControlPlaneInitialized of initialized: go
+       7.3  Available after 7.3 s
+      10.0  --- scale
+      10.0  MachineDeployment default/demo-workers: scaling from 1 to 2
+      10.8  Available
+      15.0  --- upgrade
+      15.0  upgrade from v1.34.0 to v1.36.0 asked for
+      15.0  BeforeClusterUpgrade of before-upgrade, v1.34.0 to v1.36.0: go
+      15.0  BeforeControlPlaneUpgrade of before-control-plane, v1.34.0 to v1.35.0: go
+      15.8  AfterControlPlaneUpgrade of after-control-plane, v1.35.0: wait 30 s (checking)
+      45.8  AfterControlPlaneUpgrade of after-control-plane, v1.35.0: go
+      45.8  BeforeControlPlaneUpgrade of before-control-plane, v1.35.0 to v1.36.0: go
+      46.6  AfterControlPlaneUpgrade of after-control-plane, v1.36.0: wait 30 s (checking)
+      76.6  AfterControlPlaneUpgrade of after-control-plane, v1.36.0: go
+      76.6  BeforeWorkersUpgrade of before-workers, v1.34.0 to v1.36.0: go
+      78.2  AfterWorkersUpgrade of after-workers, v1.36.0: go
+      78.2  AfterClusterUpgrade of after-upgrade, v1.36.0: go
+      78.2  upgraded to v1.36.0
+      80.0  --- delete
+      80.0  deletion asked for
+      80.0  BeforeClusterDelete of delete: wait 3 s (backing up)
+      83.0  BeforeClusterDelete of delete: go
+      83.0  deleted"
+  `)
+  expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
+})
+
+test('an extension that computes patches, declares variables and plans upgrades is part of the class', async () => {
+  const extension = defineExtension({
+    name: 'topology',
+    handlers: [
+      on(DiscoverVariables, { name: 'variables' }, () =>
+        proceedWith({ variables: [{ name: 'region', required: true, schema: { openAPIV3Schema: { type: 'string' } } }] }),
+      ),
+      on(
+        GeneratePatches,
+        { name: 'patches' },
+        patchTemplates([
+          template({ kind: 'LocalMachineTemplate' }, ({ template, variables }) => {
+            template.metadata.labels = { ...template.metadata.labels, region: variables.string('region') }
+          }),
+        ]),
+      ),
+      on(ValidateTopology, { name: 'validation' }, ({ request }) =>
+        request.items.length > 0 ? proceedNow() : fail('nothing to look at'),
+      ),
+      on(GenerateUpgradePlan, { name: 'plan' }, ({ request }) => {
+        const ahead = ['v1.35.7', 'v1.36.0'].filter((version) => version > request.fromControlPlaneKubernetesVersion)
+        const workersUpgrades = request.fromWorkersKubernetesVersion === 'v1.36.0' ? [] : [{ version: 'v1.36.0' }]
+        return proceedWith({ controlPlaneUpgrades: ahead.map((version) => ({ version })), workersUpgrades })
+      }),
+    ],
+  })
+  const { trace, stuck } = await lifecycleOf(extension, {
+    variables: { region: 'eu1' },
+    steps: ['create', 'upgrade'],
+    machines: true,
+  })
+  expect(stuck).toBeUndefined()
+  expect(trace).toMatchInlineSnapshot(`
+    "   0.0  Discovery: handlers variables, patches, validation, plan
+       0.0  DiscoverVariables of variables: variables region
+       0.0  --- create
+       0.0  created (1 control plane machine, 1 worker, Kubernetes v1.34.0)
+       0.0  GeneratePatches of patches: patches 2 of 5 templates: LocalMachineTemplate of LocalControlPlane demo-control-plane, LocalMachineTemplate of MachineDeployment demo-workers
+       0.0  ValidateTopology of validation: accepted
+       0.0  ClusterClass default/managed: accepted
+       0.0  ExtensionConfig topology: discovered, handlers: variables, patches, validation, plan
+       0.5  infrastructure provisioned, endpoint 127.0.0.1:6443
+       0.5  Machine default/demo-control-plane-1: Pending
+       0.5  Machine default/demo-control-plane-1: Provisioning
+       0.5  Machine default/demo-workers-1: Pending
+       1.0  Machine default/demo-control-plane-1: Provisioned
+       1.3  Machine default/demo-control-plane-1: Running (Node demo-control-plane-1, Kubernetes v1.34.0)
+       1.5  control plane initialized
+       1.5  Machine default/demo-workers-1: Provisioning
+       2.0  Machine default/demo-workers-1: Provisioned
+       2.3  Available after 2.3 s
+       2.3  Machine default/demo-workers-1: Running (Node demo-workers-1, Kubernetes v1.34.0)
+       5.0  --- upgrade
+       5.0  upgrade from v1.34.0 to v1.36.0 asked for
+       5.0  GenerateUpgradePlan of plan, v1.34.0 to v1.36.0: control plane v1.35.7 then v1.36.0, workers v1.36.0
+       5.0  GenerateUpgradePlan of plan, v1.35.7 to v1.36.0: control plane v1.36.0, workers v1.36.0
+       5.0  Machine default/demo-control-plane-2: Pending
+       5.0  Machine default/demo-control-plane-2: Provisioning
+       5.5  Machine default/demo-control-plane-2: Provisioned
+       5.8  GenerateUpgradePlan of plan, v1.36.0 to v1.36.0: control plane none, workers v1.36.0
+       5.8  Machine default/demo-control-plane-1: Deleting
+       5.8  Machine default/demo-control-plane-1: deleted
+       5.8  Machine default/demo-control-plane-2: Running (Node demo-control-plane-2, Kubernetes v1.35.7)
+       5.8  Machine default/demo-control-plane-3: Pending
+       5.8  Machine default/demo-control-plane-3: Provisioning
+       6.3  Machine default/demo-control-plane-3: Provisioned
+       6.6  Machine default/demo-control-plane-2: Deleting
+       6.6  Machine default/demo-control-plane-2: deleted
+       6.6  Machine default/demo-control-plane-3: Running (Node demo-control-plane-3, Kubernetes v1.36.0)
+       6.6  Machine default/demo-workers-2: Pending
+       6.6  Machine default/demo-workers-2: Provisioning
+       7.1  Machine default/demo-workers-2: Provisioned
+       7.4  upgraded to v1.36.0
+       7.4  Machine default/demo-workers-1: Deleting
+       7.4  Machine default/demo-workers-1: deleted
+       7.4  Machine default/demo-workers-2: Running (Node demo-workers-2, Kubernetes v1.36.0)"
+  `)
+})
+
+const gate = (answer: AnswerOf<typeof BeforeClusterCreate> = proceedNow()) =>
+  defineExtension({ name: 'gate', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => answer)] })
+const hooksOf = ({ calls }: Lifecycle) => calls.map(({ hook }) => hook.name)
+
+test.each<[string, LifecycleOptions, string[]]>([
+  ['labels that match', { labels: { tier: 'prod' } }, ['Discovery', 'BeforeClusterCreate']],
+  ['labels that do not', { labels: { tier: 'test' } }, ['Discovery']],
+])('a Cluster with %s', async (_, options, hooks) => {
+  const annotations = { [ObjectSelectorAnnotation]: 'tier=prod' }
+  expect(hooksOf(await lifecycleOf(gate(), { ...options, annotations, steps: ['create'] }))).toEqual(hooks)
+})
+
+test('settings reach the handler, and a namespace that is not selected does not', async () => {
+  const settings: object[] = []
+  const extension = defineExtension({
+    name: 'gate',
+    handlers: [
+      on(BeforeClusterCreate, { name: 'gate' }, (call) => {
+        settings.push(call.settings)
+        return proceedNow()
+      }),
+    ],
+  })
+  await lifecycleOf(extension, { settings: { region: 'eu1' }, steps: ['create'] })
+  expect(settings).toEqual([{ region: 'eu1' }])
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'other' } }
+  expect(hooksOf(await lifecycleOf(extension, { namespaceSelector, steps: ['create'] }))).toEqual(['Discovery'])
+})
+
+test('a Cluster that is held for ever is told as stuck, with what it waits for', async () => {
+  const options: LifecycleOptions = { patience: minutes(2), steps: ['create', 'delete'] }
+  const { trace, stuck } = await lifecycleOf(gate(holdFor(60, 'no quota')), options)
+  expect(stuck).toEqual({
+    step: 'create',
+    why: 'TopologyReconciled is False: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: no quota',
+  })
+  expect(trace).toMatchInlineSnapshot(`
+    "   0.0  Discovery: handlers gate
+       0.0  --- create
+       0.0  created (1 control plane machine, 1 worker, Kubernetes v1.34.0)
+       0.0  BeforeClusterCreate of gate: wait 60 s (no quota)
+      60.0  BeforeClusterCreate of gate: wait 60 s (no quota)
+     120.0  BeforeClusterCreate of gate: wait 60 s (no quota)
+     120.0  create is not done after 2m0s: TopologyReconciled is False: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: no quota"
+  `)
+})
+
+test('an extension that is not there holds what it matches, until it is; the breaker spares it meanwhile', async () => {
+  let attempts = 0
+  const between = (transport: HookTransport): HookTransport => ({
+    ...transport,
+    async post(target, body, signal) {
+      if (!target.url.pathname.includes('beforeclustercreate') || attempts++ >= 6) return transport.post(target, body, signal)
+      throw new NoAnswer('ConnectionRefused', 'dial tcp: connect: connection refused')
+    },
+  })
+  const { trace, stuck, calls } = await lifecycleOf(gate(), { between, steps: ['create'] })
+  expect(stuck).toBeUndefined()
+  expect(calls.filter(({ outcome }) => outcome.kind === 'failed')).toHaveLength(6)
+  expect(trace).toMatchInlineSnapshot(`
+    "   0.0  Discovery: handlers gate
+       0.0  --- create
+       0.0  created (1 control plane machine, 1 worker, Kubernetes v1.34.0)
+       0.0  BeforeClusterCreate of gate: failed: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+       0.0  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+       0.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls did not get through: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+       2.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+       2.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls did not get through: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+      22.5  BeforeClusterCreate of gate: go
+      23.0  infrastructure provisioned, endpoint 127.0.0.1:6443
+      24.0  control plane initialized
+      24.8  Available after 24.8 s"
+  `)
+})
+
+test('a handler that does not answer in time is passed over where its policy says so', async () => {
+  const annotations = { [HandlerOverridesAnnotation]: '{"gate": {"timeoutSeconds": 3}}' }
+  const silent = (clock: VirtualClock) =>
+    defineExtension({
+      name: 'gate',
+      handlers: [
+        on(BeforeClusterCreate, { name: 'gate', failurePolicy: 'Ignore' }, async ({ signal }) => {
+          await sleep(clock, minutes(60), signal)
+          return proceedNow()
+        }),
+      ],
+    })
+  const { trace, stuck } = await lifecycleOf(silent, { annotations, steps: ['create'] })
+  expect(stuck).toBeUndefined()
+  expect(trace).toMatchInlineSnapshot(`
+    "   0.0  Discovery: handlers gate
+       0.0  --- create
+       0.0  created (1 control plane machine, 1 worker, Kubernetes v1.34.0)
+       3.0  BeforeClusterCreate of gate: failed: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=3s": http request timeout expired
+       3.5  infrastructure provisioned, endpoint 127.0.0.1:6443
+       4.5  control plane initialized
+       5.3  Available after 5.3 s"
+  `)
+})

@@ -1,0 +1,216 @@
+/** The whole life of a managed Cluster around an extension, in memory and on a virtual clock: what it is asked, when, and what comes of it. */
+import { Cluster, ExtensionConfig, type LabelSelector } from '@capstan/api'
+import {
+  type CallObserver,
+  type Extension,
+  extensionServer,
+  type HookTransport,
+  inProcess,
+  type ObservedCall,
+} from '@capstan/extension'
+import type { Client, Json, Logger } from '@capstan/kube'
+import { durationText, getCondition, minutes, orAbsent, seconds, VirtualClock } from '@capstan/kube'
+import { callText } from './call-text.ts'
+import { createManagedClass } from './managed-class.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+
+export type LifecycleStep = 'create' | 'scale' | 'upgrade' | 'delete'
+
+export interface LifecycleOptions {
+  /** What happens, in this order; all of it when absent. */
+  readonly steps?: readonly LifecycleStep[]
+  /** The version at first and after `upgrade`: v1.34.0 and v1.36.0 when absent. What lies between is passed minor by minor. */
+  readonly from?: string
+  readonly to?: string
+  /** Of the ExtensionConfig, whose name is that of the extension. */
+  readonly settings?: { readonly [name: string]: string }
+  readonly namespaceSelector?: LabelSelector
+  /** Of the ExtensionConfig: an object selector, overrides. */
+  readonly annotations?: { readonly [name: string]: string }
+  /** Of the Cluster. */
+  readonly labels?: { readonly [name: string]: string }
+  readonly variables?: { readonly [name: string]: Json }
+  /** How long a step may take, in time of the plane: ten minutes when absent. */
+  readonly patience?: number
+  /** Whether the trace has the story of Machines, too. */
+  readonly machines?: boolean
+  /** Puts something between core and the extension, such as faults. */
+  readonly between?: (transport: HookTransport) => HookTransport
+  readonly log?: Logger
+}
+
+export interface Lifecycle {
+  /**
+   * What happened, a line each, with seconds since the start: for a snapshot in the test. Of hooks that are called in every pass
+   * only what they say for the first time, or anew, is there.
+   */
+  readonly trace: string
+  /** Every call, in the order in which they ended. */
+  readonly calls: readonly ObservedCall[]
+  /** The step that was not done in time, and why; absent when all was done. */
+  readonly stuck?: { readonly step: LifecycleStep; readonly why: string }
+}
+
+const key = { namespace: 'default', name: 'demo' } as const
+const subject = 'Cluster default/demo'
+
+/**
+ * Creates a managed Cluster, scales, upgrades and deletes it, with the extension registered and called as core does: discovery,
+ * selectors, settings, timeouts, breaker, encoding and decoding. There is no socket and no waiting: an hour takes milliseconds.
+ *
+ * @example
+ * const { trace, stuck } = await lifecycleOf(extension, { settings: { region: 'eu1' } })
+ * expect(stuck).toBeUndefined()
+ * expect(trace).toMatchInlineSnapshot()
+ */
+export async function lifecycleOf(
+  extension: Extension | ((clock: VirtualClock) => Extension),
+  options: LifecycleOptions = {},
+): Promise<Lifecycle> {
+  const clock = new VirtualClock()
+  const subjectOf = typeof extension === 'function' ? extension(clock) : extension
+  const { from = 'v1.34.0', to = 'v1.36.0', steps = ['create', 'scale', 'upgrade', 'delete'] } = options
+  const transport = inProcess(extensionServer(subjectOf, { clock, ...(options.log ? { log: options.log } : {}) }))
+  const calls: ObservedCall[] = []
+  const tell = teller((text) => env.tell(text, subject))
+  const env = await planeEnv({
+    clock,
+    hookTransport: options.between?.(transport) ?? transport,
+    onCall(call) {
+      calls.push(call)
+      tell(call)
+    },
+    tells: ({ subject, event }) =>
+      !event.startsWith('Hook') && (/^Cluster /.test(subject) || event === 'Scaling' || (options.machines ?? false)),
+  })
+  try {
+    await register(env, subjectOf, options)
+    const extensionConfig = subjectOf.name
+    const managed = {
+      name: 'managed',
+      namespace: key.namespace,
+      versions: versionsBetween(from, to),
+      extension: subjectOf,
+      extensionConfig,
+    }
+    await createManagedClass(env.client, managed)
+    await env.settle()
+    const trace = () => env.story().replaceAll(`${subject}: `, '')
+    for (const step of steps) {
+      env.tell(`--- ${step}`, subject)
+      const why = await taken(env, step, { ...options, from, to })
+      if (why !== undefined) return { trace: trace(), calls, stuck: { step, why } }
+    }
+    return { trace: trace(), calls }
+  } finally {
+    await env.close()
+  }
+}
+
+async function register({ client, settle }: PlaneEnv, { name }: Extension, options: LifecycleOptions): Promise<void> {
+  const { settings, namespaceSelector, annotations } = options
+  await client.create(ExtensionConfig, {
+    metadata: { name, ...(annotations ? { annotations } : {}) },
+    spec: {
+      clientConfig: { url: `https://${name}.test` },
+      ...(settings ? { settings } : {}),
+      ...(namespaceSelector ? { namespaceSelector } : {}),
+    },
+  })
+  await settle()
+}
+
+/** Begins the step and waits for its end. Gives the reason when that does not come in time. */
+async function taken(
+  env: PlaneEnv,
+  step: LifecycleStep,
+  options: LifecycleOptions & { readonly from: string; readonly to: string },
+): Promise<string | undefined> {
+  const { client, clock } = env
+  await begin(client, step, options)
+  const end = clock.now() + (options.patience ?? minutes(10))
+  let why: string | undefined
+  do {
+    await env.advance(seconds(5))
+    why = notDone(step, await orAbsent(client.get(Cluster, key)), options.to)
+  } while (why !== undefined && clock.now() < end)
+  if (why !== undefined) env.tell(`${step} is not done after ${durationText(options.patience ?? minutes(10))}: ${why}`, subject)
+  return why
+}
+
+async function begin(
+  client: Client,
+  step: LifecycleStep,
+  { from, to, labels, variables }: Parameters<typeof taken>[2],
+): Promise<void> {
+  const replicas = '/spec/topology/workers/machineDeployments/0/replicas'
+  switch (step) {
+    case 'create':
+      await client.create(Cluster, {
+        metadata: { ...key, ...(labels ? { labels } : {}) },
+        spec: {
+          topology: {
+            classRef: { name: 'managed' },
+            version: from,
+            controlPlane: { replicas: 1 },
+            // Which of several Machines goes first is chance otherwise.
+            workers: { machineDeployments: [{ class: 'worker', name: 'workers', replicas: 1, deletion: { order: 'Oldest' } }] },
+            ...(variables ? { variables: Object.entries(variables).map(([name, value]) => ({ name, value })) } : {}),
+          },
+        },
+      })
+      return
+    case 'scale':
+      await client.patch(Cluster, key, { type: 'json', operations: [{ op: 'replace', path: replicas, value: 2 }] })
+      return
+    case 'upgrade':
+      await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: to } } } })
+      return
+    case 'delete':
+      await client.delete(Cluster, key)
+  }
+}
+
+/** What still has to happen, as the Cluster itself says it. */
+function notDone(step: LifecycleStep, cluster: Cluster | undefined, to: string): string | undefined {
+  if (step === 'delete') {
+    if (!cluster) return undefined
+    const { reason = 'Unknown', message = '' } = getCondition(cluster, 'Deleting') ?? {}
+    return `Deleting: ${message || reason}`
+  }
+  if (!cluster) return 'the Cluster is gone'
+  for (const type of ['TopologyReconciled', 'Available']) {
+    const condition = getCondition(cluster, type)
+    if (condition?.status !== 'True')
+      return `${type} is ${condition?.status ?? 'not known'}: ${condition?.message || condition?.reason}`
+  }
+  const { controlPlane, workers } = cluster.status ?? {}
+  const versions = [...(controlPlane?.versions ?? []), ...(workers?.versions ?? [])].map(({ version }) => version)
+  if (step === 'upgrade' && versions.some((version) => version !== to))
+    return `there are still Machines of ${versions.join(', ')}`
+  const wanted = cluster.spec.topology?.workers?.machineDeployments?.[0]?.replicas
+  if (workers?.availableReplicas !== wanted) return `${workers?.availableReplicas ?? 0} of ${wanted} workers are available`
+  return undefined
+}
+
+/** Hooks of a Cluster's life are told each time; of others, which are asked in every pass, what is new. */
+function teller(tell: (text: string) => void): CallObserver {
+  const told = new Map<string, string>()
+  return (call) => {
+    const text = callText(call)
+    const isFailure = call.outcome.kind === 'failed' || call.outcome.response.status !== 'Success'
+    const subject = `${call.hook.name} ${call.handler}`
+    if ((isFailure || call.hook.tag !== 'Lifecycle Hooks') && told.get(subject) === text) return
+    told.set(subject, text)
+    tell(text)
+  }
+}
+
+/** Both, and the first patch of every minor between them. */
+function versionsBetween(from: string, to: string): string[] {
+  const minorOf = (version: string): number => Number(version.split('.')[1])
+  const major = from.split('.')[0]
+  const between: string[] = []
+  for (let minor = minorOf(from) + 1; minor < minorOf(to); minor++) between.push(`${major}.${minor}.0`)
+  return from === to ? [from] : [from, ...between, to]
+}

@@ -1,0 +1,93 @@
+/** A ClusterClass of the local provider whose topology and upgrades an extension takes part in, as far as it has handlers for that. */
+import type { ClusterClassPatch, ClusterClassSpec } from '@capstan/api'
+import { ClusterClass } from '@capstan/api'
+import type { Extension } from '@capstan/extension'
+import type { Client, DeclaredKind } from '@capstan/kube'
+import { localKinds } from '@capstan/local'
+
+export interface ManagedClass {
+  readonly name: string
+  readonly namespace: string
+  /** Steps of upgrades, where no handler of the extension plans them. */
+  readonly versions: readonly string[]
+  readonly extension: Extension
+  readonly extensionConfig: string
+}
+
+const infrastructure = 'infrastructure.capstan.dev/v1alpha1'
+const controlPlane = 'controlplane.capstan.dev/v1alpha1'
+const bootstrap = 'bootstrap.capstan.dev/v1alpha1'
+
+/** Creates the class, with the templates that it names. Machines of it take half a second, so that a story has an order. */
+export async function createManagedClass(client: Client, wanted: ManagedClass): Promise<void> {
+  const { name, namespace } = wanted
+  const template = async (kind: string, of: string, spec: object) => {
+    const metadata = { name: of, namespace }
+    await client.create(kinds.get(kind)!, { metadata, spec: { template: { spec } } } as never)
+    return { kind, name: of, apiVersion: apiVersions[kind]! }
+  }
+  const machine = { simulated: { provisioningDelay: '500ms', nodeDelay: '300ms' } }
+  const clusterTemplate = await template('LocalClusterTemplate', name, { simulated: { provisioningDelay: '500ms' } })
+  const controlPlaneTemplate = await template('LocalControlPlaneTemplate', name, { simulated: { initializationDelay: '200ms' } })
+  const controlPlaneMachine = await template('LocalMachineTemplate', `${name}-control-plane`, machine)
+  const workerMachine = await template('LocalMachineTemplate', `${name}-worker`, machine)
+  const workerBootstrap = await template('LocalBootstrapConfigTemplate', `${name}-worker`, {})
+  const spec: ClusterClassSpec = {
+    infrastructure: { templateRef: clusterTemplate, naming: { template: '{{ .cluster.name }}' } },
+    controlPlane: {
+      templateRef: controlPlaneTemplate,
+      naming: { template: '{{ .cluster.name }}-control-plane' },
+      machineInfrastructure: { templateRef: controlPlaneMachine },
+    },
+    workers: {
+      machineDeployments: [
+        {
+          class: 'worker',
+          naming: { template: '{{ .cluster.name }}-{{ .machineDeployment.topologyName }}' },
+          bootstrap: { templateRef: workerBootstrap },
+          infrastructure: { templateRef: workerMachine },
+        },
+      ],
+    },
+    ...upgrades(wanted),
+    ...patches(wanted),
+  }
+  await client.create(ClusterClass, { metadata: { name, namespace }, spec })
+}
+
+const apiVersions: { readonly [kind: string]: string } = {
+  LocalClusterTemplate: infrastructure,
+  LocalMachineTemplate: infrastructure,
+  LocalControlPlaneTemplate: controlPlane,
+  LocalBootstrapConfigTemplate: bootstrap,
+}
+
+const kinds: ReadonlyMap<string, DeclaredKind> = new Map(localKinds.map((kind) => [kind.kind, kind]))
+
+function upgrades(wanted: ManagedClass): Pick<ClusterClassSpec, 'upgrade' | 'kubernetesVersions'> {
+  const [planner] = handlersOf(wanted, 'GenerateUpgradePlan')
+  return planner === undefined
+    ? { kubernetesVersions: [...wanted.versions] }
+    : { upgrade: { external: { generateUpgradePlanExtension: planner } } }
+}
+
+/** One patch for each handler that computes patches, with those that check them and declare variables. */
+function patches(wanted: ManagedClass): Pick<ClusterClassSpec, 'patches'> {
+  const generate = handlersOf(wanted, 'GeneratePatches')
+  const validate = handlersOf(wanted, 'ValidateTopology')
+  const discover = handlersOf(wanted, 'DiscoverVariables')
+  const count = Math.max(generate.length, validate.length, discover.length)
+  const all = Array.from({ length: count }, (_, index): ClusterClassPatch => {
+    const [patch, validation, variables] = [generate[index], validate[index], discover[index]]
+    const external = {
+      ...(patch === undefined ? {} : { generatePatchesExtension: patch }),
+      ...(validation === undefined ? {} : { validateTopologyExtension: validation }),
+      ...(variables === undefined ? {} : { discoverVariablesExtension: variables }),
+    }
+    return { name: `extension-${index + 1}`, external }
+  })
+  return count === 0 ? {} : { patches: all }
+}
+
+const handlersOf = ({ extension, extensionConfig }: ManagedClass, hook: string): string[] =>
+  extension.handlers.filter((one) => one.hook.name === hook).map(({ name }) => `${name}.${extensionConfig}`)

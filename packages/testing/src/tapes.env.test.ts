@@ -1,0 +1,117 @@
+/** A whole life on tape: the extension answers the same again, and core lives the same life again without it. */
+import {
+  AfterClusterUpgrade,
+  AfterControlPlaneInitialized,
+  AfterControlPlaneUpgrade,
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  BeforeClusterUpgrade,
+  createCatalog,
+  DiscoverVariables,
+  GeneratePatches,
+  hookCatalog,
+  ValidateTopology,
+} from '@capstan/api'
+import {
+  createRecorder,
+  defineExtension,
+  type Extension,
+  extensionServer,
+  holdFor,
+  inProcess,
+  on,
+  parseTape,
+  patchTemplates,
+  proceedNow,
+  proceedWith,
+  resendTape,
+  type Tape,
+  tapeTransport,
+  template,
+} from '@capstan/extension'
+import { VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { sampleExtension } from '../../../examples/sample-extension/extension.ts'
+import { lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
+
+/** The sample extension, with patches, and with hooks that hold things up more than once. */
+function busyExtension(): Extension {
+  const asked = new Map<string, number>()
+  const times = (count: number, seconds: number, message: string) => {
+    const nth = asked.get(message) ?? 0
+    asked.set(message, nth + 1)
+    return nth < count ? holdFor(seconds, `${message} ${nth}`) : proceedNow()
+  }
+  return defineExtension({
+    name: 'busy',
+    handlers: [
+      on(BeforeClusterCreate, { name: 'create' }, () => times(2, 5, 'quota')),
+      on(AfterControlPlaneInitialized, { name: 'initialized' }, () => proceedNow()),
+      on(BeforeClusterUpgrade, { name: 'before-upgrade' }, () => times(1, 5, 'backup')),
+      on(AfterControlPlaneUpgrade, { name: 'after-control-plane', failurePolicy: 'Ignore' }, ({ request }) => {
+        if (request.kubernetesVersion === 'v1.35.0') throw new Error('a bug')
+        return times(1, 5, 'checks')
+      }),
+      on(AfterClusterUpgrade, { name: 'after-upgrade' }, () => proceedNow()),
+      on(BeforeClusterDelete, { name: 'delete' }, () => times(1, 5, 'drain')),
+      on(DiscoverVariables, { name: 'variables' }, () =>
+        proceedWith({ variables: [{ name: 'adminPassword', required: false, schema: { openAPIV3Schema: { type: 'string' } } }] }),
+      ),
+      on(
+        GeneratePatches,
+        { name: 'patches' },
+        patchTemplates([
+          template({ kind: 'LocalMachineTemplate' }, ({ template, settings }) => {
+            template.metadata.labels = { ...template.metadata.labels, region: settings.region! }
+          }),
+        ]),
+      ),
+      on(ValidateTopology, { name: 'validation' }, () => proceedNow()),
+    ],
+  })
+}
+
+async function onTape(extension: Extension, options: LifecycleOptions): Promise<{ trace: string; text: string; tape: Tape }> {
+  let text = ''
+  const file = { bytes: 0, append: async (more: string) => void (text += more), close: async () => {} }
+  const report = (problem: string) => expect.fail(problem)
+  const recorder = createRecorder(file, { clock: new VirtualClock(), report })
+  const { trace, stuck, calls } = await lifecycleOf(extension, options)
+  expect(stuck).toBeUndefined()
+  calls.forEach(recorder.observe)
+  await recorder.close()
+  return { trace, text, tape: parseTape(text) }
+}
+
+test('a life on tape is sent to the extension again: it answers the same', async () => {
+  const { tape } = await onTape(sampleExtension(), {})
+  const differing: unknown[] = []
+  const transport = inProcess(extensionServer(sampleExtension()))
+  const options = {
+    server: { url: 'https://x' },
+    catalog: createCatalog(hookCatalog),
+    clock: new VirtualClock(),
+    timeoutSeconds: 10,
+  }
+  let calls = 0
+  for await (const { differences } of resendTape(tape, { ...options, transport })) {
+    calls++
+    differing.push(...differences)
+  }
+  expect(differing).toEqual([])
+  expect(calls).toBe(tape.calls.length)
+})
+
+test('a life on tape is lived again while the extension is absent, secrets or not', async () => {
+  const options: LifecycleOptions = {
+    settings: { region: 'eu1', apiToken: 'canary' },
+    variables: { adminPassword: 'canary' },
+  }
+  const { tape, trace, text } = await onTape(busyExtension(), options)
+  expect(text).not.toContain('canary')
+  expect(text).toContain('"adminPassword","value":"[redacted]"')
+  // What is called is the tape: of the extension core needs no more than its name and which handlers its class has to name.
+  const again = await lifecycleOf(busyExtension(), { ...options, between: () => tapeTransport(tape) })
+  expect(again.stuck).toBeUndefined()
+  expect(again.trace).toBe(trace)
+})
