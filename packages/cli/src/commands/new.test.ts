@@ -8,22 +8,14 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { BeforeClusterCreate, hookCatalog } from '@capstan/api'
 import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
-import {
-  CustomResourceDefinition,
-  type Kind,
-  type KubeObject,
-  seededRandom,
-  silent,
-  systemClock,
-  unknownKind,
-} from '@capstan/kube'
-import { createPlane, memoryStores } from '@capstan/lab'
+import { systemClock } from '@capstan/kube'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { extensionProject, hooksToHandle } from '../scaffold/extension-project.ts'
 import { dependencyFrom } from '../scaffold/origin.ts'
 import { extensionTemplates } from '../scaffold/templates.ts'
 import { ended } from '../test-io.ts'
+import { manifestJudge, type ManifestJudge, manifestsIn } from '../test-manifests.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -236,7 +228,7 @@ describe('a project', patient, () => {
     const certificate = join(folder, 'manifests/30-certificate.yaml')
     expect(statSync(certificate).mode & 0o777).toBe(0o600)
     expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toContain('manifests/30-certificate.yaml\n')
-    const [secret] = manifestsIn(folder, '30-certificate.yaml') as [{ data: { [file: string]: string } }]
+    const [secret] = manifestsIn(certificate) as unknown as [{ data: { [file: string]: string } }]
     for (const [file, data] of Object.entries(secret.data)) writeFileSync(join(image, file), Buffer.from(data, 'base64'))
 
     const flags = [
@@ -275,28 +267,17 @@ describe('a project', patient, () => {
 })
 
 describe('manifests', patient, () => {
-  let plane: Awaited<ReturnType<typeof createPlane>>
+  let judge: ManifestJudge
   beforeAll(async () => {
-    const endpoint = { host: '127.0.0.1', port: 1 }
-    plane = await createPlane({ stores: memoryStores(), clock: systemClock, random: seededRandom(1), log: silent, endpoint })
-    for (const definition of certManager) await plane.client.create(CustomResourceDefinition, definition)
+    judge = await manifestJudge()
   })
-  afterAll(() => plane.close())
+  afterAll(() => judge.close())
 
   test.each(['cert-manager', 'self-made'])('with certificates %s are accepted to the last field', async (certificates) => {
     const name = `m-${certificates}`
     await create(name, '--certificates', certificates, '--hook', everyHook.join(','))
-    const files = readdirSync(join(root, name, 'manifests')).sort()
-    const objects = files.flatMap((file) => manifestsIn(join(root, name), file) as KubeObject[])
-    const accepted: string[] = []
-    for (const object of objects) {
-      // The others are in it.
-      const dryRun = object.kind !== 'Namespace'
-      const created = await plane.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
-      accepted.push(`${created.kind} ${created.metadata.namespace ?? '-'}/${created.metadata.name}`)
-    }
     const namespace = `${name}-system`
-    expect(accepted).toEqual([
+    expect(await judge.accept(join(root, name, 'manifests'))).toEqual([
       `Namespace -/${namespace}`,
       `ServiceAccount ${namespace}/${name}`,
       ...(certificates === 'self-made'
@@ -319,41 +300,3 @@ describe('manifests', patient, () => {
     expect((await ended(['new', 'certificate', 'Quota'])).code).toBe(2)
   })
 })
-
-const manifestsIn = (folder: string, file: string): unknown[] =>
-  parseAllDocuments(readFileSync(join(folder, 'manifests', file), 'utf8')).map((document) => document.toJS() as unknown)
-
-function kindOf({ apiVersion, kind }: KubeObject): Kind {
-  const plural = `${kind.toLowerCase()}s`
-  const isCluster = kind === 'Namespace' || kind === 'ExtensionConfig'
-  return unknownKind({ apiVersion, kind, plural, scope: isCluster ? 'Cluster' : 'Namespaced' })
-}
-
-/** As much of cert-manager.io/v1 as the manifests use. */
-const certManager = [
-  { kind: 'Issuer', spec: { selfSigned: { type: 'object' } } },
-  {
-    kind: 'Certificate',
-    spec: {
-      secretName: { type: 'string' },
-      dnsNames: { type: 'array', items: { type: 'string' } },
-      issuerRef: {
-        type: 'object',
-        required: ['name'],
-        properties: { group: { type: 'string' }, kind: { type: 'string' }, name: { type: 'string' } },
-      },
-    },
-  },
-].map(({ kind, spec }) => {
-  const plural = `${kind.toLowerCase()}s`
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } }
-  return {
-    metadata: { name: `${plural}.cert-manager.io` },
-    spec: {
-      group: 'cert-manager.io',
-      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-      scope: 'Namespaced',
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  }
-}) as never[]

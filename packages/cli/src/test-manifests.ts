@@ -1,0 +1,84 @@
+/** What a management cluster says to manifests, to the last field. */
+import {
+  CustomResourceDefinition,
+  type Kind,
+  type KubeObject,
+  seededRandom,
+  silent,
+  systemClock,
+  unknownKind,
+} from '@capstan/kube'
+import { createPlane, memoryStores } from '@capstan/lab'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseAllDocuments } from 'yaml'
+
+export interface ManifestJudge {
+  /** What `kubectl apply -f FOLDER --validate=strict` would say: `Kind namespace/name` each. @throws StatusError for the first that is refused */
+  accept(folder: string): Promise<string[]>
+  close(): Promise<void>
+}
+
+/** A plane with Cluster API, and as much of cert-manager as manifests use. */
+export async function manifestJudge(): Promise<ManifestJudge> {
+  const endpoint = { host: '127.0.0.1', port: 1 }
+  const plane = await createPlane({
+    stores: memoryStores(),
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silent,
+    endpoint,
+  })
+  for (const definition of certManager) await plane.client.create(CustomResourceDefinition, definition)
+  return {
+    async accept(folder) {
+      const accepted: string[] = []
+      for (const file of readdirSync(folder).sort()) {
+        for (const object of manifestsIn(join(folder, file))) {
+          // The others are in it.
+          const dryRun = object.kind !== 'Namespace'
+          const created = await plane.client.create(kindOf(object), object as never, { dryRun, fieldValidation: 'Strict' })
+          accepted.push(`${created.kind} ${created.metadata.namespace ?? '-'}/${created.metadata.name}`)
+        }
+      }
+      return accepted
+    },
+    close: () => plane.close(),
+  }
+}
+
+export const manifestsIn = (file: string): KubeObject[] =>
+  parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS() as KubeObject)
+
+function kindOf({ apiVersion, kind }: KubeObject): Kind {
+  const isCluster = kind === 'Namespace' || kind === 'ExtensionConfig'
+  return unknownKind({ apiVersion, kind, plural: `${kind.toLowerCase()}s`, scope: isCluster ? 'Cluster' : 'Namespaced' })
+}
+
+const certManager = [
+  { kind: 'Issuer', spec: { selfSigned: { type: 'object' } } },
+  {
+    kind: 'Certificate',
+    spec: {
+      secretName: { type: 'string' },
+      dnsNames: { type: 'array', items: { type: 'string' } },
+      issuerRef: {
+        type: 'object',
+        required: ['name'],
+        properties: { group: { type: 'string' }, kind: { type: 'string' }, name: { type: 'string' } },
+      },
+    },
+  },
+].map(({ kind, spec }) => {
+  const plural = `${kind.toLowerCase()}s`
+  const schema = { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: spec } } } }
+  return {
+    metadata: { name: `${plural}.cert-manager.io` },
+    spec: {
+      group: 'cert-manager.io',
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  }
+}) as never[]

@@ -1,0 +1,114 @@
+/** The guide docs/guides/write-an-extension.md, from its first command to its last. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { guideSteps, withoutNumbers } from './test-guide.ts'
+import { manifestJudge } from './test-manifests.ts'
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const temporary = mkdtempSync(join(tmpdir(), 'capstan-guide-'))
+const project = join(temporary, 'billing')
+const running: ChildProcess[] = []
+afterAll(() => {
+  for (const { pid } of running) process.kill(-pid!, 'SIGKILL')
+  rmSync(temporary, { recursive: true, force: true })
+})
+
+/** What npm and vitest say to those that they start is not what a person's terminal says. */
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
+)
+
+/** A command line in its shell, with all that it prints. */
+function start(command: string, folder: string) {
+  const child = spawn('sh', ['-c', command], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const lines: string[] = []
+  let more = Promise.withResolvers<void>()
+  const printed = (line: string) => {
+    lines.push(line)
+    more.resolve()
+    more = Promise.withResolvers()
+  }
+  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', printed)
+  const ended = once(child, 'close').then(([code]) => code as number)
+  let seen = 0
+  return {
+    child,
+    lines,
+    ended,
+    /** Resolves with a line like this one that comes after those that were asked for before. */
+    async line(like: string): Promise<string> {
+      for (;;) {
+        const index = lines.findIndex((line, at) => at >= seen && withoutNumbers(line) === withoutNumbers(like))
+        if (index >= 0) {
+          seen = index + 1
+          return lines[index]!
+        }
+        const code = await Promise.race([more.promise, ended])
+        if (code !== undefined) throw new Error(`It ended with ${code} without the line ${like}\n${lines.join('\n')}`)
+      }
+    },
+  }
+}
+
+test('the guide does what it says', { timeout: 180_000 }, async () => {
+  let folder = root
+  let background: ReturnType<typeof start> | undefined
+  let last: readonly string[] = []
+  /** Ports of a machine on which much else runs. */
+  let port = '9443'
+  const judge = await manifestJudge()
+
+  /** A command of the page as it is run here. */
+  const run = async (command: string): Promise<void> => {
+    const [, to] = /^cd (.+)$/.exec(command) ?? []
+    if (to !== undefined) {
+      expect(to).toBe('../billing')
+      folder = project
+    } else if (command === 'kubectl apply -f manifests/') expect(await judge.accept(join(folder, 'manifests'))).toHaveLength(7)
+    else if (!notHere.includes(command)) {
+      const here = command
+        .replace(/^npx capstan new/, `${process.execPath} packages/cli/bin/capstan.js new`)
+        .replace('../billing', project)
+        .replace(':9443', `:${port}`)
+      const { ended, lines } = start(here, folder)
+      const code = await ended
+      expect({ command, code, lines }).toMatchObject({ code: 0 })
+      last = lines
+    }
+  }
+
+  for (const step of guideSteps(join(root, 'docs/guides/write-an-extension.md'))) {
+    if (step.kind === 'run') for (const command of step.commands) await run(command)
+    else if (step.kind === 'save') writeFileSync(join(folder, step.file), step.text)
+    else if (step.kind === 'start') {
+      background = start(`${step.command} -- --port 0 --extension-port 0`, folder)
+      running.push(background.child)
+    } else if (step.of === 'background') {
+      for (const like of step.lines) {
+        const line = await background!.line(like)
+        port = /Extension: served at https:.*:(\d+)/.exec(line)?.[1] ?? port
+      }
+    } else {
+      const printed = last.map(withoutNumbers)
+      for (const like of step.lines) expect(printed).toContain(withoutNumbers(like))
+    }
+  }
+
+  // Ctrl-C.
+  process.kill(-background!.child.pid!, 'SIGINT')
+  await background!.ended
+  running.length = 0
+  await judge.close()
+  // What is not run here is there all the same.
+  const { scripts } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { scripts: { [name: string]: string } }
+  expect(scripts.image).toMatch(/docker build/)
+})
+
+/** Needs Docker, and a cluster in which it runs. */
+const notHere = ['npm run image', 'kubectl wait --for=condition=Discovered extensionconfig/billing']
