@@ -1,0 +1,83 @@
+/** A managed cluster whose control plane an extension updates in place: when the hooks around its upgrade are called. */
+import {
+  type CanUpdateMachine,
+  Cluster,
+  isUpdateInProgress,
+  Machine,
+  MachineControlPlaneLabel,
+  type RequestOf,
+} from '@capstan/api'
+import { resourceName, seconds } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
+import { expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { planeEnv } from './plane-env.ts'
+import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
+
+const key = { namespace: 'default', name: 'demo' }
+const demo = new URL('../../cli/demo/', import.meta.url)
+
+const script: HookScript = {
+  BeforeControlPlaneUpgrade: () => undefined,
+  BeforeWorkersUpgrade: () => undefined,
+  CanUpdateMachine({ request }) {
+    const { version } = (request as unknown as RequestOf<typeof CanUpdateMachine>).desired.machine.spec
+    const operations = [{ op: 'replace', path: '/spec/version', value: version }]
+    return { response: { machinePatch: { patchType: 'JSONPatch', patch: btoa(JSON.stringify(operations)) } } }
+  },
+  UpdateMachine: ({ nth }) => (nth === 1 ? { wait: 5, message: 'installing' } : undefined),
+}
+
+test('workers wait, and the hook after the upgrade is not called, until every control plane Machine is what it should be', async () => {
+  const stores = memoryStores()
+  const management = await stores.store('management')
+  /** What the Nodes of control plane Machines ran when the hook was called, Machines that go included. */
+  const seen: (string | undefined)[][] = []
+  const runtime = scriptedRuntime({
+    ...script,
+    AfterControlPlaneUpgrade() {
+      const machines = management.list(resourceName(Machine)) as readonly Machine[]
+      const members = machines.filter(({ metadata }) => metadata.labels?.[MachineControlPlaneLabel] !== undefined)
+      seen.push(
+        members.map(
+          ({ metadata, status }) => `${status?.nodeInfo?.kubeletVersion}${isUpdateInProgress({ metadata }) ? ' updating' : ''}`,
+        ),
+      )
+      return undefined
+    },
+  })
+  const env = await planeEnv({ runtime, stores })
+  const change = (topology: object) => env.client.patch(Cluster, key, { type: 'merge', body: { spec: { topology } } })
+  const controlPlane = async () =>
+    (await env.client.list(Machine, { namespace: 'default', labelSelector: MachineControlPlaneLabel })).items.map(
+      ({ metadata }) => metadata.name,
+    )
+  await createFrom(env.client, new URL('class.yaml', demo))
+  await createFrom(env.client, new URL('cluster.yaml', demo))
+  await change({
+    controlPlane: { replicas: 3 },
+    workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
+  })
+  await env.advance(seconds(90))
+  const before = await controlPlane()
+  env.story()
+
+  await change({ version: 'v1.36.1' })
+  await env.advance(seconds(120))
+  const lines = env.story().split('\n')
+  expect(lines.filter((line) => / (CanUpdateMachine|UpdateMachine) called/.test(line)).map(withoutTime)).toEqual([
+    'demo-control-plane-2: CanUpdateMachine called on scripted.test: go',
+    'demo-control-plane-2: UpdateMachine called on scripted.test: wait 5 s (installing)',
+    'demo-control-plane-2: UpdateMachine called on scripted.test: go',
+    'demo-control-plane-3: CanUpdateMachine called on scripted.test: go',
+    'demo-control-plane-3: UpdateMachine called on scripted.test: wait 5 s (installing)',
+    'demo-control-plane-3: UpdateMachine called on scripted.test: go',
+  ])
+  expect(seen).toEqual([['v1.36.1', 'v1.36.1', 'v1.36.1']])
+  const after = await controlPlane()
+  expect(after).toHaveLength(3)
+  expect(after.filter((name) => before.includes(name))).toHaveLength(2)
+  await env.close()
+})
+
+const withoutTime = (line: string) => line.replace(/^ *[\d.]+ +Machine default\//, '')
