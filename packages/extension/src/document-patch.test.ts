@@ -75,3 +75,10 @@ test.each([
   expect(() => patchBetween(from, to, 'JSONMergePatch')).toThrow('use a JSONPatch')
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)
 })
+
+test('an integer that JavaScript may have rounded is left alone, and not sent', () => {
+  const original = { spec: JSON.parse('{"limit":9007199254740993,"list":[9007199254740993,1]}') as Json }
+  const edited = { spec: { limit: 2 ** 53, list: [2 ** 53, 2] } }
+  expect(decoded(patchBetween(original, edited, 'JSONPatch')!)).toEqual([{ op: 'replace', path: '/spec/list/1', value: 2 }])
+  expect(() => patchBetween(original, edited, 'JSONMergePatch')).toThrow('beyond what JavaScript holds exactly')
+})

@@ -11,7 +11,7 @@ export type EncodedPatch = Pick<NonNullable<ResponseOf<typeof GeneratePatches>['
 /**
  * The smallest patch in the format, the same for the same documents; `undefined` when nothing differs.
  *
- * @throws TypeError when `edited` holds what JSON does not, or what the format cannot say
+ * @throws TypeError when `edited` holds what JSON does not, or the patch would have to say what it cannot
  */
 export function patchBetween(original: object, edited: object, format: PatchFormat): EncodedPatch | undefined {
   const odd = notJson(edited, '')
@@ -25,10 +25,14 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   return encoded(format, patch)
 }
 
-const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => ({
-  patchType,
-  patch: Buffer.from(JSON.stringify(document)).toString('base64'),
-})
+const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => {
+  const text = JSON.stringify(document, (_, value: unknown) => {
+    // It was read so, perhaps from a list that a patch repeats: the digits beyond are gone.
+    if (!Number.isInteger(value) || Number.isSafeInteger(value) || Math.abs(value as number) > 2 ** 64) return value
+    throw new TypeError(`${String(value)} is an integer beyond what JavaScript holds exactly`)
+  })
+  return { patchType, patch: Buffer.from(text).toString('base64') }
+}
 
 /** What JSON would lose without a word, such as a date or NaN. */
 function notJson(value: unknown, path: string): string | undefined {

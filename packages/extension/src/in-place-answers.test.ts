@@ -1,4 +1,4 @@
-import { CanUpdateMachine, CanUpdateMachineSet } from '@capstan/api'
+import { CanUpdateMachine, CanUpdateMachineSet, uncoveredOfMachine } from '@capstan/api'
 import { applyJsonPatch, draft, freeze, type JsonObject, type UnknownObject } from '@capstan/kube'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
@@ -167,8 +167,14 @@ describe('the answer', () => {
     })
   })
 
+  it('leaves out what the format cannot say: the machine is replaced', async () => {
+    expect(await patchOf({ a: 1 }, { a: null }, ['*'], { format: 'JSONMergePatch' })).toBeUndefined()
+    expect(await patchOf({ a: 1 }, { a: null }, ['*'])).toEqual([{ op: 'replace', path: '/spec/a', value: null }])
+  })
+
   it('makes what is desired of what is when everything can be changed', async () => {
-    const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c.d'), fc.jsonValue({ maxDepth: 3 }))
+    const value = fc.jsonValue({ maxDepth: 3 }).filter((json) => !/\d{16}/.test(JSON.stringify(json)))
+    const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c.d'), value)
     await fc.assert(
       fc.asyncProperty(spec, spec, async (current, desired) => {
         const [from, to] = [current, desired].map((one) => JSON.parse(JSON.stringify(one)) as JsonObject) as [
@@ -180,6 +186,41 @@ describe('the answer', () => {
       }),
     )
   })
+})
+
+describe('core, when it is told what can be changed of a machine', () => {
+  const value = fc.oneof(
+    fc.integer({ min: 0, max: 3 }),
+    fc.constantFrom('x', 'y'),
+    fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 3 }),
+  )
+  const spec = fc.dictionary(
+    fc.constantFrom('a', 'b', 'c', 'd.e'),
+    fc.oneof(value, fc.dictionary(fc.constantFrom('x', 'y'), value)),
+  )
+  const patterns = fc.uniqueArray(fc.constantFrom('a', 'b', 'c.x', 'a[*]', '["d.e"]'))
+
+  it('finds uncovered what was left out, and nothing else', async () => {
+    await fc.assert(
+      fc.asyncProperty(spec, spec, patterns, async (current, desired, patterns) => {
+        const request = draft(machineRequest)
+        request.current.machine.spec.version = request.desired.machine.spec.version!
+        request.current.infrastructureMachine['spec'] = current
+        request.desired.infrastructureMachine['spec'] = desired
+        const covers = (path: string) => patterns.some((pattern) => isBelow(path, pattern))
+        const answer = await callHook(extensionOf({ infrastructureMachine: patterns }), CanUpdateMachine, request)
+        const left = inPlaceChanges(request).infrastructureMachine.filter(({ path }) => !covers(path))
+        expect(uncoveredOfMachine(request, answer, 'x').length).toBe(left.length === 0 ? 0 : 1)
+        const everything = await callHook(extensionOf({ infrastructureMachine: ['*'] }), CanUpdateMachine, request)
+        expect(uncoveredOfMachine(request, everything, 'x')).toEqual([])
+      }),
+    )
+  })
+
+  const isBelow = (path: string, pattern: string) =>
+    pattern === 'a[*]'
+      ? path.startsWith('a[')
+      : path === pattern || path.startsWith(`${pattern}.`) || path.startsWith(`${pattern}[`)
 })
 
 it('differences are listed with both values, part by part', () => {

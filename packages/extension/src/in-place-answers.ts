@@ -1,5 +1,6 @@
 /** Answers to CanUpdateMachine and CanUpdateMachineSet, from what an extension says it can change. Pure. */
 import type { CanUpdateMachine, CanUpdateMachineSet, RequestOf } from '@capstan/api'
+import type { Logger } from '@capstan/kube'
 import { draft, equal, getMember, isRecord, setMember } from '@capstan/kube'
 import { type AnswerOf, proceedWith } from './answer.ts'
 import type { HandlerCall } from './define-extension.ts'
@@ -53,17 +54,23 @@ export function inPlaceUpdates({ format = 'JSONPatch', ...fields }: InPlaceField
     infrastructureMachine: (fields.infrastructureMachine ?? []).map(compiled),
     bootstrapConfig: (fields.bootstrapConfig ?? []).map(compiled),
   }
-  const patches = (parts: readonly Part[]) => {
+  const patches = (parts: readonly Part[], log: Logger) => {
     const found = parts.flatMap(({ of, from, to, spec, patch }): [string, EncodedPatch][] => {
       const covered = changesOf({ from, to, spec }).filter((change) => patterns[of].some((covers) => covers(change)))
-      const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
-      return edited ? [[patch, edited]] : []
+      try {
+        const edited = covered.length === 0 ? undefined : patchBetween(from!, withChanges(from!, spec, covered), format)
+        return edited ? [[patch, edited]] : []
+      } catch (err) {
+        // What cannot be said is not covered: the machine is replaced, rather than nothing ever done.
+        log.warn('Cannot answer with a patch', { of, format, err })
+        return []
+      }
     })
     return proceedWith(Object.fromEntries(found))
   }
   return {
-    canUpdateMachine: ({ request }) => patches(partsOf(request)),
-    canUpdateMachineSet: ({ request }) => patches(partsOf(request)),
+    canUpdateMachine: ({ request, log }) => patches(partsOf(request), log),
+    canUpdateMachineSet: ({ request, log }) => patches(partsOf(request), log),
   }
 }
 

@@ -1,4 +1,9 @@
 /** The rules of the wire, one line each, on our server and on our client. What calls come to is in client.test.ts. */
+import { once } from 'node:events'
+import type { IncomingHttpHeaders } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
 import type { Hook } from '@capstan/api'
 import {
   AfterControlPlaneInitialized,
@@ -12,12 +17,14 @@ import {
   hookCatalog,
   hookPath,
 } from '@capstan/api'
-import { VirtualClock } from '@capstan/kube'
+import { systemClock, VirtualClock } from '@capstan/kube'
+import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { describe, expect, it, test } from 'vitest'
 import { fail, holdFor, proceedNow, proceedWith } from './answer.ts'
 import { callServer } from './call-server.ts'
 import { defineExtension, on } from './define-extension.ts'
 import { fixture } from './fixtures.ts'
+import { httpsHookTransport } from './https-transport.ts'
 import { extensionServer, type FetchHandler } from './server.ts'
 import { inProcess } from './transport.ts'
 
@@ -179,6 +186,38 @@ describe('a request of our client', () => {
       expect(text).not.toMatch(/null|"settings"/)
     },
   )
+})
+
+it('goes over HTTPS as JSON of a known length, and does not ask for compression', async () => {
+  const authority = await makeAuthority(systemClock, { commonName: 'test' })
+  const certified = await issueCertificate(authority, systemClock, {
+    commonName: 'x',
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1'],
+  })
+  let headers: IncomingHttpHeaders = {}
+  const server = createServer({ cert: certified.certificate, key: certified.key }, (incoming, outgoing) => {
+    ;({ headers } = incoming)
+    const body = Buffer.from('{"status":"Success"}')
+    // As servers do that compress for whoever understands it.
+    const isAsked = /gzip/.test(headers['accept-encoding'] ?? '')
+    outgoing.writeHead(200, isAsked ? { 'content-encoding': 'gzip' } : {}).end(isAsked ? gzipSync(body) : body)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const transport = httpsHookTransport()
+  const { port } = server.address() as AddressInfo
+  const { response } = await callServer(BeforeClusterCreate, {
+    server: { url: `https://127.0.0.1:${port}`, caBundle: btoa(authority.certificate) },
+    request: fixture(BeforeClusterCreate),
+    handler: 'one',
+    timeoutSeconds: 5,
+    transport,
+    clock: systemClock,
+  })
+  transport.close()
+  server.close()
+  expect(response).toMatchObject({ status: 'Success' })
+  expect(headers).toMatchObject({ 'content-type': 'application/json', 'content-length': expect.stringMatching(/^\d+$/) })
 })
 
 describe('our client takes an answer', () => {

@@ -134,6 +134,12 @@ describe('reading', () => {
     expect(read).toThrow(expect.objectContaining({ problem, message }))
   })
 
+  test('gives copies: what is put into one template is not what the next one gets', () => {
+    const disks = variables.value('disks') as { gib: number }[]
+    disks[0]!.gib = 99
+    expect(variables.value('disks[0].gib')).toBe(10)
+  })
+
   test('with a schema gives its type', () => {
     const disks = variables.as('disks', s.list(s.object({ gib: s.int32() })))
     expectTypeOf(disks).toExtend<{ gib: number }[]>()

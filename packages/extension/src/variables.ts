@@ -2,7 +2,7 @@
 import type { DiscoverVariables, ResponseOf, WireVariable } from '@capstan/api'
 import { VariableError, variableValue } from '@capstan/api'
 import type { Json, JsonObject, JSONSchema, ObjectOfShape, Schema, Shape } from '@capstan/kube'
-import { isRecord, s, setMember, structural } from '@capstan/kube'
+import { draft, freeze, isRecord, s, setMember, structural } from '@capstan/kube'
 
 /** Variables with their schemas, declared once: what discovery answers, and what patches read. */
 export interface DeclaredVariables<P extends Shape = Shape> {
@@ -76,7 +76,7 @@ function unsupported(schema: JSONSchema, path: string): string | undefined {
 export function mergedVariables(ofRequest: readonly WireVariable[] = [], ofItem: readonly WireVariable[] = []): JsonObject {
   const merged: JsonObject = {}
   for (const { name, value = null } of [...ofRequest, ...ofItem]) {
-    setMember(merged, name, name === 'builtin' ? deepMerge(merged['builtin'], value as Json) : value)
+    setMember(merged, name, draft(name === 'builtin' ? deepMerge(merged['builtin'], value as Json) : value))
   }
   return merged
 }
@@ -100,7 +100,7 @@ export class Variables {
   readonly values: JsonObject
 
   constructor(values: JsonObject) {
-    this.values = values
+    this.values = freeze(values)
   }
 
   /** Whether there is a value. */
@@ -108,10 +108,11 @@ export class Variables {
     return this.#at(path, undefined) !== undefined
   }
 
+  /** A copy: what is put into a template can be changed there. */
   value(path: string, fallback?: Json): Json {
     const value = this.#at(path, fallback)
     // For its sentence.
-    return value === undefined ? variableValue(this.values, path) : value
+    return value === undefined ? variableValue(this.values, path) : draft(value)
   }
 
   string(path: string, fallback?: string): string {
