@@ -2,7 +2,7 @@
  * Patches in answers of extensions, in the dialect that upstream understands: what an operation names must be there, parents
  * included. Pure. Upstream: internal/util/patch and evanphx/json-patch v5.
  */
-import { applyJsonPatch, applyMergePatch, getMember, isRecord, type JsonPatchOperation } from '@capstan/kube'
+import { applyJsonPatch, applyMergePatch, getMember, isRecord, type JsonPatchOperation, scanJSON } from '@capstan/kube'
 
 /**
  * The document after a patch; `undefined` when the patch has nothing in it.
@@ -29,7 +29,8 @@ function parsed<T>(text: string, what: string, is: (value: unknown) => value is 
   try {
     value = JSON.parse(text)
   } catch (err) {
-    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
+    // The words of Go, which do not change with the engine that runs this.
+    throw new Error(`${what}: ${scanJSON(text).error ?? (err as Error).message}`, { cause: err })
   }
   if (!is(value)) throw new Error(`${what}: expected ${is === (Array.isArray as unknown) ? 'a list of operations' : 'an object'}`)
   return value

@@ -969,7 +969,7 @@ describe('patches of extensions', () => {
     [
       'is of an unknown type',
       (request: Request): Answer => ({ items: [{ uid: request.items[0]!.uid, patchType: 'Other', patch: base64({}) }] }),
-      'failed to apply patch: patchType must be JSONPatch or JSONMergePatch, but is "Other"',
+      'failed to apply patch: unknown patchType Other',
     ],
   ])('an answer that %s fails the topology', async (_, generate, problem) => {
     const { world } = await aPatchedCluster(generate)

@@ -116,7 +116,7 @@ test.each([
   [
     'a JSON patch without a document',
     { patchType: 'JSONPatch' },
-    'failed to apply patch: error decoding json patch (RFC6902): Unexpected end of JSON input',
+    'failed to apply patch: error decoding json patch (RFC6902): unexpected end of JSON input',
   ],
   [
     'a merge patch that is no object',
