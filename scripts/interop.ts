@@ -19,6 +19,7 @@ import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
 import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { restartSuite } from '../interop/restart.ts'
+import { runtimeExtensionSuite } from '../interop/runtime-extension.ts'
 import { CannotRun, type Outcome, type Suite } from '../interop/suite.ts'
 import { testExtensionSuite } from '../interop/test-extension.ts'
 import { toolPaths } from '../interop/tools.ts'
@@ -37,6 +38,7 @@ const suites: { readonly [name: string]: Suite } = {
   'full-disk': fullDiskSuite,
   kubectl: { shows: 'real kubectl against capstan up', ci: true, tools: ['kubectl'], run: kubectlSuite },
   clusterctl: clusterctlSuite,
+  'runtime-extension': runtimeExtensionSuite,
   'test-extension': testExtensionSuite,
   'client-node': clientNodeSuite,
   restart: restartSuite,

@@ -76,7 +76,7 @@ export const components: readonly Component[] = [
  */
 export const managersUser: PlaneUser = { name: 'managers', groups: ['interop:managers'] }
 
-const gates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true'
+const allGates = 'ClusterTopology=true,RuntimeSDK=true,MachinePool=true'
 const fieldManager = 'interop'
 
 export interface Managers extends AsyncDisposable {
@@ -84,25 +84,37 @@ export interface Managers extends AsyncDisposable {
   readonly manifests: Manifests
 }
 
+export interface ManagersOptions {
+  /** Which of them; all when absent. */
+  readonly components?: readonly Component[]
+  readonly gates?: string
+  /** More flags for each. */
+  readonly flags?: readonly string[]
+}
+
 /** Installs everything and resolves when all of it serves. */
-export async function startManagers(plane: ServedPlane, progress: (line: string) => void): Promise<Managers> {
+export async function startManagers(
+  plane: ServedPlane,
+  progress: (line: string) => void,
+  { components: chosen = components, gates = allGates, flags = [] }: ManagersOptions = {},
+): Promise<Managers> {
   const client = plane.client()
   await client.create(ClusterRoleBinding, {
     metadata: { name: 'interop-managers' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
     subjects: managersUser.groups!.map((name) => ({ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name })),
   })
-  const ports = await freePorts(components.length * 3)
-  const placed = components.map((component, i) => ({
+  const ports = await freePorts(chosen.length * 3)
+  const placed = chosen.map((component, i) => ({
     ...component,
     ports: { webhook: ports[i * 3]!, health: ports[i * 3 + 1]!, diagnostics: ports[i * 3 + 2]! },
   }))
   const urlOf = new Map(placed.map(({ tool, ports: { webhook } }) => [tool, `https://127.0.0.1:${webhook}`]))
-  const manifests = await readManifests(components, { urlOf: (tool) => urlOf.get(tool)!, ca: plane.ca })
+  const manifests = await readManifests(chosen, { urlOf: (tool) => urlOf.get(tool)!, ca: plane.ca })
   await install(client, manifests.crds)
   progress(`${manifests.crds.length} CustomResourceDefinitions established`)
 
-  const paths = await toolPaths(...components.map(({ tool }) => tool))
+  const paths = await toolPaths(...chosen.map(({ tool }) => tool))
   const kubeconfig = plane.kubeconfigOf(managersUser.name)
   const programs = new Programs('managers')
   const engine = await startEngineStub()
@@ -127,6 +139,7 @@ export async function startManagers(plane: ServedPlane, progress: (line: string)
           '--insecure-diagnostics=true',
           '--logging-format=json',
           `--feature-gates=${gates}`,
+          ...flags,
         ],
         { env, disposable: true },
       ),

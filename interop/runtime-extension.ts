@@ -1,0 +1,104 @@
+/**
+ * An extension in TypeScript, with a handler for every hook, called by upstream's core manager, in Go and unchanged: on the embedded
+ * API server and on the real one; then by our own. What Clusters, ClusterClasses and ExtensionConfigs say must be the same, but for what
+ * `explained` names. And the answers themselves: what upstream's types make of 100,000 of them, our client makes of them, too.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Client, systemClock } from '@capstan/kube'
+import { issueCertificate } from '@capstan/kube/node'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { Checks, startCapstan } from './capstan-process.ts'
+import type { ServedPlane } from './plane.ts'
+import { startRealPlane } from './real-plane.ts'
+import { cases } from './runtime-extension/cases.ts'
+import type { Told } from './runtime-extension/scene.ts'
+import { startStagedExtension } from './runtime-extension/staged-extension.ts'
+import { playProviders, stubDefinitions } from './runtime-extension/stub-providers.ts'
+import { compareTold } from './runtime-extension/told.ts'
+import type { Suite } from './suite.ts'
+import { moduleFolder } from './tools.ts'
+import { components, install, managersUser, startManagers } from './upstream/managers.ts'
+
+const core = components.filter(({ tool }) => tool === 'capi-core')
+
+export const runtimeExtensionSuite: Suite = {
+  shows: "an extension in TypeScript, called by upstream's core and by ours: the same words",
+  ci: true,
+  tools: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'capi-core', 'hooks-peer'],
+  ownNetwork: true,
+  async prepare() {
+    for (const { tool, module } of core) await moduleFolder(tool, module)
+  },
+  async run() {
+    const checks = new Checks()
+    const onCapstan = await withGoCore(startCapstanPlane, checks)
+    const onKubernetes = await withGoCore(startRealPlane, checks)
+    const ours = await withOurCore(checks)
+    compareTold({ onCapstan, onKubernetes, ours }, checks)
+    return checks
+  },
+}
+
+type Start = typeof startCapstanPlane | typeof startRealPlane
+
+export async function withGoCore(start: Start, checks: Checks): Promise<Told> {
+  await using plane = await start({ users: [managersUser] })
+  const certified = await clientCertificate(plane)
+  await using managers = await startManagers(plane, () => {}, {
+    components: core,
+    gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
+    flags: [`--runtime-extension-client-cert-file=${certified.certificate}`, `--runtime-extension-client-key-file=${certified.key}`],
+  })
+  return await tellAll(`upstream's core on ${plane.name}`, plane, checks, () => managers.programs.map((one) => one.tail(40)).join('\n'))
+}
+
+export async function withOurCore(checks: Checks): Promise<Told> {
+  await using plane = await startCapstanPlane()
+  const flags = ['--kubeconfig', plane.kubeconfig, '--data', join(plane.folder, 'manager'), '--diagnostics-port', '0']
+  const manager = await startCapstan(['manager', ...flags, '--log-level', 'error'], /Manager ready/)
+  try {
+    return await tellAll('our core', plane, checks, () => '')
+  } finally {
+    await manager.kill()
+  }
+}
+
+/** As files, for flags. */
+async function clientCertificate({ authority, folder }: ServedPlane): Promise<{ certificate: string; key: string }> {
+  const { certificate, key } = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
+  const files = { certificate: join(folder, 'extension-client.crt'), key: join(folder, 'extension-client.key') }
+  writeFileSync(files.certificate, certificate)
+  writeFileSync(files.key, key, { mode: 0o600 })
+  return files
+}
+
+/** Runs all cases at once. */
+async function tellAll(of: string, plane: ServedPlane, checks: Checks, log: () => string): Promise<Told> {
+  const begun = performance.now()
+  const client: Client = plane.client()
+  await install(client, stubDefinitions)
+  const ended = new AbortController()
+  const providers = playProviders(client, ended.signal)
+  const told: Told = new Map()
+  await using extension = await startStagedExtension(plane.authority)
+  const options = { client, extension, ca: plane.ca, told, clients: plane.authority }
+  const only = process.env.CAPSTAN_CASES?.split(',')
+  const chosen = Object.entries(cases).filter(([name]) => !only || only.includes(name))
+  const took = new Map<string, number>()
+  const timed = async ([name, run]: (typeof chosen)[number]) => {
+    await run(options)
+    took.set(name, performance.now() - begun)
+  }
+  const results = await Promise.allSettled(chosen.map(timed))
+  if (process.env.CAPSTAN_CASES_TIMES) console.log([...took].map(([n, t]) => `${n} ${(t / 1000).toFixed(1)}`).join('\n'))
+  results.forEach((result, index) => {
+    const name = chosen[index]![0]
+    checks.check(`${of}: ${name} comes to its end`, result.status === 'fulfilled', result.status === 'rejected' && String(result.reason))
+  })
+  ended.abort()
+  await providers
+  console.log(`${of}: ${chosen.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  if (results.some(({ status }) => status === 'rejected')) console.log(log())
+  return told
+}

@@ -1,0 +1,383 @@
+/** The cases, each in a namespace of its own, side by side. What one sees it tells; whether that is right is decided by comparison. */
+import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
+import { fail, holdFor, proceedWith } from '@capstan/extension'
+import { getCondition, type Json, Secret, systemClock } from '@capstan/kube'
+import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
+import { conditionText, Scene, type SceneOptions } from './scene.ts'
+import { servingCertificateOf, type StagedAnswer, type StagedCall, startStagedExtension } from './staged-extension.ts'
+import { StubCluster, StubControlPlane } from './stub-providers.ts'
+
+export interface CaseOptions extends SceneOptions {
+  /** Whose clients the core under test may show itself as. */
+  readonly clients: CertifiedKey
+}
+
+export type Case = (options: CaseOptions) => Promise<void>
+
+const page = (body: string | Uint8Array, status = 200, headers: { [name: string]: string } = {}) => () =>
+  new Response(body as never, { status, headers })
+
+/** A hook that core calls before anything else is answered so: what the Cluster says of it. */
+const refused =
+  (name: string, answer: () => StagedAnswer | Promise<StagedAnswer>, text: RegExp, timeoutSeconds?: number): Case =>
+  async (options) => {
+    const scene = await Scene.open(name, options, timeoutSeconds === undefined ? {} : { timeoutSeconds })
+    scene.stage.answer('BeforeClusterCreate', answer)
+    await scene.createClass()
+    await scene.createCluster()
+    scene.tell('condition', await scene.reconciled(text))
+  }
+
+/** The same, but the answer counts as one that has nothing to say. */
+const ignored =
+  (name: string, answer: () => StagedAnswer, failurePolicy: 'Ignore' | 'Fail' = 'Ignore'): Case =>
+  async (options) => {
+    const scene = await Scene.open(name, options, { failurePolicy })
+    scene.stage.answer('BeforeClusterCreate', answer)
+    await scene.createClass()
+    await scene.createCluster()
+    scene.tell('condition', await scene.reconciled('True'))
+    scene.tell('objects', String((await scene.seen(StubCluster, 'goes on', (found) => found.length > 0)).length))
+  }
+
+/** An external patch is answered so: what comes of the objects, or what the Cluster says. */
+const patched =
+  (name: string, items: (request: PatchRequest) => object[], result: { readonly fails: RegExp } | 'objects'): Case =>
+  async (options) => {
+    const scene = await Scene.open(name, options)
+    scene.stage.answer('GeneratePatches', ({ request }) => proceedWith({ items: items(request as unknown as PatchRequest) }))
+    await scene.createClass({ patches: [{ name: 'p', external: { generatePatchesExtension: `generate-patches.${name}` } }] })
+    await scene.createCluster()
+    if (result !== 'objects') return scene.tell('condition', await scene.reconciled(result.fails))
+    scene.tell('condition', await scene.reconciled('True'))
+    for (const kind of [StubCluster, StubControlPlane]) {
+      const [object] = await scene.seen(kind, 'is there', (found) => found.length > 0)
+      const { labels, annotations } = object!.metadata
+      scene.tell(kind.kind, JSON.stringify([object!.spec, labels, annotations]))
+    }
+  }
+
+interface PatchRequest {
+  readonly items: readonly { readonly uid: string; readonly object: { readonly kind: string } }[]
+}
+
+const uidOf = ({ items }: PatchRequest, kind: string): string => items.find(({ object }) => object.kind === kind)!.uid
+const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+const jsonPatch = (uid: string, ...operations: object[]) => ({ uid, patchType: 'JSONPatch', patch: base64(operations) })
+const mergePatch = (uid: string, body: object) => ({ uid, patchType: 'JSONMergePatch', patch: base64(body) })
+const region = { op: 'add', path: '/spec/template/spec/region', value: 'eu' }
+const controlPlane = 'StubControlPlaneTemplate'
+
+/** Every hook is held, and let go once the Cluster says so. */
+const life: Case = async (options) => {
+  const scene = await Scene.open('life', options)
+  const handlers = (await scene.discovered('life', 'True')).status?.handlers ?? []
+  scene.tell('handlers', JSON.stringify(handlers))
+  scene.tell('discovered', conditionText(getCondition(await scene.discovered('life', 'True'), 'Discovered')!))
+
+  const hold = (hook: string, seconds = 1) => scene.stage.answer(hook, () => holdFor(seconds, `held by ${hook}`))
+  const letGo = async (hook: string) => {
+    scene.tell(hook, await scene.reconciled(new RegExp(`${hook}: held by`)))
+    scene.stage.answer(hook, undefined)
+  }
+  await scene.createClass()
+  hold('BeforeClusterCreate', 3)
+  const workers = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
+  await scene.createCluster('v1.35.0', { workers })
+  const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
+  scene.tell('BeforeClusterCreate is asked again', second - first >= 2900 ? 'after its time' : `${second - first} ms`)
+  scene.tell('before BeforeClusterCreate', String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length))
+  await letGo('BeforeClusterCreate')
+  await scene.called('AfterControlPlaneInitialized', 1)
+  await scene.reconciled('True')
+
+  const upgrade = [
+    'BeforeClusterUpgrade',
+    'BeforeControlPlaneUpgrade',
+    'AfterControlPlaneUpgrade',
+    'BeforeWorkersUpgrade',
+    'AfterWorkersUpgrade',
+    'AfterClusterUpgrade',
+  ]
+  for (const hook of upgrade) hold(hook)
+  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  for (const hook of upgrade) await letGo(hook)
+  scene.tell('upgraded', await scene.reconciled('True'))
+
+  hold('BeforeClusterDelete')
+  await scene.client.delete(Cluster, scene.key)
+  await letGo('BeforeClusterDelete')
+  await scene.seen(Cluster, 'is gone', (found) => found.length === 0)
+  const versions = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
+  for (const { hook, request } of versions.filter(({ hook }) => hook !== 'Discovery')) {
+    const { cluster, settings: _, ...rest } = request
+    scene.tell(`request of ${hook}`, JSON.stringify({ ...rest, cluster: Object.keys(cluster as object).sort() }))
+  }
+  scene.tell('order', versions.map(({ hook }) => hook).join(' '))
+}
+
+/** Two extensions hold the same hook. */
+const joined: Case = async (options) => {
+  const scene = await Scene.open('joined', options)
+  const other = options.extension.stage('joined-too')
+  await scene.announce('joined-too', other)
+  await scene.discovered('joined-too', 'True')
+  scene.stage.answer('BeforeClusterCreate', () => holdFor(20, 'one waits'))
+  other.answer('BeforeClusterCreate', () => holdFor(3, 'two waits'))
+  await scene.createClass()
+  await scene.createCluster()
+  const text = await scene.reconciled(/one waits/)
+  // Upstream calls handlers in any order.
+  scene.tell('condition', text.replace('two waits, one waits', 'one waits, two waits'))
+  const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
+  const waited = second - first
+  scene.tell('asked again', waited >= 2900 && waited < 12_000 ? 'when the first of them says' : `after ${waited} ms`)
+}
+
+/** What waits for an extension goes on when the extension is removed. */
+const removed: Case = async (options) => {
+  const scene = await Scene.open('removed', options)
+  scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'for long'))
+  await scene.createClass()
+  await scene.createCluster()
+  scene.tell('condition', await scene.reconciled(/for long/))
+  await scene.client.delete(ExtensionConfig, { name: scene.name })
+  // Nothing tells the Cluster: it is its next pass that finds nobody who holds it.
+  const end = performance.now() + 30_000
+  while ((await scene.client.list(StubCluster, { namespace: scene.name })).items.length === 0 && performance.now() < end) {
+    await scene.touch(Cluster, scene.key)
+    await new Promise((resolve) => void setTimeout(resolve, 1000))
+  }
+  scene.tell('then', await scene.reconciled('True'))
+}
+
+/** One hook that core does not know refuses the whole discovery, and what was discovered before stays. */
+const unknownHook: Case = async (options) => {
+  const scene = await Scene.open('unknown-hook', options)
+  const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' }
+  const handlers = [{ name: 'before-lunch', requestHook }, { name: 'Bad Name', requestHook, timeoutSeconds: 31 }]
+  scene.stage.answer('Discovery', () => Response.json({ status: 'Success', handlers }))
+  await scene.touch(ExtensionConfig, { name: scene.name })
+  const config = await scene.discovered(scene.name, 'False')
+  scene.tell('discovered', conditionText(getCondition(config, 'Discovered')!))
+  scene.tell('handlers', String(config.status?.handlers?.length))
+  scene.stage.answer('BeforeClusterCreate', () => holdFor(600, 'still there'))
+  await scene.createClass()
+  await scene.createCluster()
+  scene.tell('condition', await scene.reconciled(/still there/))
+}
+
+/** What discovery says of answers that are none. */
+const undiscovered = (name: string, answer: () => StagedAnswer): Case => async (options) => {
+  const { client, extension, ca } = options
+  const stage = extension.stage(name)
+  stage.answer('Discovery', answer)
+  await client.create(ExtensionConfig, {
+    metadata: { name },
+    spec: { clientConfig: { url: stage.url, caBundle: Buffer.from(ca).toString('base64') }, namespaceSelector: {} },
+  })
+  options.told.set(`${name}: discovered`, await discoveredText(options, name))
+  await client.delete(ExtensionConfig, { name })
+}
+
+const discoveredText = async ({ client }: SceneOptions, name: string): Promise<string> => {
+  const end = performance.now() + 30_000
+  for (;;) {
+    const condition = getCondition(await client.get(ExtensionConfig, { name }), 'Discovered')
+    if (condition) return conditionText(condition)
+    if (performance.now() > end) throw new Error(`${name} has no condition Discovered`)
+    await new Promise((resolve) => void setTimeout(resolve, 200))
+  }
+}
+
+/** The authority of the extension is replaced, in the Secret and behind the port. */
+const rotated: Case = async (options) => {
+  const before = await makeAuthority(systemClock, { commonName: 'before' })
+  const after = await makeAuthority(systemClock, { commonName: 'after' })
+  await using extension = await startStagedExtension(before)
+  const secret = { namespace: 'default', name: 'extension-ca' }
+  const stringData = (authority: CertifiedKey) => ({ data: { 'ca.crt': Buffer.from(authority.certificate).toString('base64') } })
+  await options.client.create(Secret, { metadata: secret, ...stringData(before) })
+  const scene = await Scene.open('rotated', options)
+  await options.client.delete(ExtensionConfig, { name: scene.name })
+  const stage = extension.stage('rotated')
+  await scene.announce('rotated-ca', stage, { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/extension-ca' })
+  await scene.discovered('rotated-ca', 'True')
+  stage.answer('BeforeClusterCreate', () => holdFor(1, 'held'))
+  await scene.createClass()
+  await scene.createCluster()
+  scene.tell('held', await scene.reconciled(/BeforeClusterCreate: held/))
+  extension.listening.renew(await servingCertificateOf(after))
+  await options.client.patch(Secret, secret, { type: 'merge', body: stringData(after) })
+  const bundle = Buffer.from(after.certificate).toString('base64')
+  await untilBundle(options, bundle)
+  const calls = stage.calls.length
+  await scene.called('BeforeClusterCreate', stage.calls.filter(({ hook }) => hook === 'BeforeClusterCreate').length + 1, stage)
+  scene.tell('calls go on', String(stage.calls.length > calls))
+  stage.answer('BeforeClusterCreate', undefined)
+  scene.tell('then', await scene.reconciled('True'))
+}
+
+async function untilBundle({ client }: SceneOptions, bundle: string): Promise<void> {
+  const end = performance.now() + 30_000
+  while ((await client.get(ExtensionConfig, { name: 'rotated-ca' })).spec.clientConfig.caBundle !== bundle) {
+    if (performance.now() > end) throw new Error('the ExtensionConfig has not got the new authority')
+    await new Promise((resolve) => void setTimeout(resolve, 100))
+  }
+}
+
+/** Extensions that are called and gone. */
+const unreachable: Case = async (options) => {
+  const authority = await makeAuthority(systemClock, { commonName: 'leaving' })
+  const extension = await startStagedExtension(authority)
+  const all = { ...options, extension, ca: authority.certificate }
+  const fails = await Scene.open('unreachable', all)
+  const goesOn = await Scene.open('unreachable-ignored', all, { failurePolicy: 'Ignore' })
+  await extension[Symbol.asyncDispose]()
+  for (const scene of [fails, goesOn]) {
+    await scene.createClass()
+    await scene.createCluster()
+  }
+  fails.tell('condition', await fails.reconciled(/failed to call/))
+  goesOn.tell('condition', await goesOn.reconciled('True'))
+}
+
+/** Only who shows a certificate is let in. */
+const mutual: Case = async (options) => {
+  const authority = await makeAuthority(systemClock, { commonName: 'mutual' })
+  await using extension = await startStagedExtension(authority, options.clients.certificate)
+  await Scene.open('mutual', { ...options, extension, ca: authority.certificate })
+  options.told.set('mutual: discovered', 'True')
+}
+
+/** A plan for an upgrade over several versions. */
+const planned: Case = async (options) => {
+  const scene = await Scene.open('planned', options)
+  await scene.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned' } } })
+  await scene.createCluster('v1.34.0')
+  await scene.reconciled('True')
+  scene.stage.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
+  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  scene.tell('a plan that skips a version', await scene.reconciled(/plan/))
+  scene.tell('request', JSON.stringify(versionsOf(scene.stage.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!)))
+}
+
+const versionsOf = ({ request: { cluster: _, ...rest } }: StagedCall): object => rest
+
+const variables: Case = async (options) => {
+  const scene = await Scene.open('variables', options)
+  const nested = { type: 'object', properties: { name: { type: 'string', maxLength: 9 } }, required: ['name'] }
+  const declared = [
+    { name: 'region', required: true, schema: { openAPIV3Schema: { type: 'string', enum: ['eu', 'us'] } } },
+    { name: 'nested', required: false, schema: { openAPIV3Schema: nested } },
+  ]
+  scene.stage.answer('DiscoverVariables', () => proceedWith({ variables: declared }))
+  scene.stage.answer('ValidateTopology', () => fail('the region is full'))
+  const external = {
+    generatePatchesExtension: `generate-patches.${scene.name}`,
+    validateTopologyExtension: `validate-topology.${scene.name}`,
+    discoverVariablesExtension: `discover-variables.${scene.name}`,
+  }
+  await scene.createClass({ patches: [{ name: 'p', external }] })
+  const [found] = await scene.seen(ClusterClass, 'has variables', ([one]) => one?.status?.variables !== undefined)
+  scene.tell('variables', JSON.stringify(found!.status!.variables as unknown as Json))
+  await scene.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
+  scene.tell('condition', await scene.reconciled(/region is full/))
+  const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
+  const { variables: given, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
+  scene.tell('request', JSON.stringify([given.map(({ name }) => name).sort(), items.map(({ object }) => object.kind).sort()]))
+}
+
+const variablesFail: Case = async (options) => {
+  const scene = await Scene.open('variables-fail', options)
+  scene.stage.answer('DiscoverVariables', () => fail('no variables today'))
+  const external = {
+    generatePatchesExtension: `generate-patches.${scene.name}`,
+    discoverVariablesExtension: `discover-variables.${scene.name}`,
+  }
+  await scene.createClass({ patches: [{ name: 'p', external }] })
+  const of = (one: ClusterClass | undefined) => (one ? getCondition(one, 'VariablesReady') : undefined)
+  const [found] = await scene.seen(ClusterClass, 'has failed', ([one]) => of(one)?.status === 'False')
+  scene.tell('condition', conditionText(of(found)!))
+}
+
+const text = (body: string) => page(body)
+const callFailed = /failed to call extension handler/
+
+export const cases: { readonly [name: string]: Case } = {
+  life,
+  joined,
+  removed,
+  unknownHook,
+  rotated,
+  unreachable,
+  planned,
+  variables,
+  variablesFail,
+  mutual,
+  failure: refused('failure', () => fail('not today'), /not today/),
+  status500: refused('status-500', page('it broke\n', 500), callFailed),
+  status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),
+  status404: refused('status-404', page('404 page not found\n', 404), callFailed),
+  longPage: refused('long-page', page('é'.repeat(400), 503), callFailed),
+  empty: refused('empty', text(''), callFailed),
+  cut: refused('cut', text('{"status":"Succ'), callFailed),
+  garbage: refused('garbage', text('<html>'), callFailed),
+  mark: refused('mark', text('\ufeff{"status":"Success"}'), callFailed),
+  float: refused('float', text('{"status":"Success","retryAfterSeconds":5.0}'), callFailed),
+  quoted: refused('quoted', text('{"status":"Success","retryAfterSeconds":"5"}'), callFailed),
+  noStatus: refused('no-status', text('{}'), callFailed),
+  otherStatus: refused('other-status', text('{"status":"Perhaps","message":"who knows"}'), callFailed),
+  upperCase: refused('upper-case', text('{"STATUS":"Success","Message":"in capitals","RETRYAFTERSECONDS":60}'), /in capitals/),
+  trailing: refused('trailing', text('{"status":"Success","retryAfterSeconds":60,"message":"and more"} <html>'), /and more/),
+  slow: refused('slow', () => new Promise((resolve) => void setTimeout(() => resolve(fail('late')), 4000)), callFailed, 1),
+  ignoredStatus: ignored('ignored-status', page('it broke\n', 500)),
+  ignoredGarbage: ignored('ignored-garbage', text('<html>')),
+  failureIsNotIgnored: async (options) => {
+    const scene = await Scene.open('ignored-failure', options, { failurePolicy: 'Ignore' })
+    scene.stage.answer('BeforeClusterCreate', () => fail('not even so'))
+    await scene.createClass()
+    await scene.createCluster()
+    scene.tell('condition', await scene.reconciled(/not even so/))
+  },
+  jsonPatch: patched(
+    'json-patch',
+    (request) => [
+      jsonPatch(uidOf(request, controlPlane), region, { op: 'replace', path: '/spec/template/spec/made', value: 'by the patch' }),
+      jsonPatch(uidOf(request, controlPlane), { op: 'add', path: '/spec/template/spec/second', value: [1, { a: null }] }),
+    ],
+    'objects',
+  ),
+  mergePatch: patched(
+    'merge-patch',
+    (request) => [mergePatch(uidOf(request, 'StubClusterTemplate'), { spec: { template: { spec: { region: 'eu', made: null } } } })],
+    'objects',
+  ),
+  emptyPatch: patched(
+    'empty-patch',
+    (request) => [jsonPatch(uidOf(request, controlPlane)), mergePatch(uidOf(request, 'StubClusterTemplate'), {})],
+    'objects',
+  ),
+  keptPatch: patched(
+    'kept-patch',
+    (request) => [
+      mergePatch(uidOf(request, controlPlane), {
+        metadata: { name: 'other', labels: { mine: 'yes' } },
+        spec: { template: { spec: { version: 'v9.9.9', region: 'eu' }, metadata: { annotations: { mine: 'too' } } } },
+      }),
+    ],
+    'objects',
+  ),
+  unknownUid: patched('unknown-uid', () => [jsonPatch('nobody', region)], { fails: /p/ }),
+  unknownType: patched('unknown-type', (request) => [{ ...jsonPatch(uidOf(request, controlPlane), region), patchType: 'YAMLPatch' }], {
+    fails: /p/,
+  }),
+  missingPath: patched(
+    'missing-path',
+    (request) => [jsonPatch(uidOf(request, controlPlane), { op: 'remove', path: '/spec/template/spec/absent' })],
+    { fails: /p/ },
+  ),
+  undiscoveredFailure: undiscovered('undiscovered-failure', text('{"status":"Failure","message":"not open yet"}')),
+  undiscoveredStatus: undiscovered('undiscovered-status', page('it broke\n', 500)),
+  undiscoveredGarbage: undiscovered('undiscovered-garbage', text('<html>')),
+}

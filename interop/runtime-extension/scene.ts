@@ -1,0 +1,142 @@
+/** What a case needs: a namespace, an ExtensionConfig that is for it alone, a class and a cluster; and a place for what it sees. */
+import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
+import type { HandlerOptions } from '@capstan/extension'
+import { type Client, getCondition, type Input, type KubeObject, Namespace } from '@capstan/kube'
+import { until } from '../until.ts'
+import type { Stage, StagedExtension } from './staged-extension.ts'
+import { stubVersion, templates } from './stub-providers.ts'
+
+/** What the cases see of a core, by what it is: the same of every core. */
+export type Told = Map<string, string>
+
+/** Seconds that any single thing may take on a machine that is busy with other things as well. */
+const Limit = 60
+
+export interface SceneOptions {
+  readonly client: Client
+  readonly extension: StagedExtension
+  /** Of the extension, PEM. */
+  readonly ca: string
+  readonly told: Told
+}
+
+export type Topology = NonNullable<Cluster['spec']['topology']>
+export type ClassSpec = Input<ClusterClass>['spec']
+
+export class Scene {
+  readonly name: string
+  readonly client: Client
+  readonly stage: Stage
+  readonly #options: SceneOptions
+
+  private constructor(name: string, stage: Stage, options: SceneOptions) {
+    this.name = name
+    this.client = options.client
+    this.stage = stage
+    this.#options = options
+  }
+
+  /** A namespace with an extension that is discovered. `handlers`: what is announced of each. */
+  static async open(name: string, options: SceneOptions, handlers: Omit<HandlerOptions, 'name'> = {}): Promise<Scene> {
+    const scene = new Scene(name, options.extension.stage(name, handlers), options)
+    await options.client.create(Namespace, { metadata: { name } })
+    await scene.announce(name, scene.stage)
+    await scene.discovered(name, 'True')
+    return scene
+  }
+
+  tell(what: string, text: string): void {
+    this.#options.told.set(`${this.name}: ${what}`, text)
+  }
+
+  get key(): { namespace: string; name: string } {
+    return { namespace: this.name, name: 'demo' }
+  }
+
+  /** Makes an ExtensionConfig for this namespace. */
+  async announce(config: string, { url }: Stage, annotations?: { [key: string]: string }): Promise<void> {
+    const caBundle = Buffer.from(this.#options.ca).toString('base64')
+    await this.client.create(ExtensionConfig, {
+      metadata: { name: config, ...(annotations ? { annotations } : {}) },
+      spec: {
+        clientConfig: { url, ...(annotations ? {} : { caBundle }) },
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': this.name } },
+      },
+    })
+  }
+
+  async discovered(config: string, status: 'True' | 'False'): Promise<ExtensionConfig> {
+    const is = (one: ExtensionConfig) => one.metadata.name === config && getCondition(one, 'Discovered')?.status === status
+    const found = await until(this.client, ExtensionConfig, `Discovered of ${config} is ${status}`, (all) => all.some(is), {
+      seconds: Limit,
+    })
+    return found.find(is)!
+  }
+
+  async createClass(more: Partial<ClassSpec> = {}): Promise<void> {
+    const templateRef = (kind: string) => ({ apiVersion: stubVersion, kind, name: 'demo' })
+    for (const kind of templates)
+      await this.client.create(kind, { metadata: this.key, spec: { template: { spec: { made: 'by the class' } } } })
+    await this.client.create(ClusterClass, {
+      metadata: this.key,
+      spec: {
+        infrastructure: { templateRef: templateRef('StubClusterTemplate') },
+        controlPlane: { templateRef: templateRef('StubControlPlaneTemplate') },
+        workers: {
+          machineDeployments: [
+            {
+              class: 'worker',
+              bootstrap: { templateRef: templateRef('StubConfigTemplate') },
+              infrastructure: { templateRef: templateRef('StubMachineTemplate') },
+            },
+          ],
+        },
+        ...more,
+      },
+    })
+  }
+
+  async createCluster(version = 'v1.35.0', more: Partial<Topology> = {}): Promise<void> {
+    await this.client.create(Cluster, {
+      metadata: this.key,
+      spec: {
+        clusterNetwork: { pods: { cidrBlocks: ['192.168.0.0/16'] } },
+        topology: { classRef: { name: 'demo' }, version, ...more },
+      },
+    })
+  }
+
+  /** The condition TopologyReconciled once its message matches. */
+  async reconciled(message: RegExp | 'True'): Promise<string> {
+    const of = (one: Cluster | undefined) => (one ? getCondition(one, 'TopologyReconciled') : undefined)
+    const [cluster] = await this.seen(Cluster, `TopologyReconciled of ${this.name} says ${String(message)}`, ([one]) => {
+      const condition = of(one)
+      return message === 'True' ? condition?.status === 'True' : message.test(condition?.message ?? '')
+    })
+    return conditionText(of(cluster)!)
+  }
+
+  seen<T extends KubeObject>(kind: Parameters<typeof until<T>>[1], what: string, holds: (objects: T[]) => boolean): Promise<T[]> {
+    return until(this.client, kind, `${this.name}: ${what}`, holds, { namespace: this.name, seconds: Limit })
+  }
+
+  /** Once the extension was called that often for a hook. @returns when, in milliseconds */
+  async called(hook: string, times: number, stage = this.stage): Promise<number[]> {
+    const end = performance.now() + Limit * 1000
+    for (;;) {
+      const calls = stage.calls.filter((call) => call.hook === hook)
+      if (calls.length >= times) return calls.map(({ at }) => at)
+      if (performance.now() > end) throw new Error(`${this.name}: ${hook} was called ${calls.length} times, not ${times}`)
+      await new Promise((resolve) => void setTimeout(resolve, 50))
+    }
+  }
+
+  /** An annotation changes: it is looked at anew. */
+  async touch(kind: Parameters<Client['patch']>[0], key: { namespace?: string; name: string }): Promise<void> {
+    const annotations = { 'interop.capstan.dev/touched': String(performance.now()) }
+    await this.client.patch(kind, key, { type: 'merge', body: { metadata: { annotations } } })
+  }
+}
+
+export const conditionText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
+  [`${status} ${reason}`, ...(message === '' ? [] : [message])].join(': ')

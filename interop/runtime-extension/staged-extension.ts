@@ -1,0 +1,114 @@
+/**
+ * An extension in TypeScript with a handler for each hook, many times over: what stands first in the path says which, and each is told
+ * what to answer. Every call is written down.
+ */
+import { type Hook, hookCatalog } from '@capstan/api'
+import {
+  type Answer,
+  defineExtension,
+  extensionServer,
+  type FetchHandler,
+  type Handler,
+  type HandlerOptions,
+  listen,
+  type Listening,
+  proceedNow,
+  proceedWith,
+} from '@capstan/extension'
+import { systemClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate } from '@capstan/kube/node'
+
+export interface StagedCall {
+  readonly hook: string
+  /** Milliseconds on a clock that only goes forward. */
+  readonly at: number
+  readonly request: { readonly [field: string]: unknown }
+}
+
+/** An answer of the extension, or bytes that go out as they are. */
+export type StagedAnswer = Answer | Response
+
+export interface Stage {
+  /** For `clientConfig`. */
+  readonly url: string
+  readonly calls: StagedCall[]
+  /** What a hook is answered from now on; `undefined`: nothing stands in the way. */
+  answer(hook: string, answer: ((call: StagedCall) => StagedAnswer | Promise<StagedAnswer>) | undefined): void
+}
+
+export interface StagedExtension extends AsyncDisposable {
+  readonly listening: Listening
+  /** `handlers`: what is announced of each of them. */
+  stage(name: string, handlers?: Omit<HandlerOptions, 'name'>): Stage
+}
+
+/** Serves on loopback with a certificate of the authority; only clients that `clientCA` knows are let in, if there is one. */
+export async function startStagedExtension(authority: CertifiedKey, clientCA?: string): Promise<StagedExtension> {
+  const servers = new Map<string, FetchHandler>()
+  const route: FetchHandler = async (request) => {
+    const [, stage = ''] = new URL(request.url).pathname.split('/')
+    return (await servers.get(stage)?.(request)) ?? new Response('no such stage\n', { status: 404 })
+  }
+  const certified = await servingCertificateOf(authority)
+  const listening = await listen(route, { ...certified, ...(clientCA === undefined ? {} : { clientCA }) })
+  return {
+    listening,
+    stage(name, handlers = {}) {
+      const { server, ...stage } = stageOf(`${listening.url}/${name}`, handlers)
+      servers.set(name, server)
+      return stage
+    },
+    [Symbol.asyncDispose]: () => listening.close(),
+  }
+}
+
+export async function servingCertificateOf(authority: CertifiedKey): Promise<{ certificate: string; key: string }> {
+  const { certificate, key } = await issueCertificate(authority, systemClock, {
+    commonName: 'extension',
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1'],
+    dnsNames: ['localhost'],
+  })
+  return { certificate, key }
+}
+
+function stageOf(url: string, announced: Omit<HandlerOptions, 'name'>): Stage & { server: FetchHandler } {
+  const answers = new Map<string, (call: StagedCall) => StagedAnswer | Promise<StagedAnswer>>()
+  const calls: StagedCall[] = []
+  const handlers = hookCatalog
+    .filter(({ singleton }) => !singleton)
+    .map((hook): Handler => ({ ...announced, hook, name: handlerName(hook), handle: () => nothingInTheWay(hook) }))
+  const ordinary = extensionServer(defineExtension({ name: 'staged', handlers }))
+  return {
+    url,
+    calls,
+    answer(hook, answer) {
+      if (answer) answers.set(hook, answer)
+      else answers.delete(hook)
+    },
+    async server(request) {
+      const segment = new URL(request.url).pathname.split('/')[4]
+      const hook = hookCatalog.find(({ name }) => name.toLowerCase() === segment)
+      const text = await request.text()
+      if (!hook) return new Response('no such hook\n', { status: 404 })
+      const call: StagedCall = { hook: hook.name, at: performance.now(), request: JSON.parse(text) as StagedCall['request'] }
+      calls.push(call)
+      const answer = await answers.get(hook.name)?.(call)
+      if (answer instanceof Response) return answer
+      const again = new Request(request.url, { method: 'POST', body: text })
+      if (!answer) return ordinary(again)
+      // What the extension package makes of the answer is part of what is tried here.
+      const only = defineExtension({ name: 'staged', handlers: [{ hook, name: handlerName(hook), handle: () => answer }] })
+      return extensionServer(only)(again)
+    },
+  }
+}
+
+/** `BeforeClusterCreate` is handled by `before-cluster-create`. */
+export const handlerName = ({ name }: Pick<Hook, 'name'>): string => name.replaceAll(/(?!^)([A-Z])/g, '-$1').toLowerCase()
+
+function nothingInTheWay({ name }: Hook): Answer {
+  if (name === 'GeneratePatches') return proceedWith({ items: [] })
+  if (name === 'DiscoverVariables') return proceedWith({ variables: [] })
+  return proceedNow()
+}

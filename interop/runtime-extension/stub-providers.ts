@@ -1,0 +1,79 @@
+/**
+ * Kinds of providers that nobody stands behind but this file: as much of the contracts as core waits for, at once. What is of interest
+ * is between core and the extension, and the same for every core.
+ */
+import { type Client, CustomResourceDefinition, type Input, type Kind, keyOf, type KubeObject, systemClock, systemRandom, watchObjects } from '@capstan/kube'
+
+const group = 'stub.capstan.dev'
+export const stubVersion = `${group}/v1`
+
+const kindNamed = (kind: string): Kind<StubObject> => ({
+  group,
+  version: 'v1',
+  kind,
+  plural: `${kind.toLowerCase()}s`,
+  scope: 'Namespaced',
+})
+
+export interface StubObject extends KubeObject {
+  readonly spec?: { readonly [field: string]: unknown }
+  readonly status?: { readonly [field: string]: unknown }
+}
+
+export const StubCluster = kindNamed('StubCluster')
+export const StubControlPlane = kindNamed('StubControlPlane')
+export const templates = ['StubClusterTemplate', 'StubControlPlaneTemplate', 'StubMachineTemplate', 'StubConfigTemplate'].map(kindNamed)
+
+const kinds = [StubCluster, StubControlPlane, kindNamed('StubMachine'), kindNamed('StubConfig'), ...templates]
+
+export const stubDefinitions = kinds.map(({ kind, plural, scope }): Input<CustomResourceDefinition> & { metadata: { name: string } } => ({
+  metadata: {
+    name: `${plural}.${group}`,
+    labels: { 'cluster.x-k8s.io/v1beta2': 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-stub' },
+  },
+  spec: {
+    group,
+    names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+    scope,
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        subresources: { status: {} },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+              status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+            },
+          },
+        },
+      },
+    ],
+  },
+}))
+
+/** Clusters and control planes are ready as soon as they are there, and have the version that is asked for. */
+export async function playProviders(client: Client, signal: AbortSignal): Promise<void> {
+  const play = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
+    for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
+      const objects = event.kind === 'replaced' ? event.objects : event.kind === 'applied' ? [event.object] : []
+      for (const object of objects) {
+        const status = statusOf(object)
+        if (JSON.stringify(object.status) === JSON.stringify(status)) continue
+        // It may have gone in the meantime.
+        await client.patch(kind, keyOf(object), { type: 'merge', body: { status } as never }, { subresource: 'status' }).catch(() => undefined)
+      }
+    }
+  }
+  const ended = () => undefined
+  await Promise.all([
+    play(StubCluster, () => ({ initialization: { provisioned: true } })).catch(ended),
+    play(StubControlPlane, ({ spec }) => ({
+      initialization: { controlPlaneInitialized: true },
+      ...(spec?.version === undefined ? {} : { version: spec.version }),
+    })).catch(ended),
+  ])
+}
