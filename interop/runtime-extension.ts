@@ -42,21 +42,24 @@ export const runtimeExtensionSuite: Suite = {
 
 type Start = typeof startCapstanPlane | typeof startRealPlane
 
-export async function withGoCore(start: Start, checks: Checks): Promise<Told> {
+async function withGoCore(start: Start, checks: Checks): Promise<Told> {
   await using plane = await start({ users: [managersUser] })
-  const certified = await clientCertificate(plane)
+  const certified = await clientCertificateFlags(plane)
   await using managers = await startManagers(plane, () => {}, {
     components: core,
     gates: 'ClusterTopology=true,RuntimeSDK=true,InPlaceUpdates=true',
-    flags: [`--runtime-extension-client-cert-file=${certified.certificate}`, `--runtime-extension-client-key-file=${certified.key}`],
+    flags: certified,
   })
-  return await tellAll(`upstream's core on ${plane.name}`, plane, checks, () => managers.programs.map((one) => one.tail(40)).join('\n'))
+  return await tellAll(`upstream's core on ${plane.name}`, plane, checks, () =>
+    managers.programs.map((one) => one.tail(40)).join('\n'),
+  )
 }
 
-export async function withOurCore(checks: Checks): Promise<Told> {
+async function withOurCore(checks: Checks): Promise<Told> {
   await using plane = await startCapstanPlane()
   const flags = ['--kubeconfig', plane.kubeconfig, '--data', join(plane.folder, 'manager'), '--diagnostics-port', '0']
-  const manager = await startCapstan(['manager', ...flags, '--log-level', 'error'], /Manager ready/)
+  const certified = await clientCertificateFlags(plane)
+  const manager = await startCapstan(['manager', ...flags, ...certified, '--log-level', 'error'], /Manager ready/)
   try {
     return await tellAll('our core', plane, checks, () => '')
   } finally {
@@ -64,13 +67,13 @@ export async function withOurCore(checks: Checks): Promise<Told> {
   }
 }
 
-/** As files, for flags. */
-async function clientCertificate({ authority, folder }: ServedPlane): Promise<{ certificate: string; key: string }> {
+/** Who calls, for extensions that let in only whom they know. The flags are the same for both cores. */
+async function clientCertificateFlags({ authority, folder }: ServedPlane): Promise<string[]> {
   const { certificate, key } = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
   const files = { certificate: join(folder, 'extension-client.crt'), key: join(folder, 'extension-client.key') }
   writeFileSync(files.certificate, certificate)
   writeFileSync(files.key, key, { mode: 0o600 })
-  return files
+  return [`--runtime-extension-client-cert-file=${files.certificate}`, `--runtime-extension-client-key-file=${files.key}`]
 }
 
 /** Runs all cases at once. */
@@ -83,22 +86,19 @@ async function tellAll(of: string, plane: ServedPlane, checks: Checks, log: () =
   const told: Told = new Map()
   await using extension = await startStagedExtension(plane.authority)
   const options = { client, extension, ca: plane.ca, told, clients: plane.authority }
-  const only = process.env.CAPSTAN_CASES?.split(',')
-  const chosen = Object.entries(cases).filter(([name]) => !only || only.includes(name))
-  const took = new Map<string, number>()
-  const timed = async ([name, run]: (typeof chosen)[number]) => {
-    await run(options)
-    took.set(name, performance.now() - begun)
-  }
-  const results = await Promise.allSettled(chosen.map(timed))
-  if (process.env.CAPSTAN_CASES_TIMES) console.log([...took].map(([n, t]) => `${n} ${(t / 1000).toFixed(1)}`).join('\n'))
+  const names = Object.keys(cases)
+  const results = await Promise.allSettled(names.map((name) => cases[name]!(options)))
   results.forEach((result, index) => {
-    const name = chosen[index]![0]
-    checks.check(`${of}: ${name} comes to its end`, result.status === 'fulfilled', result.status === 'rejected' && String(result.reason))
+    const name = names[index]!
+    checks.check(
+      `${of}: ${name} comes to its end`,
+      result.status === 'fulfilled',
+      result.status === 'rejected' && String(result.reason),
+    )
   })
   ended.abort()
   await providers
-  console.log(`${of}: ${chosen.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
+  console.log(`${of}: ${names.length} cases in ${((performance.now() - begun) / 1000).toFixed(1)} s`)
   if (results.some(({ status }) => status === 'rejected')) console.log(log())
   return told
 }

@@ -1,8 +1,9 @@
 /** The cases, each in a namespace of its own, side by side. What one sees it tells; whether that is right is decided by comparison. */
 import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { getCondition, type Json, Secret, systemClock } from '@capstan/kube'
+import { getCondition, Secret, systemClock } from '@capstan/kube'
 import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
+import { until } from '../until.ts'
 import { conditionText, Scene, type SceneOptions } from './scene.ts'
 import { servingCertificateOf, type StagedAnswer, type StagedCall, startStagedExtension } from './staged-extension.ts'
 import { StubCluster, StubControlPlane } from './stub-providers.ts'
@@ -14,8 +15,10 @@ export interface CaseOptions extends SceneOptions {
 
 export type Case = (options: CaseOptions) => Promise<void>
 
-const page = (body: string | Uint8Array, status = 200, headers: { [name: string]: string } = {}) => () =>
-  new Response(body as never, { status, headers })
+const page =
+  (body: string | Uint8Array, status = 200, headers: { [name: string]: string } = {}) =>
+  () =>
+    new Response(body as never, { status, headers })
 
 /** A hook that core calls before anything else is answered so: what the Cluster says of it. */
 const refused =
@@ -53,7 +56,7 @@ const patched =
     for (const kind of [StubCluster, StubControlPlane]) {
       const [object] = await scene.seen(kind, 'is there', (found) => found.length > 0)
       const { labels, annotations } = object!.metadata
-      scene.tell(kind.kind, JSON.stringify([object!.spec, labels, annotations]))
+      scene.tell(kind.kind, [object!.spec, labels, annotations])
     }
   }
 
@@ -71,8 +74,10 @@ const controlPlane = 'StubControlPlaneTemplate'
 /** Every hook is held, and let go once the Cluster says so. */
 const life: Case = async (options) => {
   const scene = await Scene.open('life', options)
-  const handlers = (await scene.discovered('life', 'True')).status?.handlers ?? []
-  scene.tell('handlers', JSON.stringify(handlers))
+  const isTold = (one: ExtensionConfig) => one.metadata.name === 'life' && one.status?.handlers !== undefined
+  // Upstream writes conditions and handlers one after the other.
+  const configs = await until(scene.client, ExtensionConfig, 'life has handlers', (all) => all.some(isTold))
+  scene.tell('handlers', configs.find(isTold)!.status!.handlers)
   scene.tell('discovered', conditionText(getCondition(await scene.discovered('life', 'True'), 'Discovered')!))
 
   const hold = (hook: string, seconds = 1) => scene.stage.answer(hook, () => holdFor(seconds, `held by ${hook}`))
@@ -82,26 +87,17 @@ const life: Case = async (options) => {
   }
   await scene.createClass()
   hold('BeforeClusterCreate', 3)
-  const workers = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
-  await scene.createCluster('v1.35.0', { workers })
+  await scene.createCluster('v1.35.0', { workers: oneDeployment })
   const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
-  scene.tell('BeforeClusterCreate is asked again', second - first >= 2900 ? 'after its time' : `${second - first} ms`)
+  scene.tell('BeforeClusterCreate is asked again', second - first >= 2500 ? 'after its time' : `${second - first} ms`)
   scene.tell('before BeforeClusterCreate', String((await scene.client.list(StubCluster, { namespace: scene.name })).items.length))
   await letGo('BeforeClusterCreate')
   await scene.called('AfterControlPlaneInitialized', 1)
   await scene.reconciled('True')
 
-  const upgrade = [
-    'BeforeClusterUpgrade',
-    'BeforeControlPlaneUpgrade',
-    'AfterControlPlaneUpgrade',
-    'BeforeWorkersUpgrade',
-    'AfterWorkersUpgrade',
-    'AfterClusterUpgrade',
-  ]
-  for (const hook of upgrade) hold(hook)
+  for (const hook of upgradeHooks) hold(hook)
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  for (const hook of upgrade) await letGo(hook)
+  for (const hook of upgradeHooks) await letGo(hook)
   scene.tell('upgraded', await scene.reconciled('True'))
 
   hold('BeforeClusterDelete')
@@ -111,10 +107,41 @@ const life: Case = async (options) => {
   const versions = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
   for (const { hook, request } of versions.filter(({ hook }) => hook !== 'Discovery')) {
     const { cluster, settings: _, ...rest } = request
-    scene.tell(`request of ${hook}`, JSON.stringify({ ...rest, cluster: Object.keys(cluster as object).sort() }))
+    scene.tell(`request of ${hook}`, { ...rest, cluster: Object.keys(cluster as object).sort() })
   }
   scene.tell('order', versions.map(({ hook }) => hook).join(' '))
 }
+
+/** Every hook fails, until the Cluster says so. */
+const failing: Case = async (options) => {
+  const scene = await Scene.open('failing', options)
+  const failed = async (hook: string) => {
+    scene.tell(hook, await scene.reconciled(new RegExp(`failed by ${hook}$`)))
+    scene.stage.answer(hook, undefined)
+  }
+  for (const hook of lifeHooks) scene.stage.answer(hook, () => fail(`failed by ${hook}`))
+  await scene.createClass()
+  await scene.createCluster('v1.35.0', { workers: oneDeployment })
+  for (const hook of ['BeforeClusterCreate', 'AfterControlPlaneInitialized']) await failed(hook)
+  await scene.reconciled('True')
+  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  for (const hook of upgradeHooks) await failed(hook)
+  await scene.reconciled('True')
+  await scene.client.delete(Cluster, scene.key)
+  await failed('BeforeClusterDelete')
+}
+
+const upgradeHooks = [
+  'BeforeClusterUpgrade',
+  'BeforeControlPlaneUpgrade',
+  'AfterControlPlaneUpgrade',
+  'BeforeWorkersUpgrade',
+  'AfterWorkersUpgrade',
+  'AfterClusterUpgrade',
+]
+const lifeHooks = ['BeforeClusterCreate', 'AfterControlPlaneInitialized', ...upgradeHooks, 'BeforeClusterDelete']
+/** Without Machines, which would need a workload cluster. */
+const oneDeployment = { machineDeployments: [{ class: 'worker', name: 'md-0', replicas: 0 }] }
 
 /** Two extensions hold the same hook. */
 const joined: Case = async (options) => {
@@ -131,7 +158,7 @@ const joined: Case = async (options) => {
   scene.tell('condition', text.replace('two waits, one waits', 'one waits, two waits'))
   const [first = 0, second = 0] = await scene.called('BeforeClusterCreate', 2)
   const waited = second - first
-  scene.tell('asked again', waited >= 2900 && waited < 12_000 ? 'when the first of them says' : `after ${waited} ms`)
+  scene.tell('asked again', waited >= 2500 && waited < 12_000 ? 'when the first of them says' : `after ${waited} ms`)
 }
 
 /** What waits for an extension goes on when the extension is removed. */
@@ -155,7 +182,10 @@ const removed: Case = async (options) => {
 const unknownHook: Case = async (options) => {
   const scene = await Scene.open('unknown-hook', options)
   const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeLunch' }
-  const handlers = [{ name: 'before-lunch', requestHook }, { name: 'Bad Name', requestHook, timeoutSeconds: 31 }]
+  const handlers = [
+    { name: 'before-lunch', requestHook },
+    { name: 'Bad Name', requestHook, timeoutSeconds: 31 },
+  ]
   scene.stage.answer('Discovery', () => Response.json({ status: 'Success', handlers }))
   await scene.touch(ExtensionConfig, { name: scene.name })
   const config = await scene.discovered(scene.name, 'False')
@@ -168,17 +198,19 @@ const unknownHook: Case = async (options) => {
 }
 
 /** What discovery says of answers that are none. */
-const undiscovered = (name: string, answer: () => StagedAnswer): Case => async (options) => {
-  const { client, extension, ca } = options
-  const stage = extension.stage(name)
-  stage.answer('Discovery', answer)
-  await client.create(ExtensionConfig, {
-    metadata: { name },
-    spec: { clientConfig: { url: stage.url, caBundle: Buffer.from(ca).toString('base64') }, namespaceSelector: {} },
-  })
-  options.told.set(`${name}: discovered`, await discoveredText(options, name))
-  await client.delete(ExtensionConfig, { name })
-}
+const undiscovered =
+  (name: string, answer: () => StagedAnswer): Case =>
+  async (options) => {
+    const { client, extension, ca } = options
+    const stage = extension.stage(name)
+    stage.answer('Discovery', answer)
+    await client.create(ExtensionConfig, {
+      metadata: { name },
+      spec: { clientConfig: { url: stage.url, caBundle: Buffer.from(ca).toString('base64') }, namespaceSelector: {} },
+    })
+    options.told.set(`${name}: discovered`, await discoveredText(options, name))
+    await client.delete(ExtensionConfig, { name })
+  }
 
 const discoveredText = async ({ client }: SceneOptions, name: string): Promise<string> => {
   const end = performance.now() + 30_000
@@ -258,11 +290,44 @@ const planned: Case = async (options) => {
   await scene.reconciled('True')
   scene.stage.answer('GenerateUpgradePlan', () => proceedWith({ controlPlaneUpgrades: [{ version: 'v1.36.0' }] }))
   await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
-  scene.tell('a plan that skips a version', await scene.reconciled(/plan/))
-  scene.tell('request', JSON.stringify(versionsOf(scene.stage.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!)))
+  scene.tell('a plan that skips a version', await scene.reconciled(/plan: item 0/))
+  scene.tell('request', versionsOf(scene.stage.calls.find(({ hook }) => hook === 'GenerateUpgradePlan')!))
 }
 
-const versionsOf = ({ request: { cluster: _, ...rest } }: StagedCall): object => rest
+const plannedFail: Case = async (options) => {
+  const scene = await Scene.open('planned-fail', options)
+  await scene.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.planned-fail' } } })
+  await scene.createCluster('v1.34.0')
+  await scene.reconciled('True')
+  scene.stage.answer('GenerateUpgradePlan', () => fail('no plan today'))
+  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  scene.tell('condition', await scene.reconciled(/no plan today/))
+}
+
+/** A plan of two steps is followed. */
+const stepped: Case = async (options) => {
+  const scene = await Scene.open('stepped', options)
+  await scene.createClass({ upgrade: { external: { generateUpgradePlanExtension: 'generate-upgrade-plan.stepped' } } })
+  await scene.createCluster('v1.34.0')
+  await scene.reconciled('True')
+  scene.stage.answer('GenerateUpgradePlan', ({ request }) => {
+    const rest = ['v1.35.7', 'v1.36.0'].filter((version) => version > String(request['fromControlPlaneKubernetesVersion']))
+    return proceedWith({ controlPlaneUpgrades: rest.map((version) => ({ version })) })
+  })
+  await scene.client.patch(Cluster, scene.key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.0' } } } })
+  await scene.called('AfterClusterUpgrade', 1)
+  scene.tell('then', await scene.reconciled('True'))
+  const calls = scene.stage.calls.filter(({ hook }) => upgradeHooks.includes(hook))
+  scene.tell(
+    'order',
+    calls.map(({ hook, request }) => [hook, versionsOf({ request })]),
+  )
+}
+
+function versionsOf({ request }: Pick<StagedCall, 'request'>): object {
+  const { cluster: _, apiVersion: _version, kind: _kind, ...versions } = request
+  return versions
+}
 
 const variables: Case = async (options) => {
   const scene = await Scene.open('variables', options)
@@ -280,12 +345,12 @@ const variables: Case = async (options) => {
   }
   await scene.createClass({ patches: [{ name: 'p', external }] })
   const [found] = await scene.seen(ClusterClass, 'has variables', ([one]) => one?.status?.variables !== undefined)
-  scene.tell('variables', JSON.stringify(found!.status!.variables as unknown as Json))
+  scene.tell('variables', found!.status!.variables)
   await scene.createCluster('v1.35.0', { variables: [{ name: 'region', value: 'eu' }] })
   scene.tell('condition', await scene.reconciled(/region is full/))
   const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
   const { variables: given, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
-  scene.tell('request', JSON.stringify([given.map(({ name }) => name).sort(), items.map(({ object }) => object.kind).sort()]))
+  scene.tell('request', [given.map(({ name }) => name).sort(), items.map(({ object }) => object.kind).sort()])
 }
 
 const variablesFail: Case = async (options) => {
@@ -306,12 +371,15 @@ const callFailed = /failed to call extension handler/
 
 export const cases: { readonly [name: string]: Case } = {
   life,
+  failing,
   joined,
   removed,
   unknownHook,
   rotated,
   unreachable,
   planned,
+  plannedFail,
+  stepped,
   variables,
   variablesFail,
   mutual,
@@ -350,7 +418,9 @@ export const cases: { readonly [name: string]: Case } = {
   ),
   mergePatch: patched(
     'merge-patch',
-    (request) => [mergePatch(uidOf(request, 'StubClusterTemplate'), { spec: { template: { spec: { region: 'eu', made: null } } } })],
+    (request) => [
+      mergePatch(uidOf(request, 'StubClusterTemplate'), { spec: { template: { spec: { region: 'eu', made: null } } } }),
+    ],
     'objects',
   ),
   emptyPatch: patched(
@@ -369,9 +439,13 @@ export const cases: { readonly [name: string]: Case } = {
     'objects',
   ),
   unknownUid: patched('unknown-uid', () => [jsonPatch('nobody', region)], { fails: /p/ }),
-  unknownType: patched('unknown-type', (request) => [{ ...jsonPatch(uidOf(request, controlPlane), region), patchType: 'YAMLPatch' }], {
-    fails: /p/,
-  }),
+  unknownType: patched(
+    'unknown-type',
+    (request) => [{ ...jsonPatch(uidOf(request, controlPlane), region), patchType: 'YAMLPatch' }],
+    {
+      fails: /p/,
+    },
+  ),
   missingPath: patched(
     'missing-path',
     (request) => [jsonPatch(uidOf(request, controlPlane), { op: 'remove', path: '/spec/template/spec/absent' })],

@@ -1,7 +1,7 @@
 /** What a case needs: a namespace, an ExtensionConfig that is for it alone, a class and a cluster; and a place for what it sees. */
 import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
 import type { HandlerOptions } from '@capstan/extension'
-import { type Client, getCondition, type Input, type KubeObject, Namespace } from '@capstan/kube'
+import { type Client, getCondition, type Input, isRecord, type KubeObject, Namespace } from '@capstan/kube'
 import { until } from '../until.ts'
 import type { Stage, StagedExtension } from './staged-extension.ts'
 import { stubVersion, templates } from './stub-providers.ts'
@@ -45,8 +45,9 @@ export class Scene {
     return scene
   }
 
-  tell(what: string, text: string): void {
-    this.#options.told.set(`${this.name}: ${what}`, text)
+  /** Objects are told with their fields in the order of their names. */
+  tell(what: string, seen: unknown): void {
+    this.#options.told.set(`${this.name}: ${what}`, typeof seen === 'string' ? seen : JSON.stringify(sorted(seen)))
   }
 
   get key(): { namespace: string; name: string } {
@@ -138,5 +139,22 @@ export class Scene {
   }
 }
 
-export const conditionText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
-  [`${status} ${reason}`, ...(message === '' ? [] : [message])].join(': ')
+export const conditionText = ({
+  status,
+  reason = '',
+  message = '',
+}: {
+  status: string
+  reason?: string
+  message?: string
+}): string => [`${status} ${reason}`, ...(message === '' ? [] : [message])].join(': ')
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  )
+}

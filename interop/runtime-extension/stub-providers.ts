@@ -2,7 +2,17 @@
  * Kinds of providers that nobody stands behind but this file: as much of the contracts as core waits for, at once. What is of interest
  * is between core and the extension, and the same for every core.
  */
-import { type Client, CustomResourceDefinition, type Input, type Kind, keyOf, type KubeObject, systemClock, systemRandom, watchObjects } from '@capstan/kube'
+import {
+  type Client,
+  CustomResourceDefinition,
+  type Input,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  systemClock,
+  systemRandom,
+  watchObjects,
+} from '@capstan/kube'
 
 const group = 'stub.capstan.dev'
 export const stubVersion = `${group}/v1`
@@ -22,38 +32,42 @@ export interface StubObject extends KubeObject {
 
 export const StubCluster = kindNamed('StubCluster')
 export const StubControlPlane = kindNamed('StubControlPlane')
-export const templates = ['StubClusterTemplate', 'StubControlPlaneTemplate', 'StubMachineTemplate', 'StubConfigTemplate'].map(kindNamed)
+export const templates = ['StubClusterTemplate', 'StubControlPlaneTemplate', 'StubMachineTemplate', 'StubConfigTemplate'].map(
+  kindNamed,
+)
 
 const kinds = [StubCluster, StubControlPlane, kindNamed('StubMachine'), kindNamed('StubConfig'), ...templates]
 
-export const stubDefinitions = kinds.map(({ kind, plural, scope }): Input<CustomResourceDefinition> & { metadata: { name: string } } => ({
-  metadata: {
-    name: `${plural}.${group}`,
-    labels: { 'cluster.x-k8s.io/v1beta2': 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-stub' },
-  },
-  spec: {
-    group,
-    names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
-    scope,
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        subresources: { status: {} },
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-              status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+export const stubDefinitions = kinds.map(
+  ({ kind, plural, scope }): Input<CustomResourceDefinition> & { metadata: { name: string } } => ({
+    metadata: {
+      name: `${plural}.${group}`,
+      labels: { 'cluster.x-k8s.io/v1beta2': 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-stub' },
+    },
+    spec: {
+      group,
+      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
+      scope,
+      versions: [
+        {
+          name: 'v1',
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              properties: {
+                spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+                status: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+              },
             },
           },
         },
-      },
-    ],
-  },
-}))
+      ],
+    },
+  }),
+)
 
 /** Clusters and control planes are ready as soon as they are there, and have the version that is asked for. */
 export async function playProviders(client: Client, signal: AbortSignal): Promise<void> {
@@ -64,7 +78,9 @@ export async function playProviders(client: Client, signal: AbortSignal): Promis
         const status = statusOf(object)
         if (JSON.stringify(object.status) === JSON.stringify(status)) continue
         // It may have gone in the meantime.
-        await client.patch(kind, keyOf(object), { type: 'merge', body: { status } as never }, { subresource: 'status' }).catch(() => undefined)
+        await client
+          .patch(kind, keyOf(object), { type: 'merge', body: { status } as never }, { subresource: 'status' })
+          .catch(() => undefined)
       }
     }
   }

@@ -87,8 +87,8 @@ describe('the controller', () => {
     expect(await world.condition('VariablesReady')).toBe('observed, True VariablesReady')
     const { status } = await world.client.get(ClusterClass, world.key)
     expect(status?.variables).toEqual([
-      { name: 'a', definitions: [{ from: 'inline', required: false, schema }] },
-      { name: 'z', definitions: [{ from: 'inline', required: true, schema }] },
+      { name: 'a', definitionsConflict: false, definitions: [{ from: 'inline', required: false, schema }] },
+      { name: 'z', definitionsConflict: false, definitions: [{ from: 'inline', required: true, schema }] },
     ])
     for (const kind of everyTemplate) {
       const owners = (await world.client.get(kind, world.key)).metadata.ownerReferences

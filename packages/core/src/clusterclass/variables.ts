@@ -85,7 +85,7 @@ export async function classVariables(
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, [first, ...others]]) => ({
       name,
-      ...(others.some((other) => !isSame(first!, other)) ? { definitionsConflict: true } : {}),
+      definitionsConflict: others.some((other) => !isSame(first!, other)),
       definitions: [first!, ...others],
     }))
 }

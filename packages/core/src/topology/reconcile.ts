@@ -14,13 +14,13 @@ import {
   pendingHooks,
 } from '@capstan/api'
 import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions, TerminalError } from '@capstan/kube'
+import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { callAfterHooks } from './after-hooks.ts'
 import { type Applier, applyControlPlane, applyInfrastructureCluster, applyMachineDeployments } from './apply.ts'
 import { type Blueprint, NotReadyYet, observeBlueprint, observeClass } from './blueprint.ts'
 import { type CurrentState, observeCurrentState } from './current-state.ts'
-import { decided } from './decided.ts'
+import { decided, within } from './decided.ts'
 import { refToDesired } from './desired-object.ts'
 import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToOthers } from './desired-state.ts'
 import { Pass, type TopologyMemory } from './pass.ts'
@@ -71,13 +71,17 @@ async function settle(pass: Pass): Promise<void> {
   const current = await observeCurrentState(cluster, blueprint, context)
   if (!isCreated(cluster) && !pass.passes(await memory.hooks.call(BeforeClusterCreate, cluster, {}, context.signal))) return
 
-  const decision = await decideVersions(pass, cluster, blueprint, current)
-  const { controlPlane, workers } = decision
-  const desired = await patchedState(pass, cluster, blueprint, current, { controlPlane: controlPlane.version, workers })
-
-  const untold = await callAfterHooks(pass, cluster, decision)
-  await applyState(pass, desired, current, decision)
-  if (untold !== undefined) throw untold
+  const { decision, desired } = await within('error computing the desired state of the Cluster topology', async () => {
+    const decision = await decideVersions(pass, cluster, blueprint, current)
+    const { controlPlane, workers } = decision
+    const versions = { controlPlane: controlPlane.version, workers }
+    return { decision, desired: await patchedState(pass, cluster, blueprint, current, versions) }
+  })
+  await within('error reconciling the Cluster topology', async () => {
+    const untold = await callAfterHooks(pass, cluster, decision)
+    await applyState(pass, desired, current, decision)
+    if (untold !== undefined) throw untold
+  })
 }
 
 const isCreated = ({ spec }: Cluster): boolean => spec.infrastructureRef !== undefined || spec.controlPlaneRef !== undefined
@@ -96,16 +100,11 @@ async function patchedState(
   versions: DesiredVersions,
 ): Promise<DesiredState> {
   const { context, memory } = pass
-  try {
-    const desired = decided(() => desiredState(cluster, blueprint, current, versions))
-    const extensions = { runtime: memory.runtime, signal: context.signal }
-    tellIgnored(pass, await applyPatches(cluster, blueprint, desired, extensions))
-    leaveEndpointToOthers(desired)
-    return desired
-  } catch (err) {
-    const Wrapped = err instanceof TerminalError ? TerminalError : Error
-    throw new Wrapped(`error computing the desired state of the Cluster topology: ${(err as Error).message}`, { cause: err })
-  }
+  const desired = decided(() => desiredState(cluster, blueprint, current, versions))
+  const extensions = { runtime: memory.runtime, signal: context.signal }
+  tellIgnored(pass, await applyPatches(cluster, blueprint, desired, extensions))
+  leaveEndpointToOthers(desired)
+  return desired
 }
 
 /** What patches may not change is no error, upstream neither; but their author would look for it for long. */

@@ -333,7 +333,9 @@ describe('creation', () => {
     await createClass(world)
     await createCluster(world)
     await comeUp(world)
-    expect(await world.reconciled()).toBe('False ReconcileFailed: failed to call extension handlers')
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error reconciling the Cluster topology: failed to call extension handlers',
+    )
     await world.patch(Cluster, 'demo', { spec: { topology: { controlPlane: { replicas: 3 } } } })
     expect((await world.only(DevControlPlane))['spec']).toMatchObject({ replicas: 3 })
     fails = false
@@ -557,7 +559,8 @@ describe('an upgrade', () => {
     await comeUp(world)
     await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.36.2' } } })
     expect(await world.reconciled()).toBe(
-      'False ReconcileFailed: invalid ControlPlane upgrade plan: item 0; expecting a version with minor 34 or 35, found version v1.36.2',
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: ' +
+        'invalid ControlPlane upgrade plan: item 0; expecting a version with minor 34 or 35, found version v1.36.2',
     )
   })
 

@@ -19,7 +19,7 @@ import {
 } from '@capstan/api'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
-import { decided } from './decided.ts'
+import { decided, within } from './decided.ts'
 import { heldByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
 import type { Pass } from './pass.ts'
 import {
@@ -52,7 +52,7 @@ export async function decideVersions(
   const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
   for (;;) {
     const facts = upgradeFacts(pass.cluster, cluster, current, plan, answers)
-    const controlPlane = decided(() => controlPlaneVersion(facts))
+    const controlPlane = await within(computing, async () => decided(() => controlPlaneVersion(facts)))
     if (controlPlane.kind === 'version') {
       const workers = decided(() =>
         workerVersions(facts, controlPlane, workerTopologies(blueprint, current), upgradeConcurrency(cluster)),
@@ -68,11 +68,15 @@ export async function decideVersions(
       }
       return { facts, plan, controlPlane, workers }
     }
-    const goes = pass.passes(await askUpgradeHook(pass, cluster, controlPlane.hook, facts))
-    answers.set(controlPlane.hook, goes ? 'go' : 'blocked')
-    if (goes && isStepHook(controlPlane.hook)) await pass.change({ remove: [controlPlane.hook] })
+    const { hook } = controlPlane
+    const goes = pass.passes(await within(computing, () => askUpgradeHook(pass, cluster, hook, facts)))
+    answers.set(hook, goes ? 'go' : 'blocked')
+    if (goes && isStepHook(hook)) await pass.change({ remove: [hook] })
   }
 }
+
+/** Hooks of an upgrade are asked where upstream computes the version of the control plane: so do failures say. */
+const computing = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
 export async function askUpgradeHook(
   pass: Pass,
@@ -123,7 +127,9 @@ async function planOf(
   const now = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
   if (!handler || !isUpgradeDue(now)) return decided(() => upgradePlan(now))
-  const given = await pass.memory.hooks.upgradePlan(cluster, handler, now, pass.context.signal)
+  const given = await within('failed to get upgrade plan from extension', () =>
+    pass.memory.hooks.upgradePlan(cluster, handler, now, pass.context.signal),
+  )
   return decided(() => upgradePlan({ ...now, given }))
 }
 
