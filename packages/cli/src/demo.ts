@@ -2,7 +2,7 @@
 import type { Client, Condition, DeclaredKind, Input, Kind, KubeObject, ObjectKey } from '@capstan/kube'
 import { Cluster, ClusterClass, coreKinds } from '@capstan/api'
 import { orAbsent } from '@capstan/kube'
-import { localKinds } from '@capstan/local'
+import { type LocalControlPlaneTemplate, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 
@@ -14,27 +14,49 @@ const DemoClass = { namespace: 'default', name: 'demo' } as const
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))
 
-/** Added to the demo's class. */
-export interface ClassAdditions {
+/** What an extension needs of the demo so that its hooks are called. */
+export interface DemoChanges {
+  /** Added to those of the class. */
   readonly patches: NonNullable<ClusterClass['spec']['patches']>
   readonly upgrade?: NonNullable<ClusterClass['spec']['upgrade']>
+  /** Machines are replaced, or updated in place, without another one beside them. */
+  readonly noSurge: { readonly workers: boolean; readonly controlPlane: boolean }
 }
+
+const asItIs: DemoChanges = { patches: [], noSurge: { workers: false, controlPlane: false } }
 
 /** Applies class and templates if they are missing, and the Cluster if it is: what the user has changed since stays as it is. */
-export async function bringUpDemo(client: Client, signal: AbortSignal, additions?: ClassAdditions): Promise<void> {
-  if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) await applyDemoClass(client, additions)
+export async function bringUpDemo(client: Client, signal: AbortSignal, changes = asItIs): Promise<void> {
+  if (!(await orAbsent(client.get(ClusterClass, DemoClass)))) {
+    await applyFile(client, 'class.yaml', (object) => {
+      if (object.kind === 'ClusterClass') return changedClass(object, changes)
+      if (object.kind !== 'LocalControlPlaneTemplate' || !changes.noSurge.controlPlane) return object
+      const { spec } = object as unknown as LocalControlPlaneTemplate
+      spec.template.spec.rollout = { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0 } } }
+      return object
+    })
+  }
   await accepted(client, signal)
-  if (!(await orAbsent(client.get(Cluster, DemoCluster)))) await applyFile(client, 'cluster.yaml')
+  if (await orAbsent(client.get(Cluster, DemoCluster))) return
+  await applyFile(client, 'cluster.yaml', (object) => {
+    // The least that can do without one.
+    if (changes.noSurge.controlPlane) (object as unknown as Cluster).spec.topology!.controlPlane!.replicas = 3
+    return object
+  })
 }
 
-/** The class as the file has it, with these additions and no others. */
-export const applyDemoClass = (client: Client, additions: ClassAdditions = { patches: [] }): Promise<void> =>
-  applyFile(client, 'class.yaml', (object) => {
-    if (object.kind !== 'ClusterClass') return
-    const { spec } = object as unknown as ClusterClass
-    spec.patches = [...(spec.patches ?? []), ...additions.patches]
-    if (additions.upgrade) spec.upgrade = additions.upgrade
-  })
+/** The class as the file has it, with these changes and no others. Templates stay: they cannot change. */
+export const applyDemoClass = (client: Client, changes: DemoChanges): Promise<void> =>
+  applyFile(client, 'class.yaml', (object) => (object.kind === 'ClusterClass' ? changedClass(object, changes) : undefined))
+
+function changedClass(object: Manifest, { patches, upgrade, noSurge }: DemoChanges): Manifest {
+  const { spec } = object as unknown as ClusterClass
+  spec.patches = [...(spec.patches ?? []), ...patches]
+  if (upgrade) spec.upgrade = upgrade
+  const strategy = { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } }
+  if (noSurge.workers) for (const workers of spec.workers?.machineDeployments ?? []) workers.rollout = { strategy }
+  return object
+}
 
 /** A Cluster may come before its class is reconciled; the story is shorter when it does not. */
 const accepted = (client: Client, signal: AbortSignal): Promise<void> =>
@@ -62,11 +84,11 @@ export async function untilTrue(
 
 type Manifest = Input<KubeObject> & { kind: string }
 
-async function applyFile(client: Client, name: string, change: (object: Manifest) => void = () => {}): Promise<void> {
+async function applyFile(client: Client, name: string, change: (object: Manifest) => Manifest | undefined): Promise<void> {
   const text = await readFile(new URL(name, folder), 'utf8')
   for (const document of parseAllDocuments(text)) {
-    const object = document.toJS() as Manifest
-    change(object)
+    const object = change(document.toJS() as Manifest)
+    if (!object) continue
     const kind = kinds.get(object.kind)
     if (!kind) throw new Error(`Cannot apply ${name}: kind ${object.kind} is not known`)
     await client.apply(kind, object, manager)

@@ -3,9 +3,10 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BeforeClusterCreate } from '@capstan/api'
+import { BeforeClusterCreate, Cluster, ClusterClass, hookCatalog } from '@capstan/api'
 import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
-import { systemClock } from '@capstan/kube'
+import { createClient, seededRandom, systemClock } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ended, start, type Started } from '../test-io.ts'
 
@@ -174,6 +175,39 @@ test(
     })
   },
 )
+
+test('a new project with every hook takes a cluster through its life', patient, async () => {
+  const hooks = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
+  const made = await ended(['new', 'extension', 'every', '--dir', folder, '--hook', hooks.join(',')])
+  expect(made.code).toBe(0)
+  const command = dev()
+  await command.line(/Cluster default\/demo: Available/)
+  const transport = httpsTransport(await loadKubeconfig(join(folder, '.capstan/kubeconfig')), {
+    clock: systemClock,
+    random: seededRandom(1),
+  })
+  const client = createClient(transport)
+  const key = { namespace: 'default', name: 'demo' }
+  const body = { spec: { topology: { version: 'v1.38.1' } } }
+  await client.patch(Cluster, key, { type: 'merge', body })
+  await command.line(/Cluster default\/demo: upgraded to v1\.38\.1/)
+
+  // What a class says of variables is asked for again, too.
+  const source = readFileSync(join(folder, 'extension.ts'), 'utf8')
+  save(source.replace("default: 'eu1'", "default: 'us1'"))
+  await command.line(/loaded anew/)
+  const changed = new AbortController()
+  for await (const { object } of await client.watch(ClusterClass, { signal: changed.signal }))
+    if (JSON.stringify(object.status?.variables).includes('us1')) break
+  changed.abort()
+
+  await client.delete(Cluster, key)
+  await command.line(/Cluster default\/demo: deleted/)
+  transport.close()
+  const called = hooks.filter((hook) => command.out.some((line) => line.includes(`${hook} called on`)))
+  expect(hooks.filter((hook) => !called.includes(hook))).toEqual([])
+  expect(command.out.filter((line) => /failed|not reconciled/.test(line))).toEqual([])
+})
 
 test('what handlers log and print is told, and where they fail', patient, async () => {
   save(extension({ answer: "{ console.log('printed'); throw new Error('boom') }" }))

@@ -3,14 +3,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { silent, systemClock, systemRandom } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
-import { followStory, lineOf, memoryStores } from '@capstan/lab'
+import { followStory, memoryStores } from '@capstan/lab'
 import { Command, Option } from 'commander'
 import { closeAll } from '../close-all.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { Suggestion } from '../demo.ts'
 import { Announcer } from '../dev/announcer.ts'
 import { ExtensionProcesses } from '../dev/extension-process.ts'
-import { lineOfLog, lineOfOutput, lineOfReload, shown } from '../dev/lines.ts'
+import { HookLines, lineOfLog, lineOfOutput, lineOfReload, shown } from '../dev/lines.ts'
 import { extensionModule, projectOf, registrationOf } from '../dev/project.ts'
 import { Reloader } from '../dev/reloader.ts'
 import { serveExtension } from '../dev/serve-extension.ts'
@@ -59,6 +59,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   const startedAt = clock.now()
   const story = createStory(io, options.output, clock, startedAt)
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
+  const calls = new HookLines()
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
   // The plane first: what it still asks of the extension is answered.
@@ -73,7 +74,10 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       portFile: undefined,
       port: options.port,
       kubeconfig: folder.kubeconfig,
-      onHookCall: (call) => tell(lineOf(call)),
+      onHookCall(call) {
+        const line = calls.lineOf(call)
+        if (line) tell(line)
+      },
     })
     closing.push(() => served.close())
     const { client } = served.plane
@@ -98,7 +102,9 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       watch: (files) => folders.add(files),
       told(reload) {
         tell(lineOfReload(reload, shown(module)))
-        if (reload.kind === 'loaded') announcer.announce(reload.extension)
+        if (reload.kind !== 'loaded') return
+        calls.forget()
+        announcer.announce(reload.extension)
       },
     })
     const { listening, authority } = await serveExtension(reloader.handle, options.extensionPort, clock)

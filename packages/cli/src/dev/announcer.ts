@@ -4,7 +4,7 @@ import { messageOf } from '@capstan/kube'
 import { applyDemoClass, bringUpDemo } from '../demo.ts'
 import type { RunningExtension } from './extension-process.ts'
 import type { Registration } from './project.ts'
-import { askAgain, classAdditionsFor, register } from './register.ts'
+import { askAgain, demoChangesFor, register } from './register.ts'
 
 export interface AnnouncerOptions {
   readonly client: Client
@@ -27,6 +27,7 @@ export class Announcer {
   /** Stays: handlers are registered under it. */
   #name: string | undefined
   #loads = 0
+  #ready = false
 
   constructor(options: AnnouncerOptions) {
     this.#options = options
@@ -47,17 +48,18 @@ export class Announcer {
     const found = registration()
     this.#name ??= found.name ?? name
     const caBundle = Buffer.from(authority).toString('base64')
-    await register(client, { name: this.#name, url, caBundle, settings: found.settings ?? {}, handlers }, signal)
+    const load = String(this.#loads++)
+    const registered = { name: this.#name, url, caBundle, settings: found.settings ?? {}, handlers, load }
+    await register(client, registered, signal)
 
-    const additions = classAdditionsFor(this.#name, handlers)
-    const isFirst = this.#loads === 0
-    if (demo && isFirst) await bringUpDemo(client, signal, additions)
+    const changes = demoChangesFor(this.#name, handlers)
+    if (demo && !this.#ready) await bringUpDemo(client, signal, changes)
     else {
-      if (demo) await applyDemoClass(client, additions)
+      if (demo) await applyDemoClass(client, changes)
       // A blocking answer holds for a while, a failing handler is asked less and less: neither was about this one.
-      await askAgain(client, `load ${this.#loads}`, signal)
+      await askAgain(client, load, signal)
     }
-    this.#loads++
-    if (isFirst) ready(handlers[0]?.hook ?? 'Discovery')
+    if (!this.#ready) ready(handlers[0]?.hook ?? 'Discovery')
+    this.#ready = true
   }
 }

@@ -90,17 +90,18 @@ async function answer({ id, method, url, headers, body }: Extract<ToChild, { kin
   }
 }
 
-/** What handlers log is told by the parent, in the story. */
+/** What handlers log is told by the parent, in the story; what they answer is told by core. */
 function logger(bound: LogFields): Logger {
   const write =
     (level: string) =>
     (message: string, fields: LogFields = {}): void => {
+      if (message === 'Hook answered') return
       const { err, ...rest } = { ...bound, ...fields } as { err?: unknown }
       const why = err === undefined ? {} : { err: loadProblem(err, folder) }
       say({ kind: 'log', level, message, fields: { ...rest, ...why } })
     }
   return {
-    debug: write('debug'),
+    debug() {},
     info: write('info'),
     warn: write('warn'),
     error: write('error'),

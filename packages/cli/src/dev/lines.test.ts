@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { RunningExtension } from './extension-process.ts'
-import { lineOfLog, lineOfReload, shown } from './lines.ts'
+import { HookLines, lineOfLog, lineOfReload, shown } from './lines.ts'
 import { matters } from './watch-folders.ts'
 
 const extension = {
@@ -38,6 +38,25 @@ test('what a handler logs names the handler, and keeps its facts', () => {
     event: 'HandlerFailed',
     text: 'Handler failed err=extension.ts:9: boom seconds=3',
   })
+})
+
+test('hooks of every pass are told when the answer is new, and again after a load; others always', () => {
+  const calls = new HookLines()
+  const tell = (hook: string, message: string) =>
+    calls.lineOf({
+      hook,
+      handlers: ['h.quota'],
+      subject: 'Cluster default/demo',
+      cluster: 'default/demo',
+      answer: { kind: 'go', message },
+    })?.text
+  expect(tell('GeneratePatches', '')).toBe('GeneratePatches called on h.quota: go')
+  expect(tell('GeneratePatches', '')).toBeUndefined()
+  expect(tell('ValidateTopology', '')).toBeDefined()
+  expect(tell('GeneratePatches', 'differs')).toBe('GeneratePatches called on h.quota: go (differs)')
+  calls.forget()
+  expect(tell('GeneratePatches', 'differs')).toBeDefined()
+  expect([tell('BeforeClusterCreate', ''), tell('BeforeClusterCreate', '')]).not.toContain(undefined)
 })
 
 test.each([

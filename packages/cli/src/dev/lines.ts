@@ -1,6 +1,8 @@
 /** What becomes of an extension under `capstan dev`, in lines of the story. Pure. */
 import { relative } from 'node:path'
-import type { Line } from '@capstan/lab'
+import { DiscoverVariables, GeneratePatches, GenerateUpgradePlan, ValidateTopology } from '@capstan/api'
+import type { HookCall, Line } from '@capstan/lab'
+import { lineOf } from '@capstan/lab'
 import type { AnnouncedHandler, FromChild } from './protocol.ts'
 import type { Reload } from './reloader.ts'
 
@@ -23,6 +25,32 @@ export function lineOfReload(reload: Reload, place: string): Line {
 
 const listed = (handlers: readonly AnnouncedHandler[]): string =>
   handlers.map(({ name, hook }) => `${name} (${hook})`).join(', ') || 'none'
+
+/**
+ * Hook calls as lines, without those that say nothing new: patches and plans are asked for whenever a topology is computed, many
+ * times a second while a Cluster comes to life.
+ */
+export class HookLines {
+  readonly #told = new Map<string, string>()
+
+  lineOf(call: HookCall): Line | undefined {
+    const line = lineOf(call)
+    if (!inEveryPass.has(call.hook)) return line
+    const question = `${call.hook} ${line.subject}`
+    if (this.#told.get(question) === line.text) return undefined
+    this.#told.set(question, line.text)
+    return line
+  }
+
+  /** What is answered from now on is somebody else's answer. */
+  forget(): void {
+    this.#told.clear()
+  }
+}
+
+const inEveryPass: ReadonlySet<string> = new Set(
+  [GeneratePatches, ValidateTopology, DiscoverVariables, GenerateUpgradePlan].map(({ name }) => name),
+)
 
 /** What a handler logs. */
 export function lineOfLog({ level, message, fields }: Extract<FromChild, { kind: 'log' }>): Line {

@@ -2,7 +2,7 @@
 import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
-import type { ClassAdditions } from '../demo.ts'
+import type { DemoChanges } from '../demo.ts'
 import type { AnnouncedHandler } from './protocol.ts'
 
 export interface Served {
@@ -12,21 +12,23 @@ export interface Served {
   readonly caBundle: string
   readonly settings: { readonly [name: string]: string }
   readonly handlers: readonly AnnouncedHandler[]
+  /** Tells this load from the others. */
+  readonly load: string
 }
 
-/** A new value has the server asked for its handlers at once. */
-const HandlersAnnotation = 'runtime.capstan.dev/dev-handlers'
+/** A new value has the server asked for its handlers at once, and classes for the variables that it tells. */
+const LoadAnnotation = 'runtime.capstan.dev/dev-load'
 
 const manager = { fieldManager: 'capstan-dev', force: true }
 
 /** Resolves when its handlers are the ones that the plane calls. */
 export async function register(client: Client, served: Served, signal: AbortSignal): Promise<void> {
-  const { name, url, caBundle, settings, handlers } = served
+  const { name, url, caBundle, settings, handlers, load } = served
   const wanted = fingerprint(handlers)
   await client.apply(
     ExtensionConfig,
     {
-      metadata: { name, annotations: { [HandlersAnnotation]: wanted } },
+      metadata: { name, annotations: { [LoadAnnotation]: load } },
       spec: { clientConfig: { url, caBundle }, settings },
     },
     { ...manager, signal },
@@ -64,8 +66,11 @@ export async function askAgain(client: Client, why: string, signal: AbortSignal)
   for (const cluster of items) await orAbsent(client.patch(Cluster, keyOf(cluster), { type: 'merge', body }, { signal }))
 }
 
-/** What a ClusterClass has to say for the handlers that are called by name: hooks of topology mutation, and plans of upgrades. */
-export function classAdditionsFor(extension: string, handlers: readonly AnnouncedHandler[]): ClassAdditions {
+/**
+ * What the demo's class has to say for handlers that are called by name, which are those of topology mutation and of upgrade plans, and
+ * for those of updates in place, which are asked about Machines that would be deleted before another one is there.
+ */
+export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
   const named = (hook: string) => {
     const handler = handlers.find((one) => one.hook === hook)
     return handler && `${handler.name}.${extension}`
@@ -81,9 +86,10 @@ export function classAdditionsFor(extension: string, handlers: readonly Announce
     ...(validation === undefined ? {} : { validateTopologyExtension: validation }),
     ...(variables === undefined ? {} : { discoverVariablesExtension: variables }),
   }
-  // Variables alone make no patch.
   return {
+    // Variables alone make no patch.
     patches: patches === undefined && validation === undefined ? [] : [{ name: extension, external }],
     ...(plan === undefined ? {} : { upgrade: { external: { generateUpgradePlanExtension: plan } } }),
+    noSurge: { workers: named('CanUpdateMachineSet') !== undefined, controlPlane: named('CanUpdateMachine') !== undefined },
   }
 }

@@ -1,12 +1,13 @@
 import { GenerateUpgradePlan } from '@capstan/api'
 import { fail, on, proceedWith } from '@capstan/extension'
 
-/** Every minor version between here and there, workers along with the control plane. */
+/** Every minor version between here and there. Core asks again after each step; workers follow as seldom as they can. */
 export const generateUpgradePlan = on(GenerateUpgradePlan, { name: 'generate-upgrade-plan' }, ({ request }) => {
   const minorOf = (version: string): number => Number(/^v1\.(\d+)\./.exec(version)?.[1])
   const { fromControlPlaneKubernetesVersion: from, toKubernetesVersion: to } = request
   const [first, last] = [minorOf(from), minorOf(to)]
   if (Number.isNaN(first) || Number.isNaN(last)) return fail(`no plan from ${from} to ${to}: expected versions such as v1.36.0`)
   const between = Array.from({ length: Math.max(0, last - first - 1) }, (_, index) => `v1.${first + 1 + index}.0`)
-  return proceedWith({ controlPlaneUpgrades: [...between, to].map((version) => ({ version })) })
+  const steps = from === to ? [] : [...between, to]
+  return proceedWith({ controlPlaneUpgrades: steps.map((version) => ({ version })) })
 })
