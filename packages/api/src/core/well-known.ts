@@ -111,7 +111,7 @@ export const ClusterTopologyUpgradeStepAnnotation = 'topology.internal.cluster.x
 export const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 /** Names of hooks that must still be called for an object, separated by commas. */
 export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
-/** On a Cluster, from core: which hooks it waits for and how long already, as JSON. Ours: upstream tells the messages only. */
+/** On a Cluster or a Machine, from core: which hooks it waits for and how long already, as JSON. Ours: upstream tells the messages only. */
 export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
 /** On a Cluster, from whoever waits: a new value has hooks asked again at once, whatever they answered before. */
 export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'

@@ -1,4 +1,4 @@
-/** What a Cluster waits for, as its annotation keeps it: a record for each hook that holds something back. */
+/** What a Cluster or a Machine waits for, as its annotation keeps it: a record for each hook that holds something back. */
 import type { KubeObject } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../core/well-known.ts'

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BeforeClusterCreate, Cluster, ExtensionConfig, WaitingHooksAnnotation } from '@capstan/api'
+import { BeforeClusterCreate, Cluster, ClusterNameLabel, ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
 import { defineExtension, extensionServer, fail, holdFor, inProcess, listen, on } from '@capstan/extension'
 import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
@@ -210,7 +210,31 @@ describe('with a management cluster', () => {
     expect(out.split('\n')[0]).toMatch(/^NAMESPACE +CLUSTER +HOOK +HANDLER +SINCE +ASKED AGAIN IN +CALLS +MESSAGE$/)
     expect(out.split('\n')[1]).toMatch(/^default +demo +BeforeClusterCreate +gate\.x +\d+h +<none> +3 +quota$/)
     expect(JSON.parse((await hooks('waiting', '-o', 'json')).out)).toEqual({ namespace: 'default', cluster: 'demo', ...record })
-    expect(await hooks('retry', 'demo')).toMatchObject({ code: 0, out: 'Cluster default/demo: BeforeClusterCreate asked again' })
+    const update = { ...record, hook: 'UpdateMachine', calls: 1, message: 'installing' }
+    await client.create(Machine, {
+      metadata: {
+        name: 'm1',
+        namespace: 'default',
+        labels: { [ClusterNameLabel]: 'demo' },
+        annotations: { [WaitingHooksAnnotation]: JSON.stringify([update]) },
+      },
+      spec: {
+        clusterName: 'demo',
+        bootstrap: { dataSecretName: 'x' },
+        infrastructureRef: { apiGroup: 'infrastructure.capstan.dev', kind: 'LocalMachine', name: 'm1' },
+      },
+    })
+    expect((await hooks('waiting')).out.split('\n')[2]).toMatch(/^default +demo +UpdateMachine \(m1\) +gate\.x .* installing$/)
+    expect(JSON.parse((await hooks('waiting', '-o', 'json')).out.split('\n')[1]!)).toEqual({
+      namespace: 'default',
+      cluster: 'demo',
+      machine: 'm1',
+      ...update,
+    })
+    expect(await hooks('retry', 'demo')).toMatchObject({
+      code: 0,
+      out: 'Cluster default/demo: BeforeClusterCreate, UpdateMachine (m1) asked again',
+    })
     const { metadata } = await client.get(Cluster, { namespace: 'default', name: 'demo' })
     expect(metadata.annotations).toHaveProperty(['runtime.capstan.dev/retry-hooks'])
     expect(await hooks('retry', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('"nobody" not found') })

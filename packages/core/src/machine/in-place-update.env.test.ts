@@ -1,4 +1,4 @@
-import { Cluster, Machine, RetryHooksAnnotation } from '@capstan/api'
+import { Cluster, Machine, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { seconds, StatusError, type Transport } from '@capstan/kube'
 import { type CoreEnv, conditionText, coreEnv, DevConfig, DevMachine, scriptedRuntime } from '@capstan/testing'
@@ -77,6 +77,9 @@ test('while the extension is at it, it is asked when it said and not before, and
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 1')
   expect((await machine()).status?.phase).toBe('Updating')
   expect(conditionText(await machine(), 'Ready')).toBe('False NotReady: * Updating: In-place update in progress: step 1')
+  expect(waitingHooks(await machine())).toMatchObject([
+    { hook: 'UpdateMachine', handlers: ['scripted.test'], calls: 1, message: 'step 1' },
+  ])
   // What brings the Machine back before its time brings no call.
   await env.patch(Cluster, 'demo', { metadata: { labels: { a: 'b' } } })
   await env.advance(seconds(10))
@@ -86,6 +89,7 @@ test('while the extension is at it, it is asked when it said and not before, and
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 2')
   await env.advance(seconds(21))
   expect(requests).toHaveLength(3)
+  expect(waitingHooks(await machine())).toEqual([])
   expect(await marked()).toEqual([])
   expect(conditionText(await machine(), 'Ready')).toBe('True Ready')
 })

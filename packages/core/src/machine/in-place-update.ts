@@ -20,6 +20,7 @@ import { proceed, requeue, wait } from '@capstan/controller'
 import { type Kind, keyOf, type KubeObject, type NewCondition, orAbsent, seconds } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { found } from '../external/observed.ts'
+import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateAnswer, UpdateQuestion } from './update-calls.ts'
 
@@ -50,7 +51,9 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   if (!desired) return wait('infrastructure machine and bootstrap config to be marked for the update in place')
   const answer = await ask(scope, desired, io)
   if (answer.kind === 'blocked') {
-    const more = answer.message === '' ? '' : `: ${answer.message}`
+    const { message } = answer.waiting
+    const more = message === '' ? '' : `: ${message}`
+    machine.metadata.annotations = withWaiting(machine, [answer.waiting], io.clock.now())!
     scope.update = { reason: 'InPlaceUpdating', message: `In-place update in progress${more}` }
     return requeue(answer.retryAfter, 'the update in place to be done')
   }
@@ -95,7 +98,7 @@ async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: 
  * Takes all marks away: of the Machine first, so that whoever stops in between has nothing to call any more, and its pending hook
  * last, so that somebody comes back for the rest. That last one goes with what the pass commits.
  */
-async function complete(scope: MachineScope, { client, log, signal, updates }: MachineIO): Promise<void> {
+async function complete(scope: MachineScope, { client, clock, log, signal, updates }: MachineIO): Promise<void> {
   const { machine } = scope
   const unmark = async <T extends KubeObject>(kind: Kind<T>, object: T) => {
     if (!isMarkedForUpdate(object)) return
@@ -110,7 +113,9 @@ async function complete(scope: MachineScope, { client, log, signal, updates }: M
     if (external) await unmark(external.kind, external.object)
   }
   const pending = pendingHooksText(machine, { remove: [UpdateMachine.name] })
-  const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...others } = machine.metadata.annotations ?? {}
+  const annotations = withWaiting(machine, [], clock.now())
+  const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...others } = annotations ?? {}
+  // Not without a map, though it be empty: what others have put there meanwhile stays.
   machine.metadata.annotations = { ...others, ...(pending !== null && { [PendingHooksAnnotation]: pending }) }
   updates.forget(machine.metadata.uid)
   log.info('Completed in-place update')

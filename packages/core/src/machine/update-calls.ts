@@ -1,10 +1,11 @@
 import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
 import { hours, seconds } from '@capstan/kube'
+import type { WaitingFor } from '../waiting-records.ts'
 
 export type UpdateAnswer =
-  /** The extension is at it: ask again then. */
-  { readonly kind: 'blocked'; readonly message: string; readonly retryAfter: number } | { readonly kind: 'done' }
+  /** The extension is at it: ask again in so many milliseconds. */
+  { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
 export interface UpdateQuestion {
   readonly desired: CallInput<typeof UpdateMachine>['desired']
@@ -36,21 +37,25 @@ export class UpdateCalls {
   /** @throws Error when not exactly one handler is registered, and whatever the runtime client throws when it fails */
   async call(machine: Machine, { desired, retried, now }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
     const handlers = (await this.#runtime?.handlersFor(UpdateMachine, machine)) ?? []
-    if (onlyHandler(UpdateMachine, handlers) === undefined) throw new Error('no extensions registered for UpdateMachine hook')
+    const handler = onlyHandler(UpdateMachine, handlers)
+    if (handler === undefined) throw new Error('no extensions registered for UpdateMachine hook')
+    const blocked = ({ until, message }: { until: number; message: string }, called: boolean): UpdateAnswer => ({
+      kind: 'blocked',
+      waiting: { hook: UpdateMachine.name, handlers: [handler], until, message, called },
+      retryAfter: until - now,
+    })
 
     const { uid } = machine.metadata
     const question = JSON.stringify([retried, desired])
     const earlier = this.#blocked.get(uid)
-    if (earlier?.question === question && earlier.until > now) {
-      return { kind: 'blocked', message: earlier.message, retryAfter: earlier.until - now }
-    }
+    if (earlier?.question === question && earlier.until > now) return blocked(earlier, false)
     this.#blocked.delete(uid)
     const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, { desired }, { signal })
     if (retryAfterSeconds <= 0) return { kind: 'done' }
-    const retryAfter = seconds(retryAfterSeconds)
     for (const [old, { until }] of this.#blocked) if (until + hours(24) < now) this.#blocked.delete(old)
-    this.#blocked.set(uid, { question, until: now + retryAfter, message })
-    return { kind: 'blocked', message, retryAfter }
+    const answer = { question, until: now + seconds(retryAfterSeconds), message }
+    this.#blocked.set(uid, answer)
+    return blocked(answer, true)
   }
 
   /** For a Machine that is updated no more. */

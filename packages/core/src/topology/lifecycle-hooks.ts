@@ -9,21 +9,13 @@ import {
 } from '@capstan/api'
 import type { CallAllOptions, CallInput, RuntimeClient } from '@capstan/extension'
 import { type Clock, hours, minutes, seconds } from '@capstan/kube'
+import type { WaitingFor } from '../waiting-records.ts'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
 /** A hook that holds something back, as the condition shows it. */
-export interface BlockingHook {
-  readonly hook: string
-  /** What the extensions say; may be empty. */
-  readonly message: string
+export interface BlockingHook extends WaitingFor {
   /** Milliseconds until it is worth asking again. */
   readonly retryAfter: number
-  /** Registered names of the handlers that do; none when an annotation does. */
-  readonly handlers: readonly string[]
-  /** When it will be asked again, milliseconds since the epoch; absent when nothing will be asked. */
-  readonly until?: number
-  /** False when an earlier answer still holds. */
-  readonly called: boolean
 }
 
 export type HookAnswer = { readonly kind: 'go' } | ({ readonly kind: 'blocked' } & BlockingHook)

@@ -28,7 +28,7 @@ import { applyPatches } from './patches.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
 import { unsupportedParts } from './unsupported.ts'
 import { marksOfStep } from './upgrade.ts'
-import { withWaiting } from './waiting.ts'
+import { withWaiting } from '../waiting-records.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
 

@@ -29,10 +29,10 @@ test.each([
     { labels: { own: '1', tier: 'a' }, annotations: { [PropagatedAnnotation]: 'tier;' } },
   ],
   [
-    'a label that left the template goes, those of others stay',
+    'a label that left the template goes, those of others stay, also what they put there meanwhile',
     anObject({ own: '1', tier: 'a' }, { [PropagatedAnnotation]: 'tier;' }),
     {},
-    { labels: { own: '1' }, annotations: undefined },
+    { labels: { own: '1' }, annotations: {} },
   ],
   [
     'a value that somebody changed is set right',

@@ -31,8 +31,8 @@ export function propagateMetadata(object: KubeObject, { labels = {}, annotations
   const nextAnnotations = replaced(metadata.annotations, oldAnnotations, annotations)
   if (marker === undefined) delete nextAnnotations[PropagatedAnnotation]
   else nextAnnotations[PropagatedAnnotation] = marker
-  setOrDelete(metadata, 'labels', nextLabels)
-  setOrDelete(metadata, 'annotations', nextAnnotations)
+  setUnlessEmpty(metadata, 'labels', nextLabels)
+  setUnlessEmpty(metadata, 'annotations', nextAnnotations)
 }
 
 function replaced(existing: Record<string, string> = {}, propagated: string, wanted: Readonly<Record<string, string>>) {
@@ -46,11 +46,11 @@ function markerOf(labels: object, annotations: object): string | undefined {
   return Object.keys(labels).length + Object.keys(annotations).length === 0 ? undefined : `${keys(labels)};${keys(annotations)}`
 }
 
-function setOrDelete<Key extends 'labels' | 'annotations'>(
+function setUnlessEmpty<Key extends 'labels' | 'annotations'>(
   metadata: KubeObject['metadata'],
   key: Key,
   value: Record<string, string>,
 ): void {
-  if (Object.keys(value).length > 0) metadata[key] = value
-  else delete metadata[key]
+  // An empty map rather than none: what others have put there meanwhile stays.
+  if (Object.keys(value).length > 0 || metadata[key]) metadata[key] = value
 }

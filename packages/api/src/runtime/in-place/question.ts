@@ -1,14 +1,17 @@
 /** What both sides of an update in place do before they ask. */
 import type { KubeObject } from '@capstan/kube'
+import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'
 
 /**
- * An object as requests of updates in place carry it: no status, uid, owners, managed fields or resourceVersion.
+ * An object as requests of updates in place carry it: no status, uid, owners, managed fields or resourceVersion, and not what is
+ * noted on it while it waits, which is different after each call.
  * Upstream: cleanupMachine, cleanupUnstructured, v1.14.
  */
 export function withoutState<T extends KubeObject>(object: T): T {
   const { apiVersion, kind, metadata, spec } = object as KubeObject & { readonly spec?: unknown }
-  const { name, namespace, labels, annotations } = metadata
+  const { name, namespace, labels } = metadata
+  const { [WaitingHooksAnnotation]: _, ...annotations } = metadata.annotations ?? {}
   return {
     apiVersion,
     kind,
@@ -16,7 +19,7 @@ export function withoutState<T extends KubeObject>(object: T): T {
       name,
       ...(namespace === undefined ? {} : { namespace }),
       ...(labels === undefined ? {} : { labels }),
-      ...(annotations === undefined ? {} : { annotations }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     ...(spec === undefined ? {} : { spec }),
   } as unknown as T

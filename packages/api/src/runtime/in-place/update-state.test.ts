@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PendingHooksAnnotation, UpdateInProgressAnnotation } from '../../core/well-known.ts'
+import { PendingHooksAnnotation, UpdateInProgressAnnotation, WaitingHooksAnnotation } from '../../core/well-known.ts'
 import { UpdateMachine } from '../hooks/update-machine.ts'
 import { pendingHooksText } from '../pending-hooks.ts'
 import { onlyHandler, withoutState } from './question.ts'
@@ -47,6 +47,7 @@ test('requests carry type, name, labels, annotations and spec of an object', () 
       uid: 'u',
       resourceVersion: '7',
       labels: { a: 'b' },
+      annotations: { [WaitingHooksAnnotation]: '[]' },
       ownerReferences: [],
       finalizers: [],
     },

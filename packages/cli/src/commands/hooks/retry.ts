@@ -1,4 +1,4 @@
-import { Cluster, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
+import { Cluster, ClusterNameLabel, Machine, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { systemClock, timestamp } from '@capstan/kube'
 import { Command } from 'commander'
 import type { Io } from '../../io.ts'
@@ -7,14 +7,19 @@ import { type ManagementOptions, withKubeconfig, withManagement } from '../../ma
 /** `capstan hooks retry CLUSTER`: asks now what would be asked again later. */
 export const retryCommand = (io: Io): Command =>
   withKubeconfig(new Command('retry'))
-    .description('Have the hooks that a Cluster waits for asked again at once')
+    .description('Have the hooks that a Cluster and its Machines wait for asked again at once')
     .argument('<cluster>', 'name of the Cluster')
     .option('-n, --namespace <namespace>', 'namespace of the Cluster', 'default')
     .action(async (name: string, options: ManagementOptions & { namespace: string }) => {
       const key = { namespace: options.namespace, name }
       await withManagement(io, options, async (client) => {
         const cluster = await client.get(Cluster, key, { signal: io.signal })
-        const waiting = waitingHooks(cluster).map(({ hook }) => hook)
+        const ofCluster = { namespace: options.namespace, labelSelector: `${ClusterNameLabel}=${name}`, signal: io.signal }
+        const { items: machines } = await client.list(Machine, ofCluster)
+        const waiting = [
+          ...waitingHooks(cluster).map(({ hook }) => hook),
+          ...machines.flatMap((machine) => waitingHooks(machine).map(({ hook }) => `${hook} (${machine.metadata.name})`)),
+        ]
         const annotations = { [RetryHooksAnnotation]: timestamp(systemClock.now()) }
         await client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations } } }, { signal: io.signal })
         io.out(

@@ -1,38 +1,56 @@
-import { Cluster, waitingHooks } from '@capstan/api'
+import { Cluster, Machine, type WaitingHook, waitingHooks } from '@capstan/api'
 import { systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { table } from '../../output/table.ts'
 
+/** A record, with whose it is. */
+interface Waiting extends WaitingHook {
+  readonly namespace: string
+  readonly cluster: string
+  /** Absent when the Cluster itself waits. */
+  readonly machine?: string
+}
+
 interface Options extends ManagementOptions {
   namespace?: string
   output: 'text' | 'json'
 }
 
-/** `capstan hooks waiting`: every hook that holds something back, over all Clusters. */
+/** `capstan hooks waiting`: every hook that holds something back, over all Clusters and their Machines. */
 export const waitingCommand = (io: Io): Command =>
   withKubeconfig(new Command('waiting'))
-    .description('List what Clusters wait for: hooks, handlers, since when, until when')
+    .description('List what Clusters and their Machines wait for: hooks, handlers, since when, until when')
     .option('-n, --namespace <namespace>', 'Clusters of one namespace only')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (options: Options) => {
       const selection = { ...(options.namespace === undefined ? {} : { namespace: options.namespace }), signal: io.signal }
-      const { items } = await withManagement(io, options, (client) => client.list(Cluster, selection))
-      const waiting = items.flatMap((cluster) => {
-        const { namespace = '', name } = cluster.metadata
-        return waitingHooks(cluster).map((record) => ({ namespace, cluster: name, ...record }))
-      })
+      const { clusters, machines } = await withManagement(io, options, async (client) => ({
+        clusters: (await client.list(Cluster, selection)).items,
+        machines: (await client.list(Machine, selection)).items,
+      }))
+      const waiting: Waiting[] = [
+        ...clusters.flatMap((cluster) => {
+          const { namespace = '', name } = cluster.metadata
+          return waitingHooks(cluster).map((record) => ({ namespace, cluster: name, ...record }))
+        }),
+        ...machines.flatMap((machine) => {
+          const { namespace = '', name } = machine.metadata
+          const { clusterName: cluster } = machine.spec
+          return waitingHooks(machine).map((record) => ({ namespace, cluster, machine: name, ...record }))
+        }),
+      ]
       if (options.output === 'json') {
         for (const record of waiting) io.out(JSON.stringify(record))
         return
       }
-      if (waiting.length === 0) return io.out(`${items.length} Clusters, none of which waits for a hook`)
+      if (waiting.length === 0) return io.out(`${clusters.length} Clusters, none of which waits for a hook`)
       const now = systemClock.now()
       const rows = waiting.map((one) => [
         one.namespace,
         one.cluster,
-        one.hook,
+        one.machine === undefined ? one.hook : `${one.hook} (${one.machine})`,
         one.handlers.join(',') || '<annotation>',
         ago(now - Date.parse(one.since)),
         one.until === undefined ? '<none>' : ago(Math.max(0, Date.parse(one.until) - now)),
