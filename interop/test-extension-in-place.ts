@@ -18,6 +18,8 @@ import { type Client, getCondition, keyOf, systemClock } from '@capstan/kube'
 import type { Checks } from './capstan-process.ts'
 import { until } from './until.ts'
 
+const inDefault = { namespace: 'default' }
+
 type Question = Pick<RequestOf<typeof CanUpdateMachine>, 'current' | 'desired'>
 type Objects = Question['current']
 
@@ -98,7 +100,7 @@ export const refusal = 'Unexpected call to UpdateMachine hook'
 export async function checkUpdate(client: Client, extensionConfig: string, checks: Checks): Promise<void> {
   const isControlPlane = ({ metadata }: Machine) => metadata.labels?.[MachineControlPlaneLabel] !== undefined
   const one = (machines: readonly Machine[]) => machines.find(isControlPlane)!
-  const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane)))
+  const [key] = (await until(client, Machine, 'a control plane Machine', (all) => all.some(isControlPlane), inDefault))
     .filter(isControlPlane)
     .map(keyOf)
   const said = (what: string) => (machines: readonly Machine[]) => getCondition(one(machines), 'Updating')?.message === what
@@ -107,7 +109,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
   const mark = { metadata: { annotations: { [UpdateInProgressAnnotation]: '' } } }
   await client.patch(Machine, key!, { type: 'merge', body: mark })
   const failed = 'UpdateMachine hook failed: please check controller logs for errors'
-  await until(client, Machine, 'the refusal to be shown', said(failed))
+  await until(client, Machine, 'the refusal to be shown', said(failed), inDefault)
   checks.check('a failed UpdateMachine is shown on the Machine', true)
 
   await allow(client, extensionConfig, true)
@@ -116,6 +118,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     Machine,
     'the update to be under way',
     said('In-place update in progress: Extension is updating Machine'),
+    inDefault,
   )
   checks.check('the Machine is in phase Updating', one(busy).status?.phase === 'Updating', one(busy).status?.phase)
   const done = await until(
@@ -123,6 +126,7 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
     Machine,
     'the update to be done',
     (machines) => getCondition(one(machines), 'Updating')?.status === 'False',
+    inDefault,
   )
   const { annotations = {} } = one(done).metadata
   const marks = Object.keys(annotations).filter((name) => /in-place-updates|pending-hooks/.test(name))
@@ -134,9 +138,8 @@ export async function checkUpdate(client: Client, extensionConfig: string, check
 async function allow(client: Client, name: string, isAllowed: boolean): Promise<void> {
   const settings = { disableInPlaceUpdates: String(!isAllowed) }
   const { metadata } = await client.patch(ExtensionConfig, { name }, { type: 'merge', body: { spec: { settings } } })
-  await until(client, ExtensionConfig, 'the settings to be taken over', ([config]) =>
-    Boolean(
-      config?.status?.conditions?.some((one) => one.type === 'Discovered' && one.observedGeneration === metadata.generation),
-    ),
-  )
+  const isTakenOver = ({ metadata: { uid }, status }: ExtensionConfig) =>
+    uid === metadata.uid &&
+    status?.conditions?.some((one) => one.type === 'Discovered' && one.observedGeneration === metadata.generation) === true
+  await until(client, ExtensionConfig, 'the settings to be taken over', (configs) => configs.some(isTakenOver))
 }

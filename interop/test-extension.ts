@@ -12,12 +12,14 @@ import { freePorts, Programs, ready } from './programs.ts'
 import { answers } from './real-plane.ts'
 import type { Suite } from './suite.ts'
 import { checkCoverage, checkUpdate, refusal } from './test-extension-in-place.ts'
+import { updateMachineSet } from './test-extension-machine-set.ts'
 import { toolPaths } from './tools.ts'
 import { until } from './until.ts'
 import { servingCertificate } from './upstream/managers.ts'
 
 const name = 'test-extension'
 const key = { namespace: 'default', name: 'demo' }
+const inDefault = { namespace: 'default' }
 const record = { namespace: 'default', name: `demo-${name}-test-extension-hookresponses` }
 
 export const testExtensionSuite: Suite = {
@@ -81,8 +83,12 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
   )
 
   await createFromDemo(client, 'class.yaml')
+  await Promise.all([liveThroughHooks(client, { url, caBundle }, checks), updateMachineSet(client, { url, caBundle }, checks)])
+}
+
+async function liveThroughHooks(client: Client, at: { url: string; caBundle: string }, checks: Checks): Promise<void> {
   await createFromDemo(client, 'cluster.yaml')
-  await until(client, Cluster, 'demo Available', ([one]) => one !== undefined && isTrue(one, 'Available'))
+  await until(client, Cluster, 'demo Available', ([one]) => one !== undefined && isTrue(one, 'Available'), inDefault)
   console.log('cluster Available')
 
   const held = { Status: 'Success', RetryAfterSeconds: 1, Message: 'held by the test' }
@@ -90,18 +96,18 @@ async function live(client: Client, url: string, ca: string, checks: Checks): Pr
   await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: 'v1.36.1' } } } })
   const message = (one: Cluster) => getCondition(one, 'TopologyReconciled')?.message ?? ''
   const isHeld = (one: Cluster) => message(one).includes('BeforeClusterUpgrade: held by the test')
-  await until(client, Cluster, 'the hook holds the upgrade', ([one]) => one !== undefined && isHeld(one))
+  await until(client, Cluster, 'the hook holds the upgrade', ([one]) => one !== undefined && isHeld(one), inDefault)
   checks.check('a hook holds an upgrade up, and the Cluster says so', true)
   console.log('upgrade held')
 
-  await checkCoverage(url, caBundle, checks)
+  await checkCoverage(at.url, at.caBundle, checks)
   await checkUpdate(client, name, checks)
   console.log('updated in place')
   await tell(client, 'BeforeClusterUpgrade-v1.36.0-v1.36.1', { Status: 'Success', RetryAfterSeconds: 0 })
   await until(client, ConfigMap, 'the upgrade is over', (maps) => answered(maps).has('AfterClusterUpgrade-v1.36.1'))
   console.log('upgraded')
   await client.delete(Cluster, key)
-  await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0)
+  await until(client, Cluster, 'demo is gone', (clusters) => clusters.length === 0, inDefault)
 
   const answers = answered([await client.get(ConfigMap, record)])
   for (const [hook, answer] of hooks) checks.check(`${hook} was answered`, answers.get(hook) === answer, [...answers])

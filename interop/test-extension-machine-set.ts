@@ -1,0 +1,193 @@
+/**
+ * Upstream's test extension updates a MachineDeployment in place: asked with `CanUpdateMachineSet` about kubeadm's and Docker's templates, of
+ * which only upstream's definitions are there. Their providers are played here, as far as one Machine needs them.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Cluster, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
+import {
+  type Client,
+  createClient,
+  CustomResourceDefinition,
+  equal,
+  Event,
+  getCondition,
+  type Input,
+  isTrue,
+  type KubeObject,
+  Namespace,
+  Node,
+  Secret,
+  systemClock,
+  systemRandom,
+  type UnknownObject,
+  unknownKind,
+} from '@capstan/kube'
+import { httpsTransport, parseKubeconfig, resolveKubeconfig } from '@capstan/kube/node'
+import { parse } from 'yaml'
+import type { Checks } from './capstan-process.ts'
+import { moduleFolder } from './tools.ts'
+import { until } from './until.ts'
+import { modules } from './upstream/managers.ts'
+
+const namespace = 'in-place'
+const clusterName = 'mixed'
+const infrastructure = 'infrastructure.cluster.x-k8s.io'
+const bootstrap = 'bootstrap.cluster.x-k8s.io'
+const kindOf = (group: string, kind: string) =>
+  unknownKind({ apiVersion: `${group}/v1beta2`, kind, plural: `${kind.toLowerCase()}s` })
+const DevMachine = kindOf(infrastructure, 'DevMachine')
+const DevMachineTemplate = kindOf(infrastructure, 'DevMachineTemplate')
+const KubeadmConfig = kindOf(bootstrap, 'KubeadmConfig')
+const KubeadmConfigTemplate = kindOf(bootstrap, 'KubeadmConfigTemplate')
+
+const definitions = [
+  [modules.core, `bootstrap/kubeadm/config/crd/bases/${bootstrap}`, ['kubeadmconfigs', 'kubeadmconfigtemplates']],
+  [modules.test, `infrastructure/docker/config/crd/bases/${infrastructure}`, ['devmachines', 'devmachinetemplates']],
+] as const
+
+/** `clientConfig` reaches the extension; the class `demo` of the namespace `default` is there. */
+export async function updateMachineSet(
+  client: Client,
+  clientConfig: { url: string; caBundle: string },
+  checks: Checks,
+): Promise<void> {
+  await client.create(Namespace, { metadata: { name: namespace } })
+  await client.create(ExtensionConfig, {
+    metadata: { name: namespace },
+    spec: {
+      clientConfig,
+      namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+      settings: { extensionConfigName: namespace, defaultAllHandlersToBlocking: 'false' },
+    },
+  })
+  for (const [module, file, plurals] of definitions) {
+    const folder = await moduleFolder('test-extension', module)
+    for (const plural of plurals) {
+      const crd = parse(readFileSync(join(folder, `${file}_${plural}.yaml`), 'utf8')) as Input<CustomResourceDefinition>
+      // As kustomize does.
+      const labels = { ...crd.metadata.labels, 'cluster.x-k8s.io/v1beta1': 'v1beta1', 'cluster.x-k8s.io/v1beta2': 'v1beta2' }
+      await client.create(CustomResourceDefinition, { ...crd, metadata: { ...crd.metadata, labels } })
+    }
+  }
+  const isServed = (crds: CustomResourceDefinition[]) =>
+    crds
+      .filter((crd) => crd.spec.group === infrastructure || crd.spec.group === bootstrap)
+      .every((crd) => isTrue(crd, 'Established'))
+  await until(client, CustomResourceDefinition, "upstream's definitions", isServed)
+
+  await client.create(Cluster, {
+    metadata: { namespace, name: clusterName },
+    spec: { topology: { classRef: { name: 'demo', namespace: 'default' }, version: 'v1.36.0', controlPlane: { replicas: 1 } } },
+  })
+  // As Go writes durations: the extension decodes and encodes them, and "5m" would have become something else.
+  await createTemplates(client, 'first', { bootstrapTimeout: '5m0s', content: 'first' })
+  await client.create(MachineDeployment, aDeployment())
+  const runKubelet = await provideMachine(client)
+  await runKubelet('v1.36.0')
+  const runs = (machines: Machine[]) => machines.some((one) => isWorker(one) && isTrue(one, 'Available'))
+  const before = (await until(client, Machine, 'a Machine of upstream kinds runs', runs, { namespace })).find(isWorker)
+  console.log('a Machine of upstream kinds runs')
+
+  await createTemplates(client, 'second', { bootstrapTimeout: '10m0s', content: 'second' })
+  const spec = { version: 'v1.36.1', failureDomain: 'b', ...refs('second') }
+  await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec } } } })
+  const said = 'In-place update in progress: Extension is updating Machine'
+  const isAtIt = (one: Machine) => getCondition(one, 'Updating')?.message === said
+  await until(client, Machine, 'the extension is at it', (machines) => machines.some(isAtIt), { namespace })
+  checks.check('a Machine that is updated in place says what the extension says', true)
+  await runKubelet('v1.36.1')
+  const isUpToDate = ({ status }: MachineDeployment) => status?.upToDateReplicas === 1 && status.availableReplicas === 1
+  await until(client, MachineDeployment, 'the update is over', (all) => all.some(isUpToDate), { namespace })
+  console.log('a rollout in place')
+
+  const [after, ...others] = (await client.list(Machine, { namespace })).items.filter(isWorker)
+  checks.check('it is the same Machine', others.length === 0 && after?.metadata.uid === before?.metadata.uid, after)
+  checks.check(
+    'and what the deployment wants',
+    after?.spec.version === 'v1.36.1' && after.spec.failureDomain === 'b',
+    after?.spec,
+  )
+  const own = { namespace, name: after?.metadata.name ?? '' }
+  const machine = specOf(await client.get(DevMachine, own))
+  const wanted = { backend: { docker: { bootstrapTimeout: '10m0s' } }, providerID: `dev:///${own.name}` }
+  checks.check('so is its infrastructure, and keeps what is its own', equal(machine, wanted), machine)
+  const config = specOf(await client.get(KubeadmConfig, own))
+  checks.check('so is its bootstrap config', equal(config.files, files('second')), config)
+
+  // A field of Docker's that the extension does not know: whoever waits can read why the Machine is replaced.
+  await client.create(DevMachineTemplate, devTemplate('third', { bootstrapTimeout: '10m0s', customImage: 'another' }))
+  const { infrastructureRef } = refs('third')
+  await client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { template: { spec: { infrastructureRef } } } } })
+  const why = 'DevMachineTemplate cannot be updated in-place: spec.template.spec.backend.docker.customImage'
+  const isTold = ({ reason, message }: Event) => reason === 'InPlaceUpdateNotPossible' && message?.endsWith(why) === true
+  await until(client, Event, 'the event that says why', (events) => events.some(isTold), { namespace })
+  checks.check('what it does not cover is told', true)
+}
+
+const key = { namespace, name: 'workers' }
+const isWorker = ({ metadata }: Machine): boolean => metadata.labels?.['cluster.x-k8s.io/deployment-name'] === key.name
+
+const refs = (name: string) => ({
+  infrastructureRef: { apiGroup: infrastructure, kind: 'DevMachineTemplate', name },
+  bootstrap: { configRef: { apiGroup: bootstrap, kind: 'KubeadmConfigTemplate', name } },
+})
+
+const aDeployment = () => ({
+  metadata: key,
+  spec: {
+    clusterName,
+    replicas: 1,
+    selector: { matchLabels: { app: 'workers' } },
+    rollout: { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } },
+    template: {
+      metadata: { labels: { app: 'workers' } },
+      spec: { clusterName, version: 'v1.36.0', failureDomain: 'a', ...refs('first') },
+    },
+  },
+})
+
+const files = (content: string) => [{ path: '/etc/motd', content }]
+const devTemplate = (name: string, docker: object) =>
+  ({ metadata: { namespace, name }, spec: { template: { spec: { backend: { docker } } } } }) as unknown as Input<UnknownObject>
+
+async function createTemplates(client: Client, name: string, of: { bootstrapTimeout: string; content: string }): Promise<void> {
+  await client.create(DevMachineTemplate, devTemplate(name, { bootstrapTimeout: of.bootstrapTimeout }))
+  const spec = { template: { spec: { files: files(of.content), joinConfiguration: { nodeRegistration: { name: 'worker' } } } } }
+  await client.create(KubeadmConfigTemplate, { metadata: { namespace, name }, spec } as unknown as Input<UnknownObject>)
+}
+
+/** What CABPK and CAPD would do for the one Machine. Gives what its kubelet would: it registers and reports its version. */
+async function provideMachine(client: Client): Promise<(version: string) => Promise<unknown>> {
+  const [made] = await until(client, DevMachine, 'a DevMachine', (machines) => machines.length === 1, { namespace })
+  const own = { namespace, name: made!.metadata.name }
+  const providerID = `dev:///${own.name}`
+  const status = (body: object) => ({ type: 'merge' as const, body: { status: body } })
+  await client.patch(DevMachine, own, { type: 'merge', body: { spec: { providerID } } }, { fieldManager: 'capd' })
+  await client.patch(DevMachine, own, status({ initialization: { provisioned: true } }), { subresource: 'status' })
+  const bootstrapped = { initialization: { dataSecretCreated: true }, dataSecretName: 'made-by-hand' }
+  await client.patch(KubeadmConfig, own, status(bootstrapped), { subresource: 'status' })
+
+  const named = `${clusterName}-kubeconfig`
+  await until(client, Secret, 'the kubeconfig', (secrets) => secrets.some(({ metadata }) => metadata.name === named), {
+    namespace,
+  })
+  await until(client, Cluster, 'a control plane', ([one]) => one !== undefined && isTrue(one, 'ControlPlaneInitialized'), {
+    namespace,
+  })
+  const secret = await client.get(Secret, { namespace, name: named })
+  const access = await resolveKubeconfig(parseKubeconfig(Buffer.from(secret.data!['value']!, 'base64').toString()))
+  const workload = createClient(httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'interop' }))
+  await workload.create(Node, { metadata: { name: own.name }, spec: { providerID } })
+  const conditions = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure'].map((type) => ({
+    type,
+    status: type === 'Ready' ? 'True' : 'False',
+    lastTransitionTime: new Date().toISOString().replace(/\.\d+/, ''),
+  }))
+  return (version) => {
+    const body = status({ conditions, nodeInfo: { kubeletVersion: version } })
+    return workload.patch(Node, { name: own.name }, body, { subresource: 'status' })
+  }
+}
+
+const specOf = (object: KubeObject): Record<string, unknown> => (object as unknown as { spec: Record<string, unknown> }).spec
