@@ -1,11 +1,12 @@
 /** The extension of the README, between the two lines, and what core makes of its answers. */
 import { readFileSync } from 'node:fs'
-import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches } from '@capstan/api'
+import { CanUpdateMachine, CanUpdateMachineSet, DiscoverVariables, GeneratePatches, UpdateMachine } from '@capstan/api'
 import { answerVerdict } from '@capstan/core'
 import { s } from '@capstan/kube'
 import { LocalMachineTemplate } from '@capstan/local'
+import { lifecycleOf } from '@capstan/testing'
 import { expect, it, test } from 'vitest'
-import { proceedWith } from './answer.ts'
+import { proceedNow, proceedWith } from './answer.ts'
 import { callHook } from './call-hook.ts'
 import { defineExtension, on } from './define-extension.ts'
 import { fixture } from './fixtures.ts'
@@ -37,6 +38,8 @@ const extension = defineExtension({
     ),
     on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine),
     on(CanUpdateMachineSet, { name: 'can-update-machine-set' }, inPlace.canUpdateMachineSet),
+    // Called until it holds nothing back: holdFor(10, 'installing kubelet') while the work is under way.
+    on(UpdateMachine, { name: 'update-machine' }, () => proceedNow()),
   ],
 })
 // README
@@ -65,4 +68,13 @@ test('core takes what it answers', async () => {
     ['updates in place'],
     ['updates in place'],
   ])
+})
+
+test('a Cluster lives its whole life with it, upgrades in place included', async () => {
+  const { stuck, calls } = await lifecycleOf(extension, { variables: { region: 'eu1', nodeDelay: '1s' } })
+  expect(stuck).toBeUndefined()
+  const asked = new Map(calls.map(({ hook, outcome }) => [hook.name, outcome]))
+  const handled = ['DiscoverVariables', 'GeneratePatches', 'CanUpdateMachineSet', 'UpdateMachine']
+  expect([...asked.keys()]).toEqual(expect.arrayContaining(handled))
+  for (const outcome of asked.values()) expect(outcome).toMatchObject({ kind: 'response', response: { status: 'Success' } })
 })
