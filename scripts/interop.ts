@@ -13,6 +13,7 @@ import { controllersSuite } from '../interop/controllers.ts'
 import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
 import { fullDiskSuite } from '../interop/full-disk.ts'
+import { inPlaceSuite } from '../interop/in-place.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
@@ -40,6 +41,7 @@ const suites: { readonly [name: string]: Suite } = {
   clusterctl: clusterctlSuite,
   'runtime-extension': runtimeExtensionSuite,
   'test-extension': testExtensionSuite,
+  'in-place': inPlaceSuite,
   'client-node': clientNodeSuite,
   restart: restartSuite,
   'controller-runtime': controllerRuntimeSuite,

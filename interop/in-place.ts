@@ -1,0 +1,119 @@
+/**
+ * An upgrade in place with core and the local provider in processes of their own, and an extension in a third: the provider finds
+ * out from what core has discovered whom to ask whether a Machine can be updated.
+ */
+import { join } from 'node:path'
+import { CanUpdateMachine, Cluster, ExtensionConfig, Machine, UpdateMachine } from '@capstan/api'
+import { defineExtension, extensionServer, holdFor, inPlaceUpdates, listen, on, proceedNow } from '@capstan/extension'
+import { type Client, Event, isTrue, systemClock } from '@capstan/kube'
+import { issueCertificate } from '@capstan/kube/node'
+import { LocalCluster, LocalControlPlane, LocalMachineTemplate } from '@capstan/local'
+import { startCapstanPlane } from './capstan-plane.ts'
+import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import type { Suite } from './suite.ts'
+import { until } from './until.ts'
+
+const key = { namespace: 'default', name: 'demo' }
+
+export const inPlaceSuite: Suite = {
+  shows: 'an upgrade in place, core and the provider of the control plane in two processes',
+  ci: true,
+  tools: [],
+  async run() {
+    const checks = new Checks()
+    await using plane = await startCapstanPlane({ progress: console.log })
+    const serving = await issueCertificate(plane.authority, systemClock, {
+      commonName: 'updater',
+      usages: ['server'],
+      ipAddresses: ['127.0.0.1'],
+    })
+    const { handled, server } = await serveExtension(serving)
+    const flags = ['--kubeconfig', plane.kubeconfig, '--diagnostics-port', '0', '--log-level', 'error']
+    const manager = (providers: string) =>
+      startCapstan(
+        ['manager', ...flags, '--providers', providers, '--data', join(plane.folder, `manager-${providers}`)],
+        /Manager ready/,
+      )
+    const core = await manager('core')
+    const local = await manager('local')
+    try {
+      const client = plane.client()
+      await client.create(ExtensionConfig, {
+        metadata: { name: 'updater' },
+        spec: { clientConfig: { url: `https://127.0.0.1:${server.port}`, caBundle: Buffer.from(plane.ca).toString('base64') } },
+      })
+      await live(client, handled, checks)
+    } finally {
+      for (const process of [core, local]) await stop(process, checks)
+      await server.close()
+    }
+    return checks
+  },
+}
+
+/** Takes a Machine from any version to any other, in two steps; counts what it was asked. */
+async function serveExtension(serving: { readonly certificate: string; readonly key: string }) {
+  const handled = { canUpdate: 0, update: 0 }
+  const begun = new Set<string>()
+  const inPlace = inPlaceUpdates({ machine: ['version'] })
+  const extension = defineExtension({
+    name: 'updater',
+    handlers: [
+      on(CanUpdateMachine, { name: 'can-update-machine' }, (call) => {
+        handled.canUpdate++
+        return inPlace.canUpdateMachine(call)
+      }),
+      on(UpdateMachine, { name: 'update-machine' }, ({ request }) => {
+        handled.update++
+        const { name } = request.desired.machine.metadata
+        if (begun.has(name)) return proceedNow()
+        begun.add(name)
+        return holdFor(1, 'installing')
+      }),
+    ],
+  })
+  return { handled, server: await listen(extensionServer(extension), serving) }
+}
+
+async function live(client: Client, handled: { canUpdate: number; update: number }, checks: Checks): Promise<void> {
+  const named = (name: string) => ({ metadata: { ...key, name } })
+  const ref = (apiGroup: string, kind: string, name: string) => ({ apiGroup, kind, name })
+  await client.create(LocalMachineTemplate, { ...named('small'), spec: { template: { spec: {} } } })
+  await client.create(LocalCluster, named('demo'))
+  await client.create(LocalControlPlane, {
+    ...named('demo'),
+    spec: {
+      replicas: 3,
+      version: 'v1.36.0',
+      machineTemplate: { spec: { infrastructureRef: ref('infrastructure.capstan.dev', 'LocalMachineTemplate', 'small') } },
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0 } } },
+    },
+  })
+  await client.create(Cluster, {
+    ...named('demo'),
+    spec: {
+      infrastructureRef: ref('infrastructure.capstan.dev', 'LocalCluster', 'demo'),
+      controlPlaneRef: ref('controlplane.capstan.dev', 'LocalControlPlane', 'demo'),
+    },
+  })
+  const run = (version: string) => (machines: readonly Machine[]) =>
+    machines.length === 3 &&
+    machines.every((machine) => isTrue(machine, 'Ready') && machine.status?.nodeInfo?.kubeletVersion === version)
+  const before = await until(client, Machine, 'three Machines', run('v1.36.0'), { seconds: 120 })
+  console.log('control plane ready')
+
+  await client.patch(LocalControlPlane, key, { type: 'merge', body: { spec: { version: 'v1.36.1' } } })
+  const after = await until(client, Machine, 'all of them on the new version', run('v1.36.1'), { seconds: 120 })
+  const uids = (machines: readonly Machine[]) => machines.map(({ metadata }) => metadata.uid).sort()
+  checks.check('every Machine was updated in place', uids(before).join() === uids(after).join(), after)
+  checks.check('the provider asked once for each', handled.canUpdate === 3, handled)
+  checks.check('core asked until each was done', handled.update === 6, handled)
+  const { items } = await client.list(Event, { namespace: 'default' })
+  const started = items.filter(({ reason }) => reason === 'SuccessfulStartInPlaceUpdate')
+  checks.check('there is an event for each', started.length === 3, started)
+}
+
+async function stop(process: CapstanProcess, checks: Checks): Promise<void> {
+  const stopped = await process.stop()
+  checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+}
