@@ -98,10 +98,15 @@ export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
 
 /** Names of holders are left out: those of objects that are yet to be made differ from call to call. */
 function nameOf({ object, holderReference: { kind, fieldPath } }: Walked, variables: Variables): string {
-  const role = { MachineDeployment: 'machineDeployment', MachinePool: 'machinePool' }[kind]
+  const role = rolesOfWorkers.get(kind)
   const topologyName = role === undefined ? '' : variables.string(`builtin.${role}.topologyName`, '')
   return `${object.kind} of ${kind}${topologyName && ` ${topologyName}`} (${fieldPath})`
 }
+
+const rolesOfWorkers: ReadonlyMap<string, string> = new Map([
+  ['MachineDeployment', 'machineDeployment'],
+  ['MachinePool', 'machinePool'],
+])
 
 function isOfType({ type, apiVersion, kind }: TemplateSelector<KubeObject>, object: UnknownObject): boolean {
   if (type && (type.kind !== object.kind || apiVersionOf(type) !== object.apiVersion)) return false
