@@ -35,3 +35,8 @@ export * from './tape/recorder.ts'
 export * from './tape/tape-file.ts'
 export * from './tape/play.ts'
 export * from './tape/resend.ts'
+// Trying them out
+export * from './extension-in.ts'
+export * from './check/check-extension.ts'
+export type * from './check/findings.ts'
+export type { CheckRequest } from './check/probe.ts'

@@ -9,5 +9,5 @@ export * from './plane-env.ts'
 export * from './scripted-runtime.ts'
 export * from './settle.ts'
 // For authors of extensions
-export { callHook, fixture } from '@capstan/extension'
+export { callHook, checkExtension, checkModule, checkText, fixture, readTape, tapeTransport } from '@capstan/extension'
 export * from './lifecycle-of.ts'

@@ -81,7 +81,7 @@ export async function lifecycleOf(
       tell(call)
     },
     tells: ({ subject, event }) =>
-      !event.startsWith('Hook') && (/^Cluster /.test(subject) || event === 'Scaling' || (options.machines ?? false)),
+      !event.startsWith('Hook') && (subject.startsWith('Cluster ') || event === 'Scaling' || (options.machines ?? false)),
   })
   try {
     await register(env, subjectOf, options)

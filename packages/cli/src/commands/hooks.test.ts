@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BeforeClusterCreate, Cluster, ClusterNameLabel, ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
-import { defineExtension, extensionServer, fail, holdFor, inProcess, listen, on } from '@capstan/extension'
+import { defineExtension, extensionServer, fail, fixture, holdFor, inProcess, listen, on } from '@capstan/extension'
 import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { applyDemo, planeEnv } from '@capstan/testing'
@@ -169,6 +169,65 @@ describe('tapes', () => {
       expect(code).toBe(2)
       expect(err).toMatch(/has no such calls\nIt has AfterControlPlaneInitialized of .*, BeforeClusterCreate of .*, Discovery\.$/)
     })
+  })
+})
+
+describe('capstan hooks check', () => {
+  const sources = ['api', 'extension'].map((name) => new URL(`../../../${name}/src/index.ts`, import.meta.url).href)
+  const module = join(folder, 'extension.ts')
+
+  test('tells what is not deterministic, of valid requests and of those on a tape, and ends with 1', async () => {
+    writeFileSync(
+      module,
+      `import { BeforeClusterCreate } from '${sources[0]}'
+import { defineExtension, holdFor, on, proceedNow } from '${sources[1]}'
+let calls = 0
+export const extension = defineExtension({
+  name: 'sample',
+  handlers: [
+    on(BeforeClusterCreate, { name: 'before-cluster-create' }, ({ request, settings }) =>
+      request.cluster.spec.topology?.classRef.name === 'demo' ? holdFor(5, \`\${settings.region} \${calls++}\`) : proceedNow(),
+    ),
+  ],
+})
+`,
+    )
+    const good = await ended(['hooks', 'check', module])
+    expect(good).toEqual({
+      code: 0,
+      out: '1 handler asked 2 requests in 2 processes: deterministic and idempotent, as far as that shows',
+      err: '',
+    })
+    const tape = join(folder, 'check.tape')
+    const { cluster } = fixture(BeforeClusterCreate, { cluster: { spec: { topology: { classRef: { name: 'demo' } } } } })
+    const call = {
+      group: 'hooks.runtime.cluster.x-k8s.io',
+      version: 'v1alpha1',
+      hook: 'BeforeClusterCreate',
+      handler: 'before-cluster-create.sample',
+      extensionConfig: 'sample',
+      url: 'https://sample',
+      started: '2026-01-01T00:00:00.000Z',
+      took: 1,
+      request: { cluster, settings: { region: 'eu1' } },
+      response: {},
+    }
+    const header = { tape: 'capstan.dev/hook-calls', version: 1, began: '2026-01-01T00:00:00.000Z' }
+    writeFileSync(tape, [header, call, call].map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const bad = await ended(['hooks', 'check', folder, '--tape', tape, '-o', 'json'])
+    expect(bad.code).toBe(1)
+    expect(JSON.parse(bad.out)).toMatchObject({
+      findings: [{ kind: 'message', handler: 'before-cluster-create', from: 'line 2 of check.tape' }],
+      requests: 3,
+    })
+  })
+
+  test('names what it cannot check', async () => {
+    expect(await ended(['hooks', 'check', join(folder, 'no.ts')])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('there is no'),
+    })
+    expect(await ended(['hooks', 'check', module, '--setting', 'x'])).toMatchObject({ code: 2 })
   })
 })
 

@@ -7,10 +7,10 @@ import { dirname } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { hookApiVersion } from '@capstan/api'
 import type { Extension, FetchHandler } from '@capstan/extension'
-import { extensionServer } from '@capstan/extension'
+import { extensionIn, extensionServer } from '@capstan/extension'
 import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
-import { extensionIn } from './extension-in.ts'
+
 import { isOfAPackage, loadProblem } from './load-problem.ts'
 import type { FromChild, ToChild } from './protocol.ts'
 

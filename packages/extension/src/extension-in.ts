@@ -1,7 +1,6 @@
 /** Finds the extension among what a module exports. */
-import type { Extension } from '@capstan/extension'
-import { defineExtension } from '@capstan/extension'
 import { isRecord } from '@capstan/kube'
+import { defineExtension, type Extension } from './define-extension.ts'
 
 /** An exported extension, or what the only exported function makes of nothing. @throws TypeError saying what was expected */
 export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {

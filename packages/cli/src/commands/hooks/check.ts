@@ -1,0 +1,48 @@
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { checkModule, checkText, readTape, shortHandler } from '@capstan/extension'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { extensionModule, projectOf, registrationOf } from '../../dev/project.ts'
+import type { Io } from '../../io.ts'
+import { ExitCodes } from '../../io.ts'
+
+interface Options {
+  tape?: string
+  setting: { [name: string]: string }
+  output: 'text' | 'json'
+}
+
+/** `capstan hooks check MODULE`: whether an extension is deterministic and idempotent, as core relies on. */
+export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
+  new Command('check')
+    .description('Ask the handlers of an extension the same in several ways and processes, and tell what is not deterministic')
+    .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
+    .option('--tape <file>', 'ask what is on a tape, too')
+    .option('--setting <name=value>', 'setting for valid requests; may be repeated (default: those in manifests/)', setting, {})
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .action(async (path: string, options: Options) => {
+      const module = extensionModule(path)
+      const settings = { ...registrationOf(projectOf(module)).settings, ...options.setting }
+      const report = await checkModule(pathToFileURL(module), { settings, requests: await requestsOn(options.tape) })
+      io.out(options.output === 'json' ? JSON.stringify(report) : checkText(report))
+      finish(report.findings.length > 0 ? ExitCodes.failed : ExitCodes.done)
+    })
+
+/** Each question once, however often it was asked. */
+async function requestsOn(tape: string | undefined) {
+  if (tape === undefined) return []
+  const seen = new Set<string>()
+  return (await readTape(tape)).calls.flatMap((call) => {
+    const { hook, handler, request, line } = call
+    const question = JSON.stringify([hook, handler, request])
+    if (handler === undefined || seen.has(question)) return []
+    seen.add(question)
+    return [{ hook, handler: shortHandler(call), request, from: `line ${line} of ${basename(tape)}` }]
+  })
+}
+
+function setting(text: string, before: { [name: string]: string }): { [name: string]: string } {
+  const at = text.indexOf('=')
+  if (at < 1) throw new InvalidArgumentError('expected name=value.')
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) }
+}

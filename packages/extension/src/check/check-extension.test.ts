@@ -1,0 +1,250 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import {
+  AfterControlPlaneInitialized,
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  CanUpdateMachine,
+  DiscoverVariables,
+  GeneratePatches,
+  GenerateUpgradePlan,
+  UpdateMachine,
+  ValidateTopology,
+} from '@capstan/api'
+import { afterAll, describe, expect, it, test } from 'vitest'
+import { fail, holdFor, proceedNow, proceedWith } from '../answer.ts'
+import { defineExtension, type Handler, on } from '../define-extension.ts'
+import { fixture } from '../fixtures.ts'
+import { inPlaceUpdates } from '../in-place-answers.ts'
+import { patchTemplates } from '../patch-templates.ts'
+import { template } from '../template-walk.ts'
+import { type CheckOptions, checkExtension, checkModule, checkText } from './check-extension.ts'
+
+const checked = (handlers: Handler[], options: CheckOptions = {}) =>
+  checkExtension(defineExtension({ name: 'x', handlers }), options)
+const json = (patch: unknown) => btoa(JSON.stringify(patch))
+
+/** Answers with one patch of each template. */
+const patching = (patchOf: (item: { object: object }, index: number, all: readonly unknown[]) => unknown): Handler =>
+  on(GeneratePatches, { name: 'patches' }, ({ request }) =>
+    proceedWith({
+      items: request.items.map((item, index, all) => ({
+        uid: item.uid,
+        patchType: 'JSONMergePatch' as const,
+        patch: json({ spec: patchOf(item, index, all) }),
+      })),
+    }),
+  )
+
+describe('an extension that always does the same', () => {
+  const inPlace = inPlaceUpdates({ machine: ['version'] })
+  const seen = new Set<string>()
+  const good = [
+    on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
+      const { uid } = request.cluster.metadata
+      if (seen.has(uid)) return proceedNow()
+      seen.add(uid)
+      return holdFor(5, 'preparing')
+    }),
+    on(BeforeClusterDelete, { name: 'delete' }, () => holdFor(5, 'backing up')),
+    on(AfterControlPlaneInitialized, { name: 'initialized' }, () => fail('not for this one')),
+    on(UpdateMachine, { name: 'update' }, () => holdFor(5, 'installing')),
+    on(CanUpdateMachine, { name: 'can' }, inPlace.canUpdateMachine),
+    on(
+      GeneratePatches,
+      { name: 'patches' },
+      patchTemplates([
+        template({}, ({ template, variables }) => {
+          template.metadata.labels = { ...template.metadata.labels, region: variables.string('region') }
+        }),
+      ]),
+    ),
+    on(ValidateTopology, { name: 'validation' }, ({ request }) => fail(`${request.items.length} templates are too many`)),
+    on(DiscoverVariables, { name: 'variables' }, () => proceedWith({ variables: [] })),
+    on(GenerateUpgradePlan, { name: 'plan' }, () => proceedWith({ controlPlaneUpgrades: [], workersUpgrades: [] })),
+  ]
+
+  it('has no findings', async () => {
+    expect(checkText(await checked(good))).toBe(
+      '9 handlers asked 10 requests in one process: deterministic and idempotent, as far as that shows',
+    )
+  })
+})
+
+let calls = 0
+test.each<[string, Handler, string]>([
+  [
+    'a counter in the message',
+    on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(5, `call ${calls++}`)),
+    'BeforeClusterCreate of gate: its message changes from call to call, so that the condition never comes to rest: message: "call 0" at first, "call 1" asked the same again (the fixture)',
+  ],
+  [
+    'chance in the time to wait',
+    on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(10 + (calls++ % 2), 'wait')),
+    'BeforeClusterCreate of gate: it wants to be called again after 10 s, and asked the same again after 11 s: a time that does not change lets core come to rest (the fixture)',
+  ],
+  [
+    'a change of mind',
+    on(BeforeClusterCreate, { name: 'gate' }, () => (calls++ % 2 === 0 ? proceedNow() : holdFor(5, 'wait'))),
+    'BeforeClusterCreate of gate: it lets go at first, and asked the same again it holds back (the fixture)',
+  ],
+  [
+    'the time in a patch',
+    patching(() => ({ made: Date.now() })),
+    'GeneratePatches of patches: asked the same twice it answers differently: items.LocalClusterTemplate of Cluster demo[0].patch.spec.made: <number> at first, <number> asked the same again (the fixture)',
+  ],
+  [
+    'chance in a patch',
+    patching(() => ({ id: Math.random() })),
+    'GeneratePatches of patches: asked the same twice it answers differently: items.LocalClusterTemplate of Cluster demo[0].patch.spec.id: <number> at first, <number> asked the same again (the fixture)',
+  ],
+  [
+    'chance in a plan',
+    on(GenerateUpgradePlan, { name: 'plan' }, () => proceedWith({ controlPlaneUpgrades: [{ version: `v1.${calls++}.0` }] })),
+    'GenerateUpgradePlan of plan: asked the same twice it answers differently: controlPlaneUpgrades[0].version: "v1.0.0" at first, "v1.1.0" asked the same again (the fixture)',
+  ],
+  [
+    'patches after the position of a template',
+    patching((_, index) => ({ nth: index })),
+    'GeneratePatches of patches: what it answers depends on the order of items or variables: LocalClusterTemplate of Cluster demo.spec.nth: 0 in one order, 1 in the other (the fixture)',
+  ],
+  [
+    'a verdict after the first template',
+    on(ValidateTopology, { name: 'validation' }, ({ request }) => fail(`no ${request.items[0]!.object.kind}`)),
+    'ValidateTopology of validation: what it answers depends on the order of items or variables: message: "no LocalClusterTemplate" in one order, "no LocalMachineTemplate" in the other (the fixture)',
+  ],
+  [
+    'a list that grows',
+    patching(({ object }) => {
+      const { spec } = object as { spec: { args?: string[] } }
+      return { args: [...(spec.args ?? []), '--x'] }
+    }),
+    'GeneratePatches of patches: it changes again what it has changed already: LocalClusterTemplate of Cluster demo.spec.args[1]: nothing after its first answer, "--x" after its second (the fixture)',
+  ],
+  [
+    'an operation that applies only once',
+    on(GeneratePatches, { name: 'patches' }, ({ request }) => {
+      const item = request.items.find(({ object }) => object.kind === 'LocalMachineTemplate')!
+      const path = '/spec/template/spec/simulated'
+      const spec = (item.object as unknown as { spec: { template: { spec: object } } }).spec.template.spec
+      if (!('simulated' in spec)) throw new Error('nothing is simulated')
+      return proceedWith({ items: [{ uid: item.uid, patchType: 'JSONPatch', patch: json([{ op: 'remove', path }]) }] })
+    }),
+    'GeneratePatches of patches: asked about what it has patched it fails: nothing is simulated (the fixture)',
+  ],
+  [
+    'an update in place that is never done',
+    on(CanUpdateMachine, { name: 'can' }, ({ request }) => {
+      const { version } = request.current.machine.spec
+      return proceedWith({ machinePatch: { patchType: 'JSONMergePatch', patch: json({ spec: { version: `${version}+1` } }) } })
+    }),
+    'CanUpdateMachine of can: it changes again what it has changed already: current.machine.spec.version: "v1.34.0+1" after its first answer, "v1.34.0+1+1" after its second (the fixture)',
+  ],
+  [
+    'a request that is written on',
+    on(BeforeClusterCreate, { name: 'gate' }, ({ request }) => {
+      request.cluster.metadata.labels = { mine: 'now' }
+      return proceedNow()
+    }),
+    'BeforeClusterCreate of gate: it changes the request that it is given, at cluster.metadata.labels.mine, cluster.metadata.labels.team: what it reads there later is not what core sent (the fixture)',
+  ],
+  [
+    'a handler that throws',
+    on(BeforeClusterCreate, { name: 'gate' }, ({ settings }) => holdFor(Number(settings.seconds), 'wait')),
+    'BeforeClusterCreate of gate: it throws: Cannot hold for NaN seconds: expected a whole number from 1 to 2147483647 (the fixture)',
+  ],
+  [
+    'an answer that core does not take',
+    on(GeneratePatches, { name: 'patches' }, () =>
+      proceedWith({ items: [{ uid: 'no', patchType: 'JSONPatch', patch: json([]) }] }),
+    ),
+    'GeneratePatches of patches: core does not take its answer: items[0] of the response: the request has no item with uid "no" (the fixture)',
+  ],
+])('%s is found', async (_, handler, sentence) => {
+  calls = 0
+  const { findings } = await checked([handler])
+  expect(findings.map(({ message }) => message.replaceAll(/\b(?:\d{13}|0\.\d{4,})\b/g, '<number>'))).toEqual([sentence])
+})
+
+test('settings and requests of the author are asked, too', async () => {
+  const asked: unknown[] = []
+  const gate = on(BeforeClusterCreate, { name: 'gate' }, ({ request, settings }) => {
+    asked.push([request.cluster.metadata.name, settings])
+    return request.cluster.metadata.name === 'odd' ? holdFor(1 + calls++, 'wait') : proceedNow()
+  })
+  const request = fixture(BeforeClusterCreate, { cluster: { metadata: { name: 'odd' } } })
+  const { findings } = await checked([gate], {
+    settings: { region: 'eu1' },
+    requests: [
+      { hook: 'BeforeClusterCreate', request, from: 'line 4 of calls.tape' },
+      { hook: 'BeforeClusterCreate', handler: 'other', request, from: 'line 5 of calls.tape' },
+    ],
+  })
+  expect(asked.slice(0, 2)).toEqual([
+    ['demo', { region: 'eu1' }],
+    ['odd', {}],
+  ])
+  expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
+})
+
+describe('in several processes', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-check-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const sources = ['api', 'extension'].map((name) => new URL(`../../../${name}/src/index.ts`, import.meta.url).href)
+  let written = 0
+  const module = (text: string): URL => {
+    const file = join(folder, `extension-${written++}.ts`)
+    const imports = `import { BeforeClusterCreate, DiscoverVariables } from '${sources[0]}'\nimport { defineExtension, holdFor, on, proceedNow, proceedWith } from '${sources[1]}'\n`
+    writeFileSync(file, imports + text)
+    return pathToFileURL(file)
+  }
+  const extension = (...handlers: string[]) =>
+    `export const extension = defineExtension({ name: 'x', handlers: [${handlers.join(', ')}] })\n`
+  const gate = (name: string, answer: string) => `on(BeforeClusterCreate, { name: '${name}' }, ({ request }) => ${answer})`
+
+  test('what hangs on the process, the time or the place is found, with what it hangs on', async () => {
+    const text = extension(
+      gate('day', 'holdFor(5, `since ${new Date().toISOString().slice(0, 10)}`)'),
+      gate('zone', 'holdFor(5, `at ${new Date(0).getHours()} h`)'),
+      gate('language', 'holdFor(5, (1234.5).toLocaleString())'),
+      gate('chance', 'holdFor(5, `as ${secret}`)'),
+      // What one process shows is told once.
+      gate('clock', 'holdFor(5, `at ${Date.now()}`)'),
+      gate('good', 'holdFor(5, request.cluster.metadata.name)'),
+    )
+    const { findings, processes } = await checkModule(module(`const secret = Math.random().toString(36)\n${text}`))
+    const told = findings.map(({ kind, handler, message }) => [kind, handler, /\(([^(]*)\): message/.exec(message)?.[1]])
+    expect(told).toEqual([
+      ['message', 'clock', undefined],
+      ['process', 'day', 'at another time'],
+      ['process', 'zone', 'in another time zone and language'],
+      ['process', 'language', 'in another time zone and language'],
+      ['process', 'chance', 'where nothing is changed: it depends on chance or on the process'],
+    ])
+    expect(processes).toBe(6)
+  }, 60_000)
+
+  test('a good one takes two processes, whatever it prints', async () => {
+    const report = await checkModule(module(`console.log('hello')\n${extension(gate('good', 'proceedNow()'))}`))
+    expect(checkText(report)).toBe(
+      '1 handler asked 2 requests in 2 processes: deterministic and idempotent, as far as that shows',
+    )
+  })
+
+  test.each([
+    ['does not load', 'throw new Error("no database")', /^Cannot check .*extension-\d+\.ts: no database$/],
+    ['ends the process', 'process.exit(3)', /the process ended early \(exit code 3\)/],
+  ])('a module that %s is named', async (_, text, message) => {
+    await expect(checkModule(module(text))).rejects.toThrow(message)
+  })
+})
+
+test('every finding is told in the report', async () => {
+  calls = 0
+  const handlers = ['one', 'two'].map((name) => on(BeforeClusterCreate, { name }, () => holdFor(5, `call ${calls++}`)))
+  const lines = checkText(await checked(handlers)).split('\n')
+  expect(lines).toHaveLength(3)
+  expect(lines.at(-1)).toBe('2 handlers asked 3 requests in one process: 2 findings')
+})

@@ -1,0 +1,107 @@
+/** Whether an extension is what core relies on: deterministic and idempotent. Upstream asks for both, and checks neither. */
+import { type Clock, systemClock } from '@capstan/kube'
+import type { Extension } from '../define-extension.ts'
+import { type Finding, findingsOf, processFindings } from './findings.ts'
+import { probeElsewhere, type Surroundings } from './other-process.ts'
+import { type CheckRequest, type Observation, probe } from './probe.ts'
+
+export interface CheckOptions {
+  /** Of the ExtensionConfig, for the fixtures. */
+  readonly settings?: { readonly [name: string]: string }
+  /** Asked beside the fixture of each hook, such as those of a tape. */
+  readonly requests?: readonly CheckRequest[]
+}
+
+export interface CheckReport {
+  readonly findings: readonly Finding[]
+  readonly handlers: number
+  /** Requests that were asked, each in several ways. */
+  readonly requests: number
+  readonly processes: number
+}
+
+/**
+ * Asks each handler the same twice, the other way round, and about its own answer, all in this process. What hangs on the process,
+ * on the time of day or on the locale only `checkModule` finds.
+ */
+export async function checkExtension(
+  extension: Extension,
+  { clock = systemClock, ...options }: CheckOptions & { readonly clock?: Clock } = {},
+): Promise<CheckReport> {
+  const observations = await probe(extension, { ...options, clock })
+  return reportOf(observations, findingsOf(observations), 1)
+}
+
+/** What is otherwise in the second process. */
+const changes = {
+  // To another day, hour, minute and second.
+  time: { shiftMs: ((400 * 24 + 7) * 3600 + 13 * 60 + 29) * 1000 + 123 },
+  place: { env: { TZ: 'Pacific/Chatham', LANG: 'tr_TR.UTF-8', LC_ALL: 'tr_TR.UTF-8' } },
+  seed: { flags: ['--hash-seed=20260101'] },
+} satisfies { readonly [what: string]: Surroundings }
+
+/** One at a time, to say which of them it is. */
+const suspects: readonly (readonly [why: string, Surroundings])[] = [
+  ['where nothing is changed: it depends on chance or on the process', {}],
+  ['at another time', changes.time],
+  ['in another time zone and language', changes.place],
+  ['with another seed for hashes', changes.seed],
+]
+
+/**
+ * The same for the extension that a module exports, and the same questions in a second process where time, time zone, language and
+ * seeds are others. When the two differ more processes find out why.
+ *
+ * @throws Error when the module does not load
+ */
+export async function checkModule(module: URL, options: CheckOptions = {}): Promise<CheckReport> {
+  const [here, there] = await Promise.all([
+    probeElsewhere(module, options, {}),
+    probeElsewhere(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
+  ])
+  const findings = findingsOf(here)
+  const differing = processFindings(here, there, 'there').filter((one) => !isTold(findings, one))
+  if (differing.length === 0) return reportOf(here, findings, 2)
+  const why = await causes(module, options, here)
+  const named = differing.map((one) => {
+    const cause = why.get(`${one.hook} ${one.handler}`) ?? 'at another time, in another time zone and language'
+    return { ...one, message: one.message.replace('(there)', `(${cause})`) }
+  })
+  return reportOf(here, [...findings, ...named], 2 + suspects.length)
+}
+
+/** What changes from one call to the next changes from process to process, too. */
+const isTold = (findings: readonly Finding[], { hook, handler }: Finding): boolean =>
+  findings.some(
+    (one) =>
+      one.hook === hook && one.handler === handler && (one.kind === 'differs' || one.kind === 'message' || one.kind === 'retry'),
+  )
+
+/** By hook and handler, the first of the changes that is enough to get another answer. */
+async function causes(module: URL, options: CheckOptions, here: readonly Observation[]): Promise<Map<string, string>> {
+  const why = new Map<string, string>()
+  const answers = suspects.map(async ([text, changed]) => [text, await probeElsewhere(module, options, changed)] as const)
+  for (const [text, there] of await Promise.all(answers)) {
+    for (const { hook, handler } of processFindings(here, there, text)) {
+      const key = `${hook} ${handler}`
+      if (!why.has(key)) why.set(key, text)
+    }
+  }
+  return why
+}
+
+const reportOf = (observations: readonly Observation[], findings: readonly Finding[], processes: number): CheckReport => ({
+  findings,
+  handlers: new Set(observations.map(({ handler }) => handler).filter(Boolean)).size,
+  requests: observations.length,
+  processes,
+})
+
+/** The report for people: what was found, a sentence each, and what was asked. */
+export function checkText({ findings, handlers, requests, processes }: CheckReport): string {
+  const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
+  const where = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
+  const asked = `${count(handlers, 'handler')} asked ${requests === 1 ? 'one request' : `${requests} requests`} ${where}`
+  const result = findings.length === 0 ? 'deterministic and idempotent, as far as that shows' : count(findings.length, 'finding')
+  return [...findings.map(({ message }) => message), `${asked}: ${result}`].join('\n')
+}

@@ -1,0 +1,207 @@
+/** What is wrong with a handler that does not always do the same, a sentence each. Pure. */
+import { Discovery, hookCatalog, type Hook } from '@capstan/api'
+import { isRecord } from '@capstan/kube'
+import { type Difference, differences, differenceText } from '../differences.ts'
+import { HookFailed } from '../hook-failed.ts'
+import { patchedRequest } from '../patched-request.ts'
+import type { Observation, Told } from './probe.ts'
+
+/**
+ * - `refused`: core does not take an answer
+ * - `threw`: the handler throws
+ * - `differs`: asked the same twice it answers differently
+ * - `message`: its message changes from call to call
+ * - `retry`: so does the time after which it wants to be called again
+ * - `process`: another process answers differently
+ * - `order`: what it answers depends on the order of items or variables
+ * - `not-idempotent`: it changes again what it has changed
+ * - `mutates`: it changes the request that it is given
+ */
+export type FindingKind =
+  | 'refused'
+  | 'threw'
+  | 'differs'
+  | 'message'
+  | 'retry'
+  | 'process'
+  | 'order'
+  | 'not-idempotent'
+  | 'mutates'
+
+export interface Finding {
+  readonly kind: FindingKind
+  readonly hook: string
+  /** Short name; empty for discovery. */
+  readonly handler: string
+  /** Which request shows it: `the fixture`, `line 4 of calls.tape`. */
+  readonly from: string
+  /** Where in the answer, if it is about one place. */
+  readonly path?: string
+  /** For a person, the handler named. */
+  readonly message: string
+}
+
+/** What one process shows. One finding of a kind for each handler. */
+export const findingsOf = (observations: readonly Observation[]): Finding[] => onlyFirst(observations.flatMap(findingsIn))
+
+/** What the same questions to another process show; `why` says what is different there, such as `the time of day`. */
+export const processFindings = (here: readonly Observation[], there: readonly Observation[], why: string): Finding[] =>
+  onlyFirst(
+    here.flatMap((observation, index) => {
+      const other = there[index]
+      if (!other) return []
+      const [difference] = between(observation, observation.first, other.first)
+      if (!difference) return []
+      const text = differenceText(difference, ['in one', 'in the other'])
+      return [finding(observation, 'process', `another process answers differently (${why}): ${text}`, difference.path)]
+    }),
+  )
+
+function findingsIn(observation: Observation): Finding[] {
+  const { first, mutated } = observation
+  const found: Finding[] = []
+  if ('problem' in first) {
+    const [kind, what] =
+      first.problem === 'Threw' ? (['threw', 'it throws'] as const) : (['refused', 'core does not take its answer'] as const)
+    found.push(finding(observation, kind, `${what}: ${first.message}`))
+  }
+  found.push(...fromTwice(observation), ...fromOrder(observation), ...fromPatched(observation))
+  if (mutated.length > 0) {
+    const where = mutated.slice(0, 3).join(', ')
+    const text = `it changes the request that it is given, at ${where}: what it reads there later is not what core sent`
+    found.push(finding(observation, 'mutates', text))
+  }
+  return found
+}
+
+function fromTwice(observation: Observation): Finding[] {
+  const { first, second } = observation
+  const [was, is] = [wait(first), wait(second)]
+  const found: Finding[] = []
+  if (was === 0 && is > 0) {
+    found.push(finding(observation, 'retry', 'it lets go at first, and asked the same again it holds back', 'retryAfterSeconds'))
+  } else if (was > 0 && is > 0 && was !== is) {
+    const text = `it wants to be called again after ${was} s, and asked the same again after ${is} s: a time that does not change lets core come to rest`
+    found.push(finding(observation, 'retry', text, 'retryAfterSeconds'))
+  }
+  // From holding back to letting go is what a hook is for, and the message goes with it.
+  const isAnotherMessage = was > 0 !== is > 0
+  for (const difference of between(observation, first, second)) {
+    const { path } = difference
+    if (path === 'retryAfterSeconds' || (isAnotherMessage && path === 'message')) continue
+    const text = differenceText(difference, ['at first', 'asked the same again'])
+    if (path === 'message') {
+      found.push(
+        finding(
+          observation,
+          'message',
+          `its message changes from call to call, so that the condition never comes to rest: ${text}`,
+          path,
+        ),
+      )
+    } else found.push(finding(observation, 'differs', `asked the same twice it answers differently: ${text}`, path))
+  }
+  return found
+}
+
+/** Compared are the documents, not the patches: two ways to the same end are the same. */
+function fromOrder(observation: Observation): Finding[] {
+  const { first, second, reordered } = observation
+  if (!reordered) return []
+  const [one, other] = [outcome(observation, first), outcome(observation, reordered)]
+  // What is no answer, and what changes at every call, has been told.
+  if (!one || !other || between(observation, first, second).length > 0) return []
+  const [difference] = differences(one, other)
+  if (!difference) return []
+  const text = differenceText(difference, ['in one order', 'in the other'])
+  return [finding(observation, 'order', `what it answers depends on the order of items or variables: ${text}`, difference.path)]
+}
+
+function fromPatched(observation: Observation): Finding[] {
+  const { first, second, patched } = observation
+  if (!patched || between(observation, first, second).length > 0) return []
+  const again = { ...observation, request: patched.request }
+  const before = documents(again, patched.request)
+  if ('problem' in patched.told) {
+    return [finding(observation, 'not-idempotent', `asked about what it has patched it fails: ${patched.told.message}`)]
+  }
+  const after = outcome(again, patched.told)
+  const [difference] = differences(before, after)
+  if (!difference) return []
+  const text = differenceText(difference, ['after its first answer', 'after its second'])
+  return [finding(observation, 'not-idempotent', `it changes again what it has changed already: ${text}`, difference.path)]
+}
+
+const finding = ({ hook, handler, from }: Observation, kind: FindingKind, text: string, path?: string): Finding => ({
+  kind,
+  hook,
+  handler,
+  from,
+  ...(path === undefined ? {} : { path }),
+  message: `${hook}${handler === '' ? '' : ` of ${handler}`}: ${text} (${from})`,
+})
+
+function onlyFirst(findings: readonly Finding[]): Finding[] {
+  const seen = new Set<string>()
+  return findings.filter(({ kind, hook, handler }) => {
+    const key = `${kind} ${hook} ${handler}`
+    return !seen.has(key) && seen.add(key)
+  })
+}
+
+const wait = (told: Told): number =>
+  'response' in told ? ((told.response as { retryAfterSeconds?: number }).retryAfterSeconds ?? 0) : 0
+
+/** Between two answers to the same request. */
+const between = (observation: Observation, one: Told, other: Told): Difference[] =>
+  differences(comparable(observation, one), comparable(observation, other))
+
+/** An answer with templates named rather than numbered. */
+function comparable({ request }: Observation, told: Told): unknown {
+  if (!('response' in told)) return { failure: told.message }
+  const { apiVersion: _a, kind: _k, items, ...rest } = told.response as { [field: string]: unknown }
+  if (!Array.isArray(items)) return rest
+  const names = templateNames(request)
+  const byTemplate = Object.groupBy(items as { uid: string }[], ({ uid }) => names.get(uid) ?? uid)
+  return { ...rest, items: withoutUids(byTemplate) }
+}
+
+const withoutUids = (byTemplate: { [name: string]: { uid: string }[] | undefined }): object =>
+  Object.fromEntries(
+    Object.entries(byTemplate).map(([name, items]) => [name, items!.map((item) => ({ ...item, uid: undefined }))]),
+  )
+
+/** The documents as an answer leaves them; for other hooks the answer itself. Absent when there is none. */
+function outcome(observation: Observation, told: Told): unknown {
+  if (!('response' in told)) return undefined
+  try {
+    const hook = hookNamed(observation.hook)
+    const patched = patchedRequest(hook, observation.request, told.response)
+    return patched === observation.request ? comparable(observation, told) : documents(observation, patched)
+  } catch (err) {
+    if (err instanceof HookFailed) return undefined
+    throw err
+  }
+}
+
+/** What a request is about, by name. */
+function documents(observation: Observation, request: object): object {
+  const { items, current } = request as { items?: { uid: string; object: unknown }[]; current?: object }
+  if (!items) return { current }
+  const names = templateNames(observation.request)
+  return Object.fromEntries(items.map(({ uid, object }) => [names.get(uid) ?? uid, object]))
+}
+
+/** `LocalMachineTemplate of MachineDeployment demo-md-0`, by uid. */
+function templateNames(request: object): ReadonlyMap<string, string> {
+  const { items = [] } = request as { items?: readonly { uid: string; object: unknown; holderReference: unknown }[] }
+  return new Map(
+    items.flatMap(({ uid, object, holderReference: holder }) =>
+      isRecord(object) && isRecord(holder)
+        ? [[uid, `${String(object.kind)} of ${String(holder.kind)} ${String(holder.name)}`]]
+        : [],
+    ),
+  )
+}
+
+const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name) ?? Discovery

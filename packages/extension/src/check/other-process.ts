@@ -1,0 +1,52 @@
+/** Probes the extension of a module in a process of its own. */
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { CheckOptions } from './check-extension.ts'
+import type { Observation } from './probe.ts'
+
+/** What is otherwise there. */
+export interface Surroundings {
+  /** How much later the clock is, milliseconds. */
+  readonly shiftMs?: number
+  readonly env?: { readonly [name: string]: string }
+  /** Of Node. */
+  readonly flags?: readonly string[]
+}
+
+/** What the process is told to do, as its first and only message. */
+export interface Job extends CheckOptions {
+  readonly module: string
+  readonly shiftMs: number
+}
+
+/** What it says, as its first and only message. */
+export type Done = { readonly observations: readonly Observation[] } | { readonly problem: string }
+
+/** @throws Error when the module does not load, or the process ends without an answer */
+export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<readonly Observation[]> {
+  const { shiftMs = 0, env = {}, flags = [] } = surroundings
+  const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
+  // What the module prints is its own affair. The environment is passed on, not read.
+  const child = fork(program, {
+    execArgv: [...flags],
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+  })
+  let complaints = ''
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+    complaints = `${complaints}${text}`.slice(-2000)
+  })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code, signal) => {
+      const how = signal === null ? `exit code ${code}` : `killed by ${signal}`
+      reject(new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${how}) ${complaints.trim()}`.trim()))
+    })
+    child.once('message', (done: Done) => {
+      if ('observations' in done) resolve(done.observations)
+      else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${done.problem}`))
+      child.kill()
+    })
+    child.send({ module: module.href, shiftMs, ...options } satisfies Job)
+  })
+}

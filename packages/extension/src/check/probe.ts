@@ -1,0 +1,153 @@
+/** Asks the handlers of an extension the same things in several ways, and notes what they answer. What that means is for `findings.ts`. */
+import { Discovery, type Hook } from '@capstan/api'
+import { type Clock, draft, isRecord, messageOf, setMember, sleep } from '@capstan/kube'
+import { callHook } from '../call-hook.ts'
+import type { Extension, Handler } from '../define-extension.ts'
+import { differences } from '../differences.ts'
+import { fixture } from '../fixtures.ts'
+import { HookFailed } from '../hook-failed.ts'
+import { patchedRequest } from '../patched-request.ts'
+
+/** A request to ask beside the fixtures. */
+export interface CheckRequest {
+  readonly hook: string
+  /** Short name; absent: every handler of the hook. */
+  readonly handler?: string
+  readonly request: object
+  /** Where it comes from, for people: `line 4 of calls.tape`. */
+  readonly from: string
+}
+
+/** What became of one call. */
+export type Told = { readonly response: object } | { readonly problem: string; readonly message: string }
+
+/** What a handler did with one request. */
+export interface Observation {
+  readonly hook: string
+  /** Empty for discovery. */
+  readonly handler: string
+  readonly from: string
+  readonly request: object
+  readonly first: Told
+  /** The same request again. */
+  readonly second: Told
+  /** The same request with items and variables the other way round; absent where there is nothing to turn round. */
+  readonly reordered?: Told
+  /** The request as it is once the answer is applied, and what is answered to that; absent where answers have no patches. */
+  readonly patched?: { readonly request: object; readonly told: Told }
+  /** Where the handler changed the request that it was given. */
+  readonly mutated: readonly string[]
+}
+
+export interface ProbeOptions {
+  readonly settings?: { readonly [name: string]: string }
+  readonly requests?: readonly CheckRequest[]
+  /** For time limits, and for a moment between the first and the second call. */
+  readonly clock: Clock
+}
+
+export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Observation[]> {
+  const mutated = new Map<string, readonly string[]>()
+  const watched = { ...extension, handlers: extension.handlers.map((handler) => watchedBy(handler, mutated)) }
+  const ask = async ({ hook, handler }: Case, request: object): Promise<Told> => {
+    try {
+      return { response: await callHook<Hook>(watched, hook, draft(request), { clock, ...(handler === '' ? {} : { handler }) }) }
+    } catch (err) {
+      if (!(err instanceof HookFailed)) throw err
+      const threw = err.cause === undefined ? undefined : messageOf(err.cause)
+      return threw === undefined ? { problem: err.problem, message: err.message } : { problem: 'Threw', message: threw }
+    }
+  }
+  const cases = casesOf(extension, settings, requests)
+  const first = await each(cases, (one) => ask(one, one.request))
+  // What hangs on the millisecond is another one now.
+  await sleep(clock, 5)
+  const second = await each(cases, (one) => ask(one, one.request))
+  const reordered = await each(cases, async (one) => {
+    const other = turnedRound(one.request)
+    return other && ask(one, other)
+  })
+  const patched = await each(cases, async (one, index) => {
+    const told = first[index]!
+    if (!('response' in told) || (told.response as { status?: string }).status !== 'Success') return undefined
+    const request = patchedRequest(one.hook, one.request, told.response)
+    return request === one.request ? undefined : { request, told: await ask(one, request) }
+  })
+  return cases.map(({ hook, handler, from, request }, index) => ({
+    hook: hook.name,
+    handler,
+    from,
+    request,
+    first: first[index]!,
+    second: second[index]!,
+    ...(reordered[index] ? { reordered: reordered[index] } : {}),
+    ...(patched[index] ? { patched: patched[index] } : {}),
+    mutated: mutated.get(handler) ?? [],
+  }))
+}
+
+interface Case {
+  readonly hook: Hook
+  readonly handler: string
+  readonly from: string
+  readonly request: object
+}
+
+function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], requests: readonly CheckRequest[]): Case[] {
+  const withSettings = (request: object) => (settings ? { ...request, settings } : request)
+  const known = handlers.flatMap(({ hook, name }): Case[] => {
+    const given = requests.filter((one) => one.hook === hook.name && (one.handler ?? name) === name)
+    return [
+      ...fixturesOf(hook).map((request) => ({ hook, handler: name, from: 'the fixture', request: withSettings(request) })),
+      ...given.map(({ from, request }) => ({ hook, handler: name, from, request })),
+    ]
+  })
+  return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...known]
+}
+
+/** Hooks of providers have none. */
+function fixturesOf(hook: Hook): object[] {
+  try {
+    return [fixture(hook) as object]
+  } catch {
+    return []
+  }
+}
+
+async function each<T, R>(values: readonly T[], act: (value: T, index: number) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (const [index, value] of values.entries()) results.push(await act(value, index))
+  return results
+}
+
+/** Notes where the handler leaves a request otherwise than it got it. */
+const watchedBy = (handler: Handler, mutated: Map<string, readonly string[]>): Handler => ({
+  ...handler,
+  async handle(call) {
+    const { request } = call as { request: object }
+    const before = draft(request)
+    const answer = await handler.handle(call)
+    const paths = differences(before, request).map(({ path }) => path)
+    if (paths.length > 0 && !mutated.has(handler.name)) mutated.set(handler.name, paths)
+    return answer
+  },
+})
+
+/** The request with its lists of items and variables backwards, and so the members of every object: no order of these means anything. */
+function turnedRound(request: object): object | undefined {
+  const { items, variables } = request as { items?: unknown; variables?: unknown }
+  if (!Array.isArray(items) && !Array.isArray(variables)) return undefined
+  return backwards(request, true) as object
+}
+
+function backwards(value: unknown, isTop = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => backwards(item))
+  if (!isRecord(value)) return value
+  const turned: Record<string, unknown> = {}
+  for (const key of Object.keys(value).reverse()) {
+    const member = value[key]
+    const isUnordered = Array.isArray(member) && (key === 'variables' || (isTop && key === 'items'))
+    setMember(turned, key, isUnordered ? member.map((item) => backwards(item)).reverse() : backwards(member))
+  }
+  return turned
+}

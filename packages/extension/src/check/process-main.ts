@@ -1,0 +1,29 @@
+/** The process in which an extension is probed: one job, one answer. */
+import { messageOf, systemClock } from '@capstan/kube'
+import { extensionIn } from '../extension-in.ts'
+import type { Done, Job } from './other-process.ts'
+import { probe } from './probe.ts'
+
+process.once('message', (job: Job) => void work(job).then((done) => process.send!(done)))
+
+async function work({ module, shiftMs, ...options }: Job): Promise<Done> {
+  shiftTime(shiftMs)
+  try {
+    const extension = await extensionIn((await import(module)) as { [name: string]: unknown })
+    return { observations: await probe(extension, { ...options, clock: systemClock }) }
+  } catch (err) {
+    return { problem: messageOf(err) }
+  }
+}
+
+/** For whoever asks what time it is; timers run as ever. */
+function shiftTime(ms: number): void {
+  if (ms === 0) return
+  const real = Date
+  const now = (): number => real.now() + ms
+  globalThis.Date = new Proxy(real, {
+    apply: () => new real(now()).toString(),
+    construct: (target, args, newTarget) => Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget) as object,
+    get: (target, key, receiver) => (key === 'now' ? now : Reflect.get(target, key, receiver)),
+  })
+}
