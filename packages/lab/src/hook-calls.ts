@@ -64,7 +64,8 @@ function answerOf(response: ResponseOf<Hook>): HookCall['answer'] {
   return retryAfterSeconds > 0 ? { kind: 'wait', seconds: retryAfterSeconds, message } : { kind: 'go', message }
 }
 
-const subjectOf = (object: KubeObject): { subject: string; cluster: string } => {
-  const cluster = keyText(keyOf(object))
-  return { subject: `${object.kind} ${cluster}`, cluster }
+function subjectOf(object: KubeObject): { subject: string; cluster: string } {
+  const { namespace, name } = keyOf(object)
+  const { clusterName = name } = (object as { readonly spec?: { readonly clusterName?: string } }).spec ?? {}
+  return { subject: `${object.kind} ${keyText(keyOf(object))}`, cluster: keyText({ namespace: namespace!, name: clusterName }) }
 }

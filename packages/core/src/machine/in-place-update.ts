@@ -30,7 +30,8 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { metadata, status } = machine
   if (!isMarkedForUpdate(machine)) {
     io.updates.forget(metadata.uid)
-    if (!isUpdatePending(machine)) return proceed()
+    // What could not be read may have a mark left: who failed to read it comes back.
+    if (!isUpdatePending(machine) || isUnread(scope)) return proceed()
     io.log.info('In-place update annotation removed but UpdateMachine hook still pending, cleaning up what is left of it')
     await within('failed to clean up orphaned UpdateMachine hook and annotations', () => complete(scope, io))
     return proceed()
@@ -43,8 +44,7 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
     scope.update = { reason: 'InPlaceUpdateFailed', message: 'In-place update not possible: InfraMachine not found' }
     throw new Error('in-place update failed: InfraMachine not found')
   }
-  // Who could not read one of them has failed already.
-  if (scope.infrastructure.state !== 'found' || scope.bootstrap.state === 'unread') return proceed()
+  if (scope.infrastructure.state !== 'found' || isUnread(scope)) return proceed()
   if (!io.updates.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
 
   const desired = await desiredObjects(machine, scope.infrastructure.external, found(scope.bootstrap), io)
@@ -60,6 +60,10 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   await within('failed to complete in-place update', () => complete(scope, io))
   return proceed()
 }
+
+/** One of the objects could not be read, and the phase that tried has failed. */
+const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
+  infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
  * What the Machine and its objects should be; `undefined` until its owner has written and marked them all. Asked of the server: the
