@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { BeforeClusterCreate, Cluster, ClusterClass, hookCatalog } from '@capstan/api'
 import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
 import { createClient, seededRandom, systemClock } from '@capstan/kube'
-import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { httpsTransport, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ended, start, type Started } from '../test-io.ts'
 
@@ -243,6 +243,32 @@ test('one that ends its own process is started again', patient, async () => {
   })
   await command.line(/its process ended \(exit code 3\): it is started again$/)
   await command.line(/Extension quota: loaded anew/)
+})
+
+test('Ctrl-C stops it at any moment, also while a handler never ends', patient, async () => {
+  save(extension({ answer: '{ console.log(`forever`); for (;;); }' }))
+  const early = dev()
+  expect(await early.interrupt()).toBe(0)
+  const later = dev('--no-demo')
+  const url = await urlOf(later)
+  await later.line(/loaded after/)
+  const call = ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', join(folder, '.capstan/extension-ca.crt')])
+  await later.line(/Extension: forever/)
+  expect(await later.interrupt()).toBe(0)
+  expect((await call).code).toBe(1)
+  expect([...early.err, ...later.err]).toEqual([])
+})
+
+test('nobody else can be taken for the extension, and nobody elsewhere reaches it', patient, async () => {
+  save(extension({}))
+  const command = dev('--no-demo')
+  const url = await urlOf(command)
+  expect(new URL(url).hostname).toBe('127.0.0.1')
+  await command.line(/loaded after/)
+  const other = join(folder, 'other.crt')
+  writeFileSync(other, (await makeAuthority(systemClock, { commonName: 'other' })).certificate)
+  const { code, err } = await ended(['hooks', 'call', url, 'BeforeClusterCreate', '--ca', other])
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(/^capstan: UnknownAuthority: /) })
 })
 
 describe('what cannot be is named', patient, () => {

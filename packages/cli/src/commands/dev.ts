@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { silent, systemClock, systemRandom } from '@capstan/kube'
+import { seconds, silent, systemClock, systemRandom } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import { followStory, memoryStores } from '@capstan/lab'
 import { Command, Option } from 'commander'
@@ -11,7 +11,7 @@ import type { Suggestion } from '../demo.ts'
 import { Announcer } from '../dev/announcer.ts'
 import { ExtensionProcesses } from '../dev/extension-process.ts'
 import { HookLines, lineOfLog, lineOfOutput, lineOfReload, shown } from '../dev/lines.ts'
-import { extensionModule, projectOf, registrationOf } from '../dev/project.ts'
+import { extensionModule, manifestsOf, projectOf, registrationOf } from '../dev/project.ts'
 import { Reloader } from '../dev/reloader.ts'
 import { serveExtension } from '../dev/serve-extension.ts'
 import { watchFolders } from '../dev/watch-folders.ts'
@@ -110,7 +110,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
     const { listening, authority } = await serveExtension(reloader.handle, options.extensionPort, clock)
     const close = () => Promise.resolve(folders.close())
     closing.push(
-      () => listening.close(),
+      () => listening.close(seconds(1)),
       close,
       () => reloader.close(),
       () => processes.close(),
@@ -126,9 +126,9 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       authority,
       demo: options.demo,
       registration() {
-        const found = registrationOf(projectOf(module))
-        if (found.file !== undefined) folders.add([found.file])
-        return found
+        const project = projectOf(module)
+        folders.add(manifestsOf(project))
+        return registrationOf(project)
       },
       ready: (hook) =>
         suggest(story, options, tell, tries(hook, listening.url, shown(authorityFile), shown(folder.kubeconfig), options.demo)),

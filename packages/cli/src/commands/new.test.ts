@@ -84,7 +84,7 @@ test('a project depends on what this checkout was tested with', () => {
   const at = (file: string) =>
     JSON.parse(readFileSync(fileURLToPath(new URL(`../../../../${file}`, import.meta.url)), 'utf8')) as Manifest
   const { devDependencies, optionalDependencies } = JSON.parse(extensionTemplates().get('package.json')!) as Manifest
-  const { '@capstan/cli': _own, rolldown, ...others } = devDependencies
+  const { '@capstan/cli': _cli, '@capstan/testing': _testing, rolldown, ...others } = devDependencies
   expect(at('package.json').devDependencies).toMatchObject(others)
   expect(at('package.json').optionalDependencies).toEqual(optionalDependencies)
   expect(at('node_modules/rolldown/package.json').version).toBe(rolldown)
@@ -199,7 +199,7 @@ describe('a project', patient, () => {
     const run = shell(folder)
     expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
     const passing = await run('npm', 'test')
-    expect(passing.text).toMatch(/pass 2\n[^]*fail 0\n/)
+    expect(passing.text).toMatch(/pass 3\n[^]*fail 0\n/)
     expect(passing.code).toBe(0)
 
     const extension = readFileSync(join(folder, 'extension.ts'), 'utf8')
@@ -217,7 +217,7 @@ describe('a project', patient, () => {
     const folder = join(root, 'every')
     const run = shell(folder)
     expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
-    expect(await run('npm', 'test')).toMatchObject({ code: 0, text: expect.stringContaining(`pass ${everyHook.length + 1}`) })
+    expect(await run('npm', 'test')).toMatchObject({ code: 0, text: expect.stringContaining(`pass ${everyHook.length + 2}`) })
     expect(await run('npm', 'run', 'check')).toMatchObject({ code: 0 })
     expect(await run('npm', 'run', 'build')).toMatchObject({ code: 0 })
 

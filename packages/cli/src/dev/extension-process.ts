@@ -16,8 +16,8 @@ export interface RunningExtension {
   handle(request: Request): Promise<Response>
   /** Resolves with the reason when its process has ended by itself. */
   readonly ended: Promise<string>
-  /** Answers what was asked, then ends. Nothing may be asked any more. */
-  retire(): Promise<void>
+  /** Answers what was asked, for so many milliseconds at most, then ends. Nothing may be asked any more. */
+  retire(patience?: number): Promise<void>
 }
 
 /** The module is not an extension. */
@@ -173,10 +173,10 @@ class Child {
     this.#calls.get(id)?.resolve(new Response(body, { status, headers: fields }))
   }
 
-  async #retire(): Promise<void> {
+  async #retire(patience = longestCall): Promise<void> {
     await new Promise<void>((resolve) => {
       if (this.#calls.size === 0) return resolve()
-      const limit = this.#clock.schedule(longestCall, resolve)
+      const limit = this.#clock.schedule(patience, resolve)
       this.#idle = () => {
         limit.cancel()
         resolve()

@@ -35,16 +35,18 @@ export function projectOf(module: string): string {
   }
 }
 
-/** The manifest of kind ExtensionConfig in `manifests/`, and its file. @throws Error naming a file that cannot be read */
-export function registrationOf(project: string): Registration & { readonly file?: string } {
-  for (const file of globSync('manifests/*.{yaml,yml}', { cwd: project }).map((name) => join(project, name))) {
+export const manifestsOf = (project: string): string[] =>
+  globSync('manifests/*.{yaml,yml}', { cwd: project }).map((name) => join(project, name))
+
+/** What the manifest of kind ExtensionConfig says. @throws Error naming a file that cannot be read */
+export function registrationOf(project: string): Registration {
+  for (const file of manifestsOf(project)) {
     for (const document of parseAllDocuments(readFileSync(file, 'utf8'))) {
       if (document.errors.length > 0) throw new Error(`Cannot read ${file}: ${messageOf(document.errors[0])}`)
       const object: unknown = document.toJS()
       if (!isRecord(object) || object.kind !== 'ExtensionConfig') continue
       const { metadata, spec } = object
       return {
-        file,
         ...(isRecord(metadata) && typeof metadata.name === 'string' ? { name: metadata.name } : {}),
         ...(isRecord(spec) && isRecord(spec.settings) ? { settings: spec.settings as { [name: string]: string } } : {}),
       }

@@ -28,6 +28,7 @@ const Quiet = 40
 const LongestWait = 200
 /** An extension that ends its own process is not started in a hot loop. */
 const AfterEnd = seconds(1)
+const AtTheEnd = seconds(1)
 
 export class Reloader {
   readonly #options: ReloaderOptions
@@ -70,12 +71,12 @@ export class Reloader {
     this.#pending = clock.schedule(wait, () => this.#begin())
   }
 
-  /** Calls under way are answered first. */
+  /** Calls under way are answered first, unless that takes too long for somebody who wants to stop. */
   async close(): Promise<void> {
     this.#closed = true
     this.#pending?.cancel()
     this.#loading?.abort()
-    this.#retire(this.#current)
+    this.#retire(this.#current, AtTheEnd)
     await Promise.all(this.#retiring)
   }
 
@@ -117,9 +118,9 @@ export class Reloader {
     this.#pending ??= this.#options.clock.schedule(AfterEnd, () => this.#begin())
   }
 
-  #retire(extension: RunningExtension | undefined): void {
+  #retire(extension: RunningExtension | undefined, patience?: number): void {
     if (!extension) return
-    const done = extension.retire().finally(() => this.#retiring.delete(done))
+    const done = extension.retire(patience).finally(() => this.#retiring.delete(done))
     this.#retiring.add(done)
   }
 }

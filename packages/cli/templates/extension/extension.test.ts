@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { callHook, fixture } from '@capstan/extension'
+import { lifecycleOf } from '@capstan/testing'
 import { extension } from './extension.ts'
 
 // Core asks again and again about the same state: each handler has an answer every time, and the same one.
@@ -12,3 +13,8 @@ for (const { hook, name } of extension.handlers) {
     assert.deepEqual(await call(), answer)
   })
 }
+
+test('a Cluster is created, scaled, upgraded and deleted with it', async () => {
+  const { stuck, trace } = await lifecycleOf(extension)
+  assert.equal(stuck, undefined, trace)
+})
