@@ -1,5 +1,6 @@
 import {
   DesiredReplicasAnnotation,
+  Machine,
   MachineDeployment,
   MachineDeploymentNameLabel,
   MachineSet,
@@ -20,7 +21,8 @@ import {
   type SetRole,
 } from './desired-machine-set.ts'
 import { fenceposts } from './fenceposts.ts'
-import { movesTo, receives } from './in-place-moves.ts'
+import { sourcesOf } from '../machineset/motion.ts'
+import { type Arrivals, arrivals, movesTo, receives } from './in-place-moves.ts'
 import { countsOf, nextStep } from './next-step.ts'
 import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
 import { planText } from './rollout.ts'
@@ -47,9 +49,13 @@ export const rollOut: MachineDeploymentPhase = async (scope, io) => {
   const revision = currentRevision(sets.current, sets.old)
   const name = sets.current?.metadata.name ?? machineSetName(machineDeployment, io.random)
   const { plan, movable, arrived } = await nextStep(name, revision, sets, scope, io)
-  if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
-
   const target = (set: string, replicas = 0) => plan.find((scale) => scale.set === set)?.to ?? replicas
+  if (sets.current) {
+    const more = target(name, sets.current.spec.replicas) - (sets.current.spec.replicas ?? 0) - arrived.unseen.length
+    const obstacle = more > 0 && (await obstacleToGrow(sets.current, arrived, scope, io))
+    if (obstacle) return obstacle
+  }
+  if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
   const role: SetRole = {
     isCurrent: true,
     revision,
@@ -92,6 +98,24 @@ async function obstacleToCreate(
   const isNew = (set: MachineSet) => !machineSets.some(({ metadata }) => metadata.uid === set.metadata.uid)
   const unseen = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
   return unseen.length === 0 ? undefined : requeue(seconds(1), 'the cache to know all MachineSets')
+}
+
+/**
+ * Why a set that receives Machines must not make any now: one that the cache does not know of has arrived. Sets may tell sooner that
+ * it is theirs no more than the cache of Machines shows where it went.
+ */
+async function obstacleToGrow(
+  current: MachineSet,
+  { unseen }: Arrivals,
+  { machineDeployment }: MachineDeploymentScope,
+  { client, signal }: ReconcileContext,
+): Promise<Outcome | undefined> {
+  if (sourcesOf(current).size === 0) return undefined
+  const { namespace, name } = machineDeployment.metadata
+  const labelSelector = `${MachineDeploymentNameLabel}=${name}`
+  const { items } = await client.list(Machine, { namespace: namespace!, labelSelector, signal })
+  const isKnown = arrivals(current, items).unseen.every((machine) => unseen.includes(machine))
+  return isKnown ? undefined : requeue(seconds(1), 'the cache to know all Machines that have moved')
 }
 
 async function create(

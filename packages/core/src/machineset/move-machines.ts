@@ -30,33 +30,33 @@ export async function moveMachines(scope: MachineSetScope, to: string, count: nu
   if (hash === undefined) throw new Error(`MachineSet ${to} does not have the ${MachineDeploymentUniqueLabel} label`)
 
   const { move, remove } = departures(machines, count, machineSet.spec.deletion?.order, io.clock.now())
-  const moved = new Set<Machine>()
+  const moved = new Map<Machine, Machine>()
   const errors: unknown[] = []
   for (const machine of move) {
     const machineName = machine.metadata.name
     io.log.info('Triggering in-place update for Machine by moving it', { Machine: machineName, to })
     try {
-      await handOver(machine, machineSet, target, hash, io)
-      moved.add(machine)
+      moved.set(machine, await handOver(machine, machineSet, target, hash, io))
     } catch (err) {
       if (isReason(err, 'NotFound')) continue
       const what = `failed to trigger in-place update for Machine ${machineName} by moving to MachineSet ${to}`
       errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
     }
   }
-  scope.machines = machines.filter((machine) => !moved.has(machine))
+  // Until the cache has seen them in the other set they are told of here: who reads both must not think that some are missing.
+  scope.machines = machines.map((machine) => moved.get(machine) ?? machine)
   await deleteMachines(scope, remove, io).catch((err: unknown) => errors.push(err))
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }
 
 /** Upstream leaves out the field manager as we do: what `capi-machineset` owns and does not want goes with the next pass. */
-async function handOver(
+function handOver(
   machine: Machine,
   from: MachineSet,
   to: MachineSet,
   hash: string,
   { client, signal }: MachineSetIO,
-): Promise<void> {
+): Promise<Machine> {
   const { ownerReferences = [], resourceVersion } = machine.metadata
   const metadata = {
     ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== from.metadata.uid), controllerReference(to, MachineSet)],
@@ -65,5 +65,5 @@ async function handOver(
     // Whatever happened to it since the cache saw it: it is not moved twice, and nobody's reference is lost.
     resourceVersion,
   }
-  await client.patch(Machine, keyOf(machine), { type: 'merge', body: { metadata } }, { signal })
+  return client.patch(Machine, keyOf(machine), { type: 'merge', body: { metadata } }, { signal })
 }
