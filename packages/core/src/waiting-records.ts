@@ -15,14 +15,23 @@ export interface WaitingFor {
   readonly message: string
 }
 
-/** The annotations of the object with its records brought up to date. A record begins anew when its hook had let go meanwhile. */
+/** Longer messages are for logs. */
+const LongestMessage = 1024
+
+/**
+ * The annotations of the object with its records brought up to date. A record begins anew when its hook had let go meanwhile.
+ *
+ * @param isKept whether a hook that nothing was heard of in this pass may hold still; absent: it does not
+ */
 export function withWaiting(
   object: Pick<KubeObject, 'metadata'>,
-  blocking: readonly WaitingFor[],
+  told: readonly WaitingFor[],
   now: number,
+  isKept: (hook: string) => boolean = () => false,
 ): { [name: string]: string } | undefined {
   const before = waitingHooks(object)
-  const records = blocking
+  const kept = before.filter(({ hook }) => isKept(hook) && !told.some((one) => one.hook === hook))
+  const records = told
     .map(({ hook, handlers, until, called, message }): WaitingHook => {
       const known = before.find((one) => one.hook === hook)
       return {
@@ -31,9 +40,10 @@ export function withWaiting(
         since: known?.since ?? timestamp(now),
         ...(until === undefined ? {} : { until: timestamp(until) }),
         calls: (known?.calls ?? 0) + (called ? 1 : 0),
-        message,
+        message: message.slice(0, LongestMessage),
       }
     })
+    .concat(kept)
     .sort((a, b) => (a.hook < b.hook ? -1 : 1))
   const { [WaitingHooksAnnotation]: _, ...others } = object.metadata.annotations ?? {}
   if (records.length === 0)

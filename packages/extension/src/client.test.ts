@@ -82,6 +82,26 @@ const head = 'failed to call extension handlers for hook "BeforeClusterCreate.ho
 const gateOf = (name: string) => `${head}failed to call extension handler "gate.${name}": `
 const callUrl = (name: string) => `https://${name}/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s`
 
+it('tells of an ExtensionConfig that has changed, not of one that was only looked at again', async () => {
+  servers.a = gate(() => proceedNow())
+  const client = await clientOf([config('a')])
+  const told: string[] = []
+  client.onChanged?.((name) => told.push(name))
+  const discovered = async (more: Parameters<typeof config>[1] = {}) => {
+    const one = config('a', more)
+    client.register({ ...one, status: { handlers: await client.discover(one) } })
+    return told.splice(0)
+  }
+  expect(await discovered()).toEqual([])
+  expect(await discovered({ settings: { size: 'm' } })).toEqual(['a'])
+  expect(await discovered({ settings: { size: 'm' } })).toEqual([])
+  expect(await discovered({ namespaceSelector: { matchLabels: { team: 'x' } } })).toEqual(['a'])
+  servers.a = gate(() => proceedNow(), { failurePolicy: 'Ignore' })
+  expect(await discovered({ namespaceSelector: { matchLabels: { team: 'x' } } })).toEqual(['a'])
+  client.unregister('a')
+  expect(told).toEqual(['a'])
+})
+
 describe('answers', () => {
   it('are success when nobody handles the hook', async () => {
     expect(await create(await clientOf([]))).toEqual({ status: 'Success', retryAfterSeconds: 0 })

@@ -121,6 +121,10 @@ export function createExtensionClient({
     })
   }
   let settled: () => boolean = () => true
+  const listeners: ((extensionConfig: string) => void)[] = []
+  const tellChanged = (extensionConfig: string): void => {
+    for (const listener of listeners) listener(extensionConfig)
+  }
 
   const matchesNamespace = async ({ namespaceSelector }: Registration, namespace: string | undefined): Promise<boolean> => {
     if (namespaceSelector.requirements.length === 0) return true
@@ -209,10 +213,11 @@ export function createExtensionClient({
     handlersFor,
     call,
 
-    async callAll(hook, forObject, request, { signal, onAnswer } = {}) {
+    async callAll(hook, forObject, request, { signal, onCall, onAnswer } = {}) {
       const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
       const responses: AnyResponse[] = []
       for (const name of await seen(head, handlersFor(hook, forObject))) {
+        onCall?.(name)
         const response = (await seen(head, call(hook, forObject, name, request, signal ? { signal } : {}))) as AnyResponse
         onAnswer?.(name, response)
         responses.push(response)
@@ -234,15 +239,19 @@ export function createExtensionClient({
 
     warmUp: (configs) => registry.warmUp(configs),
     register(config) {
-      within(`failed to register ExtensionConfig ${JSON.stringify(config.metadata.name)}`, () => registry.add(config))
-      forget(config.metadata.name)
+      const { name } = config.metadata
+      const isChanged = within(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))
+      forget(name)
       retainConnections()
+      if (isChanged) tellChanged(name)
     },
     unregister(name) {
       within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
       forget(name)
       retainConnections()
+      tellChanged(name)
     },
+    onChanged: (listener) => void listeners.push(listener),
     observe: (observer) => void observers.push(observer),
     breakers,
     close: () => transport.close(),

@@ -2,7 +2,7 @@
 import type { ClientConfig, ExtensionConfig, Hook } from '@capstan/api'
 import { extensionOptions } from '@capstan/api'
 import type { Selector } from '@capstan/kube'
-import { labelSelector, parseApiVersion } from '@capstan/kube'
+import { equal, labelSelector, parseApiVersion } from '@capstan/kube'
 import { HookFailed } from './hook-failed.ts'
 
 /** One handler, with what is needed to call it. */
@@ -43,10 +43,17 @@ export class HandlerRegistry {
     this.#ready = true
   }
 
-  /** Replaces the handlers of an ExtensionConfig. Those it had stay when the new ones cannot be taken in. */
-  add(config: ExtensionConfig): void {
+  /**
+   * Replaces the handlers of an ExtensionConfig. Those it had stay when the new ones cannot be taken in.
+   *
+   * @returns whether they are others than before, or elsewhere
+   */
+  add(config: ExtensionConfig): boolean {
     this.#assertReady(`failed to add ExtensionConfig ${JSON.stringify(config.metadata.name)} to registry`)
-    this.#byConfig.set(config.metadata.name, registrationsOf(config))
+    const before = this.#byConfig.get(config.metadata.name)
+    const after = registrationsOf(config)
+    this.#byConfig.set(config.metadata.name, after)
+    return !equal(before?.map(asData), after.map(asData))
   }
 
   remove(extensionConfig: string): void {
@@ -84,6 +91,11 @@ export class HandlerRegistry {
     throw new HookFailed('not-ready', `${head}: invalid operation: registry has not been warmed up`)
   }
 }
+
+const asData = ({ namespaceSelector, objectSelector, ...data }: Registration) => ({
+  ...data,
+  selectors: [namespaceSelector.text, objectSelector.text],
+})
 
 function registrationsOf(config: ExtensionConfig): Registration[] {
   const { objectSelector, overrides } = extensionOptions(config)

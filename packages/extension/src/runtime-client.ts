@@ -26,10 +26,14 @@ export interface RuntimeClient {
     request: CallInput<H>,
     options?: CallOptions,
   ): Promise<ResponseOf<H>>
+  /** Tells `listener` the name of each ExtensionConfig whose handlers, settings or address are other ones from now on, or gone. */
+  onChanged?(listener: (extensionConfig: string) => void): void
 }
 
 export interface CallAllOptions {
   readonly signal?: AbortSignal
+  /** Told of each handler before it is called, by its registered name. */
+  onCall?(handler: string): void
   /** Told what each handler answered, by its registered name, before the answers are joined. */
   onAnswer?(handler: string, response: { readonly message?: string; readonly retryAfterSeconds?: number }): void
 }

@@ -37,6 +37,7 @@ export function observeHooks(runtime: RuntimeClient, report: (call: HookCall) =>
       return runtime.ready
     },
     handlersFor: (hook, forObject) => runtime.handlersFor(hook, forObject),
+    onChanged: (listener) => runtime.onChanged?.(listener),
     callAll: async (hook, forObject, request, options) => {
       const handlers = await runtime.handlersFor(hook, forObject)
       return observed(hook, handlers, forObject, runtime.callAll(hook, forObject, request, options))

@@ -43,7 +43,7 @@ async function tellControlPlaneInitialized(pass: Pass, cluster: Cluster): Promis
     // The server has the last word on whether this was told before: a copy of the Cluster may be old.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
-    await memory.hooks.call(AfterControlPlaneInitialized, cluster, {}, context.signal)
+    pass.passes(await memory.hooks.call(AfterControlPlaneInitialized, cluster, {}, context.signal))
     own.toldInitialized = true
   }
   await pass.change({ remove: [name] })

@@ -1,6 +1,6 @@
 import { BeforeClusterCreate, BeforeClusterUpgrade, type Cluster } from '@capstan/api'
-import type { RuntimeClient } from '@capstan/extension'
-import { seconds, VirtualClock } from '@capstan/kube'
+import { HookFailed, type RuntimeClient } from '@capstan/extension'
+import { minutes, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { blockingMessage, heldByAnnotation, LifecycleHooks } from './lifecycle-hooks.ts'
 
@@ -14,7 +14,8 @@ const aCluster = (annotations: Record<string, string> = {}): Cluster =>
   }) as unknown as Cluster
 
 function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
-  const state = { calls: 0, handlers: ['h.ext'], requests: [] as unknown[] }
+  const state = { calls: 0, handlers: ['h.ext'], requests: [] as unknown[], fails: undefined as Error | undefined }
+  let changed: (extensionConfig: string) => void = () => {}
   const answer = (request: unknown) => {
     state.requests.push(request)
     return { status: 'Success', ...answers[Math.min(state.calls++, answers.length - 1)] } as never
@@ -22,12 +23,25 @@ function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
   const client: RuntimeClient = {
     ready: true,
     handlersFor: async () => state.handlers,
-    callAll: async (_hook, _for, request) => answer(request),
+    callAll: async (_hook, _for, request, { onCall, onAnswer } = {}) => {
+      for (const handler of state.handlers) onCall?.(handler)
+      const response = answer(request)
+      if (state.fails) throw state.fails
+      onAnswer?.(state.handlers[0]!, response)
+      return response
+    },
+    onChanged(listener) {
+      changed = listener
+    },
     call: async (_hook, _for, _handler, request) => answer(request),
   }
-  return { client, state }
+  return { client, state, changed: (extensionConfig: string) => changed(extensionConfig) }
 }
 const { signal } = new AbortController()
+const annotated = ({ metadata, ...rest }: Cluster, name: string): Cluster => ({
+  ...rest,
+  metadata: { ...metadata, annotations: { ...metadata.annotations, [name]: 'x' } },
+})
 
 describe('a blocking answer', () => {
   test('is kept until its time is over, and nobody is called before', async () => {
@@ -53,7 +67,7 @@ describe('a blocking answer', () => {
     })
     expect(state.calls).toBe(1)
     clock.step(clock.now() + seconds(6))
-    expect(await call()).toEqual({ kind: 'go' })
+    expect(await call()).toMatchObject({ kind: 'go', called: true })
     expect(state.calls).toBe(2)
   })
 
@@ -68,12 +82,96 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(2)
   })
 
+  const changes: readonly [what: string, next: (cluster: Cluster) => Cluster, isAsked: boolean][] = [
+    ['a label', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: { approved: 'yes' } } }), true],
+    ['an annotation', (cluster) => annotated(cluster, 'approved'), true],
+    [
+      'the topology',
+      ({ spec, ...rest }) => ({ ...rest, spec: { ...spec, topology: { ...spec.topology!, version: 'v1.35.1' } } }),
+      true,
+    ],
+    ["the user's wish", (cluster) => annotated(cluster, 'runtime.capstan.dev/retry-hooks'), true],
+    ['the status', (cluster) => ({ ...cluster, status: { phase: 'Failed' } }) as Cluster, false],
+    [
+      'a revision',
+      ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, resourceVersion: '8', generation: 9 } }),
+      false,
+    ],
+    ['what core notes on it: pending hooks', (cluster) => annotated(cluster, 'runtime.cluster.x-k8s.io/pending-hooks'), false],
+    ['what core notes on it: waiting hooks', (cluster) => annotated(cluster, 'runtime.capstan.dev/waiting-hooks'), false],
+    [
+      'what core notes on it: the step',
+      (cluster) => annotated(cluster, 'topology.internal.cluster.x-k8s.io/upgrade-step'),
+      false,
+    ],
+  ]
+  test.each(changes)('holds for the Cluster as it was: after a change of %s', async (_, next, isAsked) => {
+    const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
+    const hooks = new LifecycleHooks(client, new VirtualClock())
+    await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
+    await hooks.call(BeforeClusterCreate, next(aCluster()), {}, signal)
+    expect(state.calls).toBe(isAsked ? 2 : 1)
+  })
+
+  test('whose handler changes the Cluster at each call is asked again ever later, not without end', async () => {
+    const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
+    const clock = new VirtualClock()
+    const hooks = new LifecycleHooks(client, clock)
+    const start = clock.now()
+    const asked: number[] = []
+    while (clock.now() - start < minutes(5)) {
+      const before = state.calls
+      await hooks.call(BeforeClusterCreate, aCluster({ seen: String(state.calls) }), {}, signal)
+      if (state.calls > before) asked.push((clock.now() - start) / 1000)
+      clock.step(clock.now() + 100)
+    }
+    expect(asked).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
+    // A wish of the user is worth more than that.
+    await hooks.call(BeforeClusterCreate, aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' }), {}, signal)
+    expect(state.calls).toBe(11)
+  })
+
+  test('is void when other handlers are there, and when the extension that gave it has changed', async () => {
+    const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600 }])
+    const hooks = new LifecycleHooks(client, new VirtualClock())
+    const again: string[] = []
+    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
+    await call()
+    state.handlers = ['h.ext', 'second.other']
+    await call()
+    expect(state.calls).toBe(2)
+    changed('other')
+    expect(again).toEqual([])
+    changed('ext')
+    expect(again).toEqual(['demo'])
+    await call()
+    expect(state.calls).toBe(3)
+  })
+
+  test('that was a failure is not kept, and names the handler that failed; its Cluster is told when the extension has changed', async () => {
+    const { client, state, changed } = aRuntime([{}])
+    const hooks = new LifecycleHooks(client, new VirtualClock())
+    const again: string[] = []
+    hooks.whenExtensionsChange(({ name }) => again.push(name))
+    state.fails = new Error('no')
+    const failed = { kind: 'failed', hook: 'BeforeClusterCreate', message: 'no', handlers: ['h.ext'], called: true }
+    for (let calls = 1; calls < 4; calls++) {
+      expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toMatchObject(failed)
+      expect(state.calls).toBe(calls)
+    }
+    changed('ext')
+    expect(again).toEqual(['demo'])
+    state.fails = new HookFailed('unavailable', 'breaker')
+    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toMatchObject({ kind: 'failed', called: false })
+  })
+
   test('is void when nobody is there to give it any more', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
     state.handlers = []
-    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toEqual({ kind: 'go' })
+    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toMatchObject({ kind: 'go', called: false })
   })
 })
 

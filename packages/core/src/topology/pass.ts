@@ -3,7 +3,7 @@ import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { type Clock, keyOf, keyText, type ObjectKey } from '@capstan/kube'
 import { AppliedObjects } from './differences.ts'
-import { type BlockingHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
+import { type BlockingHook, type FailedHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
 import { changeCluster, type ClusterChange } from './pending-hooks.ts'
 import type { UpgradeReport } from './topology-reconciled.ts'
 
@@ -50,6 +50,10 @@ export class Pass {
   readonly context: ReconcileContext
   readonly memory: TopologyMemory
   readonly blocking: BlockingHook[] = []
+  /** The hook that ended this pass by failing. */
+  failed: FailedHook | undefined
+  /** Hooks that let go, whether somebody was asked or not. */
+  readonly passed = new Set<string>()
   upgrade: UpgradeReport | undefined
 
   constructor(cluster: Cluster, context: ReconcileContext, memory: TopologyMemory) {
@@ -62,10 +66,18 @@ export class Pass {
     this.cluster = await changeCluster(this.context.client, this.cluster, change, this.context.signal)
   }
 
-  /** Notes an answer. True when the hook lets go. */
+  /** Notes an answer. True when the hook lets go. @throws what it failed with */
   passes(answer: HookAnswer): boolean {
-    if (answer.kind === 'go') return true
-    this.blocking.push(answer)
-    return false
+    switch (answer.kind) {
+      case 'go':
+        this.passed.add(answer.hook)
+        return true
+      case 'blocked':
+        this.blocking.push(answer)
+        return false
+      case 'failed':
+        this.failed = answer
+        throw answer.error
+    }
   }
 }

@@ -63,13 +63,13 @@ async function allowDeletion(pass: Pass): Promise<void> {
 }
 
 async function settle(pass: Pass): Promise<void> {
-  const { context, memory } = pass
+  const { context } = pass
   const clusterClass = await observeClass(pass.cluster, context)
   const cluster = decided(() => checkedCluster(pass.cluster, clusterClass))
 
   const blueprint = await observeBlueprint(cluster.spec.topology!, clusterClass, context)
   const current = await observeCurrentState(cluster, blueprint, context)
-  if (!isCreated(cluster) && !pass.passes(await memory.hooks.call(BeforeClusterCreate, cluster, {}, context.signal))) return
+  if (!(await mayBeCreated(pass, cluster))) return
 
   const { decision, desired } = await within('error computing the desired state of the Cluster topology', async () => {
     const decision = await decideVersions(pass, cluster, blueprint, current)
@@ -82,6 +82,19 @@ async function settle(pass: Pass): Promise<void> {
     await applyState(pass, desired, current, decision)
     if (untold !== undefined) throw untold
   })
+}
+
+/**
+ * Once it was let go it stays so, even if the process stops before the Cluster refers to anything: what is due after creation is then
+ * marked. Upstream has no such memory, and asks again beside objects that it has made.
+ */
+async function mayBeCreated(pass: Pass, cluster: Cluster): Promise<boolean> {
+  const { name } = AfterControlPlaneInitialized
+  if (isCreated(cluster) || pendingHooks(cluster).has(name)) return true
+  const answer = await pass.memory.hooks.call(BeforeClusterCreate, cluster, {}, pass.context.signal)
+  if (!pass.passes(answer)) return false
+  if (answer.kind === 'go' && answer.called) await pass.change({ add: [name] })
+  return true
 }
 
 const isCreated = ({ spec }: Cluster): boolean => spec.infrastructureRef !== undefined || spec.controlPlaneRef !== undefined
@@ -167,7 +180,10 @@ async function report(pass: Pass, paused: boolean, error: unknown): Promise<void
   const { context, blocking, cluster: before, upgrade } = pass
   const after = draft(before)
   const status = (after.status ??= {})
-  const annotations = paused ? before.metadata.annotations : withWaiting(before, blocking, context.clock.now())
+  const told = pass.failed ? [...blocking, pass.failed] : blocking
+  // A pass that failed before it came to a hook does not know that it holds no more.
+  const mayHold = (hook: string) => error !== undefined && !isDeleting(before) && !pass.passed.has(hook)
+  const annotations = paused ? before.metadata.annotations : withWaiting(before, told, context.clock.now(), mayHold)
   if (annotations) after.metadata.annotations = annotations
   const condition = topologyReconciled({
     cluster: before,

@@ -1,5 +1,5 @@
 /** Managed topologies on the test environment: the test plays the provider, and a runtime client that only keeps a trace. */
-import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment, waitingHooks } from '@capstan/api'
+import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment, type WaitingHook, waitingHooks } from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
@@ -62,9 +62,11 @@ function aRuntime() {
   const client: RuntimeClient = {
     ready: true,
     handlersFor: async (hook: Hook) => (handlers.has(hook.name) ? [`${hook.name.toLowerCase()}.test`] : []),
-    callAll: async (hook, _for, request, { onAnswer } = {}) => {
+    callAll: async (hook, _for, request, { onCall, onAnswer } = {}) => {
+      const handler = `${hook.name.toLowerCase()}.test`
+      onCall?.(handler)
       const response = respond(hook, request)
-      onAnswer?.(`${hook.name.toLowerCase()}.test`, response)
+      onAnswer?.(handler, response)
       return response
     },
     call: async (hook, _for, _handler, request) => respond(hook, request),
@@ -286,6 +288,52 @@ describe('creation', () => {
     expect(waitingHooks(await world.cluster())).toEqual([])
     expect((await world.cluster()).metadata.annotations).not.toHaveProperty(['runtime.capstan.dev/waiting-hooks'])
     expect(await world.names(DevCluster)).toHaveLength(1)
+  })
+
+  test('a handler that fails in other words each time is called ever later, not at once again because its words were written down', async () => {
+    const world = await aWorld()
+    let calls = 0
+    world.runtime.on('BeforeClusterCreate', () => {
+      throw new Error(`request ${++calls} failed`)
+    })
+    await createClass(world)
+    await createCluster(world)
+    await world.advance(minutes(1))
+    // 5 ms, doubled with each failure: the fourteenth comes after 41 s.
+    expect(calls).toBe(14)
+    const [record] = waitingHooks(await world.cluster())
+    expect(record).toEqual({
+      hook: 'BeforeClusterCreate',
+      handlers: ['beforeclustercreate.test'],
+      since: record!.since,
+      calls: 14,
+      message: 'request 14 failed',
+    })
+    expect(await world.reconciled()).toBe('False ReconcileFailed: request 14 failed')
+  })
+
+  test('a hook that fails in between keeps its record, and so does one that a pass did not come to', async () => {
+    const world = await aWorld()
+    let fails = false
+    world.runtime.on('BeforeClusterCreate', () => {
+      if (fails) throw new Error('gone for lunch')
+      return { retryAfterSeconds: 60, message: 'no quota' }
+    })
+    await createClass(world)
+    await createCluster(world)
+    const [{ since }] = waitingHooks(await world.cluster()) as [WaitingHook]
+    fails = true
+    await world.advance(minutes(1))
+    expect(waitingHooks(await world.cluster())).toMatchObject([{ since, message: 'gone for lunch' }])
+    expect(waitingHooks(await world.cluster())[0]).not.toHaveProperty('until')
+    fails = false
+    await world.advance(minutes(1))
+    expect(waitingHooks(await world.cluster())).toMatchObject([{ since, message: 'no quota' }])
+
+    await world.client.delete(DevClusterTemplate, { namespace: 'default', name: 'quick' })
+    await world.settle()
+    expect(await world.reconciled()).toMatch(/^False ReconcileFailed: error reading the ClusterClass/)
+    expect(waitingHooks(await world.cluster())).toMatchObject([{ since, message: 'no quota' }])
   })
 
   test('AfterControlPlaneInitialized is called once', async () => {

@@ -69,8 +69,13 @@ export async function decideVersions(
       return { facts, plan, controlPlane, workers }
     }
     const { hook } = controlPlane
-    const goes = pass.passes(await within(computing, () => askUpgradeHook(pass, cluster, hook, facts)))
+    const { goes, called } = await within(computing, async () => {
+      const answer = await askUpgradeHook(pass, cluster, hook, facts)
+      return { goes: pass.passes(answer), called: answer.called }
+    })
     answers.set(hook, goes ? 'go' : 'blocked')
+    // That the upgrade has begun is also the memory that it was let go, should the next hook hold it up.
+    if (hook === 'BeforeClusterUpgrade' && goes && called) await pass.change({ add: ['AfterClusterUpgrade'] })
     if (goes && isStepHook(hook)) await pass.change({ remove: [hook] })
   }
 }
