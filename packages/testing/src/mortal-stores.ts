@@ -6,6 +6,8 @@ export interface MortalStores extends Stores {
   all(): readonly Store[]
   readonly commits: number
   readonly isDead: boolean
+  /** The last commit was that before this moment. */
+  kill(): void
   /** Resolves when the last commit has been made. */
   readonly death: Promise<void>
   /** Fails what the dead process still waits for, so that it can be closed and its memory be used again. */
@@ -55,6 +57,10 @@ export function mortalStores(base: Stores, lifetime = Number.POSITIVE_INFINITY):
   })
 
   return {
+    kill() {
+      isDead = true
+      die()
+    },
     all: () => [...opened.values()],
     get commits() {
       return commits

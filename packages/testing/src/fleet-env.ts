@@ -1,0 +1,142 @@
+/**
+ * Manager processes over one API server that stays, on the virtual clock: each has its own informers, connections and memory, and
+ * can be killed at any moment. The state of simulated workload clusters is on a disk that all of them reach.
+ */
+import { coreKinds } from '@capstan/api'
+import { createApiServer, type Store } from '@capstan/apiserver'
+import { createManager, installKinds, type Manager } from '@capstan/controller'
+import { type FetchHandler, inProcess } from '@capstan/extension'
+import { type Client, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { createProviders, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
+import { localKinds } from '@capstan/local'
+import { mortalSurroundings } from './mortal-process.ts'
+import { type Busy, createTraffic, settle } from './settle.ts'
+
+export interface FleetEnvOptions {
+  /** Every extension that an ExtensionConfig may name; it outlives all managers. */
+  readonly extensions: FetchHandler
+  /** Managers take turns; without it, whoever starts two has two at work. */
+  readonly leaderElection?: boolean
+}
+
+export interface ManagerProcess {
+  readonly name: string
+  readonly manager: Manager
+  readonly isDead: boolean
+  /** Kills it now; with `writes`, right after it has made so many more. */
+  kill(writes?: number): void
+}
+
+export interface FleetEnv {
+  /** A client of the test's own. */
+  readonly client: Client
+  readonly clock: VirtualClock
+  /** What the API server holds. */
+  readonly store: Store
+  /** Those that live. */
+  readonly managers: readonly ManagerProcess[]
+  start(): Promise<ManagerProcess>
+  settle(): Promise<void>
+  advance(ms: number): Promise<void>
+  close(): Promise<void>
+}
+
+/** A hook is asked by one process; which one that is tells whoever answers it, so that it can be killed in the midst. */
+export const AskedBy = 'x-asked-by'
+
+export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvOptions): Promise<FleetEnv> {
+  const clock = new VirtualClock()
+  const random = seededRandom(1)
+  const stores = memoryStores()
+  const store = await stores.store('management')
+  const server = createApiServer({ store, clock, random, log: silent, admission: providerAdmission })
+  await server.ready
+  const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  await installKinds(client, [...coreKinds, ...localKinds], { clock, random })
+
+  const traffic = createTraffic()
+  const started: { readonly process: ManagerProcess; bury(): Promise<void> }[] = []
+  const living = () => started.map(({ process }) => process).filter(({ isDead }) => !isDead)
+  const busy: Busy = { managers: () => living().map(({ manager }) => manager), stores: () => [store], traffic, patience: 50 }
+
+  async function start(): Promise<ManagerProcess> {
+    const name = `manager-${started.length + 1}`
+    const world = mortalSurroundings({
+      clock,
+      stores,
+      transport: traffic.count(server.transport({ agent: 'capstan' })),
+      hooks: inProcess((request) => {
+        const headers = new Headers(request.headers)
+        headers.set(AskedBy, name)
+        return extensions(new Request(request, { headers }))
+      }),
+    })
+    const means = {
+      client: createClient(world.transport),
+      clock: world.clock,
+      random: seededRandom(started.length + 2),
+      log: silent,
+    }
+    const { controllers, close } = createProviders({
+      ...means,
+      names: ProviderNames,
+      stores: world.stores,
+      hookTransport: world.hooks,
+      endpoint: { host: '127.0.0.1', port: 6443 },
+    })
+    const manager = createManager({
+      ...means,
+      controllers,
+      ...(leaderElection ? { leaderElection: { namespace: 'default', name: 'leader', identity: name } } : {}),
+    })
+    const process: ManagerProcess = {
+      name,
+      manager,
+      get isDead() {
+        return world.isDead
+      },
+      kill: (writes) => world.kill(writes),
+    }
+    let isBuried = false
+    started.push({
+      process,
+      async bury() {
+        if (isBuried) return
+        isBuried = true
+        world.kill()
+        world.bury()
+        await manager.stop()
+        await close()
+      },
+    })
+    await manager.start()
+    await settle(busy)
+    return process
+  }
+  const buryDead = async () => {
+    for (const { process, bury } of started) if (process.isDead) await bury()
+  }
+
+  return {
+    client,
+    clock,
+    store,
+    get managers() {
+      return living()
+    },
+    async start() {
+      await buryDead()
+      return start()
+    },
+    settle: () => settle(busy),
+    async advance(ms) {
+      const end = clock.now() + ms
+      await settle(busy)
+      while (clock.step(end)) await settle(busy)
+    },
+    async close() {
+      for (const { bury } of started) await bury()
+      await server.close()
+    },
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * The nine lifecycle hooks, each at its moment: what has happened before a call and what has not yet (`hook-traces/order.ts`), when
+ * nothing is in the way and when everything is.
+ */
+import { Cluster } from '@capstan/api'
+import { fail, holdFor } from '@capstan/extension'
+import { describe, expect, test } from 'vitest'
+import { key, LifecycleHooks, type Plot, play, type Story } from './hook-traces/story.ts'
+
+const names = LifecycleHooks.map(({ name }) => name)
+/** Asked once for each step of the upgrade; the others once in a life. */
+const perStep = ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade']
+
+/** How often the hook was called for each question that it was asked. */
+const callsOf = ({ calls }: Story, hook: string): number[] =>
+  [...calls].filter(([question]) => question.split(' ')[0] === hook).map(([, count]) => count)
+
+const once = (hook: string, calls: number) => (perStep.includes(hook) ? [calls, calls] : [calls])
+
+test('nothing in the way: each hook is called once for each question, at its moment', async () => {
+  const story = await play()
+  expect(story.order.violations).toEqual([])
+  expect(story.trace.join('\n')).toMatchInlineSnapshot(`
+    "   0.0  BeforeClusterCreate: go
+            not initialized
+       1.5  AfterControlPlaneInitialized: go
+            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+       3.0  BeforeClusterUpgrade v1.36.0: go
+            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+       3.0  BeforeControlPlaneUpgrade v1.35.0: go
+            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+       3.8  AfterControlPlaneUpgrade v1.35.0: go
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+       3.8  BeforeWorkersUpgrade v1.35.0: go
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+       5.2  AfterWorkersUpgrade v1.35.0: go
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 6 templates
+       5.2  BeforeControlPlaneUpgrade v1.36.0: go
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 5 templates
+       6.0  AfterControlPlaneUpgrade v1.36.0: go
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 5 templates
+       6.0  BeforeWorkersUpgrade v1.36.0: go
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 5 templates
+       7.4  AfterWorkersUpgrade v1.36.0: go
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0 | 7 templates
+       7.4  AfterClusterUpgrade v1.36.0: go
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0 | 7 templates
+       8.0  BeforeClusterDelete: go
+            deleting | control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0 | 7 templates"
+  `)
+})
+
+describe('a handler that holds', async () => {
+  const seen = new Map<string, { condition: string | undefined; waiting: unknown }>()
+  let refused = ''
+  const story = await play({
+    answer({ hook, nth }) {
+      if (nth > 1) return undefined
+      // What this one says of waiting is not listened to.
+      if (hook === 'AfterControlPlaneInitialized') return Response.json({ status: 'Success', retryAfterSeconds: 7 })
+      return holdFor(7, `${hook} is not done`)
+    },
+    async tick({ held, reconciled, waiting, env }) {
+      if (held === undefined || seen.has(held)) return
+      seen.set(held, { condition: await reconciled(), waiting: await waiting() })
+      if (!held.startsWith('AfterClusterUpgrade')) return
+      const next = { spec: { topology: { version: 'v1.37.0' } } }
+      refused = await env.client.patch(Cluster, key, { type: 'merge', body: next }).then(
+        () => 'accepted',
+        (err: Error) => err.message,
+      )
+    },
+  })
+
+  test('holds back what comes after it, and only that', () => expect(story.order.violations).toEqual([]))
+
+  test.each(names)('%s is asked again when its time is over, and not before', (hook) => {
+    expect(callsOf(story, hook)).toEqual(once(hook, hook === 'AfterControlPlaneInitialized' ? 1 : 2))
+  })
+
+  test('the user is told in the words of upstream', () => {
+    const told = [...seen].map(([question, { condition }]) => `${question}\n  ${condition?.replaceAll('\n', '\n  ')}`)
+    expect(told.join('\n')).toMatchInlineSnapshot(`
+      "BeforeClusterCreate
+        False ClusterCreating: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: BeforeClusterCreate is not done
+      AfterControlPlaneInitialized
+        True ReconcileSucceeded
+      BeforeClusterUpgrade v1.36.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: BeforeClusterUpgrade: BeforeClusterUpgrade is not done
+          * LocalControlPlane pending upgrade to version v1.35.0, v1.36.0
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.35.0, v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      BeforeControlPlaneUpgrade v1.35.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: BeforeControlPlaneUpgrade: BeforeControlPlaneUpgrade is not done
+          * LocalControlPlane pending upgrade to version v1.35.0, v1.36.0
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.35.0, v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      AfterControlPlaneUpgrade v1.35.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: AfterControlPlaneUpgrade: AfterControlPlaneUpgrade is not done
+          * LocalControlPlane pending upgrade to version v1.36.0
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.35.0, v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      BeforeWorkersUpgrade v1.35.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: BeforeWorkersUpgrade: BeforeWorkersUpgrade is not done
+          * LocalControlPlane pending upgrade to version v1.36.0
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.35.0, v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      AfterWorkersUpgrade v1.35.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: AfterWorkersUpgrade: AfterWorkersUpgrade is not done
+          * LocalControlPlane pending upgrade to version v1.36.0
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      BeforeControlPlaneUpgrade v1.36.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: BeforeControlPlaneUpgrade: BeforeControlPlaneUpgrade is not done
+          * LocalControlPlane pending upgrade to version v1.36.0
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      AfterControlPlaneUpgrade v1.36.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: AfterControlPlaneUpgrade: AfterControlPlaneUpgrade is not done
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      BeforeWorkersUpgrade v1.36.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: BeforeWorkersUpgrade: BeforeWorkersUpgrade is not done
+          * MachineDeployments demo-elastic, demo-steady pending upgrade to version v1.36.0
+          * MachineDeployment late creation deferred while control plane upgrade is in progress
+      AfterWorkersUpgrade v1.36.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: AfterWorkersUpgrade: AfterWorkersUpgrade is not done
+      AfterClusterUpgrade v1.36.0
+        False ClusterUpgrading: Cluster is upgrading to v1.36.0
+          * Following hooks are blocking upgrade: AfterClusterUpgrade: AfterClusterUpgrade is not done
+      BeforeClusterDelete
+        False Deleting: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: BeforeClusterDelete is not done"
+    `)
+  })
+
+  test('a record says which handler, since when, until when, how many calls, and what it said last', () => {
+    expect(
+      [...seen].map(([question, { waiting }]) => [question, JSON.stringify(waiting)].join('\n  ')).join('\n'),
+    ).toMatchInlineSnapshot(`
+      "BeforeClusterCreate
+        [{"hook":"BeforeClusterCreate","handlers":["gate.beforeclustercreate"],"since":"2026-01-01T00:00:00Z","until":"2026-01-01T00:00:07Z","calls":1,"message":"BeforeClusterCreate is not done"}]
+      AfterControlPlaneInitialized
+        []
+      BeforeClusterUpgrade v1.36.0
+        [{"hook":"BeforeClusterUpgrade","handlers":["gate.beforeclusterupgrade"],"since":"2026-01-01T00:00:10Z","until":"2026-01-01T00:00:17Z","calls":1,"message":"BeforeClusterUpgrade is not done"}]
+      BeforeControlPlaneUpgrade v1.35.0
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:17Z","until":"2026-01-01T00:00:24Z","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+      AfterControlPlaneUpgrade v1.35.0
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:24Z","until":"2026-01-01T00:00:31Z","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+      BeforeWorkersUpgrade v1.35.0
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:00:31Z","until":"2026-01-01T00:00:38Z","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+      AfterWorkersUpgrade v1.35.0
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:00:40Z","until":"2026-01-01T00:00:47Z","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+      BeforeControlPlaneUpgrade v1.36.0
+        [{"hook":"BeforeControlPlaneUpgrade","handlers":["gate.beforecontrolplaneupgrade"],"since":"2026-01-01T00:00:47Z","until":"2026-01-01T00:00:54Z","calls":1,"message":"BeforeControlPlaneUpgrade is not done"}]
+      AfterControlPlaneUpgrade v1.36.0
+        [{"hook":"AfterControlPlaneUpgrade","handlers":["gate.aftercontrolplaneupgrade"],"since":"2026-01-01T00:00:55Z","until":"2026-01-01T00:01:02Z","calls":1,"message":"AfterControlPlaneUpgrade is not done"}]
+      BeforeWorkersUpgrade v1.36.0
+        [{"hook":"BeforeWorkersUpgrade","handlers":["gate.beforeworkersupgrade"],"since":"2026-01-01T00:01:02Z","until":"2026-01-01T00:01:09Z","calls":1,"message":"BeforeWorkersUpgrade is not done"}]
+      AfterWorkersUpgrade v1.36.0
+        [{"hook":"AfterWorkersUpgrade","handlers":["gate.afterworkersupgrade"],"since":"2026-01-01T00:01:10Z","until":"2026-01-01T00:01:17Z","calls":1,"message":"AfterWorkersUpgrade is not done"}]
+      AfterClusterUpgrade v1.36.0
+        [{"hook":"AfterClusterUpgrade","handlers":["gate.afterclusterupgrade"],"since":"2026-01-01T00:01:17Z","until":"2026-01-01T00:01:24Z","calls":1,"message":"AfterClusterUpgrade is not done"}]
+      BeforeClusterDelete
+        [{"hook":"BeforeClusterDelete","handlers":["gate.beforeclusterdelete"],"since":"2026-01-01T00:01:25Z","until":"2026-01-01T00:01:32Z","calls":1,"message":"BeforeClusterDelete is not done"}]"
+    `)
+  })
+
+  test('while AfterClusterUpgrade does, the next version is refused', () => {
+    expect(refused).toContain('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
+  })
+})
+
+/** Kills whoever asks a question first, `writes` after it was let go; at once, when there are none. */
+const killed = (writes: number): NonNullable<Plot['answer']> => {
+  return ({ nth, by }) => {
+    if (nth === 1) by.kill(writes)
+    return undefined
+  }
+}
+
+/** Everything holds for an hour, until it is taken away. AfterControlPlaneInitialized cannot hold, and fails. */
+const untilRemoved = (how: 'unregister' | 'delete'): Plot => ({
+  answer: ({ hook }) => (hook === 'AfterControlPlaneInitialized' ? fail('broken') : holdFor(3600, 'for long')),
+  async tick({ held, remove }) {
+    if (held !== undefined) await remove(held.split(' ')[0]!, how)
+  },
+})
+
+async function aSecondManager({ env }: Story): Promise<void> {
+  while (env.managers.length < 2) await env.start()
+}
+
+const twice = (hook: string) => once(hook, 2)
+
+describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
+  ['fails with HTTP 500', { answer: ({ nth }) => (nth === 1 ? new Response('no', { status: 500 }) : undefined) }, twice],
+  ['answers Failure', { answer: ({ nth }) => (nth === 1 ? fail('not now') : undefined) }, twice],
+  ['is not announced any more while it holds', untilRemoved('unregister'), untilGone],
+  ['has no ExtensionConfig any more while it holds', untilRemoved('delete'), untilGone],
+  ['is asked by a process that is killed meanwhile', { answer: killed(0) }, twice],
+  ['is asked by a leader that is killed meanwhile', { leaderElection: true, answer: killed(0), tick: aSecondManager }, twice],
+  [
+    'is asked by a leader that is killed right after its next write',
+    { leaderElection: true, answer: killed(1), tick: aSecondManager },
+    () => expect.anything(),
+  ],
+])('a handler that %s', async (_, plot, calls) => {
+  const story = await play(plot)
+  test('is as good as one that holds: nothing happens out of order', () => expect(story.order.violations).toEqual([]))
+  test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
+})
+
+/** A hook that nobody handles any more is not asked in the next step. */
+function untilGone(hook: string): unknown {
+  return hook === 'AfterControlPlaneInitialized' ? [expect.any(Number)] : [1]
+}
+
+describe('a process that is stopped some writes after a hook has let go, and started again', () => {
+  // The writes after each hook up to the next one, so that no write of the whole life is left out. Every day some are enough to
+  // see a mistake; CAPSTAN_STOPS=8 plays every eighth, 1 plays all of them.
+  const longest = 90
+  const every = Number(process.env.CAPSTAN_STOPS)
+  const stops = every ? Array.from({ length: Math.ceil(longest / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]
+  test.each(stops)('write %i', async (writes) => {
+    const story = await play({ answer: killed(writes) })
+    expect(story.order.violations).toEqual([])
+    expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
+  })
+})

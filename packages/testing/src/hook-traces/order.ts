@@ -1,0 +1,244 @@
+/**
+ * The order that lifecycle hooks promise, held against everything that is written: what must be so when a hook is called, and which
+ * hooks must have let go before an object may be written. Seed: implementing lifecycle hook extensions, one rule a line.
+ */
+import { Cluster, Machine, MachineDeployment } from '@capstan/api'
+import type { Change, Store } from '@capstan/apiserver'
+import { isDeleting, isTrue, type Kind, resourceName } from '@capstan/kube'
+import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachine, LocalMachineTemplate } from '@capstan/local'
+import { deploymentOf, isOfTopology, machinesOf, type World, worldIn, worldText } from './world.ts'
+
+/** The versions that the cluster of these stories goes through: control plane and workers take each of them. */
+export const Versions = ['v1.34.0', 'v1.35.0', 'v1.36.0'] as const
+const [First, , Last] = Versions
+
+/** A call, as rules see it. */
+export interface Asked {
+  readonly hook: string
+  /** The version that the question is about; empty when there is none. */
+  readonly version: string
+  readonly from: string
+}
+
+type Rule = readonly [sentence: string, holds: (world: World, asked: Asked) => boolean]
+
+const everything: Rule[] = [
+  [
+    'control plane, workers and infrastructure are there',
+    ({ infrastructure, controlPlane, deployments }) =>
+      infrastructure !== undefined && controlPlane !== undefined && deployments.size >= 2,
+  ],
+]
+const controlPlaneIs = (which: 'version' | 'from'): Rule => [
+  `the control plane has version "${which}", and no Machine of it another one`,
+  (world, asked) =>
+    world.controlPlane?.spec.version === asked[which] &&
+    world.controlPlane.status?.version === asked[which] &&
+    machinesOf(world, undefined).every(({ spec }) => spec.version === asked[which]),
+]
+const workersAre = (which: 'version' | 'from'): Rule => [
+  `all workers have version "${which}", and no Machine of them another one`,
+  (world, asked) =>
+    [...world.deployments].every(
+      ([name, { spec }]) =>
+        spec.template.spec.version === asked[which] &&
+        machinesOf(world, name).every((machine) => machine.spec.version === asked[which]),
+    ),
+]
+const nothingNewer: Rule = [
+  'there is no Machine of a version that comes later',
+  (world, { version }) => world.machines.every(({ spec }) => spec.version! <= version),
+]
+const noLateWorkers: Rule = ['workers that were added meanwhile are not there', ({ deployments }) => !deployments.has('late')]
+const noNewTemplates: Rule = ['templates are those from before', ({ templates }) => templates.length === 5]
+const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => cluster !== undefined && !isDeleting(cluster)]
+
+/** What has happened when a hook is called, and what has not. */
+export const moments: { readonly [hook: string]: readonly Rule[] } = {
+  BeforeClusterCreate: [
+    [
+      'the Cluster is there, and refers to nothing',
+      ({ cluster }) => cluster !== undefined && !cluster.spec.infrastructureRef && !cluster.spec.controlPlaneRef,
+    ],
+    [
+      'nothing is made for it',
+      ({ infrastructure, controlPlane, deployments, machines, templates }) =>
+        !infrastructure && !controlPlane && deployments.size + machines.length + templates.length === 0,
+    ],
+    notDeleting,
+  ],
+  AfterControlPlaneInitialized: [
+    ...everything,
+    ['the control plane is initialized', ({ cluster }) => isTrue(cluster!, 'ControlPlaneInitialized')],
+    ['it has a Machine', (world) => machinesOf(world, undefined).length > 0],
+    notDeleting,
+  ],
+  BeforeClusterUpgrade: [...everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, noNewTemplates, notDeleting],
+  BeforeControlPlaneUpgrade: [...everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, notDeleting],
+  AfterControlPlaneUpgrade: [...everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
+  BeforeWorkersUpgrade: [...everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
+  AfterWorkersUpgrade: [...everything, controlPlaneIs('version'), workersAre('version'), nothingNewer, notDeleting],
+  AfterClusterUpgrade: [
+    ...everything,
+    controlPlaneIs('version'),
+    workersAre('version'),
+    ['workers that were added meanwhile are there', ({ deployments }) => deployments.has('late')],
+    notDeleting,
+  ],
+  BeforeClusterDelete: [
+    ...everything,
+    [
+      'the Cluster is being deleted, and nothing of it yet',
+      ({ cluster, infrastructure, controlPlane, deployments, machines }) =>
+        isDeleting(cluster!) &&
+        [infrastructure!, controlPlane!, ...deployments.values(), ...machines].every((one) => !isDeleting(one)),
+    ],
+  ],
+}
+
+/** What was answered so far, and whatever was written or asked against the order. */
+export class Order {
+  readonly violations: string[] = []
+  readonly #store: Store
+  readonly #passed = new Set<string>()
+  /** Questions that were answered with anything but "go". */
+  readonly #held = new Set<string>()
+  readonly #gone = new Set<string>()
+  readonly #end: (() => void)[] = []
+
+  constructor(store: Store) {
+    this.#store = store
+    for (const kind of watched) this.#end.push(store.subscribe(resourceName(kind), (change) => this.#wrote(kind, change)))
+  }
+
+  /** A hook is called: is this its moment? */
+  asked(asked: Asked): void {
+    const world = worldIn(this.#store)
+    for (const [sentence, holds] of moments[asked.hook]!) {
+      if (!holds(world, asked)) this.violations.push(`${textOf(asked)} called, but not: ${sentence} (${worldText(world)})`)
+    }
+    const { hook, version, from } = asked
+    const before = follows[hook]?.(version, from) ?? []
+    this.#needs(`${textOf(asked)} called`, ...before)
+  }
+
+  answered(asked: Asked, goes: boolean): void {
+    if (goes) {
+      this.#passed.add(textOf(asked))
+      this.#held.delete(textOf(asked))
+    } else this.#held.add(textOf(asked))
+  }
+
+  /** Nobody handles the hook any more. */
+  removed(hook: string): void {
+    this.#gone.add(hook)
+    for (const question of this.#held) if (question.split(' ')[0] === hook) this.#held.delete(question)
+  }
+
+  end(): void {
+    for (const end of this.#end) end()
+  }
+
+  #mayPass({ hook, version }: Pick<Asked, 'hook' | 'version'>): boolean {
+    return this.#gone.has(hook) || this.#passed.has(textOf({ hook, version }))
+  }
+
+  #needs(what: string, ...questions: readonly (readonly [hook: string, version: string])[]): void {
+    for (const [hook, version] of questions) {
+      if (!this.#mayPass({ hook, version })) this.violations.push(`${what} before ${textOf({ hook, version })} let go`)
+    }
+  }
+
+  #wrote(kind: Kind, { previous, object }: Change): void {
+    if (!object) return
+    const what = `${kind.kind} ${object.metadata.name}`
+    if (isDeleting(object) && !(previous && isDeleting(previous)) && this.#clusterIsDeleting) {
+      if (kind !== (Cluster as Kind)) this.#needs(`${what} deleted`, ['BeforeClusterDelete', ''])
+    }
+    if (!previous && isOfTopology(object)) {
+      this.#needs(`${what} created`, ['BeforeClusterCreate', ''])
+      for (const question of this.#held) {
+        const [hook = '', version] = question.split(' ')
+        // What is after the last step holds back nothing but the next upgrade.
+        if (hook === 'AfterClusterUpgrade' || (hook === 'AfterWorkersUpgrade' && version === Last)) continue
+        if (HoldsChanges.has(hook)) this.violations.push(`${what} created while ${question} holds`)
+      }
+    }
+    if (kind === (LocalControlPlane as Kind))
+      this.#controlPlane(previous as LocalControlPlane | undefined, object as LocalControlPlane)
+    if (kind === (MachineDeployment as Kind))
+      this.#deployment(previous as MachineDeployment | undefined, object as MachineDeployment)
+    if (kind === (Machine as Kind) && !previous) this.#machine(object as Machine)
+  }
+
+  #controlPlane(previous: LocalControlPlane | undefined, { spec: { version } }: LocalControlPlane): void {
+    const from = previous?.spec.version
+    if (from === undefined || from === version) return
+    const what = `control plane took ${version}`
+    this.#needs(what, ['BeforeClusterUpgrade', Last], ['BeforeControlPlaneUpgrade', version])
+    if (from === First) return
+    this.#needs(what, ['AfterControlPlaneUpgrade', from], ['BeforeWorkersUpgrade', from], ['AfterWorkersUpgrade', from])
+  }
+
+  #deployment(previous: MachineDeployment | undefined, object: MachineDeployment): void {
+    const version = object.spec.template.spec.version!
+    if (version === First || previous?.spec.template.spec.version === version) return
+    this.#needs(
+      `${deploymentOf(object)} took ${version}`,
+      ['AfterControlPlaneUpgrade', version],
+      ['BeforeWorkersUpgrade', version],
+    )
+  }
+
+  #machine(machine: Machine): void {
+    const deployment = deploymentOf(machine)
+    const { controlPlane, deployments } = worldIn(this.#store)
+    const wanted = deployment === undefined ? controlPlane?.spec.version : deployments.get(deployment)?.spec.template.spec.version
+    if (machine.spec.version !== wanted)
+      this.violations.push(`Machine of ${deployment ?? 'the control plane'} has ${machine.spec.version}, not ${wanted}`)
+  }
+
+  get #clusterIsDeleting(): boolean {
+    const [cluster] = this.#store.list(resourceName(Cluster))
+    return cluster !== undefined && isDeleting(cluster)
+  }
+}
+
+const watched = [
+  Cluster,
+  LocalCluster,
+  LocalControlPlane,
+  LocalMachine,
+  LocalMachineTemplate,
+  LocalBootstrapConfigTemplate,
+  MachineDeployment,
+  Machine,
+] as unknown as readonly Kind[]
+
+/** While one of these holds, no change of the topology reaches its objects. */
+const HoldsChanges = new Set([
+  'BeforeClusterUpgrade',
+  'BeforeControlPlaneUpgrade',
+  'AfterControlPlaneUpgrade',
+  'BeforeWorkersUpgrade',
+  'AfterWorkersUpgrade',
+])
+
+/** Which hooks have let go when one is called: those of a step follow one another, and a step follows the one before it. */
+const follows: {
+  readonly [hook: string]: (version: string, from: string) => readonly (readonly [hook: string, version: string])[]
+} = {
+  AfterControlPlaneInitialized: () => [['BeforeClusterCreate', '']],
+  BeforeControlPlaneUpgrade: (_, from) => [
+    ['BeforeClusterUpgrade', Last],
+    ...(from === First ? [] : ([['AfterWorkersUpgrade', from]] as const)),
+  ],
+  AfterControlPlaneUpgrade: (version) => [['BeforeControlPlaneUpgrade', version]],
+  BeforeWorkersUpgrade: (version) => [['AfterControlPlaneUpgrade', version]],
+  AfterWorkersUpgrade: (version) => [['BeforeWorkersUpgrade', version]],
+  AfterClusterUpgrade: (version) => [['AfterWorkersUpgrade', version]],
+}
+
+/** `BeforeClusterUpgrade v1.36.0`. */
+export const textOf = ({ hook, version }: Pick<Asked, 'hook' | 'version'>): string =>
+  version === '' ? hook : `${hook} ${version}`

@@ -1,0 +1,246 @@
+/**
+ * The life of a Cluster that is created, upgraded over two minor versions and deleted, with a handler for each of the nine
+ * lifecycle hooks, each in an ExtensionConfig of its own. A plot says what the handlers answer and what else happens.
+ */
+import {
+  AfterClusterUpgrade,
+  AfterControlPlaneInitialized,
+  AfterControlPlaneUpgrade,
+  AfterWorkersUpgrade,
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  BeforeClusterUpgrade,
+  BeforeControlPlaneUpgrade,
+  BeforeWorkersUpgrade,
+  Cluster,
+  ClusterClass,
+  ExtensionConfig,
+  GenerateUpgradePlan,
+  type Hook,
+  waitingHooks,
+  type WaitingHook,
+} from '@capstan/api'
+import {
+  type Answer,
+  defineExtension,
+  extensionServer,
+  type FetchHandler,
+  type Handler,
+  proceedNow,
+  proceedWith,
+} from '@capstan/extension'
+import { isTrue, orAbsent, seconds } from '@capstan/kube'
+import { conditionText } from '../core-env.ts'
+import { AskedBy, type FleetEnv, fleetEnv, type ManagerProcess } from '../fleet-env.ts'
+import { createFrom } from '../manifests.ts'
+import { type Asked, Order, textOf, Versions } from './order.ts'
+import { worldIn, worldText } from './world.ts'
+
+export const LifecycleHooks: readonly Hook[] = [
+  BeforeClusterCreate,
+  AfterControlPlaneInitialized,
+  BeforeClusterUpgrade,
+  BeforeControlPlaneUpgrade,
+  AfterControlPlaneUpgrade,
+  BeforeWorkersUpgrade,
+  AfterWorkersUpgrade,
+  AfterClusterUpgrade,
+  BeforeClusterDelete,
+]
+
+/** One call of a handler. */
+export interface Call extends Asked {
+  /** Which call of this hook with this question it is, from 1. */
+  readonly nth: number
+  readonly by: ManagerProcess
+}
+
+export interface Plot {
+  readonly leaderElection?: boolean
+  /** What a handler answers; a Response is sent as it is. Nothing means go. */
+  answer?(call: Call): Answer | Response | undefined
+  /** After each second. */
+  tick?(story: Story): Promise<void>
+}
+
+export interface Story {
+  readonly env: FleetEnv
+  readonly order: Order
+  /** A line for each call: when, what, the answer, and what there was at that moment. */
+  readonly trace: readonly string[]
+  /** Calls so far, by question. */
+  readonly calls: ReadonlyMap<string, number>
+  /** The question that was answered last with anything but "go", until it is. */
+  readonly held: string | undefined
+  readonly cluster: () => Promise<Cluster | undefined>
+  /** The condition TopologyReconciled. */
+  readonly reconciled: () => Promise<string | undefined>
+  readonly waiting: () => Promise<readonly WaitingHook[]>
+  /** Takes the handler of a hook away: its server does not announce it any more, or its ExtensionConfig goes. */
+  remove(hook: string, how: 'unregister' | 'delete'): Promise<void>
+}
+
+export const key = { namespace: 'default', name: 'demo' }
+const demo = new URL('../../../cli/demo/', import.meta.url)
+const configOf = (hook: string) => hook.toLowerCase()
+
+/** Plays a plot to its end. @throws when the cluster does not get there within ten minutes for each part */
+export async function play(plot: Plot = {}): Promise<Story> {
+  const trace: string[] = []
+  const calls = new Map<string, number>()
+  const unregistered = new Set<string>()
+  let held: string | undefined
+
+  const handle =
+    (hook: Hook, by: ManagerProcess) =>
+    (given: { request: object }): Answer | Response => {
+      const asked = askedOf(hook, given.request as Request)
+      const text = textOf(asked)
+      const nth = (calls.get(text) ?? 0) + 1
+      calls.set(text, nth)
+      order.asked(asked)
+      const answer = plot.answer?.({ ...asked, nth, by }) ?? proceedNow()
+      const goes = !(answer instanceof Response) && (answer.kind === 'proceed' || (answer.kind === 'hold' && !hook.blocking))
+      order.answered(asked, goes && !by.isDead)
+      held = goes ? undefined : text
+      const when = ((env.clock.now() - start) / 1000).toFixed(1).padStart(6)
+      trace.push(`${when}  ${text}: ${answerText(answer)}\n        ${worldText(worldIn(env.store))}`)
+      return answer
+    }
+  const extensions: FetchHandler = async (request) => {
+    const config = new URL(request.url).hostname
+    const by = env.managers.find(({ name }) => name === request.headers.get(AskedBy))!
+    const hook = LifecycleHooks.find(({ name }) => configOf(name) === config)
+    const handlers: Handler[] = []
+    let raw: Response | undefined
+    if (!hook) handlers.push({ hook: GenerateUpgradePlan, name: 'steps', handle: planOf as Handler['handle'] })
+    else if (!unregistered.has(hook.name)) {
+      const one = (given: { request: object }): Answer => {
+        const answer = handle(hook, by)(given)
+        if (!(answer instanceof Response)) return answer
+        raw = answer
+        return proceedNow()
+      }
+      handlers.push({ hook, name: 'gate', handle: one as Handler['handle'] })
+    }
+    const response = await extensionServer(defineExtension({ name: config, handlers }))(request)
+    return raw ?? response
+  }
+
+  const env = await fleetEnv({ extensions, leaderElection: plot.leaderElection ?? false })
+  const { client } = env
+  const start = env.clock.now()
+  const order = new Order(env.store)
+  const cluster = () => orAbsent(client.get(Cluster, key))
+  const story: Story = {
+    env,
+    order,
+    trace,
+    calls,
+    get held() {
+      return held
+    },
+    cluster,
+    reconciled: async () => conditionText((await cluster())!, 'TopologyReconciled'),
+    waiting: async () => {
+      const found = await cluster()
+      return found ? waitingHooks(found) : []
+    },
+    async remove(hook, how) {
+      const config = { name: configOf(hook) }
+      if (how === 'delete') await client.delete(ExtensionConfig, config)
+      else {
+        unregistered.add(hook)
+        await client.patch(ExtensionConfig, config, { type: 'merge', body: { metadata: { annotations: { look: 'again' } } } })
+      }
+      order.removed(hook)
+      if (held?.split(' ')[0] === hook) held = undefined
+    },
+  }
+  const until = async (what: string, done: (found: Cluster | undefined) => boolean) => {
+    for (let second = 0; !done(await cluster()); second++) {
+      if (second === 600) throw new Error(`${what} did not happen: ${await story.reconciled()}\n${trace.join('\n')}`)
+      await env.advance(seconds(1))
+      await plot.tick?.(story)
+      if (env.managers.length === 0) await env.start()
+    }
+  }
+
+  await createFrom(client, new URL('class.yaml', demo))
+  const upgrade = { external: { generateUpgradePlanExtension: 'steps.plan' } }
+  await client.patch(ClusterClass, key, { type: 'merge', body: { spec: { upgrade } } })
+  for (const name of ['plan', ...LifecycleHooks.map((hook) => configOf(hook.name))])
+    await client.create(ExtensionConfig, { metadata: { name }, spec: { clientConfig: { url: `https://${name}` } } })
+  await env.start()
+  if (plot.leaderElection) await env.start()
+
+  const worker = (name: string) => ({ class: 'worker', name, replicas: 1 })
+  const topology = {
+    classRef: { name: 'demo' },
+    version: Versions[0],
+    controlPlane: { replicas: 1 },
+    workers: { machineDeployments: [worker('steady'), worker('elastic')] },
+  }
+  await client.create(Cluster, { metadata: key, spec: { topology } })
+  await until('creation', isSettled)
+
+  // What the user changes with the version must wait with it: another template for all workers, and more workers.
+  const variables = [{ name: 'workerNodeDelay', value: '200ms' }]
+  const workers = { machineDeployments: [...topology.workers.machineDeployments, worker('late')] }
+  await client.patch(Cluster, key, {
+    type: 'merge',
+    body: { spec: { topology: { version: Versions.at(-1), variables, workers } } },
+  })
+  await until('the upgrade', isSettled)
+
+  await client.delete(Cluster, key)
+  await until('deletion', (found) => found === undefined)
+  order.end()
+  await env.close()
+  return story
+}
+
+interface Request {
+  readonly fromKubernetesVersion?: string
+  readonly toKubernetesVersion?: string
+  readonly kubernetesVersion?: string
+}
+
+function askedOf(hook: Hook, { fromKubernetesVersion, toKubernetesVersion, kubernetesVersion }: Request): Asked {
+  const version = toKubernetesVersion ?? kubernetesVersion ?? ''
+  const before = Versions[Versions.indexOf(version as never) - 1] ?? ''
+  return { hook: hook.name, version, from: fromKubernetesVersion ?? before }
+}
+
+/** Every version is a step, of the control plane and of the workers. */
+function planOf({
+  request,
+}: {
+  request: { fromControlPlaneKubernetesVersion: string; fromWorkersKubernetesVersion?: string }
+}): Answer {
+  const after = (from: string) => Versions.filter((version) => version > from).map((version) => ({ version }))
+  const { fromControlPlaneKubernetesVersion, fromWorkersKubernetesVersion = '' } = request
+  return proceedWith({
+    controlPlaneUpgrades: after(fromControlPlaneKubernetesVersion),
+    workersUpgrades: after(fromWorkersKubernetesVersion),
+  })
+}
+
+const answerText = (answer: Answer | Response): string => {
+  if (answer instanceof Response) return `HTTP ${answer.status}`
+  switch (answer.kind) {
+    case 'proceed':
+      return 'go'
+    case 'hold':
+      return `wait ${answer.seconds} s (${answer.message})`
+    case 'fail':
+      return `Failure (${answer.message})`
+  }
+}
+
+const isSettled = (cluster: Cluster | undefined): boolean =>
+  cluster !== undefined &&
+  isTrue(cluster, 'TopologyReconciled') &&
+  isTrue(cluster, 'Available') &&
+  cluster.status?.conditions?.find(({ type }) => type === 'TopologyReconciled')?.observedGeneration ===
+    cluster.metadata.generation

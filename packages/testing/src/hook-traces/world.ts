@@ -1,0 +1,66 @@
+/** What there is of a Cluster at one moment, read from the API server's store. */
+import {
+  Cluster,
+  ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyOwnedLabel,
+  Machine,
+  MachineDeployment,
+} from '@capstan/api'
+import type { Store } from '@capstan/apiserver'
+import { isDeleting, isTrue, type Kind, type KubeObject, resourceName } from '@capstan/kube'
+import { LocalBootstrapConfigTemplate, LocalCluster, LocalControlPlane, LocalMachineTemplate } from '@capstan/local'
+
+export interface World {
+  readonly cluster: Cluster | undefined
+  readonly infrastructure: LocalCluster | undefined
+  readonly controlPlane: LocalControlPlane | undefined
+  /** By the name that the topology gives them. */
+  readonly deployments: ReadonlyMap<string, MachineDeployment>
+  readonly machines: readonly Machine[]
+  /** Made for the Cluster, not those of its class. */
+  readonly templates: readonly KubeObject[]
+}
+
+export function worldIn(store: Store): World {
+  const all = <T extends KubeObject>(kind: Kind<T>) => store.list(resourceName(kind)) as unknown as readonly T[]
+  const owned = <T extends KubeObject>(kind: Kind<T>) => all(kind).filter(isOfTopology)
+  return {
+    cluster: all(Cluster)[0],
+    infrastructure: owned(LocalCluster)[0],
+    controlPlane: owned(LocalControlPlane)[0],
+    deployments: new Map(
+      all(MachineDeployment).map((one) => [one.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? '', one]),
+    ),
+    machines: all(Machine),
+    templates: [...owned(LocalMachineTemplate), ...owned(LocalBootstrapConfigTemplate)],
+  }
+}
+
+/** Made for a Cluster from its class. */
+export const isOfTopology = ({ metadata }: KubeObject): boolean => metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
+
+/** Topology name of the MachineDeployment that a Machine belongs to; `undefined` for one of the control plane. */
+export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
+  metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel]
+
+export const machinesOf = ({ machines }: World, deployment: string | undefined): readonly Machine[] =>
+  machines.filter((machine) => deploymentOf(machine) === deployment)
+
+/** `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0 | 3 templates`. */
+export function worldText(world: World): string {
+  const { cluster, controlPlane, deployments, templates } = world
+  const machines = (deployment: string | undefined) => {
+    const found = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (going)' : ''}`)
+    return found.length === 0 ? 'no Machine' : `Machine ${found.sort().join(' + ')}`
+  }
+  const parts = [
+    ...(cluster && isDeleting(cluster) ? ['deleting'] : []),
+    ...(controlPlane ? [`control plane ${controlPlane.spec.version}, ${machines(undefined)}`] : []),
+    ...[...deployments]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, { spec }]) => `${name} ${spec.template.spec.version}, ${machines(name)}`),
+    ...(templates.length > 0 ? [`${templates.length} templates`] : []),
+    ...(cluster && isTrue(cluster, 'ControlPlaneInitialized') ? [] : ['not initialized']),
+  ]
+  return parts.join(' | ')
+}

@@ -1,0 +1,85 @@
+/** What a process has of the world, until it dies: from then on nothing it does has any effect, and nothing reaches it. */
+import type { HookTransport } from '@capstan/extension'
+import type { Clock, Transport } from '@capstan/kube'
+import type { Stores } from '@capstan/lab'
+import { mortalStores } from './mortal-stores.ts'
+
+export interface Surroundings {
+  readonly clock: Clock
+  readonly stores: Stores
+  /** To the API server. */
+  readonly transport: Transport
+  readonly hooks: HookTransport
+}
+
+export interface MortalSurroundings extends Surroundings {
+  readonly isDead: boolean
+  /** Kills the process now; with `writes`, right after it has made so many more: the last one's answer never arrives. */
+  kill(writes?: number): void
+  /** Fails what the dead process still waits for, so that it can be closed. */
+  bury(): void
+}
+
+export function mortalSurroundings({ clock, stores, transport, hooks }: Surroundings): MortalSurroundings {
+  const own = mortalStores(stores)
+  const burial = Promise.withResolvers<never>()
+  burial.promise.catch(() => {})
+  let isDead = false
+  let writesLeft = Number.POSITIVE_INFINITY
+  const die = () => {
+    isDead = true
+    own.kill()
+  }
+  /** What the process hears of `answer`: nothing, once it is dead. */
+  const heard = async <T>(answer: Promise<T>): Promise<T> => {
+    const outcome = await answer.then(
+      (value) => () => value,
+      (err: unknown) => () => {
+        throw err
+      },
+    )
+    return isDead ? burial.promise : outcome()
+  }
+
+  return {
+    get isDead() {
+      return isDead
+    },
+    kill(writes = 0) {
+      if (writes === 0) die()
+      else writesLeft = writes
+    },
+    bury() {
+      own.bury()
+      burial.reject(new Error('the process is dead'))
+    },
+    stores: own,
+    clock: { now: () => clock.now(), schedule: (after, callback) => clock.schedule(after, () => void (isDead || callback())) },
+    transport: {
+      close: () => {},
+      async send(request, signal) {
+        if (isDead) return burial.promise
+        const answer = await heard(transport.send(request, signal))
+        if (request.verb === 'get' || request.verb === 'list' || request.options?.dryRun || --writesLeft > 0) return answer
+        die()
+        return burial.promise
+      },
+      async watch(request, signal) {
+        if (isDead) return burial.promise
+        return whileAlive(await heard(transport.watch(request, signal)), () => isDead, signal)
+      },
+    },
+    hooks: {
+      close: () => {},
+      post: (target, body, signal) => (isDead ? burial.promise : heard(hooks.post(target, body, signal))),
+    },
+  }
+}
+
+async function* whileAlive<T>(events: AsyncIterable<T>, isDead: () => boolean, signal: AbortSignal): AsyncGenerator<T> {
+  for await (const event of events) {
+    if (isDead()) await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    if (signal.aborted) return
+    yield event
+  }
+}
