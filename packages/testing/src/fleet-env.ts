@@ -57,7 +57,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
   const traffic = createTraffic()
   const started: { readonly process: ManagerProcess; bury(): Promise<void> }[] = []
   const living = () => started.map(({ process }) => process).filter(({ isDead }) => !isDead)
-  const busy: Busy = { managers: () => living().map(({ manager }) => manager), stores: () => [store], traffic, patience: 50 }
+  const busy: Busy = { managers: () => living().map(({ manager }) => manager), stores: () => [store], traffic }
 
   async function start(): Promise<ManagerProcess> {
     const name = `manager-${started.length + 1}`

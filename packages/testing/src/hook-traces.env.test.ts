@@ -24,29 +24,29 @@ test('nothing in the way: each hook is called once for each question, at its mom
     "   0.0  BeforeClusterCreate: go
             not initialized
        1.5  AfterControlPlaneInitialized: go
-            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0
        3.0  BeforeClusterUpgrade v1.36.0: go
-            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0
        3.0  BeforeControlPlaneUpgrade v1.35.0: go
-            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+            control plane v1.34.0, Machine v1.34.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0
        3.8  AfterControlPlaneUpgrade v1.35.0: go
-            control plane v1.35.0, Machine v1.35.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0
        3.8  BeforeWorkersUpgrade v1.35.0: go
-            control plane v1.35.0, Machine v1.35.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0 | 5 templates
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.34.0, Machine v1.34.0 | steady v1.34.0, Machine v1.34.0
        5.2  AfterWorkersUpgrade v1.35.0: go
-            control plane v1.35.0, Machine v1.35.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 6 templates
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0
        5.2  BeforeControlPlaneUpgrade v1.36.0: go
-            control plane v1.35.0, Machine v1.35.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 5 templates
+            control plane v1.35.0, Machine v1.35.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0
        6.0  AfterControlPlaneUpgrade v1.36.0: go
-            control plane v1.36.0, Machine v1.36.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 5 templates
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0
        6.0  BeforeWorkersUpgrade v1.36.0: go
-            control plane v1.36.0, Machine v1.36.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0 | 5 templates
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.35.0, Machine v1.35.0 | steady v1.35.0, Machine v1.35.0
        7.4  AfterWorkersUpgrade v1.36.0: go
-            control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0 | 7 templates
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0
        7.4  AfterClusterUpgrade v1.36.0: go
-            control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0 | 7 templates
+            control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0
        8.0  BeforeClusterDelete: go
-            deleting | control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0 | 7 templates"
+            deleting | control plane v1.36.0, Machine v1.36.0 | elastic v1.36.0, Machine v1.36.0 | late v1.36.0, Machine v1.36.0 | steady v1.36.0, Machine v1.36.0"
   `)
 })
 
@@ -235,5 +235,5 @@ describe('a process that is stopped some writes after a hook has let go, and sta
     const story = await play({ answer: killed(writes) })
     expect(story.order.violations).toEqual([])
     expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
-  })
+  }, 60_000)
 })

@@ -46,9 +46,9 @@ export const deploymentOf = ({ metadata }: KubeObject): string | undefined =>
 export const machinesOf = ({ machines }: World, deployment: string | undefined): readonly Machine[] =>
   machines.filter((machine) => deploymentOf(machine) === deployment)
 
-/** `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0 | 3 templates`. */
+/** `control plane v1.34.0, Machines v1.34.0 | steady v1.34.0, Machines v1.34.0`. */
 export function worldText(world: World): string {
-  const { cluster, controlPlane, deployments, templates } = world
+  const { cluster, controlPlane, deployments } = world
   const machines = (deployment: string | undefined) => {
     const found = machinesOf(world, deployment).map((one) => `${one.spec.version}${isDeleting(one) ? ' (going)' : ''}`)
     return found.length === 0 ? 'no Machine' : `Machine ${found.sort().join(' + ')}`
@@ -59,7 +59,6 @@ export function worldText(world: World): string {
     ...[...deployments]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, { spec }]) => `${name} ${spec.template.spec.version}, ${machines(name)}`),
-    ...(templates.length > 0 ? [`${templates.length} templates`] : []),
     ...(cluster && isTrue(cluster, 'ControlPlaneInitialized') ? [] : ['not initialized']),
   ]
   return parts.join(' | ')
