@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { seconds, silent, systemClock, systemRandom } from '@capstan/kube'
+import { silent, systemClock, systemRandom } from '@capstan/kube'
 import type { Line } from '@capstan/lab'
 import { followStory, memoryStores } from '@capstan/lab'
 import { Command, Option } from 'commander'
@@ -9,12 +9,9 @@ import { closeAll } from '../close-all.ts'
 import { dataFolder } from '../data-folder.ts'
 import type { Suggestion } from '../demo.ts'
 import { Announcer } from '../dev/announcer.ts'
-import { ExtensionProcesses } from '../dev/extension-process.ts'
-import { HookLines, lineOfLog, lineOfOutput, lineOfReload, shown } from '../dev/lines.ts'
+import { HookLines, shown } from '../dev/lines.ts'
 import { extensionModule, manifestsOf, projectOf, registrationOf } from '../dev/project.ts'
-import { Reloader } from '../dev/reloader.ts'
-import { serveExtension } from '../dev/serve-extension.ts'
-import { watchFolders } from '../dev/watch-folders.ts'
+import { reloadingExtension } from '../dev/reloading-extension.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { statesOf } from '../output/cluster-states.ts'
@@ -90,52 +87,38 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       changed: (clusters, machines) => story.clusters(() => statesOf(clusters, machines)),
     })
 
-    const processes = new ExtensionProcesses({
+    const extension = await reloadingExtension({
+      module,
+      port: options.extensionPort,
       clock,
-      log: (entry) => tell(lineOfLog(entry)),
-      printed: (text) => tell(lineOfOutput(text)),
-    })
-    const folders = watchFolders(() => reloader.changed())
-    const reloader = new Reloader({
-      clock,
-      load: (signal) => processes.load(module, signal),
-      watch: (files) => folders.add(files),
-      told(reload) {
-        tell(lineOfReload(reload, shown(module)))
-        if (reload.kind !== 'loaded') return
+      tell,
+      loaded(loaded) {
         calls.forget()
-        announcer.announce(reload.extension)
+        announcer.announce(loaded)
       },
     })
-    const { listening, authority } = await serveExtension(reloader.handle, options.extensionPort, clock)
-    const close = () => Promise.resolve(folders.close())
-    closing.push(
-      () => listening.close(seconds(1)),
-      close,
-      () => reloader.close(),
-      () => processes.close(),
-    )
+    closing.push(() => extension.close())
+    const { url, authority } = extension
     const authorityFile = join(folder.path, 'extension-ca.crt')
     await writeFile(authorityFile, authority)
-    tell({ subject: 'Extension', event: 'ExtensionServed', text: `served at ${listening.url}` })
+    tell({ subject: 'Extension', event: 'ExtensionServed', text: `served at ${url}` })
 
     const announcer = new Announcer({
       client,
       signal,
-      url: listening.url,
+      url,
       authority,
       demo: options.demo,
       registration() {
         const project = projectOf(module)
-        folders.add(manifestsOf(project))
+        extension.watch(manifestsOf(project))
         return registrationOf(project)
       },
       ready: (hook) =>
-        suggest(story, options, tell, tries(hook, listening.url, shown(authorityFile), shown(folder.kubeconfig), options.demo)),
+        suggest(story, options, tell, tries(hook, url, shown(authorityFile), shown(folder.kubeconfig), options.demo)),
       failed: (problem) => tell({ subject: 'Extension', event: 'ExtensionNotRegistered', text: problem }),
     })
-    folders.add([module])
-    reloader.start()
+    extension.start()
     await untilInterrupted(io)
     return ExitCodes.done
   } catch (err) {

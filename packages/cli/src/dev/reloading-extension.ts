@@ -1,0 +1,66 @@
+/** The extension of a module behind TLS, loaded anew whenever a file of it is saved. */
+import type { Clock } from '@capstan/kube'
+import { seconds } from '@capstan/kube'
+import type { Line } from '@capstan/lab'
+import { closeAll } from '../close-all.ts'
+import { ExtensionProcesses, type RunningExtension } from './extension-process.ts'
+import { lineOfLog, lineOfOutput, lineOfReload, shown } from './lines.ts'
+import { Reloader } from './reloader.ts'
+import { serveExtension } from './serve-extension.ts'
+import { watchFolders } from './watch-folders.ts'
+
+export interface ReloadingOptions {
+  readonly module: string
+  /** Asked for by the user; absent: the usual one, or any that is free. */
+  readonly port: number | undefined
+  readonly clock: Clock
+  tell(line: Line): void
+  /** From now on calls are answered by this one. */
+  loaded(extension: RunningExtension): void
+}
+
+export interface ReloadingExtension {
+  readonly url: string
+  /** Certificate of the authority that signed the server's, PEM. */
+  readonly authority: string
+  /** Loads for the first time. */
+  start(): void
+  /** These files matter, too. */
+  watch(files: readonly string[]): void
+  /** Calls under way are answered, unless that takes longer than somebody who wants to stop would wait. */
+  close(): Promise<void>
+}
+
+/** @throws Error naming the port that was asked for when it is taken */
+export async function reloadingExtension(options: ReloadingOptions): Promise<ReloadingExtension> {
+  const { module, port, clock, tell, loaded } = options
+  const processes = new ExtensionProcesses({
+    clock,
+    log: (entry) => tell(lineOfLog(entry)),
+    printed: (text) => tell(lineOfOutput(text)),
+  })
+  const folders = watchFolders(() => reloader.changed())
+  const reloader = new Reloader({
+    clock,
+    load: (signal) => processes.load(module, signal),
+    watch: (files) => folders.add(files),
+    told(reload) {
+      tell(lineOfReload(reload, shown(module)))
+      if (reload.kind === 'loaded') loaded(reload.extension)
+    },
+  })
+  const { listening, authority } = await serveExtension(reloader.handle, port, clock)
+  return {
+    url: listening.url,
+    authority,
+    start() {
+      folders.add([module])
+      reloader.start()
+    },
+    watch: (files) => folders.add(files),
+    close() {
+      folders.close()
+      return closeAll([() => listening.close(seconds(1)), () => reloader.close(), () => processes.close()])
+    },
+  }
+}
