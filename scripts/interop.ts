@@ -14,6 +14,7 @@ import { envtestSuite } from '../interop/envtest.ts'
 import { goldenSuite } from '../interop/golden.ts'
 import { fullDiskSuite } from '../interop/full-disk.ts'
 import { inPlaceSuite } from '../interop/in-place.ts'
+import { hooksPeerSuite } from '../interop/hooks-peer.ts'
 import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
@@ -42,6 +43,7 @@ const suites: { readonly [name: string]: Suite } = {
   'runtime-extension': runtimeExtensionSuite,
   'test-extension': testExtensionSuite,
   'in-place': inPlaceSuite,
+  'hooks-peer': hooksPeerSuite,
   'client-node': clientNodeSuite,
   restart: restartSuite,
   'controller-runtime': controllerRuntimeSuite,

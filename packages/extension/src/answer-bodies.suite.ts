@@ -4,7 +4,7 @@ import fc from 'fast-check'
 
 /** Bodies of answers that begin like those of `schema`. */
 export function answerBodies(schema: JSONSchema): fc.Arbitrary<Uint8Array> {
-  const texts = textOf(schema, schema.definitions ?? {}, 4)
+  const texts = new Texts(schema.definitions ?? {}).of(schema, maxDepth)
   return fc
     .record({
       text: texts,
@@ -48,54 +48,70 @@ const often = (usual: string, ...others: string[]) =>
 const seldom = <T>(arbitrary: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 15, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 
-/** A text that belongs there, or else any other. */
-function textOf(given: JSONSchema, definitions: Definitions, depth: number): fc.Arbitrary<string> {
-  const schema = given.$ref === undefined ? given : definitions[given.$ref.slice('#/definitions/'.length)]!
-  return fc.oneof(
-    { weight: 200, arbitrary: rightText(schema, definitions, depth) },
-    { weight: 10, arbitrary: fc.constant('null') },
-    { weight: 10, arbitrary: fc.constantFrom(...anyTexts) },
-    { weight: 1, arbitrary: fc.constantFrom(...noTexts) },
-  )
-}
+/** As deep as a schema in the schema of a variable. */
+const maxDepth = 9
 
-type Definitions = { readonly [name: string]: JSONSchema }
+/** Texts for schemas, made once for each and each depth: schemas hold schemas. */
+class Texts {
+  readonly #definitions: { readonly [name: string]: JSONSchema }
+  readonly #made = new Map<JSONSchema, fc.Arbitrary<string>[]>()
 
-function rightText(schema: JSONSchema, definitions: Definitions, depth: number): fc.Arbitrary<string> {
-  switch (schema.type) {
-    case 'string':
-      return schema.format === 'byte' ? fc.constantFrom(...binaries) : strings(schema)
-    case 'integer':
-    case 'number':
-      return fc.oneof({ weight: 6, arbitrary: fc.nat(40).map(String) }, { weight: 1, arbitrary: fc.constantFrom(...numbers) })
-    case 'boolean':
-      return fc.constantFrom('true', 'false')
-    case 'array':
-      return depth === 0
-        ? fc.constant('[]')
-        : fc.array(textOf(schema.items ?? {}, definitions, depth - 1), { maxLength: 3 }).map((items) => `[${items.join(',')}]`)
-    case 'object':
-      return depth === 0 ? fc.constant('{}') : objects(schema, definitions, depth)
-    case undefined:
+  constructor(definitions: { readonly [name: string]: JSONSchema }) {
+    this.#definitions = definitions
   }
-  return fc.constantFrom(...anyTexts, ...numbers)
+
+  /** A text that belongs there, or else any other. */
+  of(given: JSONSchema, depth: number): fc.Arbitrary<string> {
+    const schema = given.$ref === undefined ? given : this.#definitions[given.$ref.slice('#/definitions/'.length)]!
+    const made = this.#made.get(schema) ?? []
+    this.#made.set(schema, made)
+    made[depth] ??= fc.oneof(
+      { weight: 200, arbitrary: this.#right(schema, depth) },
+      { weight: 10, arbitrary: fc.constant('null') },
+      { weight: 10, arbitrary: fc.constantFrom(...anyTexts) },
+      { weight: 1, arbitrary: fc.constantFrom(...noTexts) },
+    )
+    return made[depth]
+  }
+
+  #right(schema: JSONSchema, depth: number): fc.Arbitrary<string> {
+    switch (schema.type) {
+      case 'string':
+        return schema.format === 'byte' ? fc.constantFrom(...binaries) : strings(schema)
+      case 'integer':
+      case 'number':
+        return fc.oneof({ weight: 6, arbitrary: fc.nat(40).map(String) }, { weight: 1, arbitrary: fc.constantFrom(...numbers) })
+      case 'boolean':
+        return fc.constantFrom('true', 'false')
+      case 'array':
+        return depth === 0
+          ? fc.constant('[]')
+          : fc.array(this.of(schema.items ?? {}, depth - 1), { maxLength: 3 }).map((items) => `[${items.join(',')}]`)
+      case 'object':
+        return depth === 0 ? fc.constant('{}') : this.#object(schema, depth)
+      case undefined:
+    }
+    return fc.constantFrom(...anyTexts, ...numbers)
+  }
+
+  #object(schema: JSONSchema, depth: number): fc.Arbitrary<string> {
+    const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => fc.tuple(keys(name), this.of(field, depth - 1)))
+    const free = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : anything
+    const others = fc.tuple(
+      fc.constantFrom('a', 'b', '', 'constructor', '__proto__', 'stat\\u0075s').map((key) => `"${key}"`),
+      this.of(free, depth - 1),
+    )
+    const member =
+      fields.length === 0 ? others : fc.oneof({ weight: 6, arbitrary: fc.oneof(...fields) }, { weight: 1, arbitrary: others })
+    return fc
+      .tuple(fc.array(member, { maxLength: 7 }), often('', ' ', '\n\t'))
+      .map(
+        ([members, space]) => `{${members.map(([key, value]) => `${space}${key}${space}:${space}${value}`).join(`${space},`)}}`,
+      )
+  }
 }
 
-function objects(schema: JSONSchema, definitions: Definitions, depth: number): fc.Arbitrary<string> {
-  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) =>
-    fc.tuple(keys(name), textOf(field, definitions, depth - 1)),
-  )
-  const free = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {}
-  const others = fc.tuple(
-    fc.constantFrom('a', 'b', '', 'constructor', '__proto__', 'stat\\u0075s').map((key) => `"${key}"`),
-    textOf(free, definitions, depth - 1),
-  )
-  const member =
-    fields.length === 0 ? others : fc.oneof({ weight: 6, arbitrary: fc.oneof(...fields) }, { weight: 1, arbitrary: others })
-  return fc
-    .tuple(fc.array(member, { maxLength: 7 }), often('', ' ', '\n\t'))
-    .map(([members, space]) => `{${members.map(([key, value]) => `${space}${key}${space}:${space}${value}`).join(`${space},`)}}`)
-}
+const anything: JSONSchema = {}
 
 /** A key as it is written, or in another case: also with the letters that fold into s and k. */
 const keys = (name: string) =>

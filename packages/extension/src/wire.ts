@@ -1,7 +1,7 @@
 /**
  * Requests and responses between JSON text and typed values, exactly as Go's decoder reads them: what is unknown is ignored, keys may
  * differ in case, null is the zero value, what is said twice is merged. Upstream: encoding/json of Go 1.26 as internal/runtime/client
- * and exp/runtime/server use it, v1.14. The suite runtime-extension of interop holds both against each other.
+ * and exp/runtime/server use it, v1.14. The suite hooks-peer of interop holds both against each other.
  */
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
@@ -62,6 +62,8 @@ class Decoder {
   readonly #struct: string
   /** What a list held before it was said again, shorter: Go decodes into what is left of it. */
   readonly #backing = new WeakMap<unknown[], unknown[]>()
+  /** A number that no double holds, where no schema says what it is. Go finds out when its value is wanted. */
+  #tooLarge: string | undefined
   #at = 0
 
   constructor(bytes: Uint8Array, root: JSONSchema, struct: string) {
@@ -72,6 +74,9 @@ class Decoder {
 
   document(): Record<string, unknown> {
     const decoded = this.#value(this.#root, undefined, { struct: '', path: [], type: `v1alpha1.${this.#struct}` })
+    if (this.#tooLarge !== undefined) {
+      throw new WireError(`json: cannot unmarshal number ${this.#tooLarge} into Go value of type float64`, { isJson: true })
+    }
     // Go leaves everything as it was when all that is said is null.
     return this.#filled(isRecord(decoded) ? decoded : {}, this.#root)
   }
@@ -197,10 +202,7 @@ class Decoder {
     const start = this.#at
     const length = this.#skip()
     const text = goText(this.#bytes.subarray(start, start + length))
-    const tooLarge = unrepresentable(text)
-    if (tooLarge !== undefined) {
-      throw new WireError(`json: cannot unmarshal number ${tooLarge} into Go value of type float64`, { isJson: true })
-    }
+    this.#tooLarge ??= unrepresentable(text)
     return (JSON.parse(text) as unknown) ?? undefined
   }
 
@@ -279,7 +281,8 @@ class Decoder {
   #filled(decoded: Record<string, unknown>, { properties = {}, required = [] }: JSONSchema): Record<string, unknown> {
     for (const [name, field] of Object.entries(properties)) {
       if (decoded[name] !== undefined) continue
-      const value = required.includes(name) ? this.#required(this.#resolved(field)) : field.default
+      // Other defaults are the API server's, which fills them in when it is written.
+      const value = required.includes(name) ? this.#required(this.#resolved(field)) : field.default === 0 ? 0 : undefined
       if (value !== undefined) decoded[name] = value
     }
     return decoded

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { hookCatalog } from './hooks/catalog.ts'
 import { hooksOpenApi } from './openapi.ts'
+import { type HooksDocument, outlineOf } from './openapi-outline.suite.ts'
 
 const document = hooksOpenApi(hookCatalog, 'v1.14.0')
 const group = '/hooks.runtime.cluster.x-k8s.io/v1alpha1'
@@ -35,4 +37,49 @@ it('shows the shapes of requests and responses down to the Cluster', () => {
   expect(request.required).toEqual(['apiVersion', 'kind', 'cluster', 'fromKubernetesVersion', 'toKubernetesVersion'])
   expect(request.properties?.['cluster']?.properties?.['spec']?.properties?.['topology']?.type).toBe('object')
   expect(request.properties?.['cluster']?.properties?.['status']).toBeUndefined()
+})
+
+/** Where our document says something else than the one that is made of upstream's types, with the reason. */
+const explained: readonly { readonly reason: string; readonly at: RegExp; readonly upstream?: string; readonly ours?: string }[] =
+  [
+    { reason: 'core leaves the status out', at: / request \.(.*\.)?(cluster|machine|machineSet)\.status(\..*|\[.*)?$/ },
+    { reason: 'core leaves out who wrote a field', at: /\.metadata\.(managedFields|selfLink)(\[.*)?$/ },
+    {
+      reason: 'core always says what it sends',
+      at: / request \.(apiVersion|kind)$/,
+      upstream: 'string',
+      ours: 'string required',
+    },
+    {
+      reason: 'an answer that does not wait need not say so',
+      at: / 200 \.retryAfterSeconds$/,
+      upstream: 'integer int32 required',
+      ours: 'integer int32',
+    },
+    { reason: 'an empty patch is none', at: /Patch\.patchType$/, upstream: 'string required', ours: 'string' },
+    { reason: 'an empty patch is none', at: /Patch\.patch$/, upstream: 'string byte required', ours: 'string byte' },
+    {
+      reason: 'a variable is not required unless it says so',
+      at: /\.variables\[\]\.required$/,
+      upstream: 'boolean required',
+      ours: 'boolean',
+    },
+  ]
+
+it("has the paths and shapes of upstream's", () => {
+  const recorded = readFileSync(new URL('../../testdata/hooks-openapi.json', import.meta.url), 'utf8')
+  const upstream = outlineOf(JSON.parse(recorded) as HooksDocument)
+  const ours = outlineOf(document as HooksDocument)
+  const used = new Set<string>()
+  const differences = [...new Set([...upstream.keys(), ...ours.keys()])].flatMap((at) => {
+    const [theirs, mine] = [upstream.get(at), ours.get(at)]
+    if (theirs === mine) return []
+    const known = explained.find(
+      (one) => one.at.test(at) && (one.ours === undefined ? mine === undefined : one.ours === mine && one.upstream === theirs),
+    )
+    if (known) used.add(known.reason)
+    return known ? [] : [`${at}: ${mine}, upstream ${theirs}`]
+  })
+  expect(differences).toEqual([])
+  expect(used).toEqual(new Set(explained.map(({ reason }) => reason)))
 })

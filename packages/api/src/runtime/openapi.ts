@@ -8,6 +8,7 @@ import { hookApiVersion, hookPath, HooksGroup } from './hook.ts'
 
 /** Where upstream's types are published: tools name what they generate after it. */
 const upstreamPackage = 'sigs.k8s.io.cluster-api.api.runtime.hooks'
+const upstreamCore = 'sigs.k8s.io.cluster-api.api.core.v1beta2'
 
 export interface OpenApiDocument {
   readonly openapi: '3.0.0'
@@ -30,10 +31,12 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
     paths: Object.fromEntries(sorted.map((hook) => [openApiPath(hook), pathItem(hook)])),
     components: {
       schemas: Object.fromEntries(
-        sorted.flatMap((hook) => [
-          [componentName(hook, 'Request'), published(hook.request.json)],
-          [componentName(hook, 'Response'), published(hook.response.json)],
-        ]),
+        sorted
+          .flatMap((hook) => [
+            [componentName(hook, 'Request'), published(hook.request.json, new Map())] as const,
+            ...responseComponents(hook),
+          ])
+          .sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
     },
   }
@@ -74,19 +77,41 @@ function operationId({ group, version, name }: Hook): string {
 const componentName = (hook: Hook, what: 'Request' | 'Response'): string =>
   `${hook.group === HooksGroup ? `${upstreamPackage}.${hook.version}` : hookApiVersion(hook).replaceAll('/', '.')}.${hook.name}${what}`
 
-/** Without what only an API server understands. */
-function published(schema: JSONSchema): JSONSchema {
-  const kept = Object.entries(schema).filter(([name]) => !name.startsWith('x-kubernetes-'))
-  return Object.fromEntries(kept.map(([name, value]) => [name, publishedValue(name, value)])) as JSONSchema
+/** The response, and the schemas that hold themselves. */
+function responseComponents(hook: Hook): (readonly [string, JSONSchema])[] {
+  const { definitions = {}, ...response } = hook.response.json
+  const prefix = hook.group === HooksGroup ? upstreamCore : hookApiVersion(hook).replaceAll('/', '.')
+  const components = Object.entries(definitions).map(([name, schema]) => [name, schema, `${prefix}.${name}`] as const)
+  const refs: Refs = new Map<string | JSONSchema, string>([
+    ...components.map(([name, , as]) => [`#/definitions/${name}`, as] as const),
+    ...components.map(([, schema, as]) => [schema, as] as const),
+  ])
+  return [
+    [componentName(hook, 'Response'), published(response, refs)],
+    ...components.map(([, { ...schema }, as]) => [as, published(schema, refs)] as const),
+  ]
 }
 
-function publishedValue(name: string, value: unknown): unknown {
+/** Names of components, by what stands for them: a reference, or the schema itself. */
+type Refs = ReadonlyMap<string | JSONSchema, string>
+
+/** Without what only an API server understands. */
+function published(schema: JSONSchema, refs: Refs): JSONSchema {
+  const component = refs.get(schema.$ref ?? schema)
+  if (component !== undefined) return { $ref: `#/components/schemas/${component}` }
+  if (schema['x-kubernetes-int-or-string']) return { format: 'int-or-string', anyOf: [{ type: 'integer' }, { type: 'string' }] }
+  const kept = Object.entries(schema).filter(([name]) => !name.startsWith('x-kubernetes-'))
+  return Object.fromEntries(kept.map(([name, value]) => [name, publishedValue(name, value, refs)])) as JSONSchema
+}
+
+function publishedValue(name: string, value: unknown, refs: Refs): unknown {
+  const below = (schema: JSONSchema) => published(schema, refs)
   if (name === 'properties') {
     const fields = Object.entries(value as Record<string, JSONSchema>).sort(([a], [b]) => (a < b ? -1 : 1))
-    return Object.fromEntries(fields.map(([field, schema]) => [field, published(schema)]))
+    return Object.fromEntries(fields.map(([field, schema]) => [field, below(schema)]))
   }
   if (name === 'items' || name === 'not' || (name === 'additionalProperties' && typeof value === 'object')) {
-    return published(value as JSONSchema)
+    return below(value as JSONSchema)
   }
-  return name === 'allOf' || name === 'anyOf' || name === 'oneOf' ? (value as JSONSchema[]).map(published) : value
+  return name === 'allOf' || name === 'anyOf' || name === 'oneOf' ? (value as JSONSchema[]).map(below) : value
 }

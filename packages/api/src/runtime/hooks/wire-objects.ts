@@ -1,6 +1,6 @@
 /** Objects of providers and Machines as hooks carry them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import type { JSONSchema, KubeObject, UnknownObject } from '@capstan/kube'
-import { s } from '@capstan/kube'
+import { ObjectMetaSchema, s } from '@capstan/kube'
 import { Machine } from '../../core/v1beta2/machine.ts'
 import { MachineSet } from '../../core/v1beta2/machine-set.ts'
 
@@ -12,8 +12,14 @@ type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
 /** The schema of a kind as requests carry it: without status, and tolerant, since it comes from whichever core calls. */
 export function onTheWire({ schema }: { readonly schema: JSONSchema }): JSONSchema {
   const { status: _, ...properties } = schema.properties ?? {}
-  return { ...kept, properties }
+  return { ...kept, required: ['spec'], properties: { ...properties, metadata: wireMetadata } }
 }
+
+/** Without what says who wrote a field: it changes when nothing else does. */
+const wireMetadata: JSONSchema = (() => {
+  const { managedFields: _, selfLink: _none, ...properties } = ObjectMetaSchema.properties ?? {}
+  return { ...ObjectMetaSchema, properties }
+})()
 
 /** An object or template of a provider. */
 export const wireObject = (doc: string) => s.of<UnknownObject>(kept).doc(doc)

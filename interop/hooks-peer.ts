@@ -1,0 +1,112 @@
+/**
+ * Upstream's own types, in Go, asked about the same things: how 100,000 answers decode, values and messages, and which paths and shapes
+ * hooks have. What the second gives is recorded in the test data of `api`, where `npm test` holds our document against it.
+ */
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { type Hook, hookCatalog } from '@capstan/api'
+import { isRecord } from '@capstan/kube'
+import fc from 'fast-check'
+import { answerBodies } from '../packages/extension/src/answer-bodies.suite.ts'
+import { decodeWire, WireError } from '../packages/extension/src/wire.ts'
+import { Checks } from './capstan-process.ts'
+import { recordedForm, recording } from './record-hooks.ts'
+import type { Suite } from './suite.ts'
+import { output, toolPaths } from './tools.ts'
+
+const Answers = 100_000
+/** At once, so that they need not all be in memory. */
+const Batch = 10_000
+
+export const hooksPeerSuite: Suite = {
+  shows: "answers and shapes of hooks, held against upstream's own types in Go",
+  ci: true,
+  tools: ['hooks-peer'],
+  async run() {
+    const checks = new Checks()
+    const [peer] = await toolPaths('hooks-peer')
+    const document = recordedForm(await output(peer, ['openapi'], { cwd: '.' }))
+    checks.check('the recorded document is what upstream says', document === readFileSync(recording, 'utf8'))
+    const seed = Number(process.env.CAPSTAN_SEED ?? 1)
+    for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
+    return checks
+  },
+}
+
+interface Question {
+  readonly hook: Hook
+  readonly body: Uint8Array
+}
+
+type Answer = { readonly value: unknown } | { readonly error: string }
+
+const questions = fc.oneof(
+  ...hookCatalog.map((hook) => answerBodies(hook.response.json).map((body): Question => ({ hook, body }))),
+)
+
+async function compareAnswers(peer: string, seed: number, checks: Checks): Promise<void> {
+  const asked = fc.sample(questions, { seed, numRuns: Batch })
+  const theirs = await askPeer(peer, asked)
+  const ours = asked.map(decoded)
+  let values = 0
+  let early = 0
+  asked.forEach(({ hook, body }, index) => {
+    const [one, other] = [ours[index]!, theirs[index]!].map(comparable)
+    if ('value' in theirs[index]!) values++
+    const isRefusedEarlier = 'value' in theirs[index]! && tooLarge.test(one!)
+    if (isRefusedEarlier) early++
+    checks.check(`an answer of ${hook.name} decodes as in Go`, one === other || isRefusedEarlier, {
+      seed,
+      body: Buffer.from(body).toString('latin1'),
+      ours: one,
+      go: other,
+    })
+  })
+  const refused = early === 0 ? '' : `, ${early} a number that no double holds, where no schema says what it is: refused early`
+  console.log(`${Batch} answers, seed ${seed}: ${values} have a value, ${Batch - values} an error${refused}`)
+}
+
+/** Go keeps the text of what no schema describes, and says this once somebody wants its value. */
+const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
+
+async function askPeer(peer: string, asked: readonly Question[]): Promise<Answer[]> {
+  const child = spawn(peer, ['decode'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const lines = asked.map(({ hook, body }) => JSON.stringify({ hook: hook.name, body: Buffer.from(body).toString('base64') }))
+  child.stdin.end(lines.join('\n'))
+  const text = await child.stdout.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
+  const answers = text.trimEnd().split('\n')
+  if (answers.length !== asked.length) throw new Error(`${asked.length} were asked, ${answers.length} answered`)
+  return answers.map((line) => JSON.parse(line) as Answer)
+}
+
+function decoded({ hook, body }: Question): Answer {
+  try {
+    return { value: decodeWire(body, hook.response, `${hook.name}Response`, 'answer') }
+  } catch (err) {
+    // Anything else is a crash, and no answer of Go's.
+    return { error: err instanceof WireError ? err.message : String((err as Error).stack) }
+  }
+}
+
+const comparable = (answer: Answer): string => JSON.stringify('error' in answer ? answer : { value: meaning(answer.value) })
+
+/** Without zero values, which Go leaves out or writes as the field has it; bytes in their one proper form. */
+function meaning(value: unknown, field?: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => meaning(item) ?? null)
+  if (typeof value === 'string' && field === 'patch') return Buffer.from(value, 'base64').toString('base64')
+  if (!isRecord(value)) return value
+  const members = Object.keys(value)
+    .sort()
+    .map((key) => [key, meaning(value[key], key)] as const)
+    .filter(([, member]) => !isZero(member))
+  return Object.fromEntries(members)
+}
+
+const isZero = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === '' ||
+  value === 0 ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isRecord(value) && Object.keys(value).length === 0)

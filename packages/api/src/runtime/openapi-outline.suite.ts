@@ -1,0 +1,62 @@
+/** The shape of an OpenAPI document of hooks, a line for each field: for comparing two that are made up of other components. */
+import type { JSONSchema } from '@capstan/kube'
+
+export interface HooksDocument {
+  readonly paths: { readonly [path: string]: object }
+  readonly components: { readonly schemas: { readonly [name: string]: JSONSchema } }
+}
+
+interface Operation {
+  readonly tags?: readonly string[]
+  readonly parameters?: readonly {
+    readonly name: string
+    readonly in: string
+    readonly required: boolean
+    readonly schema: JSONSchema
+  }[]
+  readonly requestBody: Body
+  readonly responses: { readonly [code: string]: Body }
+}
+interface Body {
+  readonly content: { readonly [type: string]: { readonly schema: { readonly $ref: string } } }
+}
+
+/** What is at a field, by path of the operation, request or response, and path of the field. */
+export function outlineOf({ paths, components: { schemas } }: HooksDocument): Map<string, string> {
+  const lines = new Map<string, string>()
+  const resolved = (schema: JSONSchema): { schema: JSONSchema; name?: string } => {
+    const reference = schema.$ref ?? schema.allOf?.[0]?.$ref
+    if (reference === undefined) return { schema }
+    const name = reference.slice('#/components/schemas/'.length)
+    return { schema: schemas[name]!, name }
+  }
+  const walk = (given: JSONSchema, path: string, isRequired: boolean, within: readonly string[]) => {
+    const { schema, name } = resolved(given)
+    const { type = 'any', format, properties = {}, required = [], items, additionalProperties } = schema
+    const short = name?.slice(name.lastIndexOf('.') + 1)
+    const isAgain = short !== undefined && within.includes(short)
+    lines.set(
+      path,
+      [type, format, isAgain ? `${short} again` : undefined, isRequired ? 'required' : undefined].filter(Boolean).join(' '),
+    )
+    if (isAgain) return
+    const inside = short === undefined ? within : [...within, short]
+    for (const [field, one] of Object.entries(properties)) walk(one, `${path}.${field}`, required.includes(field), inside)
+    if (items) walk(items, `${path}[]`, false, inside)
+    if (typeof additionalProperties === 'object') walk(additionalProperties, `${path}{}`, false, inside)
+  }
+  for (const [path, item] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(item) as [string, Operation][]) {
+      const { tags = [], parameters = [], requestBody, responses } = operation
+      const named = parameters.map(({ name, in: where, required, schema }) => `{${name}} ${where} ${required} ${schema.type}`)
+      lines.set(path, [method, ...tags, ...named].join(' '))
+      for (const [what, body] of Object.entries({ request: requestBody, ...responses })) {
+        for (const [type, { schema }] of Object.entries(body.content)) {
+          lines.set(`${path} ${what}`, `${type} ${schema.$ref}`)
+          walk(schema as JSONSchema, `${path} ${what} `, false, [])
+        }
+      }
+    }
+  }
+  return lines
+}
