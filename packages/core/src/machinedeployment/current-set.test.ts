@@ -42,6 +42,14 @@ describe('the current set', () => {
     expect(found.createReason).toBe(reason)
   })
 
+  test.each([
+    ['those of other templates', aDeployment('v1'), ['x']],
+    ['none that are older than an expired rollout.after', aDeployment('v1', '2026-01-08T00:00:00Z'), []],
+    ['whatever is older than a time to come', aDeployment('v2', '2026-01-20T00:00:00Z'), ['a', 'b', 'c', 'x']],
+  ])('may get Machines of %s', (_, deployment, eligible) => {
+    expect(setsByRole(deployment, sets, now).eligible.map(({ metadata }) => metadata.name)).toEqual(eligible)
+  })
+
   test('is none without sets', () => {
     expect(setsByRole(aDeployment('v1'), [], now)).toEqual({
       current: undefined,

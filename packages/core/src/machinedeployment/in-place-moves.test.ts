@@ -1,6 +1,7 @@
+import type { Machine, MachineSet } from '@capstan/api'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { moveCandidates } from './in-place-moves.ts'
+import { arrivals, moveCandidates, receives } from './in-place-moves.ts'
 import { planRollingUpdate } from './rolling-update.ts'
 import type { InPlaceRollout, Rollout, SetCounts } from './rollout.ts'
 
@@ -332,6 +333,37 @@ describe('a rolling update in place', () => {
       4. ms1 1/1 -> 1/0, 1 available, 0 upToDate (m2); ms2 2/2, 2 available, 2 upToDate (m3,m4)
       5. ms1 0/0, 0 available, 0 upToDate (); ms2 2/2, 2 available, 2 upToDate (m3,m4)"
     `)
+  })
+})
+
+describe('arrivals', () => {
+  const prefix = 'in-place-updates.internal.cluster.x-k8s.io'
+  const current = {
+    metadata: { name: 'ms2', uid: 'ms2', annotations: { [`${prefix}/acknowledged-move`]: 'm1,gone' } },
+  } as unknown as MachineSet
+  const aMachine = (name: string, owner: string, annotations: object = { [`${prefix}/pending-acknowledge-move`]: '' }): Machine =>
+    ({
+      metadata: {
+        name,
+        annotations,
+        ownerReferences: [
+          { apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', name: owner, uid: owner, controller: true },
+        ],
+      },
+    }) as unknown as Machine
+
+  test('are Machines of the set with their mark, and those that it has not been told of', () => {
+    const machines = [aMachine('m3', 'ms2'), aMachine('m1', 'ms2'), aMachine('m2', 'ms2', {}), aMachine('m4', 'ms1')]
+    expect(arrivals(current, machines)).toEqual({ all: ['m1', 'm3'], unseen: ['m3'] })
+    expect(arrivals(undefined, machines)).toEqual({ all: [], unseen: [] })
+  })
+
+  test('are told of in order, with the sets that they may come from', () => {
+    expect(receives(new Set(['ms1', 'ms0']), { all: ['m1', 'm3'], unseen: [] })).toEqual({
+      [`${prefix}/receive-machines-from-machinesets`]: 'ms0,ms1',
+      [`${prefix}/acknowledged-move`]: 'm1,m3',
+    })
+    expect(receives(new Set(), { all: [], unseen: [] })).toEqual({})
   })
 })
 

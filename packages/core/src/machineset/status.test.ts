@@ -37,6 +37,24 @@ const short = ({ status, reason, message }: { status: string; reason: string; me
 const missing = { state: 'missing' } as const
 const two = [aMachine('a'), aMachine('b')]
 
+describe('ScalingDown', () => {
+  const annotations = {
+    'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '',
+    'in-place-updates.internal.cluster.x-k8s.io/pending-acknowledge-move': '',
+  }
+  const moved = { ...aMachine('moved'), metadata: { ...aMachine('moved').metadata, annotations } }
+  test.each([
+    ['too many', { machines: [...two, aMachine('c')] }, 'True ScalingDown: Scaling down from 3 to 2 replicas', 3],
+    ['one has moved here and is not counted yet', { machines: [...two, moved] }, 'False NotScalingDown', 3],
+  ])('%s', (_, more, text, replicas) => {
+    const scope = aScope(more)
+    reportStatus(scope, now)
+    const condition = scope.machineSet.status!.conditions!.find(({ type }) => type === 'ScalingDown')!
+    expect(short(condition)).toBe(text)
+    expect(scope.machineSet.status!.replicas).toBe(replicas)
+  })
+})
+
 describe('ScalingUp', () => {
   test.each([
     ['Machines could not be listed', { machines: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
