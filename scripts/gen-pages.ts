@@ -1,6 +1,7 @@
 /** Reference pages made from declarations: what the API promises cannot drift from what is written about it. */
 import * as api from '@capstan/api'
 import type { ConditionType, JSONSchema } from '@capstan/kube'
+import { hooksInOrder } from './hooks-in-order.ts'
 
 const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
 
@@ -32,6 +33,7 @@ export function hooksPage(): string {
     '',
     'What core calls, when, and what the answers do.',
     '',
+    ...hooksInOrder(),
     ...sections.flatMap((section) => [section, '']),
   ].join('\n')
 }

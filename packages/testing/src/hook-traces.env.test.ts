@@ -231,9 +231,13 @@ describe('a process that is stopped some writes after a hook has let go, and sta
   const longest = 90
   const every = Number(process.env.CAPSTAN_STOPS)
   const stops = every ? Array.from({ length: Math.ceil(longest / every) }, (_, i) => i * every + 1) : [1, 2, 4, 9, 33]
-  test.each(stops)('write %i', async (writes) => {
-    const story = await play({ answer: killed(writes) })
-    expect(story.order.violations).toEqual([])
-    expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
-  }, 60_000)
+  test.each(stops)(
+    'write %i',
+    async (writes) => {
+      const story = await play({ answer: killed(writes) })
+      expect(story.order.violations).toEqual([])
+      expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
+    },
+    60_000,
+  )
 })

@@ -9,11 +9,11 @@ export interface WaitingHook {
   readonly handlers: readonly string[]
   /** RFC 3339. */
   readonly since: string
-  /** When it is asked again at the latest, RFC 3339; absent when nothing is asked. */
+  /** When it is asked again at the latest, RFC 3339; absent when nothing is asked, and after a failure, which is tried again soon and then later and later. */
   readonly until?: string
   /** How often it was asked since then. */
   readonly calls: number
-  /** What it said last. */
+  /** What it said last, or what it failed with. */
   readonly message: string
 }
 

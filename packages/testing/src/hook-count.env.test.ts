@@ -1,0 +1,65 @@
+/** How often hooks are called in the life of a Cluster: once for each thing that happens. `docs/reference/hooks.md` says so. */
+import { Cluster, ClusterClass } from '@capstan/api'
+import { seconds, VirtualClock } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
+import { expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+import { scriptedRuntime } from './scripted-runtime.ts'
+
+const sixHooks = [
+  'BeforeClusterCreate',
+  'AfterControlPlaneInitialized',
+  'BeforeClusterUpgrade',
+  'AfterControlPlaneUpgrade',
+  'AfterClusterUpgrade',
+  'BeforeClusterDelete',
+]
+const names = ['a', 'b', 'c', 'd']
+const key = (name: string) => ({ namespace: 'default', name })
+const demo = new URL('../../cli/demo/', import.meta.url)
+
+const worker = (name: string) => ({ class: 'worker', name, replicas: 1 })
+const topology = {
+  classRef: { name: 'demo' },
+  version: 'v1.36.0',
+  controlPlane: { replicas: 1 },
+  workers: { machineDeployments: [worker('steady')] },
+}
+
+/** Everything that happens to clusters, with a restart between any two. */
+const life: readonly ((env: PlaneEnv) => Promise<unknown>)[] = [
+  ({ client }) => Promise.all(names.map((name) => client.create(Cluster, { metadata: key(name), spec: { topology } }))),
+  (env) => patchAll(env, { metadata: { labels: { team: 'x' } } }),
+  (env) => patchAll(env, { spec: { topology: { workers: { machineDeployments: [{ ...worker('steady'), replicas: 2 }] } } } }),
+  ({ client }) =>
+    client.patch(ClusterClass, key('demo'), {
+      type: 'merge',
+      body: { spec: { controlPlane: { metadata: { labels: { tier: 'gold' } } } } },
+    }),
+  (env) => patchAll(env, { spec: { topology: { version: 'v1.36.1' } } }),
+  ({ client }) => Promise.all(names.map((name) => client.delete(Cluster, key(name)))),
+]
+const patchAll = ({ client }: PlaneEnv, body: object) =>
+  Promise.all(names.map((name) => client.patch(Cluster, key(name), { type: 'merge', body })))
+
+test('six hooks make six calls for each Cluster that is created, upgraded and deleted', async () => {
+  const runtime = scriptedRuntime(Object.fromEntries(sixHooks.map((hook) => [hook, () => undefined])))
+  const stores = memoryStores()
+  const calls: string[] = []
+  let clock = new VirtualClock()
+  let env = await planeEnv({ runtime, stores, clock })
+  await createFrom(env.client, new URL('class.yaml', demo))
+  for (const happens of life) {
+    await happens(env)
+    await env.advance(seconds(60))
+    calls.push(...env.hooks.map(({ hook, cluster }) => `${cluster} ${hook}`))
+    await env.close()
+    clock = new VirtualClock(clock.now())
+    env = await planeEnv({ runtime, stores, clock })
+  }
+  expect((await env.client.list(Cluster)).items).toEqual([])
+  await env.close()
+  const each = names.flatMap((name) => sixHooks.map((hook) => `default/${name} ${hook}`))
+  expect(calls.sort()).toEqual(each.sort())
+}, 60_000)
