@@ -97,17 +97,18 @@ describe('a saved file', patient, () => {
     await command.line(/not loaded: extension\.ts:1: at load/)
     save('export const settings = {}\n')
     await command.line(/not loaded: exports no extension \(there are settings\): expected `export const extension/)
-    save("import './rules.ts'\n")
+    save("import './lib/rules.ts'\n")
     await command.line(/not loaded: Cannot find module '.*rules\.ts' imported from .*extension\.ts/)
     expect((await answerOf(url)).response.message).toBe('three')
 
     // A module that comes is a change, too, and so is one of its own.
-    save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './rules.ts'\n"))
-    save("export const rule = 'four'\n", 'rules.ts')
+    save(extension({ answer: 'proceedNow(rule)', name: 'fourth' }).replace('\n', "\nimport { rule } from './lib/rules.ts'\n"))
+    mkdirSync(join(folder, 'lib'))
+    save("export const rule = 'four'\n", 'lib/rules.ts')
     await command.line(/loaded anew after \d+ ms, handlers: fourth/)
     expect((await answerOf(url)).response.message).toBe('four')
-    save(`${extension({ answer: 'proceedNow(rule)', name: 'fifth' })}\nconst rule = 'five'\n`)
-    await command.line(/handlers: fifth/)
+    save("export const rule = 'five'\n", 'lib/rules.ts')
+    while ((await answerOf(url)).response.message !== 'five') await Promise.resolve()
 
     expect(await command.interrupt()).toBe(0)
     expect(command.err).toEqual([])

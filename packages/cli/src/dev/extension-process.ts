@@ -43,6 +43,7 @@ export interface ExtensionProcessOptions {
 const longestCall = seconds(31)
 const longestLoad = seconds(10)
 const longestEnd = seconds(2)
+const tooLong = `it did not load within ${longestLoad / 1000} s: expected a module that exports an extension, and does not serve it`
 
 const program = fileURLToPath(new URL('../../bin/dev-child.js', import.meta.url))
 
@@ -129,9 +130,7 @@ class Child {
   }
 
   async load(file: string): Promise<RunningExtension> {
-    const limit = this.#clock.schedule(longestLoad, () =>
-      this.#loading?.reject(new LoadRefused(`it did not load within ${longestLoad / 1000} s`, [file])),
-    )
+    const limit = this.#clock.schedule(longestLoad, () => this.#loading?.reject(new LoadRefused(tooLong, [file])))
     try {
       const { name, handlers, files } = await new Promise<Extract<FromChild, { kind: 'loaded' }>>((resolve, reject) => {
         this.#loading = { resolve, reject }

@@ -71,25 +71,21 @@ export async function askAgain(client: Client, why: string, signal: AbortSignal)
  * for those of updates in place, which are asked about Machines that would be deleted before another one is there.
  */
 export function demoChangesFor(extension: string, handlers: readonly AnnouncedHandler[]): DemoChanges {
-  const named = (hook: string) => {
-    const handler = handlers.find((one) => one.hook === hook)
-    return handler && `${handler.name}.${extension}`
-  }
-  const [patches, validation, variables, plan] = [
-    named('GeneratePatches'),
-    named('ValidateTopology'),
-    named('DiscoverVariables'),
-    named('GenerateUpgradePlan'),
-  ]
-  const external = {
-    ...(patches === undefined ? {} : { generatePatchesExtension: patches }),
-    ...(validation === undefined ? {} : { validateTopologyExtension: validation }),
-    ...(variables === undefined ? {} : { discoverVariablesExtension: variables }),
-  }
+  const named = (hook: string) => handlers.filter((one) => one.hook === hook).map(({ name }) => `${name}.${extension}`)
+  const [generate, validate, variables] = [named('GeneratePatches'), named('ValidateTopology'), named('DiscoverVariables')]
+  // Variables alone make no patch.
+  const patches = Array.from({ length: Math.max(generate.length, validate.length) }, (_, index) => ({
+    name: index === 0 ? extension : `${extension}-${index + 1}`,
+    external: {
+      ...(generate[index] ? { generatePatchesExtension: generate[index] } : {}),
+      ...(validate[index] ? { validateTopologyExtension: validate[index] } : {}),
+      ...(variables[index] ? { discoverVariablesExtension: variables[index] } : {}),
+    },
+  }))
+  const [plan] = named('GenerateUpgradePlan')
   return {
-    // Variables alone make no patch.
-    patches: patches === undefined && validation === undefined ? [] : [{ name: extension, external }],
+    patches,
     ...(plan === undefined ? {} : { upgrade: { external: { generateUpgradePlanExtension: plan } } }),
-    noSurge: { workers: named('CanUpdateMachineSet') !== undefined, controlPlane: named('CanUpdateMachine') !== undefined },
+    noSurge: { workers: named('CanUpdateMachineSet').length > 0, controlPlane: named('CanUpdateMachine').length > 0 },
   }
 }

@@ -11,14 +11,22 @@ export interface FolderWatch {
 /** Whole folders: a file that an editor replaces is another file, and one that is missing may come. */
 export function watchFolders(changed: (file: string) => void): FolderWatch {
   const watchers = new Map<string, FSWatcher>()
-  const watchOne = (folder: string) => {
+  /** Folders that something is looked for in, and that are not there. */
+  const missing = new Set<string>()
+
+  const watchOne = (folder: string): void => {
+    if (watchers.has(folder)) return
     let watcher: FSWatcher
     try {
       watcher = watch(folder, (_event, name) => {
-        if (name !== null && matters(name)) changed(join(folder, name))
+        if (name === null) return
+        const file = join(folder, name)
+        if (missing.delete(file) || matters(name)) changed(file)
       })
     } catch {
-      // Not there: the next load looks again.
+      // Whoever makes it begins in the nearest folder that is there.
+      missing.add(folder)
+      if (dirname(folder) !== folder) watchOne(dirname(folder))
       return
     }
     watchers.set(folder, watcher)
@@ -30,7 +38,7 @@ export function watchFolders(changed: (file: string) => void): FolderWatch {
   }
   return {
     add(files) {
-      for (const folder of new Set(files.map((file) => dirname(file)))) if (!watchers.has(folder)) watchOne(folder)
+      for (const folder of new Set(files.map((file) => dirname(file)))) watchOne(folder)
     },
     close() {
       for (const watcher of watchers.values()) watcher.close()

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { demoChangesFor } from './register.ts'
+
+const changes = (...handlers: string[]) =>
+  demoChangesFor(
+    'quota',
+    handlers.map((handler) => {
+      const [name, hook] = handler.split(' ') as [string, string]
+      return { name, hook, apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1' }
+    }),
+  )
+const nothing = { patches: [], noSurge: { workers: false, controlPlane: false } }
+
+test('hooks that are called for every Cluster need nothing of a class', () => {
+  expect(changes('wait BeforeClusterCreate', 'keep BeforeClusterDelete')).toEqual(nothing)
+})
+
+test('variables without a patch are no patch', () => expect(changes('vars DiscoverVariables')).toEqual(nothing))
+
+test('each handler of topology mutation is named by a patch, and the one of upgrade plans by the class', () => {
+  const handlers = [
+    'a GeneratePatches',
+    'b GeneratePatches',
+    'check ValidateTopology',
+    'vars DiscoverVariables',
+    'plan GenerateUpgradePlan',
+  ]
+  expect(changes(...handlers)).toEqual({
+    ...nothing,
+    patches: [
+      {
+        name: 'quota',
+        external: {
+          generatePatchesExtension: 'a.quota',
+          validateTopologyExtension: 'check.quota',
+          discoverVariablesExtension: 'vars.quota',
+        },
+      },
+      { name: 'quota-2', external: { generatePatchesExtension: 'b.quota' } },
+    ],
+    upgrade: { external: { generateUpgradePlanExtension: 'plan.quota' } },
+  })
+})
+
+test('who updates in place is asked about Machines that would be deleted', () => {
+  expect(changes('sets CanUpdateMachineSet').noSurge).toEqual({ workers: true, controlPlane: false })
+  expect(changes('machines CanUpdateMachine').noSurge).toEqual({ workers: false, controlPlane: true })
+})
