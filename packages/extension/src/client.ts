@@ -15,6 +15,7 @@ import { HandlerRegistry } from './registry.ts'
 import type { RuntimeClient } from './runtime-client.ts'
 import { clientSpan, globalTracer } from './tracing.ts'
 import type { HookTransport } from './transport.ts'
+import { Suspicious, UnstableMessages } from './unstable-messages.ts'
 
 /** The runtime client with what the ExtensionConfig controller needs of it. */
 export interface ExtensionClient extends RuntimeClient {
@@ -32,6 +33,8 @@ export interface ExtensionClient extends RuntimeClient {
   observe(observer: CallObserver): void
   /** The breaker of each handler that was called, by registered name. */
   readonly breakers: ReadonlyMap<string, Breaker>
+  /** How often handlers were noticed to say something else at every call, by registered name. */
+  readonly unstableMessages: ReadonlyMap<string, number>
   close(): void
 }
 
@@ -76,6 +79,17 @@ export function createExtensionClient({
   /** Handlers that are registered anew may be elsewhere now: nothing is held against them. */
   const forget = (extensionConfig: string): void => {
     for (const name of breakers.keys()) if (name.endsWith(`.${extensionConfig}`)) breakers.delete(name)
+    messages.forget((name) => name.endsWith(`.${extensionConfig}`))
+  }
+  const messages = new UnstableMessages()
+  const listen = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
+    if (!messages.hears(handler, forObject.metadata.uid ?? '', message)) return
+    log.warn('A handler has said something else at each of its last calls: conditions that show it never come to rest', {
+      hook: hook.name,
+      handler,
+      [forObject.kind]: keyText(keyOf(forObject)),
+      calls: Suspicious,
+    })
   }
 
   /** Makes the call and has it seen. */
@@ -171,6 +185,7 @@ export function createExtensionClient({
       log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
       return joinResponses(hook, [])
     })
+    listen(hook, name, forObject, response.message ?? '')
     assertSuccess(response, head)
     return response as ResponseOf<typeof hook>
   }
@@ -254,6 +269,7 @@ export function createExtensionClient({
     onChanged: (listener) => void listeners.push(listener),
     observe: (observer) => void observers.push(observer),
     breakers,
+    unstableMessages: messages.counts,
     close: () => transport.close(),
   }
 }

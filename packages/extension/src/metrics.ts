@@ -65,4 +65,18 @@ export function breakerMetrics(registry: Registry, breakers: ReadonlyMap<string,
   })
 }
 
+/** Counts what handlers say that say something else at every call. */
+export function messageMetrics(registry: Registry, unstable: ReadonlyMap<string, number>): void {
+  new Gauge({
+    name: 'capstan_runtime_sdk_unstable_messages',
+    help: 'Calls at which a handler has said something else for the fifth time in a row or more, since it was registered.',
+    labelNames: ['handler'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [handler, count] of unstable) this.set({ handler }, count)
+    },
+  })
+}
+
 const states: { readonly [state in BreakerState]: number } = { closed: 0, 'half-open': 1, open: 2 }

@@ -1,7 +1,8 @@
-import { ClusterClass, ExtensionConfig } from '@capstan/api'
+import { ClusterClass, ClusterClassConditions, ExtensionConfig } from '@capstan/api'
 import { type Controller, controller, watches } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
 import { keyOf } from '@capstan/kube'
+import { othersChange } from '../others-change.ts'
 import { ClassesByExtension, ClassesByTemplate } from './indexes.ts'
 import { reconcileClusterClass } from './reconcile.ts'
 import { DiscoveredVariables } from './variables.ts'
@@ -18,6 +19,7 @@ export function createClusterClassController({ runtime, concurrency = 10 }: Clus
   return controller({
     name: 'clusterclass',
     for: ClusterClass,
+    when: othersChange(Object.values(ClusterClassConditions).map(({ type }) => type)),
     watches: [watches(ExtensionConfig, ({ metadata }, cache) => cache.byIndex(ClassesByExtension, metadata.name).map(keyOf))],
     indexes: [ClassesByTemplate, ClassesByExtension] as never,
     concurrency,

@@ -1,6 +1,6 @@
 import { ExtensionConfig, LastDiscoveredAnnotation } from '@capstan/api'
 import { type Controller, controller, type Index, type Predicate, type Source, watches } from '@capstan/controller'
-import { breakerMetrics, callMetrics, type ExtensionClient } from '@capstan/extension'
+import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } from '@capstan/extension'
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
 import { FirstRound } from './first-round.ts'
@@ -25,6 +25,7 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     metrics(registry) {
       extensions.observe(callMetrics(registry))
       breakerMetrics(registry, extensions.breakers)
+      messageMetrics(registry, extensions.unstableMessages)
     },
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
   })
@@ -44,6 +45,7 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
     metrics(registry) {
       extensions.observe(callMetrics(registry))
       breakerMetrics(registry, extensions.breakers)
+      messageMetrics(registry, extensions.unstableMessages)
     },
     reconcile: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, firstRound }),
   })

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { UnstableMessages } from './unstable-messages.ts'
+
+const hear = (messages: UnstableMessages, said: readonly string[], handler = 'gate.x', uid = '1') =>
+  said.map((message) => messages.hears(handler, uid, message))
+
+describe('a handler', () => {
+  it('is noticed once it has said five different things in a row, and only the first time', () => {
+    const messages = new UnstableMessages()
+    expect(hear(messages, ['1', '2', '3', '4', '5', '6'])).toEqual([false, false, false, false, true, false])
+    expect([...messages.counts]).toEqual([['gate.x', 2]])
+  })
+
+  it('that says something twice now and then is not', () => {
+    const messages = new UnstableMessages()
+    expect(hear(messages, ['1', '2', '3', '3', '4', '5', '6', '6', '7'])).not.toContain(true)
+  })
+
+  it('may say something else about each object', () => {
+    const messages = new UnstableMessages()
+    const heard = ['a', 'b', 'c', 'd', 'e', 'f'].map((uid) => messages.hears('gate.x', uid, `about ${uid}`))
+    expect(heard).not.toContain(true)
+  })
+
+  it('that is registered anew begins anew', () => {
+    const messages = new UnstableMessages()
+    hear(messages, ['1', '2', '3', '4', '5'])
+    hear(messages, ['1', '2', '3', '4'], 'other.y')
+    messages.forget((handler) => handler.endsWith('.x'))
+    expect([...messages.counts]).toEqual([])
+    expect(hear(messages, ['6'])).toEqual([false])
+    expect(hear(messages, ['5'], 'other.y')).toEqual([true])
+  })
+
+  it('is remembered among ten thousand others, and no more', () => {
+    const messages = new UnstableMessages()
+    hear(messages, ['1', '2', '3', '4'], 'gate.x', 'first')
+    for (let i = 0; i < 10_000; i++) messages.hears('gate.x', `${i}`, '')
+    expect(hear(messages, ['5'], 'gate.x', 'first')).toEqual([false])
+  })
+})

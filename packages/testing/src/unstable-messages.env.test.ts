@@ -1,0 +1,97 @@
+/** Extensions that say something else at every call, whatever the reason: conditions follow, and nothing turns any faster for it. */
+import { BeforeClusterCreate, Cluster, ClusterClass, createCatalog, DiscoverVariables, type ExtensionConfig, type Hook, hookCatalog } from '@capstan/api'
+import {
+  type Answer,
+  createExtensionClient,
+  defineExtension,
+  extensionServer,
+  fail,
+  holdFor,
+  inProcess,
+  on,
+} from '@capstan/extension'
+import { getCondition, type LogFields, type Logger, minutes, seconds, silent, VirtualClock } from '@capstan/kube'
+import { afterEach, expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+
+let env: PlaneEnv | undefined
+afterEach(() => env?.close())
+
+const demo = new URL('../../cli/demo/', import.meta.url)
+const key = { namespace: 'default', name: 'demo' }
+
+/** A plane with one extension, in this process. */
+async function planeWith(hook: Hook, answer: (nth: number) => Answer) {
+  const clock = new VirtualClock()
+  const warnings: [string, LogFields][] = []
+  const log: Logger = { ...silent, warn: (message, fields = {}) => void warnings.push([message, fields]), child: () => log }
+  const calls: number[] = []
+  const handle = () => {
+    calls.push(clock.now())
+    return answer(calls.length)
+  }
+  const extension = defineExtension({ name: 'x', handlers: [on(hook, { name: 'moody' }, handle as never)] })
+  const runtime = createExtensionClient({
+    transport: inProcess(extensionServer(extension, { clock })),
+    catalog: createCatalog(hookCatalog),
+    clock,
+    log,
+    namespaceLabels: async () => ({}),
+  })
+  const config = {
+    metadata: { name: 'x' },
+    spec: { clientConfig: { url: 'https://x' }, namespaceSelector: {} },
+  } as ExtensionConfig
+  runtime.warmUp([{ ...config, status: { handlers: await runtime.discover(config) } }])
+  env = await planeEnv({ runtime, clock })
+  await createFrom(env.client, new URL('class.yaml', demo))
+  await env.settle()
+  await createFrom(env.client, new URL('cluster.yaml', demo))
+  const message = async () => getCondition(await env!.client.get(Cluster, key), 'TopologyReconciled')?.message
+  return { ...env, calls, warnings, message }
+}
+
+test('a handler that fails with another message each time is tried less and less often, as with one message', async () => {
+  const run = async (answer: (nth: number) => Answer) => {
+    const world = await planeWith(BeforeClusterCreate, answer)
+    await world.advance(minutes(2))
+    const found = { calls: world.calls.length, message: await world.message(), warnings: world.warnings }
+    await env!.close()
+    env = undefined
+    return found
+  }
+  const steady = await run(() => fail('no quota'))
+  const moody = await run((nth) => fail(`no quota at attempt ${nth}`))
+  expect(moody.calls).toBe(steady.calls)
+  expect(moody.calls).toBeLessThan(20)
+  expect(moody.message).toMatch(new RegExp(`got failure response with message: no quota at attempt ${moody.calls}$`))
+  expect(steady.warnings).toEqual([])
+  expect(moody.warnings).toEqual([
+    [
+      'A handler has said something else at each of its last calls: conditions that show it never come to rest',
+      { hook: 'BeforeClusterCreate', handler: 'moody.x', Cluster: 'default/demo', calls: 5 },
+    ],
+  ])
+})
+
+test('a handler that holds with another message each time is asked when it has said, and not before', async () => {
+  const world = await planeWith(BeforeClusterCreate, (nth) => holdFor(10, `place ${nth} in the queue`))
+  await world.advance(seconds(65))
+  const start = world.calls[0]!
+  expect(world.calls.map((at) => at - start)).toEqual([0, 10, 20, 30, 40, 50, 60].map(seconds))
+  expect(await world.message()).toBe(
+    'Following hooks are blocking Cluster topology creation: BeforeClusterCreate: place 7 in the queue',
+  )
+  expect(world.warnings).toHaveLength(1)
+})
+
+test('a handler of variables that fails with another message each time is tried less and less often, too', async () => {
+  const world = await planeWith(DiscoverVariables, (nth) => fail(`broken for the ${nth}th time`))
+  const external = { discoverVariablesExtension: 'moody.x', generatePatchesExtension: 'moody.x' }
+  const operations = [{ op: 'add' as const, path: '/spec/patches', value: [{ name: 'moody', external }] }]
+  await world.client.patch(ClusterClass, key, { type: 'json', operations })
+  await world.advance(minutes(2))
+  expect(world.calls.length).toBeGreaterThan(5)
+  expect(world.calls.length).toBeLessThan(20)
+})
