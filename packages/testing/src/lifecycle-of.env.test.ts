@@ -241,12 +241,12 @@ test('an extension that is not there holds what it matches, until it is; the bre
        0.0  BeforeClusterCreate of gate: failed: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
        0.0  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
        0.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls did not get through: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
-       2.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
-       2.1  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls did not get through: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
-      22.5  BeforeClusterCreate of gate: go
-      23.0  infrastructure provisioned, endpoint 127.0.0.1:6443
-      24.0  control plane initialized
-      24.8  Available after 24.8 s"
+       1.3  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+       2.5  topology not reconciled: failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to call extension handler "gate.gate": not called, because the last 5 calls did not get through: http call failed: Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s": dial tcp: connect: connection refused
+       5.1  BeforeClusterCreate of gate: go
+       5.6  infrastructure provisioned, endpoint 127.0.0.1:6443
+       6.6  control plane initialized
+       7.4  Available after 7.4 s"
   `)
 })
 

@@ -1,5 +1,14 @@
 /** Extensions that say something else at every call, whatever the reason: conditions follow, and nothing turns any faster for it. */
-import { BeforeClusterCreate, Cluster, ClusterClass, createCatalog, DiscoverVariables, type ExtensionConfig, type Hook, hookCatalog } from '@capstan/api'
+import {
+  BeforeClusterCreate,
+  Cluster,
+  ClusterClass,
+  createCatalog,
+  DiscoverVariables,
+  type ExtensionConfig,
+  type Hook,
+  hookCatalog,
+} from '@capstan/api'
 import {
   type Answer,
   createExtensionClient,
