@@ -10,7 +10,7 @@ import {
   type ExtensionConfig,
   hookCatalog,
 } from '@capstan/api'
-import { callHook, createExtensionClient, httpsHookTransport } from '@capstan/extension'
+import { callHook, checkExtension, checkText, createExtensionClient, httpsHookTransport } from '@capstan/extension'
 import { silent, systemClock } from '@capstan/kube'
 import { afterEach, describe, expect, it } from 'vitest'
 import { sampleExtension } from './extension.ts'
@@ -30,6 +30,10 @@ describe('the sample extension', () => {
   it('waits as long as its settings say', async () => {
     const request = { ...create, settings: { waitSeconds: '7' } }
     expect(await callHook(sampleExtension(), BeforeClusterCreate, request)).toMatchObject({ retryAfterSeconds: 7 })
+  })
+
+  it('always does the same', async () => {
+    expect(checkText(await checkExtension(sampleExtension()))).toMatch(/: deterministic and idempotent, as far as that shows$/)
   })
 
   it('lets Clusters go', async () => {

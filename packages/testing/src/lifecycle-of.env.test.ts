@@ -8,11 +8,14 @@ import {
   BeforeClusterUpgrade,
   BeforeControlPlaneUpgrade,
   BeforeWorkersUpgrade,
+  CanUpdateMachine,
+  CanUpdateMachineSet,
   DiscoverVariables,
   GeneratePatches,
   GenerateUpgradePlan,
   HandlerOverridesAnnotation,
   ObjectSelectorAnnotation,
+  UpdateMachine,
   ValidateTopology,
 } from '@capstan/api'
 import {
@@ -21,6 +24,7 @@ import {
   fail,
   holdFor,
   type HookTransport,
+  inPlaceUpdates,
   NoAnswer,
   on,
   patchTemplates,
@@ -30,6 +34,7 @@ import {
 } from '@capstan/extension'
 import { minutes, sleep, type VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
+import { callText } from './call-text.ts'
 import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
 /** Holds once for each question, then goes. */
@@ -173,6 +178,36 @@ test('an extension that computes patches, declares variables and plans upgrades 
        7.4  Machine default/demo-workers-1: deleted
        7.4  Machine default/demo-workers-2: Running (Node demo-workers-2, Kubernetes v1.36.0)"
   `)
+})
+
+test('an extension that updates Machines in place is asked for each, and waited for', async () => {
+  const inPlace = inPlaceUpdates({ machine: ['version'] })
+  const installed = new Set<string>()
+  const extension = defineExtension({
+    name: 'in-place',
+    handlers: [
+      on(CanUpdateMachine, { name: 'can-update-machine' }, inPlace.canUpdateMachine),
+      on(CanUpdateMachineSet, { name: 'can-update-set' }, inPlace.canUpdateMachineSet),
+      on(UpdateMachine, { name: 'update' }, ({ request }) => {
+        const { name } = request.desired.machine.metadata
+        if (installed.has(name)) return proceedNow()
+        installed.add(name)
+        return holdFor(10, 'installing')
+      }),
+      on(AfterClusterUpgrade, { name: 'after-upgrade' }, () => proceedNow()),
+    ],
+  })
+  const options: LifecycleOptions = { from: 'v1.35.0', steps: ['create', 'upgrade'], controlPlane: 3, workers: 2 }
+  const { calls, stuck } = await lifecycleOf(extension, options)
+  expect(stuck).toBeUndefined()
+  const told = calls.map(callText).map((text) => text.replace(/ demo-[\w-]+/, ''))
+  expect(told).toContain('CanUpdateMachine of can-update-machine, Machine: changes machine')
+  expect(told).toContain('CanUpdateMachineSet of can-update-set, MachineSet: changes machineSet')
+  const waits = told.filter((text) => text === 'UpdateMachine of update, Machine: wait 10 s (installing)')
+  expect(waits).toHaveLength(installed.size)
+  expect(installed.size).toBeGreaterThan(1)
+  // Nothing comes after the end of the upgrade.
+  expect(told.filter((text) => !text.startsWith('Discovery')).at(-1)).toBe('AfterClusterUpgrade of after-upgrade, v1.36.0: go')
 })
 
 const gate = (answer: AnswerOf<typeof BeforeClusterCreate> = proceedNow()) =>

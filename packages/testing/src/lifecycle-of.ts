@@ -10,6 +10,7 @@ import {
 } from '@capstan/extension'
 import type { Client, Json, Logger } from '@capstan/kube'
 import { durationText, getCondition, minutes, orAbsent, seconds, VirtualClock } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
 import { callText } from './call-text.ts'
 import { createManagedClass } from './managed-class.ts'
 import { type PlaneEnv, planeEnv } from './plane-env.ts'
@@ -22,6 +23,10 @@ export interface LifecycleOptions {
   /** The version at first and after `upgrade`: v1.34.0 and v1.36.0 when absent. What lies between is passed minor by minor. */
   readonly from?: string
   readonly to?: string
+  /** Machines of the control plane: 1 when absent. Of several, the local provider updates some in place if the extension can. */
+  readonly controlPlane?: number
+  /** Worker Machines before `scale`, which adds one: 1 when absent. */
+  readonly workers?: number
   /** Of the ExtensionConfig, whose name is that of the extension. */
   readonly settings?: { readonly [name: string]: string }
   readonly namespaceSelector?: LabelSelector
@@ -75,6 +80,8 @@ export async function lifecycleOf(
   const tell = teller((text) => env.tell(text, subject))
   const env = await planeEnv({
     clock,
+    // Of its own: wherever the test runs, this stays in its process.
+    stores: memoryStores(),
     hookTransport: options.between?.(transport) ?? transport,
     onCall(call) {
       calls.push(call)
@@ -138,11 +145,8 @@ async function taken(
   return why
 }
 
-async function begin(
-  client: Client,
-  step: LifecycleStep,
-  { from, to, labels, variables }: Parameters<typeof taken>[2],
-): Promise<void> {
+async function begin(client: Client, step: LifecycleStep, options: Parameters<typeof taken>[2]): Promise<void> {
+  const { from, to, labels, variables, controlPlane = 1, workers = 1 } = options
   const replicas = '/spec/topology/workers/machineDeployments/0/replicas'
   switch (step) {
     case 'create':
@@ -152,16 +156,18 @@ async function begin(
           topology: {
             classRef: { name: 'managed' },
             version: from,
-            controlPlane: { replicas: 1 },
+            controlPlane: { replicas: controlPlane },
             // Which of several Machines goes first is chance otherwise.
-            workers: { machineDeployments: [{ class: 'worker', name: 'workers', replicas: 1, deletion: { order: 'Oldest' } }] },
+            workers: {
+              machineDeployments: [{ class: 'worker', name: 'workers', replicas: workers, deletion: { order: 'Oldest' } }],
+            },
             ...(variables ? { variables: Object.entries(variables).map(([name, value]) => ({ name, value })) } : {}),
           },
         },
       })
       return
     case 'scale':
-      await client.patch(Cluster, key, { type: 'json', operations: [{ op: 'replace', path: replicas, value: 2 }] })
+      await client.patch(Cluster, key, { type: 'json', operations: [{ op: 'replace', path: replicas, value: workers + 1 }] })
       return
     case 'upgrade':
       await client.patch(Cluster, key, { type: 'merge', body: { spec: { topology: { version: to } } } })

@@ -38,6 +38,7 @@ const texts: { readonly [form: string]: (secret: string) => string } = {
   'a token as user of a URL': (secret) => `cloning https://${secret}@example.com/x`,
   'a password in YAML': (secret) => `user: me\npassword: ${secret} ${secret}\n`,
   'a password in YAML, quoted': (secret) => `{"password":"a \\" b ${secret}", user: me`,
+  'a password behind the name of a Secret': (secret) => `secretName: x, secretRef={y} tokenTTL: 5, password: ${secret}`,
   'a password in YAML, as a block': (secret) => `api-key: |\n  one\n\n  ${secret}\n`,
   'tokens in YAML, as a list': (secret) => `tokens:\n- a\n- ${secret}\n`,
   'key data in YAML': (secret) => `client-key-data: ${secret}`,
@@ -198,6 +199,23 @@ test.each([
   ['an image', { image: 'registry.example.com:5000/team/kube-apiserver:v1.35.0@sha256:0123456789abcdef' }],
   ['a selector', { matchExpressions: [{ key: 'tier', operator: 'In', values: ['a'] }] }],
 ])('%s stays', (_, value) => expect(redact(value)).toEqual(value))
+
+test('a hostile text takes no longer than it is long', () => {
+  const words = 'a|A|/|"|\\|[| |- |--a|a.|eyJ|a://|a://b|https://|kind:|Basic |bearer |token|token:|secretName:|abcdef.|\\"'
+  const lines = [
+    '\n',
+    'token:\n',
+    'token: |\n',
+    '--token ',
+    '-----BEGIN PRIVATE KEY',
+    `${'A'.repeat(64)}\n`,
+    `${'A'.repeat(64)} \n `,
+  ]
+  const parts = [...words.split('|'), ...lines]
+  // Were one of them quadratic this would take minutes.
+  for (const part of parts)
+    for (const head of ['', 'password="', 'token: |', '--']) redactText(`${head}${part.repeat(100_000 / part.length)}!`)
+}, 60_000)
 
 test('what is left out keeps its type', () => {
   const value = { credentials: { user: 'a', pin: 5, on: true, none: null, list: ['x'] }, patch: base64('{"token":"abc"}') }

@@ -2,6 +2,7 @@
  * What is left out of tapes. The whole list is in docs/reference/tapes.md: who adds to it here adds to it there, and to the canaries
  * of the test.
  */
+import { isUtf8 } from 'node:buffer'
 import { isRecord, setMember } from '@capstan/kube'
 import { isSecretName } from './secret-names.ts'
 import { Redacted, withoutSecrets } from './secret-text.ts'
@@ -129,7 +130,7 @@ function documentIn(text: string): unknown {
 }
 
 /** Base64 in lines, as PEM and MIME have it, and in one piece. */
-const wrapped = /(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za-z0-9+/]{4,}={0,2}/g
+const wrapped = /(?<![A-Za-z0-9+/])(?:[A-Za-z0-9+/]{60,}[ \t]*\r?\n[ \t]*)+[A-Za-z0-9+/]{4,}={0,2}/g
 const unbroken = /[A-Za-z0-9+/_-]{16,}={0,2}/g
 
 function cleanBase64(run: string, depth: number): string {
@@ -154,13 +155,11 @@ const base64Of = (text: string): string => Buffer.from(text).toString('base64')
 
 /** `undefined` when it is not base64 of a text. */
 function textIn(run: string): string | undefined {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(run, 'base64'))
-    // oxlint-disable-next-line no-control-regex -- what holds these is no text
-    return /[\0-\x08\x0e-\x1f]/.test(text) ? undefined : text
-  } catch {
-    return undefined
-  }
+  const bytes = Buffer.from(run, 'base64')
+  if (!isUtf8(bytes)) return undefined
+  const text = bytes.toString()
+  // oxlint-disable-next-line no-control-regex -- what holds these is no text
+  return /[\0-\x08\x0e-\x1f]/.test(text) ? undefined : text
 }
 
 /** How a private key shows in base64 wherever it begins: text before it moves it by up to two bytes. */

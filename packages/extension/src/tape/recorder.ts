@@ -15,7 +15,7 @@ export interface TapeFile {
 
 export interface RecorderOptions {
   readonly clock: Clock
-  /** Told once when the recording stops before its end, and why. */
+  /** Told once when the recording stops before its end, and why; and of the first call that cannot be recorded. */
   report(problem: string): void
   /** The tape grows no longer than about this; 64 MiB when absent. */
   readonly maxBytes?: number
@@ -36,6 +36,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
   let bytes = file.bytes
   let pending = ''
   let isStopped = false
+  let isOddTold = false
   let writing: Promise<void> | undefined
 
   const write = async () => {
@@ -82,7 +83,8 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
         else put(taped)
       } catch (err) {
         // Such as an answer that is nested too deep to be looked through: it is not recorded rather than recorded with its secrets.
-        stop(`a call of ${call.hook.name} cannot be recorded: ${messageOf(err)}`)
+        if (!isOddTold) report(`A call of ${call.hook.name} is not recorded: ${messageOf(err)}`)
+        isOddTold = true
       }
     },
     async close() {

@@ -23,7 +23,9 @@ export const secretWords = [
 const secretWord = new RegExp(secretWords, 'i')
 
 /** Says where a secret is, or how long it holds, not what it is: `dataSecretName`, `secretKeyRef`, `tokenTTL`. */
-const reference = /(?:names?|namespace|refs?|kind|ttl|seconds)$/i
+export const referenceEndings = 'names?|namespace|refs?|kind|ttl|seconds'
+
+const reference = new RegExp(`(?:${referenceEndings})$`, 'i')
 
 /** Whether a field, a key, a setting or a variable of this name is left out. A prefix such as `example.com/` does not count. */
 export function isSecretName(name: string): boolean {

@@ -1,11 +1,13 @@
 /** Secrets within a text, found by their form, since no name says that they are there. */
-import { isSecretName, secretWords } from './secret-names.ts'
+import { referenceEndings, secretWords } from './secret-names.ts'
 
 /** Stands where a secret was. */
 export const Redacted = '[redacted]'
 
 /** The text without secrets. Doing it again changes nothing. */
 export function withoutSecrets(text: string): string {
+  // Without any of these no form begins.
+  if (!/[\s:=.]/.test(text)) return text
   if (isManifestOfSecrets(text)) return Redacted
   let clean = text
   for (const { pattern, replace } of forms) clean = clean.replace(pattern, replace)
@@ -14,32 +16,22 @@ export function withoutSecrets(text: string): string {
 
 /** A Secret or a kubeconfig written out, as YAML or JSON among other text: all of it is left out. */
 const isManifestOfSecrets = (text: string): boolean =>
-  /\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Secret(?:List)?\b/.test(text) ||
-  (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text))
+  text.includes('kind') &&
+  (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Secret(?:List)?\b/.test(text) ||
+    (/\bkind\\{0,4}["']?[ \t]{0,9}:[ \t]{0,9}\\{0,4}["']?Config\b/.test(text) && /\b(?:users|clusters|contexts)\b/.test(text)))
 
+/** Patterns that stay linear whatever the text: what repeats is bounded, or cannot fail behind itself. */
 interface Form {
   readonly pattern: RegExp
-  readonly replace: (match: string, ...groups: string[]) => string
+  readonly replace: (match: string, ...groups: (string | undefined)[]) => string
 }
 
+const quoted = String.raw`"[^"\\]*(?:\\.[^"\\]*)*"?|'[^']*'?`
 /** What comes after a colon: quoted, a block below it, or the rest of the line. */
-const afterColon = String.raw`"(?:[^"\\]|\\.)*"?|'[^']*'?|(?:[|>][-+\d]{0,3}[ \t]*)?(?:\r?\n(?:[ \t]+[^\n]*|[ \t]*- [^\n]*|(?=\r?\n)))+|[^\n]+`
-const afterEquals = String.raw`"(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s,;&"']+`
-
-/** `password: x`, `api_key=x`, also where the name is quoted, and quoted within quotes. */
-const assignment = (sign: string, value: string): Form => ({
-  pattern: new RegExp(
-    String.raw`((?:${secretWords}|\.key\b)[\w.-]{0,60})(\\{0,4}["']?[ \t]{0,9}${sign}[ \t]{0,9})(${value})`,
-    'gi',
-  ),
-  replace: (match, name, sign, value) => (isSecretName(name!) ? `${name}${sign}${quotedAs(value!)}` : match),
-})
-
-/** In the quotes that the secret had, so that what follows it is still told from it. */
-function quotedAs(value: string): string {
-  const [quote] = /^["']/.exec(value) ?? ['']
-  return `${quote}${Redacted}${quote}`
-}
+const afterColon = String.raw`${quoted}|(?:[|>][-+\d]{0,3}[ \t]{0,9})?(?:\r?\n(?:[ \t]+[^\n]*|- [^\n]*|(?=\r?\n)))+|[^\n]+`
+const afterEquals = String.raw`${quoted}|[^\s,;&"']+`
+const secretName = String.raw`(?:(?:${secretWords})(?![\w.-]{0,60}?(?:${referenceEndings})(?![\w.-]))|\.key\b)[\w.-]{0,60}`
+const sign = (one: string): string => String.raw`\\{0,4}["']?[ \t]{0,9}${one}[ \t]{0,9}`
 
 const forms: readonly Form[] = [
   // To the end of the text when it is cut off.
@@ -47,16 +39,19 @@ const forms: readonly Form[] = [
     pattern: /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[\s\S]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|$)/g,
     replace: () => Redacted,
   },
-  assignment(':', afterColon),
-  assignment('=', afterEquals),
+  // `password: x`, `api_key=x`, `--token x`, also where the name is quoted, and quoted within quotes.
   {
-    pattern: new RegExp(String.raw`(?<=--[\w-]{0,40})((?:${secretWords})[\w-]{0,40})([ \t]+)(?!--)(${afterEquals})`, 'gi'),
-    replace: (match, name, space, value) => (isSecretName(name!) ? `${name}${space}${quotedAs(value!)}` : match),
+    pattern: new RegExp(
+      `(${secretName})(?:(${sign(':')})(${afterColon})|(${sign('=')})(${afterEquals})|(?<=--[\\w-]{0,100})([ \\t]{1,9})(?!--)(${afterEquals}))`,
+      'gi',
+    ),
+    replace: (_, name, colon, line, equals, word, space, argument) =>
+      `${name}${colon ?? equals ?? space}${quotedAs((line ?? word ?? argument)!)}`,
   },
-  { pattern: /\b(bearer[ \t]+)\S+/gi, replace: (_, scheme) => `${scheme}${Redacted}` },
+  { pattern: /\b(bearer[ \t]{1,9})\S+/gi, replace: (_, scheme) => `${scheme}${Redacted}` },
   {
-    pattern: /\b(basic[ \t]+)([A-Za-z0-9+/]{4,}={0,2})/gi,
-    replace: (match, scheme, value) => (atobOr(value!).includes(':') ? `${scheme}${Redacted}` : match),
+    pattern: /\b(basic[ \t]{1,9})([A-Za-z0-9+/]{4,}={0,2})/gi,
+    replace: (match, scheme, value) => (Buffer.from(value!, 'base64').includes(':') ? `${scheme}${Redacted}` : match),
   },
   // A JSON Web Token: its header begins with `{"`.
   { pattern: /\beyJ[\w-]{5,}\.[\w-]{5,}(?:\.[\w-]*)*/g, replace: () => Redacted },
@@ -65,10 +60,8 @@ const forms: readonly Form[] = [
   { pattern: /\b([a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/]+@/gi, replace: (_, scheme) => `${scheme}${Redacted}@` },
 ]
 
-function atobOr(text: string): string {
-  try {
-    return atob(text)
-  } catch {
-    return ''
-  }
+/** In the quotes that the secret had, so that what follows it is still told from it. */
+function quotedAs(value: string): string {
+  const [quote] = /^["']/.exec(value) ?? ['']
+  return `${quote}${Redacted}${quote}`
 }
