@@ -72,7 +72,7 @@ test("a manager does not run beside upstream's, whether it is asked to wait for 
   const metadata = { name: key.name, namespace: 'default' }
   const holderIdentity = 'capi-controller-manager-7d9f_b1b5'
   await client.create(Lease, { metadata, spec: { holderIdentity, leaseDurationSeconds: 15, renewTime } })
-  for (const more of [[], ['--leader-elect']]) {
+  for (const more of [[], ['--leader-elect'], ['--leader-elect=false', '--leader-elect-renew-deadline', '20s']]) {
     const { code, err } = await ended(['manager', ...flags, ...more])
     expect(code).toBe(2)
     expect(err).toContain(
@@ -97,7 +97,7 @@ test('one that upstream has left behind is watched for as long as it would hold,
 })
 
 test('terms with which two could lead at once are refused', async () => {
-  const { code, err } = await ended(['manager', ...flags, '--leader-elect', '--leader-elect-renew-deadline', '20s'])
+  const { code, err } = await ended(['manager', ...flags, '--leader-elect=true', '--leader-elect-renew-deadline', '20s'])
   expect(code).toBe(2)
   expect(err).toContain('leaseDuration must be greater than renewDeadline')
 })

@@ -28,7 +28,7 @@ const CoreNamespace = 'capi-system'
 const OurIdentity = /^capstan_[^_]*_[^_]*$/
 
 export interface LeaderElectionFlags {
-  leaderElect: boolean
+  leaderElect: 'true' | 'false'
   leaderElectNamespace: string
   leaderElectLeaseDuration: number
   leaderElectRenewDeadline: number
@@ -41,10 +41,15 @@ export function withLeaderElection(command: Command): Command {
   const term = (flag: string, description: string, milliseconds: number) =>
     new Option(`${flag} <duration>`, description).argParser(duration).default(milliseconds, durationText(milliseconds))
   return command
-    .option(
-      '--leader-elect',
-      'run the controllers only while this manager holds the Lease, so that several can be started',
-      false,
+    .addOption(
+      // As upstream also in Go's form, `--leader-elect=false`.
+      new Option(
+        '--leader-elect [bool]',
+        'run the controllers only while this manager holds the Lease, so that several can be started',
+      )
+        .choices(['true', 'false'])
+        .preset('true')
+        .default('false'),
     )
     .option('--leader-elect-namespace <namespace>', 'namespace of the Lease; made when it is not there', CoreNamespace)
     .addOption(
@@ -56,7 +61,7 @@ export function withLeaderElection(command: Command): Command {
 
 /** How this process takes part, or `undefined` when it was not asked to. @throws UsageError when two could lead at once */
 export function leaderElection(flags: LeaderElectionFlags, random: Random): LeaderElectionOptions | undefined {
-  if (!flags.leaderElect) return undefined
+  if (flags.leaderElect === 'false') return undefined
   const terms = {
     leaseDuration: flags.leaderElectLeaseDuration,
     renewDeadline: flags.leaderElectRenewDeadline,

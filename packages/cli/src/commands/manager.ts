@@ -119,6 +119,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     )
     const stops = Promise.race([untilInterrupted(io), manager.ended])
     await Promise.race([manager.start(), stops])
+    if (io.signal.aborted) return
     io.out(
       `Manager ready: ${options.providers.join(' and ')} against ${(await loadKubeconfig(options.kubeconfig)).server}, diagnostics at ${diagnostics.url}`,
     )
