@@ -18,6 +18,7 @@ const files = [
   'packages/core/src/clusterclass/clusterclass.env.test.ts',
   'packages/core/src/extensionconfig/extensionconfig.env.test.ts',
   'packages/core/src/machine/machine.env.test.ts',
+  'packages/core/src/machinedeployment/in-place.env.test.ts',
   'packages/core/src/machinedeployment/machinedeployment.env.test.ts',
   'packages/core/src/machineset/machineset.env.test.ts',
   'packages/core/src/topology/topology.env.test.ts',

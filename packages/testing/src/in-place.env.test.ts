@@ -230,7 +230,11 @@ describe('a process stopped amid an upgrade in place, and started again', async 
   // Every day an even sample is enough to see a mistake. CAPSTAN_STOPS=8 plays every eighth, 1 plays all of them.
   const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(commits / 4)
   const stops = Array.from({ length: Math.ceil(commits / every) - 1 }, (_, i) => (i + 1) * every)
-  test.each(stops)('ends the same way when stopped after write %i', async (stop) => {
-    expect((await play(stop)).ending).toEqual(undisturbed)
-  })
+  test.each(stops)(
+    'ends the same way when stopped after write %i',
+    async (stop) => {
+      expect((await play(stop)).ending).toEqual(undisturbed)
+    },
+    60_000,
+  )
 })

@@ -1,9 +1,10 @@
 /** A rollout in place, with the process stopped right after each of its writes and started again. */
-import { type CanUpdateMachineSet, Machine, MachineDeployment, MachineSet, type RequestOf } from '@capstan/api'
+import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Change, memoryStore } from '@capstan/apiserver'
 import { controllerOf, resourceName, seconds, VirtualClock } from '@capstan/kube'
 import { mortalStores, scriptedRuntime } from '@capstan/testing'
 import { expect, test } from 'vitest'
+import { ableExtension, byMoving, largerAndNewer } from './in-place-env.suite.ts'
 import {
   aClusterWithTemplates,
   aMachineDeployment,
@@ -18,26 +19,7 @@ const namespace = 'default'
 const machineDelay = seconds(2)
 const key = { namespace, name: 'workers' }
 
-const runtime = () =>
-  scriptedRuntime({
-    CanUpdateMachineSet({ request }) {
-      const { desired } = request as unknown as RequestOf<typeof CanUpdateMachineSet>
-      const patch = (object: unknown) => ({ patchType: 'JSONMergePatch', patch: btoa(JSON.stringify(object)) })
-      const { spec: infrastructure } = desired.infrastructureMachineTemplate as unknown as { spec: unknown }
-      return {
-        response: {
-          machineSetPatch: patch({ spec: { template: { spec: desired.machineSet.spec.template.spec } } }),
-          infrastructureMachineTemplatePatch: patch({ spec: infrastructure }),
-        },
-      }
-    },
-  })
-
-const rollout = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
-const wanted = {
-  version: 'v1.35.0',
-  infrastructureRef: { apiGroup: 'infra.test', kind: 'DevMachineTemplate', name: 'larger' },
-}
+const runtime = () => scriptedRuntime(ableExtension().script)
 
 interface Ending {
   readonly commits: number
@@ -65,9 +47,9 @@ async function play(stopAfter = Number.POSITIVE_INFINITY): Promise<Ending> {
     metadata: { name: 'larger', namespace },
     spec: { template: { spec: { size: 'large' } } },
   })
-  await env.client.create(MachineDeployment, aMachineDeployment({ replicas: 2, rollout }))
+  await env.client.create(MachineDeployment, aMachineDeployment({ replicas: 2, rollout: byMoving }))
   await env.advance(seconds(30))
-  await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { paused: true, template: { spec: wanted } } } })
+  await env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: { ...largerAndNewer, paused: true } } })
   await env.close()
 
   const lapses: string[] = []

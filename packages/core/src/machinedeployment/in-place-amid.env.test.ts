@@ -1,0 +1,247 @@
+/** Rollouts in place that do not go as planned: by the extension, by the templates, or by what users do meanwhile. */
+import { Cluster, Machine, MachineSet } from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
+import { seconds } from '@capstan/kube'
+import { type HookScript, scriptedRuntime } from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+import { ableExtension, byMoving, inPlaceEnv, type InPlaceEnv, largerAndNewer, type Question } from './in-place-env.suite.ts'
+import { DevMachineTemplate } from './sets-env.suite.ts'
+
+let env: InPlaceEnv
+afterEach(() => env.close())
+
+const namespace = 'default'
+
+/** Answers that leave something uncovered: without patches, only what needs none can be done. */
+const cautious: HookScript = { CanUpdateMachineSet: () => undefined }
+
+describe('what nobody can update in place', () => {
+  test('is replaced, and an event says what and why', async () => {
+    env = await inPlaceEnv(scriptedRuntime(cautious), { replicas: 2 })
+    const before = await env.names()
+    await env.patch(largerAndNewer)
+    expect(await env.story()).toMatchInlineSnapshot(`
+      "v1.34.0 2/1, 2 available; v1.35.0 0/0, 0 available
+      v1.34.0 1/1, 1 available; v1.35.0 1/1, 0 available
+      v1.34.0 1/0, 1 available; v1.35.0 1/1, 1 available
+      v1.34.0 0/0, 0 available; v1.35.0 2/2, 1 available
+      v1.35.0 2/2, 2 available"
+    `)
+    expect((await env.names()).filter((name) => before.includes(name))).toEqual([])
+    await env.expectUpdated()
+    expect(await env.events('InPlaceUpdateNotPossible')).toEqual([
+      expect.stringMatching(
+        /^Machines of MachineSet "workers-\w{5}" are replaced, scripted\.test cannot update them in place: MachineSet cannot be updated in-place: spec\.template\.spec\.version; DevMachineTemplate cannot be updated in-place: spec\.template\.spec\.size$/,
+      ),
+    ])
+  })
+
+  test('is replaced without a word when no extension is there', async () => {
+    env = await inPlaceEnv(scriptedRuntime({}), { replicas: 1 })
+    const before = await env.names()
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(60))
+    expect(await env.names()).not.toEqual(before)
+    await env.expectUpdated()
+    expect(await env.events('InPlaceUpdateNotPossible')).toEqual([])
+  })
+
+  test('is replaced when a template of the old set is gone', async () => {
+    const { script, asked } = ableExtension()
+    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
+    await env.client.delete(DevMachineTemplate, { namespace, name: 'infra' })
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(60))
+    await env.expectUpdated()
+    expect(asked).toEqual([])
+    expect(await env.events('InPlaceUpdateNotPossible')).toEqual([
+      expect.stringContaining('a template of the MachineSet does not exist'),
+    ])
+  })
+
+  test('of several old sets is replaced, and the rest updated', async () => {
+    // The extension knows how to make v1.35.0 of v1.34.0 only.
+    const { script } = ableExtension()
+    const partly: HookScript = {
+      CanUpdateMachineSet(call) {
+        const { current } = call.request as unknown as Question
+        return current.machineSet.spec.template.spec.version === 'v1.34.0' ? script.CanUpdateMachineSet!(call) : undefined
+      },
+    }
+    env = await inPlaceEnv(scriptedRuntime(partly), {
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 3 } } },
+    })
+    await env.patch({ template: { spec: { version: 'v1.33.0' } }, rollout: byMoving })
+    await env.advance(seconds(5))
+    const updatable = (await env.machines()).filter(({ spec }) => spec.version === 'v1.34.0').map(({ metadata }) => metadata.name)
+    expect(updatable).toHaveLength(2)
+    expect(await env.counts()).toMatchInlineSnapshot(`"v1.34.0 2/2, 2 available; v1.33.0 1/1, 0 available"`)
+    await env.patch(largerAndNewer)
+    expect(await env.story()).toMatchInlineSnapshot(`
+      "v1.34.0 2/2, 2 available; v1.33.0 1/0, 0 available; v1.35.0 0/0, 0 available
+      v1.34.0 2/2, 2 available; v1.33.0 0/0, 0 available; v1.35.0 1/1, 0 available
+      v1.34.0 1/1, 1 available; v1.33.0 0/0, 0 available; v1.35.0 2/2, 1 available
+      v1.34.0 0/0, 0 available; v1.33.0 0/0, 0 available; v1.35.0 3/3, 2 available
+      v1.35.0 3/3, 3 available"
+    `)
+    await env.expectUpdated()
+    expect((await env.names()).filter((name) => updatable.includes(name))).toEqual(updatable)
+  })
+})
+
+describe('an extension that does not answer well', () => {
+  test('holds the rollout up, says so, and lets it go on when it does', async () => {
+    const { script } = ableExtension()
+    let works = false
+    const runtime = scriptedRuntime(script)
+    const broken: RuntimeClient = {
+      ...runtime,
+      call: (...args) => (works ? runtime.call(...args) : Promise.reject(new Error('connection refused'))),
+    }
+    env = await inPlaceEnv(broken)
+    const before = await env.names()
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe('v1.34.0 3/3, 3 available')
+    const failures = await env.events('FailedCanUpdateMachineSet')
+    expect(failures[0]).toMatch(/^failed to determine if MachineSet workers-\w{5} can be updated in-place: connection refused$/)
+    works = true
+    await env.advance(seconds(600))
+    expect(await env.names()).toEqual(before)
+    await env.expectUpdated()
+  })
+
+  test('is not chosen among several', async () => {
+    const runtime = scriptedRuntime(ableExtension().script)
+    env = await inPlaceEnv({ ...runtime, handlersFor: async () => ['a.one', 'b.two'] })
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe('v1.34.0 3/3, 3 available')
+    const [failure] = await env.events('FailedCanUpdateMachineSet')
+    expect(failure).toContain('found multiple CanUpdateMachineSet hooks (a.one,b.two): only one hook is supported')
+  })
+
+  test('is waited for while nobody knows yet whether it is there', async () => {
+    const runtime = scriptedRuntime(ableExtension().script)
+    let ready = false
+    const late: RuntimeClient = {
+      ...runtime,
+      get ready() {
+        return ready
+      },
+    }
+    env = await inPlaceEnv(late, { replicas: 1 })
+    const before = await env.names()
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(30))
+    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available')
+    ready = true
+    await env.advance(seconds(60))
+    expect(await env.names()).toEqual(before)
+  })
+
+  test('is asked again when the question is another one', async () => {
+    let isAble = false
+    const { script, asked } = ableExtension()
+    const learning: HookScript = { CanUpdateMachineSet: (call) => (isAble ? script.CanUpdateMachineSet!(call) : undefined) }
+    env = await inPlaceEnv(scriptedRuntime(learning), { replicas: 6 })
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(5))
+    isAble = true
+    await env.advance(seconds(5))
+    expect(asked, 'an answer holds while the question is the same').toHaveLength(0)
+    const body = { spec: { template: { spec: { size: 'huge' } } } }
+    await env.client.patch(DevMachineTemplate, { namespace, name: 'larger' }, { type: 'merge', body })
+    await env.advance(seconds(10))
+    expect(asked.map(({ desired }) => desired.infrastructureMachineTemplate)).toMatchObject([body])
+    const retry = { metadata: { annotations: { 'runtime.capstan.dev/retry-hooks': 'now' } } }
+    await env.client.patch(Cluster, { namespace, name: 'demo' }, { type: 'merge', body: retry })
+    await env.advance(seconds(2))
+    expect(asked, 'somebody wants it to be asked again').toHaveLength(2)
+  })
+})
+
+describe('what users do meanwhile', () => {
+  const aRolloutUnderWay = async (replicas: number): Promise<string[]> => {
+    env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas })
+    const before = await env.names()
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(5))
+    return before
+  }
+
+  test('more replicas are made anew, the rest is updated', async () => {
+    const before = await aRolloutUnderWay(3)
+    await env.patch({ replicas: 5 })
+    expect(await env.story()).toMatchInlineSnapshot(`
+      "v1.34.0 2/2, 2 available; v1.35.0 3/3, 0 available
+      v1.34.0 2/2, 2 available; v1.35.0 3/3, 1 available
+      v1.34.0 1/1, 1 available; v1.35.0 4/4, 3 available
+      v1.34.0 0/0, 0 available; v1.35.0 5/5, 4 available
+      v1.35.0 5/5, 5 available"
+    `)
+    expect(await env.names()).toEqual(expect.arrayContaining(before))
+    await env.expectUpdated()
+  })
+
+  test('fewer replicas delete what has not moved yet', async () => {
+    const before = await aRolloutUnderWay(4)
+    await env.patch({ replicas: 1 })
+    expect(await env.story()).toMatchInlineSnapshot(`
+      "v1.34.0 3/0, 3 available; v1.35.0 1/1, 0 available
+      v1.34.0 3/0, 3 available; v1.35.0 1/1, 1 available
+      v1.35.0 1/1, 1 available"
+    `)
+    expect(await env.names()).toHaveLength(1)
+    expect(before).toEqual(expect.arrayContaining(await env.names()))
+    await env.expectUpdated()
+  })
+
+  test('a rollout that is paused ends the update it has begun, and begins no other', async () => {
+    const before = await aRolloutUnderWay(3)
+    await env.patch({ paused: true })
+    await env.advance(seconds(120))
+    expect(await env.counts()).toBe('v1.34.0 2/2, 2 available; v1.35.0 1/1, 1 available')
+    await env.patch({ paused: false })
+    await env.advance(seconds(120))
+    expect(await env.names()).toEqual(before)
+    await env.expectUpdated()
+  })
+
+  test('a current set that is paused holds the rollout up', async () => {
+    await aRolloutUnderWay(2)
+    const target = (await env.sets()).find(({ spec }) => spec.template.spec.version === 'v1.35.0')!
+    const { name } = target.metadata
+    const paused = (value: string | null) => ({ metadata: { annotations: { 'cluster.x-k8s.io/paused': value } } })
+    await env.client.patch(MachineSet, { namespace, name }, { type: 'merge', body: paused('') })
+    await env.advance(seconds(60))
+    const before = await env.counts()
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe(before)
+    await env.client.patch(MachineSet, { namespace, name }, { type: 'merge', body: paused(null) })
+    await env.advance(seconds(120))
+    await env.expectUpdated()
+  })
+
+  test('rollout.after wants new Machines, whoever could update the old ones', async () => {
+    const { script, asked } = ableExtension()
+    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 1 })
+    const before = await env.names()
+    await env.patch({ rollout: { ...byMoving, after: '2026-01-01T00:00:30Z' } })
+    await env.advance(seconds(60))
+    expect(await env.names()).not.toEqual(before)
+    expect(asked).toEqual([])
+  })
+
+  test('OnDelete never asks', async () => {
+    const { script, asked } = ableExtension()
+    env = await inPlaceEnv(scriptedRuntime(script), { replicas: 2, rollout: { strategy: { type: 'OnDelete' } } })
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(60))
+    const [first] = await env.names()
+    await env.client.delete(Machine, { namespace, name: first! })
+    await env.advance(seconds(60))
+    expect(await env.counts()).toBe('v1.34.0 1/1, 1 available; v1.35.0 1/1, 1 available')
+    expect(asked).toEqual([])
+  })
+})

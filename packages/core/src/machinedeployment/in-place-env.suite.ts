@@ -1,0 +1,128 @@
+/** Rollouts in place over the controllers of sets, with an extension that a test writes down. Only for tests. */
+import { type CanUpdateMachineSet, Machine, MachineDeployment, MachineSet, type RequestOf } from '@capstan/api'
+import type { RuntimeClient } from '@capstan/extension'
+import { Event, seconds } from '@capstan/kube'
+import type { HookScript } from '@capstan/testing'
+import { expect } from 'vitest'
+import {
+  aClusterWithTemplates,
+  aMachineDeployment,
+  DevConfig,
+  DevMachine,
+  DevMachineTemplate,
+  setsEnv,
+  type SetsEnv,
+  type SetsEnvOptions,
+} from './sets-env.suite.ts'
+
+export type Question = RequestOf<typeof CanUpdateMachineSet>
+
+const namespace = 'default'
+const key = { namespace, name: 'workers' }
+const mergePatch = (spec: unknown) => ({
+  patchType: 'JSONMergePatch' as const,
+  patch: btoa(JSON.stringify({ spec: { template: { spec } } })),
+})
+
+/** An extension that can do everything, and the questions it was asked. */
+export function ableExtension(): { script: HookScript; asked: Question[] } {
+  const asked: Question[] = []
+  const script: HookScript = {
+    CanUpdateMachineSet({ request }) {
+      const { desired } = request as unknown as Question
+      asked.push(request as unknown as Question)
+      const specOf = (object: unknown) => (object as { spec: { template: { spec: unknown } } }).spec.template.spec
+      return {
+        response: {
+          machineSetPatch: mergePatch(specOf(desired.machineSet)),
+          infrastructureMachineTemplatePatch: mergePatch(specOf(desired.infrastructureMachineTemplate)),
+          bootstrapConfigTemplatePatch: mergePatch(specOf(desired.bootstrapConfigTemplate)),
+        },
+      }
+    },
+  }
+  return { script, asked }
+}
+
+export const byMoving = { strategy: { type: 'RollingUpdate' as const, rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } }
+
+/** Another version, and infrastructure from another template. */
+export const largerAndNewer = {
+  template: {
+    spec: { version: 'v1.35.0', infrastructureRef: { apiGroup: 'infra.test', kind: 'DevMachineTemplate', name: 'larger' } },
+  },
+}
+
+export interface InPlaceEnv extends SetsEnv {
+  /** Changes the spec of the deployment. */
+  patch(spec: object): Promise<unknown>
+  machines(): Promise<Machine[]>
+  names(): Promise<string[]>
+  sets(): Promise<MachineSet[]>
+  /** Messages of events for this reason. */
+  events(reason: string): Promise<(string | undefined)[]>
+  /** Counts of all sets each time they change, until nothing changes any more. */
+  story(): Promise<string>
+  /** All Machines are what `largerAndNewer` wants, and nothing is left of how they became so. */
+  expectUpdated(): Promise<void>
+}
+
+/** A deployment whose Machines have come up. */
+export async function inPlaceEnv(
+  runtime: RuntimeClient,
+  spec: Parameters<typeof aMachineDeployment>[0] = {},
+  more: SetsEnvOptions = {},
+): Promise<InPlaceEnv> {
+  const env = await setsEnv({ runtime, ...more })
+  await aClusterWithTemplates(env)
+  await env.client.create(DevMachineTemplate, {
+    metadata: { name: 'larger', namespace },
+    spec: { template: { spec: { size: 'large' } } },
+  })
+  await env.client.create(MachineDeployment, aMachineDeployment({ rollout: byMoving, ...spec }))
+  await env.advance(seconds(60))
+
+  const machines = async () => (await env.client.list(Machine, { namespace })).items
+  const names = async () => (await machines()).map(({ metadata }) => metadata.name)
+  const sets = async () => (await env.client.list(MachineSet, { namespace })).items
+  const events = async (reason: string) =>
+    (await env.client.list(Event, { namespace })).items.filter((one) => one.reason === reason).map(({ message }) => message)
+
+  async function story(): Promise<string> {
+    const lines: string[] = []
+    for (let still = 0; still < 30; ) {
+      await env.advance(seconds(1))
+      const counts = await env.counts()
+      still = counts === lines.at(-1) ? still + 1 : 0
+      if (still === 0) lines.push(counts)
+    }
+    return lines.join('\n')
+  }
+
+  async function expectUpdated(): Promise<void> {
+    const [set, ...others] = await sets()
+    expect(others.map(({ metadata }) => metadata.name)).toEqual([])
+    const hash = set!.metadata.labels!['machine-template-hash']!
+    const marks = Object.keys(set!.metadata.annotations!).filter((name) => name.startsWith('in-place-updates'))
+    expect(marks).toEqual([])
+    for (const { metadata, spec } of await machines()) {
+      expect(metadata.ownerReferences).toMatchObject([{ kind: 'MachineSet', name: set!.metadata.name, controller: true }])
+      expect(metadata.labels).toMatchObject({ 'machine-template-hash': hash, 'cluster.x-k8s.io/set-name': set!.metadata.name })
+      expect(metadata.annotations ?? {}).toEqual({})
+      expect(spec.version).toBe('v1.35.0')
+      const own = { namespace, name: metadata.name }
+      const infrastructure = await env.client.get(DevMachine, own)
+      expect(infrastructure.spec).toEqual({ size: 'large' })
+      expect(infrastructure.metadata.labels).toMatchObject({ 'machine-template-hash': hash })
+      expect(infrastructure.metadata.annotations).toEqual({
+        'cluster.x-k8s.io/cloned-from-name': 'larger',
+        'cluster.x-k8s.io/cloned-from-groupkind': 'DevMachineTemplate.infra.test',
+      })
+      expect((await env.client.get(DevConfig, own)).metadata.annotations).not.toHaveProperty(
+        'in-place-updates.internal.cluster.x-k8s.io/update-in-progress',
+      )
+    }
+  }
+  const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body: { spec: body } })
+  return { ...env, patch, machines, names, sets, events, story, expectUpdated }
+}
