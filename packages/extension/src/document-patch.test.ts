@@ -71,6 +71,7 @@ test.each([
   [{}, { a: null }],
   [{}, { a: { b: null } }],
   [{ a: null }, {}],
+  [{}, { a: [{ b: null }] }],
 ])('a JSONMergePatch from %j to %j is refused rather than wrong', (from, to) => {
   expect(() => patchBetween(from, to, 'JSONMergePatch')).toThrow('use a JSONPatch')
   expect(applied(from, patchBetween(from, to, 'JSONPatch')!)).toEqual(to)

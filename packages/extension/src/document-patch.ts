@@ -1,6 +1,7 @@
 /** The patch that makes one document of another, in the form in which answers carry it. Pure. */
 import type { GeneratePatches, ResponseOf } from '@capstan/api'
-import { applyMergePatch, diffJson, diffMerge, equal, isRecord, type Json, type JsonObject } from '@capstan/kube'
+import { patchedDocument } from '@capstan/api'
+import { diffJson, diffMerge, equal, isRecord, type Json, type JsonObject } from '@capstan/kube'
 
 /** JSONPatch is RFC 6902, JSONMergePatch RFC 7386: the latter replaces lists as a whole. */
 export type PatchFormat = 'JSONPatch' | 'JSONMergePatch'
@@ -19,10 +20,12 @@ export function patchBetween(original: object, edited: object, format: PatchForm
   if (equal(original, edited)) return undefined
   if (format === 'JSONPatch') return encoded(format, diffJson(original as JsonObject, edited as JsonObject) as unknown as Json)
   const patch = diffMerge(original, edited) ?? {}
-  if (!equal(applyMergePatch(original, patch), edited)) {
+  const answer = encoded(format, patch)
+  // As core will, which takes null for no value in lists, too.
+  if (!equal(patchedDocument(original, format, JSON.stringify(patch)) ?? original, edited)) {
     throw new TypeError('a JSONMergePatch can neither set a member to null nor remove one that is: use a JSONPatch')
   }
-  return encoded(format, patch)
+  return answer
 }
 
 const encoded = (patchType: PatchFormat, document: Json): EncodedPatch => {

@@ -1,8 +1,6 @@
-/**
- * Patches in answers of extensions, in the dialect that upstream understands: what an operation names must be there, parents
- * included. Pure. Upstream: internal/util/patch and evanphx/json-patch v5.
- */
-import { applyJsonPatch, applyMergePatch, getMember, isRecord, type JsonPatchOperation, scanJSON } from '@capstan/kube'
+/** Patches in answers of extensions, read as upstream reads them. Pure. Upstream: internal/util/patch and evanphx/json-patch v5.9. */
+import { applyMergePatch, isRecord, type JsonPatchOperation, setMember } from '@capstan/kube'
+import { applyOperations } from './patch-dialect.ts'
 
 /**
  * The document after a patch; `undefined` when the patch has nothing in it.
@@ -12,90 +10,78 @@ import { applyJsonPatch, applyMergePatch, getMember, isRecord, type JsonPatchOpe
 export function patchedDocument<T extends object>(document: T, patchType: string, text: string): T | undefined {
   switch (patchType) {
     case 'JSONPatch': {
-      const operations = parsed(text, 'failed to apply patch: error decoding json patch (RFC6902)', Array.isArray)
-      return operations.length === 0 ? undefined : applyOperations(document, operations as JsonPatchOperation[])
+      const operations = operationsIn(text)
+      return operations.length === 0 ? undefined : applyOperations(document, operations)
     }
     case 'JSONMergePatch': {
       if (text === '' || text === '{}') return undefined
-      return applyMergePatch(document, parsed(text, 'failed to apply patch: error applying json merge patch (RFC7386)', isRecord))
+      const patch = parsed(text, () => new Error(`${cannotMerge}: Invalid JSON Patch`))
+      if (!isRecord(patch)) throw new Error(`${cannotMerge}: expected an object`)
+      return applyMergePatch(document, withoutNullsInLists(patch))
     }
     default:
       throw new Error(`failed to apply patch: unknown patchType ${patchType}`)
   }
 }
 
-function parsed<T>(text: string, what: string, is: (value: unknown) => value is T): T {
-  let value: unknown
+const cannotMerge = 'failed to apply patch: error applying json merge patch (RFC7386)'
+const cannotDecode = (why: string): Error => new Error(`failed to apply patch: error decoding json patch (RFC6902): ${why}`)
+
+function operationsIn(text: string): JsonPatchOperation[] {
+  const patch = parsed(text, () => cannotDecode('invalid state detected')) ?? []
+  if (!Array.isArray(patch)) throw cannotDecode(`json: cannot unmarshal ${goKind(patch)} into Go value of type jsonpatch.Patch`)
+  const odd: unknown = patch.find((operation) => operation !== null && !isRecord(operation))
+  if (odd !== undefined) throw cannotDecode(`json: cannot unmarshal ${goKind(odd)} into Go value of type jsonpatch.Operation`)
+  for (const operation of patch as (Record<string, unknown> | null)[]) {
+    const problem = operationProblem(operation ?? {})
+    if (problem) throw cannotDecode(`invalid operation ${operationText(operation)}: ${problem}`)
+  }
+  return patch as JsonPatchOperation[]
+}
+
+function parsed(text: string, problem: () => Error): unknown {
   try {
-    value = JSON.parse(text)
-  } catch (err) {
-    // The words of Go, which do not change with the engine that runs this.
-    throw new Error(`${what}: ${scanJSON(text).error ?? (err as Error).message}`, { cause: err })
+    return JSON.parse(text)
+  } catch {
+    throw problem()
   }
-  if (!is(value)) throw new Error(`${what}: expected ${is === (Array.isArray as unknown) ? 'a list of operations' : 'an object'}`)
-  return value
 }
 
-/**
- * The document after the operations.
- *
- * @throws Error with upstream's text for the operation that does not apply
- */
-export function applyOperations<T extends object>(document: T, operations: readonly JsonPatchOperation[]): T {
-  let patched = document
-  for (const given of operations) {
-    const one = { ...given, path: withoutNegative(patched, given.path) }
-    const place = placeOf(patched, one.path)
-    const problem = place === 'there' ? undefined : doesNotApply(one, place)
-    if (problem) throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${problem}`)
-    try {
-      patched = applyJsonPatch(patched, [one])
-    } catch (err) {
-      const { message } = ((err as Error).cause ?? err) as Error
-      throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${message}`, { cause: err })
-    }
+function operationProblem(operation: Record<string, unknown>): string | undefined {
+  const { op, value } = operation
+  if (typeof op !== 'string' || !['add', 'remove', 'replace', 'move', 'copy', 'test'].includes(op)) return 'unsupported operation'
+  const path = textProblem(operation, 'path', 'operation missing path field')
+  if (path) return path
+  if (op === 'move' || op === 'copy') return textProblem(operation, 'from', 'operation, missing from field')
+  if (value === undefined && (op === 'add' || op === 'replace')) {
+    return "failed to decode 'value': operation, missing value field: missing value"
   }
-  return patched
-}
-
-/** A negative index counts from the end of its list. Upstream: evanphx/json-patch v5, SupportNegativeIndices. */
-function withoutNegative(document: unknown, path: string): string {
-  if (!/\/-\d/.test(path)) return path
-  let at = document
-  return path
-    .split('/')
-    .map((token, index) => {
-      if (index === 0) return token
-      const known = Array.isArray(at) && /^-\d+$/.test(token) ? String(at.length + Number(token)) : token
-      at = memberOf(at, known.replaceAll('~1', '/').replaceAll('~0', '~'))
-      return known
-    })
-    .join('/')
-}
-
-type Place = 'there' | 'absent' | 'noParent'
-
-function placeOf(document: unknown, path: string): Place {
-  const tokens = path
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const last = tokens.pop()
-  let parent = document
-  for (const token of tokens) parent = memberOf(parent, token)
-  if (last === undefined || (!isRecord(parent) && !Array.isArray(parent))) return 'noParent'
-  return memberOf(parent, last) === undefined ? 'absent' : 'there'
-}
-
-const memberOf = (value: unknown, token: string): unknown =>
-  Array.isArray(value) ? value[Number(token)] : isRecord(value) ? getMember(value, token) : undefined
-
-/** Upstream: evanphx/json-patch v5. */
-function doesNotApply({ op, path }: JsonPatchOperation, place: 'absent' | 'noParent'): string | undefined {
-  if (place === 'noParent')
-    return `${op} operation does not apply: doc is missing path: ${op === 'replace' ? path : JSON.stringify(path)}: missing value`
-  if (op === 'replace') return `replace operation does not apply: doc is missing key: ${path}: missing value`
-  if (op === 'remove')
-    return `error in remove for path: '${path}': unable to remove nonexistent key: ${path.split('/').at(-1)}: missing value`
   return undefined
+}
+
+function textProblem(operation: Record<string, unknown>, field: string, missing: string): string | undefined {
+  const value = operation[field] ?? null
+  if (value === null) return `failed to decode '${field}': ${missing}: missing value`
+  if (typeof value === 'string') return undefined
+  return `failed to decode '${field}': json: cannot unmarshal ${goKind(value)} into Go value of type string`
+}
+
+/** As Go prints a map: keys in alphabetical order. */
+const operationText = (operation: Record<string, unknown> | null): string =>
+  JSON.stringify(operation && Object.fromEntries(Object.entries(operation).sort(([a], [b]) => (a < b ? -1 : 1))))
+
+function goKind(value: unknown): string {
+  if (Array.isArray(value)) return 'array'
+  return typeof value === 'boolean' ? 'bool' : typeof value
+}
+
+/** Upstream: in lists, which a merge patch replaces, null is no value of a member either. */
+function withoutNullsInLists(value: unknown, inList = false): unknown {
+  if (Array.isArray(value)) return value.map((item) => withoutNullsInLists(item, true))
+  if (!isRecord(value)) return value
+  const kept: Record<string, unknown> = {}
+  for (const [name, member] of Object.entries(value)) {
+    if (!inList || member !== null) setMember(kept, name, withoutNullsInLists(member, inList))
+  }
+  return kept
 }

@@ -111,12 +111,12 @@ test.each([
   [
     'a JSON patch that is no list',
     { patchType: 'JSONPatch', patch: encode({}) },
-    'failed to apply patch: error decoding json patch (RFC6902): expected a list of operations',
+    'failed to apply patch: error decoding json patch (RFC6902): json: cannot unmarshal object into Go value of type jsonpatch.Patch',
   ],
   [
     'a JSON patch without a document',
     { patchType: 'JSONPatch' },
-    'failed to apply patch: error decoding json patch (RFC6902): unexpected end of JSON input',
+    'failed to apply patch: error decoding json patch (RFC6902): invalid state detected',
   ],
   [
     'a merge patch that is no object',
@@ -131,7 +131,7 @@ test.each([
   [
     'a test that fails',
     json({ op: 'test', path: '/spec/version', value: 'v9' }),
-    'failed to apply patch: error applying json patch (RFC6902): operation 0 ("test" "/spec/version"): the value is "v1.34.0"',
+    'failed to apply patch: error applying json patch (RFC6902): testing value /spec/version failed: test failed',
   ],
   [
     'a document without a kind',

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { patchedDocument } from './answer-patch.ts'
+import { applyOperations } from './patch-dialect.ts'
+
+interface Recorded {
+  readonly type: string
+  readonly patch: string
+  readonly value?: unknown
+  readonly error?: string
+}
+
+/** What upstream's library gave for each of them. */
+const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/patches.json', import.meta.url), 'utf8')) as {
+  document: object
+  patches: readonly Recorded[]
+}
+
+/** What is different here, and why. */
+const different: Readonly<Record<string, string>> = {
+  '[{"op": "add", "path": "", "value": 1}]': 'a document is an object or a list: said in our words',
+  '[{"op": "replace", "path": "", "value": null}]': 'a document that is null is refused here, later there',
+  '[{"op": "add", "path": "//k", "value": 2}]': 'the library finds no member without a name at the top of a document',
+  '[{"op": "test", "path": "/spec/l", "value": [1, 2.0]}]': '2 is 2.0',
+  '': 'core looks at an empty patch before the library does',
+  '[]': 'a merge patch that is no object is refused here, later there',
+  '"s"': 'the same',
+  null: 'the same',
+  '1': 'the same',
+  true: 'the same',
+}
+
+const outcome = ({ type, patch }: Recorded): Pick<Recorded, 'value' | 'error'> => {
+  try {
+    return { value: patchedDocument(document, type, patch) ?? document }
+  } catch (err) {
+    return { error: (err as Error).message.replace(/^failed to apply patch: error (de|ap).*? \(RFC\d+\): /, '') }
+  }
+}
+
+const isDifferent = ({ type, patch }: Recorded) => patch in different && (type === 'JSONMergePatch' || patch.startsWith('[{'))
+
+test.each(patches.filter((one) => !isDifferent(one)))('$type $patch', ({ type, patch, value, error }) => {
+  const expected = error === undefined ? { value } : { error: error.replace(/^decode: /, '') }
+  expect(outcome({ type, patch })).toEqual(expected)
+})
+
+test.each(patches.filter(isDifferent))('$type $patch is different, with a reason', ({ type, patch, value, error }) => {
+  expect(outcome({ type, patch })).not.toEqual(error === undefined ? { value } : { error })
+})
+
+test('the document stays as it was, and an operation that fails leaves nothing of those before it', () => {
+  const before = structuredClone(document)
+  expect(() =>
+    applyOperations(document, [
+      { op: 'add', path: '/spec/z', value: 1 },
+      { op: 'remove', path: '/nothing' },
+    ]),
+  ).toThrow('unable to remove nonexistent key: nothing')
+  expect(document).toEqual(before)
+})
+
+test('copies that double a document end', () => {
+  const doubling = Array.from({ length: 60 }, (_, index) => ({ op: 'copy', from: '/spec', path: `/spec/${index}` }) as const)
+  expect(() => applyOperations(document, doubling)).toThrow(/the accumulated size increase of copy is \d+, exceeding the limit/)
+})
+
+test('names of prototypes are only names', () => {
+  const patched = applyOperations(document, [{ op: 'add', path: '/spec/__proto__', value: { polluted: true } }])
+  expect(JSON.stringify(patched)).toContain('"__proto__":{"polluted":true}')
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  expect(() => applyOperations(document, [{ op: 'add', path: '/constructor/x', value: 1 }])).toThrow('doc is missing path')
+})

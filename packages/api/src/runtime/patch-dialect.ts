@@ -1,0 +1,185 @@
+/**
+ * JSON Patch as core understands it, in patches of classes and of extensions: what an operation names must be there, parents included;
+ * an index below zero counts from the end. Pure. Upstream: evanphx/json-patch v5.9, whose texts these are: testdata/patches.json was
+ * recorded from it.
+ */
+import { draft, equal, getMember, type JsonPatchOperation, setMember } from '@capstan/kube'
+
+/** What all copies of a patch may add together: each can double a document. Upstream sets no limit here, API servers do: this one. */
+const MaxCopied = 3 * 1024 * 1024
+
+/**
+ * The document after the operations: all of them, or none.
+ *
+ * @throws Error with upstream's text for the operation that does not apply
+ */
+export function applyOperations<T extends object>(document: T, operations: readonly JsonPatchOperation[]): T {
+  const root = { document: draft(document) as unknown }
+  const copies = { bytes: 0 }
+  for (const operation of operations) {
+    const problem = apply(root, operation, copies)
+    if (problem) throw new Error(`failed to apply patch: error applying json patch (RFC6902): ${problem}`)
+  }
+  return root.document as T
+}
+
+interface Root {
+  document: unknown
+}
+
+/** What is wrong with the operation, if anything. */
+function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: number }): string | undefined {
+  const { op, path } = operation
+  switch (op) {
+    case 'add': {
+      const value = draft<unknown>(operation.value ?? null)
+      if (path === '') return replaceDocument(root, value)
+      const place = locate(root, path)
+      if (!place) return missing(`add operation does not apply: doc is missing path: ${JSON.stringify(path)}`)
+      return seen(`error in add for path: '${path}'`, insert(place, value))
+    }
+    case 'remove': {
+      const place = locate(root, path)
+      if (!place) return missing(`remove operation does not apply: doc is missing path: ${JSON.stringify(path)}`)
+      return seen(`error in remove for path: '${path}'`, remove(place))
+    }
+    case 'replace': {
+      const value = draft<unknown>(operation.value ?? null)
+      if (path === '') return replaceDocument(root, value)
+      const place = locate(root, path)
+      if (!place) return missing(`replace operation does not apply: doc is missing path: ${path}`)
+      if (read(place).problem) return missing(`replace operation does not apply: doc is missing key: ${path}`)
+      put(place, value)
+      return undefined
+    }
+    case 'test':
+      return test(root, path, operation.value ?? null)
+    case 'move': {
+      const from = locate(root, operation.from)
+      if (!from) return missing(`move operation does not apply: doc is missing from path: ${operation.from}`)
+      const { value, problem } = read(from)
+      if (problem) return `error in move for path: '${from.key}': ${problem}`
+      remove(from)
+      const to = locate(root, path)
+      if (!to) return missing(`move operation does not apply: doc is missing destination path: ${path}`)
+      return seen(`error in move for path: '${path}'`, insert(to, value))
+    }
+    case 'copy': {
+      const { value, problem } = copied(root, operation.from)
+      if (problem) return problem
+      const to = locate(root, path)
+      if (!to) return missing(`copy operation does not apply: doc is missing destination path: ${path}`)
+      copies.bytes += JSON.stringify(value).length
+      if (copies.bytes > MaxCopied) {
+        return `Unable to complete the copy, the accumulated size increase of copy is ${copies.bytes}, exceeding the limit ${MaxCopied}`
+      }
+      return seen('error while adding value during copy', insert(to, draft(value)))
+    }
+    default:
+      return `Unexpected kind: ${String(op)}`
+  }
+}
+
+const missing = (what: string): string => `${what}: missing value`
+const seen = (context: string, problem: string | undefined): string | undefined => problem && `${context}: ${problem}`
+
+function replaceDocument(root: Root, value: unknown): string | undefined {
+  if (typeof value === 'object' && value !== null) return void (root.document = value)
+  return `the document cannot become ${JSON.stringify(value)}: expected an object`
+}
+
+function copied(root: Root, from: string): Reading {
+  if (from === '') return { value: root.document }
+  const place = locate(root, from)
+  if (!place) return { problem: missing(`copy operation does not apply: doc is missing from path: ${JSON.stringify(from)}`) }
+  const { value, problem } = read(place)
+  return problem ? { problem: `error in copy for from: '${from}': ${problem}` } : { value }
+}
+
+function test(root: Root, path: string, expected: unknown): string | undefined {
+  let found = root.document
+  if (path !== '') {
+    const place = locate(root, path)
+    if (!place) return missing(`test operation does not apply: is missing path: ${path}`)
+    const { value = null, problem } = read(place)
+    // A member that is not there is null here.
+    if (problem && Array.isArray(place.parent)) return `error in test for path: '${path}': ${problem}`
+    found = value
+  }
+  return equal(found, expected) ? undefined : `testing value ${path} failed: test failed`
+}
+
+/** Where a value is, or could be. */
+interface Place {
+  readonly parent: Record<string, unknown> | unknown[]
+  readonly key: string
+}
+
+/** `undefined` when there is no such parent. */
+function locate(root: Root, path: string): Place | undefined {
+  const tokens = path.split('/')
+  // What precedes the first slash is not looked at; without one there is no parent, but for the document itself.
+  if (tokens.length < 2 && path !== '') return undefined
+  let parent = root.document
+  for (const token of tokens.slice(1, -1)) {
+    parent = isParent(parent) ? read({ parent, key: unescaped(token) }).value : undefined
+  }
+  return isParent(parent) ? { parent, key: unescaped(tokens.at(-1)!) } : undefined
+}
+
+const isParent = (value: unknown): value is Place['parent'] => typeof value === 'object' && value !== null
+
+const unescaped = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~')
+
+/** A value, or why there is none. */
+interface Reading {
+  readonly value?: unknown
+  readonly problem?: string
+}
+
+function read({ parent, key }: Place): Reading {
+  if (!Array.isArray(parent)) {
+    if (!Object.hasOwn(parent, key)) return { problem: missing(`unable to get nonexistent key: ${key}`) }
+    return { value: getMember(parent, key) }
+  }
+  const index = indexOf(key, parent.length)
+  return typeof index === 'string' ? { problem: index } : { value: parent[index] }
+}
+
+function put({ parent, key }: Place, value: unknown): void {
+  if (Array.isArray(parent)) parent[indexOf(key, parent.length) as number] = value
+  else setMember(parent, key, value)
+}
+
+function insert({ parent, key }: Place, value: unknown): string | undefined {
+  if (!Array.isArray(parent)) {
+    setMember(parent, key, value)
+    return undefined
+  }
+  if (key === '-') return void parent.push(value)
+  if (!isInteger(key)) return `value was not a proper array index: '${key}': ${notAnInteger(key)}`
+  // Among the places where it can go, of which there is one more than there are items.
+  const index = indexOf(key, parent.length + 1)
+  return typeof index === 'string' ? index : void parent.splice(index, 0, value)
+}
+
+function remove({ parent, key }: Place): string | undefined {
+  if (!Array.isArray(parent)) {
+    if (!Object.hasOwn(parent, key)) return missing(`unable to remove nonexistent key: ${key}`)
+    delete parent[key]
+    return undefined
+  }
+  const index = indexOf(key, parent.length)
+  return typeof index === 'string' ? index : void parent.splice(index, 1)
+}
+
+/** The index that a key means among so many, or why it means none. */
+function indexOf(key: string, count: number): number | string {
+  if (!isInteger(key)) return notAnInteger(key)
+  const index = Number(key)
+  if (index >= count || index < -count) return `Unable to access invalid index: ${index}: invalid index referenced`
+  return index < 0 ? index + count : index
+}
+
+const isInteger = (key: string): boolean => /^[+-]?\d+$/.test(key)
+const notAnInteger = (key: string): string => `strconv.Atoi: parsing ${JSON.stringify(key)}: invalid syntax`
