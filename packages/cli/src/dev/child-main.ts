@@ -10,7 +10,6 @@ import type { Extension, FetchHandler } from '@capstan/extension'
 import { extensionIn, extensionServer } from '@capstan/extension'
 import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
-
 import { isOfAPackage, loadProblem } from './load-problem.ts'
 import type { FromChild, ToChild } from './protocol.ts'
 
