@@ -5,11 +5,25 @@ import {
   DeleteMachineAnnotation,
   ExtensionConfig,
   Machine,
+  pluralOf,
   type RequestOf,
   UpdateMachine,
 } from '@capstan/api'
+import { installKinds } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
 import { defineExtension, extensionServer, holdFor, inPlaceUpdates, inProcess, on, proceedNow } from '@capstan/extension'
-import { Event, Node, seconds, StatusError, timestamp, type Transport, VirtualClock } from '@capstan/kube'
+import {
+  defineKind,
+  Event,
+  Node,
+  s,
+  seconds,
+  seededRandom,
+  StatusError,
+  timestamp,
+  type Transport,
+  VirtualClock,
+} from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
 import {
   conditionText,
@@ -250,6 +264,72 @@ test('an extension that fails holds the rollout, visibly, until it answers', asy
   expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
+test('two extensions hold the rollout: nobody could say who does what', async () => {
+  const runtime = { ...scriptedRuntime(coversAll), handlersFor: () => Promise.resolve(['a.x', 'b.y']) }
+  await controlPlane(undefined, { plane: { runtime } })
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(30))
+  expect(await names()).toEqual(before)
+  expect((await events('FailedCanUpdateMachine'))[0]!.message).toMatch(
+    /found multiple CanUpdateMachine hooks \(a\.x,b\.y\): only one hook is supported$/,
+  )
+})
+
+test('nothing is replaced before it is known which extensions there are', async () => {
+  let isReady = false
+  const scripted = scriptedRuntime(coversAll)
+  const runtime: RuntimeClient = {
+    ...scripted,
+    get ready() {
+      return isReady
+    },
+  }
+  await controlPlane(undefined, { plane: { runtime } })
+  const before = await names()
+  await upgrade()
+  await env.advance(seconds(30))
+  expect(await versions()).toEqual(['v1.35.0', 'v1.35.0', 'v1.35.0'])
+  expect(await names()).toEqual(before)
+  isReady = true
+  await env.advance(seconds(60))
+  expect(await names()).toEqual(before)
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+})
+
+test.each([
+  [
+    'is another kind',
+    async () => {
+      const template = kindOf('OtherMachineTemplate')
+      await installKinds(env.client, [kindOf('OtherMachine'), template], { clock: env.clock, random: seededRandom(1) })
+      await env.client.create(template, { ...named('other'), spec: { template: { spec: {} } } } as never)
+      await change({
+        machineTemplate: { spec: { infrastructureRef: ref('infrastructure.capstan.dev', 'OtherMachineTemplate', 'other') } },
+      })
+    },
+    'LocalMachine cannot be updated in-place: OtherMachine.infrastructure.capstan.dev is required',
+  ],
+  [
+    'was made by somebody else',
+    async () => {
+      for (const { metadata } of (await env.client.list(LocalMachine, { namespace: 'default' })).items) {
+        const body = { metadata: { managedFields: [{}] } }
+        await env.client.patch(LocalMachine, { namespace: 'default', name: metadata.name }, { type: 'merge', body })
+      }
+      await upgrade()
+    },
+    /LocalMachine demo-\w+ was not applied by this control plane$/,
+  ],
+] as const)('a machine whose infrastructure %s is replaced', async (_, act, reason) => {
+  await controlPlane(coversAll)
+  await act()
+  await env.advance(seconds(20))
+  expect(calls()).toEqual([])
+  const [told] = await events('InPlaceUpdateNotPossible')
+  expect(told!.message).toMatch(reason)
+})
+
 test('while an update fails no other Machine is touched', async () => {
   let isFull = true
   await controlPlane({
@@ -445,5 +525,18 @@ describe('a process that is stopped between two writes of an upgrade in place', 
     expect(done.length).toBeLessThanOrEqual(4)
   })
 })
+
+/** A kind of infrastructure that nobody provides. */
+const kindOf = (kind: string) =>
+  defineKind({
+    group: 'infrastructure.capstan.dev',
+    version: 'v1alpha1',
+    kind,
+    plural: pluralOf(kind),
+    scope: 'Namespaced',
+    doc: 'Made up.',
+    labels: { 'cluster.x-k8s.io/v1beta2': 'v1alpha1' },
+    spec: s.of<object>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }).optional(),
+  })
 
 const isMark = (name: string) => name.startsWith('in-place-updates') || name.endsWith('/pending-hooks')
