@@ -394,3 +394,30 @@ test('in whichever order the controllers run, updates in place keep the bounds, 
     { numRuns: 300 },
   )
 })
+
+test('whatever users and extensions change on the way, a rollout ends with the Machines that there should be', () => {
+  const limits = fc
+    .record({ replicas: fc.integer({ min: 1, max: 6 }), surge: fc.nat({ max: 2 }), unavailable: fc.nat({ max: 2 }) })
+    .filter(({ surge, unavailable }) => surge + unavailable > 0)
+  fc.assert(
+    fc.property(limits, fc.infiniteStream(fc.nat({ max: 99 })), ({ replicas, surge, unavailable }, chance) => {
+      const world = aWorld(replicas, surge, unavailable, { keepsMarks: false })
+      const draw = () => chance.next().value!
+      for (let step = 0; step < 3000; step++) {
+        const who = draw() % (world.sets.length + 1)
+        if (who === 0) passOverDeployment(world)
+        else passOverSet(world, world.sets[who - 1]!)
+        const all = world.sets.flatMap((set) => set.machines.map(({ name }) => name))
+        expect(new Set(all).size).toBe(all.length)
+        if (step < 200) {
+          const what = draw()
+          if (what < 3) world.replicas = 1 + (draw() % 6)
+          else if (what < 5) world.template = `v${1 + (draw() % 3)}`
+          else if (what < 7) world.isMovable = !world.isMovable
+        } else if (isOver(world)) return
+      }
+      throw new Error(`the rollout does not end: ${passOverDeployment(world)}`)
+    }),
+    { numRuns: 100 },
+  )
+})
