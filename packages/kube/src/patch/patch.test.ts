@@ -152,6 +152,40 @@ describe('JSON patch', () => {
     ['lists in lists', [[1, 2, 3], [4]], [[2, 3], [4]], [{ op: 'remove', path: '/0/0' }]],
   ])('of lists takes the fewest operations: %s', (_, from, to, operations) => expect(diffJson(from, to)).toEqual(operations))
 
+  test('of lists takes no more operations than their edit distance', () => {
+    const list = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 8 })
+    fc.assert(
+      fc.property(list, list, (from, to) => {
+        expect(diffJson(from, to)).toHaveLength(editDistance(from, to))
+      }),
+    )
+  })
+
+  const editDistance = ([a, ...as]: readonly number[], [b, ...bs]: readonly number[]): number => {
+    if (a === undefined) return b === undefined ? 0 : 1 + bs.length
+    if (b === undefined) return 1 + as.length
+    if (a === b) return editDistance(as, bs)
+    return 1 + Math.min(editDistance(as, bs), editDistance(as, [b, ...bs]), editDistance([a, ...as], bs))
+  }
+
+  test('does not depend on the order of members', () => {
+    const turned = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(turned)
+      if (typeof value !== 'object' || value === null) return value
+      return Object.fromEntries(
+        Object.entries(value)
+          .map(([name, member]) => [name, turned(member)] as const)
+          .reverse(),
+      )
+    }
+    const { any } = json(names, leaf)
+    fc.assert(
+      fc.property(any, any, (from, to) => {
+        expect(diffJson(turned(from) as Json, to as Json)).toEqual(diffJson(from as Json, turned(to) as Json))
+      }),
+    )
+  })
+
   test('of very long lists is found place by place', () => {
     const from = Array.from({ length: 1000 }, (_, index) => index)
     const to = from.map((item) => item + 0.5)
