@@ -100,6 +100,16 @@ test('a blocking answer without a message is shown as progress', async () => {
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress')
 })
 
+test('an answer holds although labels and annotations change', async () => {
+  const { requests } = await running(() => ({ wait: 3600 }))
+  await begin()
+  await env.patch(Machine, 'm1', { metadata: { labels: { a: 'b' } } })
+  await env.patch(DevMachine, 'm1', { metadata: { annotations: { heartbeat: '1' } } })
+  await env.patch(DevConfig, 'm1', { metadata: { labels: { a: 'b' } } })
+  await env.advance(seconds(5))
+  expect(requests).toHaveLength(1)
+})
+
 test('an answer no longer holds when what is desired changes, or when somebody wants to ask again', async () => {
   const { requests } = await running(() => ({ wait: 3600 }))
   await begin('v1.35.0')

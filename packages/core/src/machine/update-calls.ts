@@ -46,7 +46,9 @@ export class UpdateCalls {
     })
 
     const { uid } = machine.metadata
-    const question = JSON.stringify([retried, desired])
+    // Labels and annotations reach living objects without any update, and some change all the time.
+    const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
+    const question = JSON.stringify([retried, ...specs])
     const earlier = this.#blocked.get(uid)
     if (earlier?.question === question && earlier.until > now) return blocked(earlier, false)
     this.#blocked.delete(uid)
