@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BeforeClusterCreate, Cluster, ClusterClass, hookCatalog } from '@capstan/api'
-import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
+import { callServer, fixture, httpsHookTransport, readTape } from '@capstan/extension'
 import { createClient, seededRandom, systemClock } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -152,11 +152,15 @@ describe('a saved file', patient, () => {
 
   test('has the cluster asked again at once: it does not wait for what the old handler said', async () => {
     save(extension({ answer: 'holdFor(3600, `not today`)' }))
-    const command = dev()
+    const tape = join(folder, 'hooks.jsonl')
+    const command = dev('--record-hooks', tape)
     await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: wait 3600 s \(not today\)$/)
     save(extension({ answer: 'proceedNow(`today`)' }))
     await command.line(/Cluster default\/demo: BeforeClusterCreate called on gate\.quota: go \(today\)$/)
     await command.line(/Cluster default\/demo: Available/)
+    expect(await command.interrupt()).toBe(0)
+    const taped = (await readTape(tape)).calls.filter(({ hook }) => hook === 'BeforeClusterCreate')
+    expect(taped.length).toBeGreaterThanOrEqual(2)
   })
 })
 

@@ -12,6 +12,7 @@ import { Announcer } from '../dev/announcer.ts'
 import { HookLines, shown } from '../dev/lines.ts'
 import { extensionModule, manifestsOf, projectOf, registrationOf } from '../dev/project.ts'
 import { reloadingExtension } from '../dev/reloading-extension.ts'
+import { recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { statesOf } from '../output/cluster-states.ts'
@@ -19,7 +20,7 @@ import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
 
-interface Options {
+interface Options extends RecordOptions {
   data?: string
   port?: number
   extensionPort?: number
@@ -29,7 +30,7 @@ interface Options {
 
 /** `capstan dev`: an extension beside a plane, over TLS, loaded anew whenever a file of it is saved. */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
-  new Command('dev')
+  withRecordHooks(new Command('dev'))
     .description('Run an extension beside a management plane and a cluster, and load it anew whenever a file is saved')
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .option(
@@ -59,6 +60,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   const calls = new HookLines()
   const stop = new AbortController()
   const signal = AbortSignal.any([io.signal, stop.signal])
+  const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
   // The plane first: what it still asks of the extension is answered.
   const closing: (() => Promise<void>)[] = []
   try {
@@ -75,6 +77,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
         const line = calls.lineOf(call)
         if (line) tell(line)
       },
+      ...(recording.onCall ? { onCall: recording.onCall } : {}),
     })
     closing.push(() => served.close())
     const { client } = served.plane
@@ -128,7 +131,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   } finally {
     stop.abort()
     story.end()
-    await closeAll(closing)
+    await closeAll([...closing, () => recording.close()])
   }
 }
 
