@@ -29,6 +29,12 @@ export interface ExtensionClient extends RuntimeClient {
   /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
   register(config: ExtensionConfig): void
   unregister(extensionConfig: string): void
+  /**
+   * Notes that nobody knows the handlers of an ExtensionConfig, since its server could never be asked: hooks for what it selects
+   * fail, and name it, until it is released. Upstream: at the start nothing goes on at all then, and later on it is left out.
+   */
+  quarantine(config: ExtensionConfig, problem: string): void
+  release(extensionConfig: string): void
   /** Has calls seen from now on, those of discovery included. */
   observe(observer: CallObserver): void
   /** The breaker of each handler that was called, by registered name. */
@@ -140,7 +146,7 @@ export function createExtensionClient({
     for (const listener of listeners) listener(extensionConfig)
   }
 
-  const matchesNamespace = async ({ namespaceSelector }: Registration, namespace: string | undefined): Promise<boolean> => {
+  const matchesNamespace = async ({ namespaceSelector }: Selection, namespace: string | undefined): Promise<boolean> => {
     if (namespaceSelector.requirements.length === 0) return true
     try {
       return namespaceSelector.matches(await namespaceLabels(namespace ?? ''))
@@ -153,6 +159,12 @@ export function createExtensionClient({
   const handlersFor: RuntimeClient['handlersFor'] = async (hook, forObject) => {
     const head = `failed to get extension handlers for hook ${JSON.stringify(groupHook(hook))}`
     const names: string[] = []
+    for (const quarantined of registry.quarantined()) {
+      if (!matchesObject(quarantined, forObject)) continue
+      if (!(await seen(head, matchesNamespace(quarantined, forObject.metadata.namespace)))) continue
+      const name = JSON.stringify(quarantined.extensionConfig)
+      throw new HookFailed('not-ready', `${head}: ExtensionConfig ${name} has never been discovered: ${quarantined.problem}`)
+    }
     for (const registration of within(head, () => registry.list(hook))) {
       if (!matchesObject(registration, forObject)) continue
       const matches = matchesNamespace(registration, forObject.metadata.namespace)
@@ -266,6 +278,10 @@ export function createExtensionClient({
       retainConnections()
       tellChanged(name)
     },
+    quarantine: (config, problem) => registry.quarantine(config, problem),
+    release(name) {
+      if (registry.release(name)) tellChanged(name)
+    },
     onChanged: (listener) => void listeners.push(listener),
     observe: (observer) => void observers.push(observer),
     breakers,
@@ -283,8 +299,10 @@ function targetIfAny(config: ClientConfig): Target[] {
   }
 }
 
+type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
+
 /** The selector of objects is about Clusters: what a hook is called for otherwise does not have their labels. */
-const matchesObject = ({ objectSelector }: Registration, { kind, metadata }: KubeObject): boolean =>
+const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
   kind !== 'Cluster' || objectSelector.matches(metadata.labels)
 
 /** Conversions are code of whoever declared a hook: what they throw fails the call, not the process. */

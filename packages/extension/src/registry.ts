@@ -24,12 +24,18 @@ export interface Registration {
   readonly settings: { readonly [name: string]: string }
 }
 
+/** An ExtensionConfig that was never discovered: what it would have to say, and to which hooks, nobody knows. */
+export interface Quarantined extends Pick<Registration, 'extensionConfig' | 'namespaceSelector' | 'objectSelector'> {
+  readonly problem: string
+}
+
 /**
  * Handlers by ExtensionConfig. Nothing can be asked of it before `warmUp`: "no handler" would mean nothing. Handlers come in the
  * order of the names of their ExtensionConfigs, then in that of their discovery; upstream has no order.
  */
 export class HandlerRegistry {
   readonly #byConfig = new Map<string, readonly Registration[]>()
+  readonly #quarantined = new Map<string, Quarantined>()
   #ready = false
 
   get ready(): boolean {
@@ -68,6 +74,27 @@ export class HandlerRegistry {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .flatMap(([, registrations]) => registrations)
       .filter((registration) => registration.group === group && registration.hook === name)
+  }
+
+  /** Notes an ExtensionConfig whose handlers nobody knows yet. */
+  quarantine(config: ExtensionConfig, problem: string): void {
+    const { name } = config.metadata
+    this.#quarantined.set(name, {
+      extensionConfig: name,
+      namespaceSelector: labelSelector(config.spec.namespaceSelector ?? {}),
+      objectSelector: extensionOptions(config).objectSelector,
+      problem,
+    })
+  }
+
+  /** True when it had been noted. */
+  release(extensionConfig: string): boolean {
+    return this.#quarantined.delete(extensionConfig)
+  }
+
+  /** In the order of their names. */
+  quarantined(): Quarantined[] {
+    return [...this.#quarantined.values()].sort((a, b) => (a.extensionConfig < b.extensionConfig ? -1 : 1))
   }
 
   /** Where the servers of all registered handlers are. */

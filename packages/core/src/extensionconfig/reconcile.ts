@@ -47,6 +47,7 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   }
   if (isPaused(undefined, config)) {
     // What is registered stays; after a restart it is what the status remembers.
+    io.extensions.release(config.metadata.name)
     io.firstRound.tried(config)
     return reportPaused(io, ExtensionConfig, config, undefined)
   }
@@ -55,7 +56,9 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
   const reported = await orAbsent(report(found, io))
   if (!reported) return proceed()
   if ('problem' in found) {
-    // The registration it has stays, also when the server is gone: its hooks then fail instead of being left out.
+    // The registration it has stays, also when the server is gone: its hooks then fail instead of being left out. Of one that never
+    // was there nobody knows what it has to say: whatever it selects waits for it.
+    if (!wasDiscovered(reported)) io.extensions.quarantine(reported, found.problem)
     io.firstRound.tried(reported)
     return tryAgain(reported, found.problem, io)
   }
@@ -145,12 +148,17 @@ function deprecatedHooks(config: ExtensionConfig, catalog: Catalog): NewConditio
   return ExtensionConfigConditions.DeprecatedHooks.true('DeprecatedVersionsInUse', texts.join('; '))
 }
 
+const wasDiscovered = ({ metadata, status }: ExtensionConfig): boolean =>
+  status?.handlers !== undefined || metadata.annotations?.[LastDiscoveredAnnotation] !== undefined
+
 function register(config: ExtensionConfig, { extensions, firstRound }: ExtensionConfigIO): void {
   if (firstRound.over) extensions.register(config)
   firstRound.tried(config)
+  extensions.release(config.metadata.name)
 }
 
 function forget(name: string, { extensions, firstRound }: ExtensionConfigIO): void {
   if (firstRound.over) extensions.unregister(name)
   else firstRound.gone(name)
+  extensions.release(name)
 }

@@ -57,6 +57,8 @@ export class LifecycleHooks {
   readonly #clock: Clock
   /** By hook and uid of the Cluster. */
   readonly #answers = new Map<string, Answer>()
+  /** Clusters of which nobody could tell who is to be asked, by uid. */
+  readonly #unasked = new Map<string, ObjectKey>()
   readonly #plans = new Map<string, { readonly until: number; readonly handler: string; readonly plan: UpgradePlan }>()
 
   constructor(runtime: RuntimeClient, clock: Clock) {
@@ -74,6 +76,9 @@ export class LifecycleHooks {
     this.#runtime.onChanged?.((extensionConfig) => {
       const isOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const [key, { handler }] of this.#plans) if (isOf(handler)) this.#plans.delete(key)
+      // Whoever could not tell whom to ask may now.
+      for (const cluster of this.#unasked.values()) again(cluster)
+      this.#unasked.clear()
       for (const [key, { handlers, cluster }] of this.#answers) {
         if (!handlers.some(isOf)) continue
         this.#answers.delete(key)
@@ -91,7 +96,11 @@ export class LifecycleHooks {
   ): Promise<HookAnswer> {
     const { name } = hook
     const key = `${name}: ${cluster.metadata.uid}`
-    const handlers = await this.#runtime.handlersFor(hook, cluster)
+    const handlers = await this.#runtime.handlersFor(hook, cluster).catch((err) => {
+      this.#unasked.set(cluster.metadata.uid, keyOf(cluster))
+      throw err
+    })
+    this.#unasked.delete(cluster.metadata.uid)
     if (handlers.length === 0) {
       this.#answers.delete(key)
       return { kind: 'go', hook: name, called: false }

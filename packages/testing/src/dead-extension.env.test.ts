@@ -1,0 +1,162 @@
+/** One extension that does not answer: neither the manager nor Clusters that it does not select take notice. */
+import { BeforeClusterCreate, Cluster, ExtensionConfig } from '@capstan/api'
+import { defineExtension, extensionServer, type HookTransport, inProcess, NoAnswer, on, proceedNow } from '@capstan/extension'
+import { getCondition, minutes, Namespace, seconds, VirtualClock } from '@capstan/kube'
+import { memoryStores } from '@capstan/lab'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createFrom } from './manifests.ts'
+import { type PlaneEnv, planeEnv } from './plane-env.ts'
+
+type Mode = 'answers' | 'refuses' | 'hangs'
+
+let env: PlaneEnv
+let stores: ReturnType<typeof memoryStores>
+let clock: VirtualClock
+let mode: Mode
+let called: string[]
+beforeEach(() => {
+  stores = memoryStores()
+  clock = new VirtualClock()
+  called = []
+})
+afterEach(() => env.close())
+
+/** Two servers by host, one of which is in whatever mode the test says. */
+const transport = (): HookTransport => {
+  const serverOf = (name: string) =>
+    inProcess(
+      extensionServer(
+        defineExtension({
+          name,
+          handlers: [
+            on(BeforeClusterCreate, { name: 'gate' }, ({ request: { cluster } }) => {
+              called.push(`${name} for ${cluster.metadata.namespace}`)
+              return proceedNow()
+            }),
+          ],
+        }),
+        { clock },
+      ),
+    )
+  const servers = { good: serverOf('good'), dead: serverOf('dead') }
+  return {
+    post(target, body, signal) {
+      const isDead = target.url.hostname === 'dead.test'
+      if (isDead && mode === 'refuses') {
+        return Promise.reject(new NoAnswer('ConnectionRefused', 'dial tcp 10.0.0.1:443: connect: connection refused'))
+      }
+      if (isDead && mode === 'hangs') {
+        return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      }
+      return servers[isDead ? 'dead' : 'good'].post(target, body, signal)
+    },
+    close() {},
+  }
+}
+
+const start = async () => {
+  env = await planeEnv({ stores, clock, hookTransport: transport() })
+}
+
+/** The class, a namespace that the dead one is for, and both registered. */
+async function prepare(): Promise<void> {
+  await createFrom(env.client, new URL('../../cli/demo/class.yaml', import.meta.url))
+  await env.client.create(Namespace, { metadata: { name: 'guarded' } })
+  await env.client.create(ExtensionConfig, { metadata: { name: 'good' }, spec: { clientConfig: { url: 'https://good.test' } } })
+  const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': 'guarded' } }
+  const spec = { clientConfig: { url: 'https://dead.test' }, namespaceSelector }
+  await env.client.create(ExtensionConfig, { metadata: { name: 'dead' }, spec })
+  await env.settle()
+}
+
+const clusterIn = (namespace: string) =>
+  env.client.create(Cluster, {
+    metadata: { name: 'demo', namespace },
+    spec: {
+      topology: {
+        classRef: { name: 'demo', namespace: 'default' },
+        version: 'v1.36.0',
+        controlPlane: { replicas: 1 },
+        workers: { machineDeployments: [{ class: 'worker', name: 'steady', replicas: 1 }] },
+      },
+    },
+  })
+const condition = async (namespace: string, type: string) => {
+  const found = getCondition(await env.client.get(Cluster, { name: 'demo', namespace }), type)
+  return `${found?.status} ${found?.reason}${found?.message ? `: ${found.message}` : ''}`
+}
+const refused = /http call failed: Post "https:\/\/dead\.test\/.*": dial tcp 10\.0\.0\.1:443: connect: connection refused$/
+
+describe('a manager that is started anew, with one extension that', () => {
+  test.each<[string, Mode]>([
+    ['refuses connections', 'refuses'],
+    ['does not answer', 'hangs'],
+  ])('%s, brings up Clusters elsewhere; those that it selects fail and name it', async (_, dead) => {
+    mode = 'answers'
+    await start()
+    await prepare()
+    await env.close()
+
+    mode = dead
+    await start()
+    // The time that its discovery may take. After that it only refuses: waiting for silence takes real time here.
+    await env.advance(seconds(10))
+    mode = 'refuses'
+    await clusterIn('default')
+    await env.advance(seconds(15))
+    expect(await condition('default', 'Available')).toMatch(/^True/)
+    await clusterIn('guarded')
+    await env.advance(seconds(11))
+    expect(await condition('guarded', 'TopologyReconciled')).toMatch(
+      /^False ReconcileFailed: .*failed to call extension handler "gate\.dead": .*connection refused$/,
+    )
+    expect(called).toEqual(['good for default'])
+
+    mode = 'answers'
+    await env.advance(minutes(2))
+    expect(await condition('guarded', 'Available')).toMatch(/^True/)
+    expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
+  })
+})
+
+describe('an extension that nobody has ever reached', () => {
+  test('fails the Clusters that it selects, says so, and is called as soon as it is there', async () => {
+    mode = 'refuses'
+    await start()
+    await prepare()
+    await clusterIn('default')
+    await clusterIn('guarded')
+    await env.advance(minutes(5))
+    expect(await condition('default', 'Available')).toMatch(/^True/)
+    const failed = await condition('guarded', 'TopologyReconciled')
+    expect(failed).toMatch(/^False ReconcileFailed: .*: ExtensionConfig "dead" has never been discovered: /)
+    expect(failed).toMatch(refused)
+
+    mode = 'answers'
+    // It is looked for every half minute; what waits for it does not wait any longer than that.
+    await env.advance(seconds(45))
+    expect(await condition('guarded', 'Available')).toMatch(/^True/)
+    expect(called).toEqual(['good for default', 'dead for guarded', 'good for guarded'])
+  })
+
+  test.each<[string, () => Promise<unknown>]>([
+    ['is deleted', () => env.client.delete(ExtensionConfig, { name: 'dead' })],
+    [
+      'is paused',
+      () => {
+        const body = { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } }
+        return env.client.patch(ExtensionConfig, { name: 'dead' }, { type: 'merge', body })
+      },
+    ],
+  ])('holds nobody up once it %s', async (_, act) => {
+    mode = 'refuses'
+    await start()
+    await prepare()
+    await clusterIn('guarded')
+    await env.advance(minutes(1))
+    expect(await condition('guarded', 'TopologyReconciled')).toMatch(refused)
+    await act()
+    await env.advance(seconds(15))
+    expect(await condition('guarded', 'Available')).toMatch(/^True/)
+  })
+})
