@@ -141,6 +141,16 @@ describe('an answer of our server', () => {
     ])
   })
 
+  it.each([2.5, -1, 0, 2 ** 31])(
+    'that holds for %d seconds is 500: core could not read it, or would not wait',
+    async (seconds) => {
+      const handlers = [on(BeforeClusterCreate, { name: 'hold' }, () => ({ kind: 'hold', seconds, message: '' }))]
+      const path = hookPath(BeforeClusterCreate, 'hold')
+      const request = new Request(`https://x${path}`, { method: 'POST', body: valid(BeforeClusterCreate) })
+      expect((await extensionServer(defineExtension({ name: 'x', handlers }))(request)).status).toBe(500)
+    },
+  )
+
   it('that is no JSON is 500', async () => {
     const response = await answerOf('circle')
     expect([response.status, await response.text()]).toEqual([500, expect.stringMatching(/^unable to marshal response: /)])

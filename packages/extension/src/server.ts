@@ -4,7 +4,7 @@ import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
 import type { Clock, Logger } from '@capstan/kube'
 import { messageOf, silent, systemClock } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
-import type { Answer } from './answer.ts'
+import { type Answer, holdFor } from './answer.ts'
 import { NoRoom, readBytes, TooLong } from './body.ts'
 import { type Deadline, deadlineOf } from './deadline.ts'
 import type { Extension, Handler } from './define-extension.ts'
@@ -212,8 +212,10 @@ async function answerOf(
 ): Promise<Answer> {
   const settings = (request.settings ?? {}) as { [name: string]: string }
   const answer = await handle({ request: request as never, settings, log, signal })
-  if (answer.kind === 'hold' && !hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
-  return answer
+  if (answer.kind !== 'hold') return answer
+  if (!hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
+  // An answer that somebody wrote by hand is held to what `holdFor` is: a fraction would be no answer to core.
+  return holdFor(answer.seconds, answer.message)
 }
 
 const failure = (message: string): End => ({ kind: 'answer', answer: { kind: 'fail', message } })

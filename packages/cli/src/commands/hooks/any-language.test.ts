@@ -56,7 +56,7 @@ describe.skipIf(missing.length > 0)(
       makeCertificate()
       child = spawn(serve![0]!, [...serve!.slice(1, -1), '0'], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
       ;[url] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string]
-    })
+    }, 60_000)
     afterAll(() => {
       child.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
