@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BeforeClusterCreate } from '@capstan/api'
 import { VirtualClock } from '@capstan/kube'
+import fc from 'fast-check'
 import { afterAll, describe, expect, it, test } from 'vitest'
 import { fixture } from '../fixtures.ts'
+import { HookFailed } from '../hook-failed.ts'
 import type { ObservedCall } from '../observed-call.ts'
+import { tapedConfigs, tapeTransport } from './play.ts'
 import { createRecorder, type TapeFile } from './recorder.ts'
-import { parseTape } from './tape.ts'
+import { parseTape, type Tape, TapeError } from './tape.ts'
 import { openTape, readTape } from './tape-file.ts'
 
 const clock = new VirtualClock()
@@ -26,6 +29,10 @@ const call = (more: Partial<ObservedCall> = {}): ObservedCall => ({
   outcome: { kind: 'response', response: { status: 'Success', message: 'as Bearer canary' } },
   ...more,
 })
+
+/** The value, or else any other. */
+const often = (value: unknown) =>
+  fc.oneof({ weight: 12, arbitrary: fc.constant(value) }, { weight: 1, arbitrary: fc.jsonValue() })
 
 /** A file in memory that fails when told. */
 function memoryFile(bytes = 0) {
@@ -160,6 +167,35 @@ describe('a reader', () => {
     ['a damaged line', `${header}{"group":\n{}\n`, 'line 2 is damaged: expected an object in JSON'],
     ['a call without its hook', `${header}{"group":"a","version":"v1"}\n`, 'line 2 is no call: expected hook to be a text'],
   ])('refuses %s', (_, text, message) => expect(() => parseTape(text)).toThrow(message))
+
+  test('whatever a tape holds, it is read, played and listed, or refused as a tape', async () => {
+    const whole = JSON.parse(await line()) as Record<string, unknown>
+    const fields = fc.record(Object.fromEntries(Object.entries(whole).map(([name, value]) => [name, often(value)])), {
+      requiredKeys: [],
+    })
+    const failing = fields.map(({ response: _, ...rest }) => ({
+      ...rest,
+      failure: { code: 'timeout', problem: 'Timeout', message: '' },
+    }))
+    const texts = fc.oneof(fields, failing, fc.jsonValue()).map((value) => JSON.stringify(value))
+    const cluster = { metadata: { name: 'demo' } }
+    await fc.assert(
+      fc.asyncProperty(fc.array(texts, { maxLength: 4 }), async (lines) => {
+        let tape: Tape
+        try {
+          tape = parseTape(`${header}${lines.map((text) => `${text}\n`).join('')}`)
+        } catch (err) {
+          expect(err).toBeInstanceOf(TapeError)
+          return
+        }
+        tapedConfigs(tape)
+        const url = new URL('https://x/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate')
+        const played = tapeTransport(tape).post({ url }, JSON.stringify({ cluster }), new AbortController().signal)
+        await played.catch((err: unknown) => expect(err).toBeInstanceOf(HookFailed))
+      }),
+      { numRuns: 300 * Number(process.env.CAPSTAN_FUZZ ?? 1), seed: 7 },
+    )
+  })
 
   it('takes fields that it does not know', async () => {
     const more = (await line()).replace('{', '{"later":true,')

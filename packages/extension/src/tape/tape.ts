@@ -107,13 +107,21 @@ function parseLine(text: string, line: number): Record<string, unknown> {
 }
 
 function callIn(value: Record<string, unknown>, line: number): TapedCall {
-  for (const field of ['group', 'version', 'hook', 'extensionConfig', 'url', 'started'] as const) {
-    if (typeof value[field] !== 'string') throw new TapeError(`line ${line} is no call: expected ${field} to be a text`)
+  const expect = (isRight: boolean, what: string) => {
+    if (!isRight) throw new TapeError(`line ${line} is no call: expected ${what}`)
   }
-  if (typeof value.took !== 'number') throw new TapeError(`line ${line} is no call: expected took to be a number`)
-  if (!isRecord(value.request)) throw new TapeError(`line ${line} is no call: expected request to be an object`)
-  if (!isRecord(value.response) && !isRecord(value.failure))
-    throw new TapeError(`line ${line} is no call: expected response or failure`)
+  for (const field of ['group', 'version', 'hook', 'extensionConfig', 'url', 'started'] as const) {
+    expect(typeof value[field] === 'string', `${field} to be a text`)
+  }
+  const { url, handler, took, request, response, failure } = value
+  expect(URL.canParse(url as string), 'url to be one')
+  expect(handler === undefined || typeof handler === 'string', 'handler to be a text')
+  expect(typeof took === 'number', 'took to be a number')
+  expect(isRecord(request), 'request to be an object')
+  expect(isRecord(response) !== isRecord(failure), 'either response or failure')
+  for (const field of isRecord(failure) ? ['code', 'problem', 'message'] : []) {
+    expect(typeof (failure as Record<string, unknown>)[field] === 'string', `failure.${field} to be a text`)
+  }
   return value as unknown as TapedCall
 }
 
