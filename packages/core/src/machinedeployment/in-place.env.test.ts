@@ -15,7 +15,7 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     const { script, asked } = ableExtension()
     env = await inPlaceEnv(scriptedRuntime(script))
     const before = await env.names()
-    await env.patch(largerAndNewer)
+    await env.patch({ template: { spec: { ...largerAndNewer.template.spec, minReadySeconds: 0 } } })
     expect(await env.story()).toMatchInlineSnapshot(`
       "v1.34.0 2/2, 2 available; v1.35.0 1/1, 0 available
       v1.34.0 1/1, 1 available; v1.35.0 2/2, 1 available
@@ -27,6 +27,8 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     expect(await env.events('SuccessfulStartInPlaceUpdate')).toEqual(before.map(() => 'Machine starting in-place update'))
     expect(asked).toHaveLength(1)
     const { current, desired } = asked[0]!
+    // What reaches all sets without any update is the same on both sides.
+    for (const { machineSet } of [current, desired]) expect(machineSet.spec.template.spec.minReadySeconds).toBe(0)
     expect(current.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.34.0' } } } })
     expect(desired.machineSet).toMatchObject({ kind: 'MachineSet', spec: { template: { spec: { version: 'v1.35.0' } } } })
     expect(Object.keys(desired.machineSet)).not.toContain('status')

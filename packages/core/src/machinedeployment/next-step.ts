@@ -2,7 +2,7 @@
 import { isUpdateInProgress, type MachineSet } from '@capstan/api'
 import { movableSets } from './can-update-machine-set.ts'
 import type { SetsByRole } from './current-set.ts'
-import { desiredMachineSet, type Revision, type SetRole } from './desired-machine-set.ts'
+import { desiredMachineSet, type Revision, revisionOf, type SetRole } from './desired-machine-set.ts'
 import { fenceposts } from './fenceposts.ts'
 import { type Arrivals, arrivals, moveCandidates } from './in-place-moves.ts'
 import { planOnDelete } from './on-delete.ts'
@@ -44,7 +44,10 @@ export async function nextStep(
       const arrived = arrivals(current, machines)
       const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
-      const asked = eligible.filter(({ metadata }) => candidates.has(metadata.name))
+      // All sets are asked about as they will be: what reaches them in place is no difference between them.
+      const asked = eligible
+        .filter(({ metadata }) => candidates.has(metadata.name))
+        .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))
       const role: SetRole = { isCurrent: true, revision, replicas: current?.spec.replicas ?? 0 }
       const target = desiredMachineSet(machineDeployment, current, name, role)
       const movable = await movableSets(asked, target, scope, io)
@@ -54,6 +57,12 @@ export async function nextStep(
       throw new Error('unexpected deployment strategy type: ')
   }
 }
+
+const oldRole = (set: MachineSet): SetRole => ({
+  isCurrent: false,
+  revision: revisionOf(set),
+  replicas: set.spec.replicas ?? 0,
+})
 
 export const countsOf = ({ metadata, spec, status }: MachineSet): SetCounts => ({
   name: metadata.name,
