@@ -58,7 +58,31 @@ test.each([
     { tags: { a: '1' } },
     { tags: { b: null } },
   ],
-  ['lists as a whole', { zones: ['a', 'b'] }, { us: { 'f:zones': { '.': {} } } }, { zones: ['b'] }, { zones: ['b'] }],
+  [
+    'items that others have put into a list with keys behind those that are wanted, and lets ours go',
+    { nics: [{ name: 'a', mtu: 1, ip: 'x' }, { name: 'old' }, { name: 'theirs' }] },
+    {
+      us: { 'f:nics': { 'k:{"name":"a"}': { '.': {}, 'f:name': {}, 'f:mtu': {} }, 'k:{"name":"old"}': { '.': {} } } },
+      it: { 'f:nics': { 'k:{"name":"a"}': { 'f:ip': {} }, 'k:{"name":"theirs"}': { '.': {} } } },
+    },
+    { nics: [{ name: 'b' }, { name: 'a' }] },
+    { nics: [{ name: 'b' }, { name: 'a', ip: 'x' }, { name: 'theirs' }] },
+  ],
+  [
+    'nothing, when a list differs by items of others alone',
+    { groups: ['a', 'theirs'] },
+    { us: { 'f:groups': { 'v:"a"': {} } }, it: { 'f:groups': { 'v:"theirs"': {} } } },
+    { groups: ['a'] },
+    undefined,
+  ],
+  [
+    'values that are not wanted out of a set',
+    { groups: ['a', 'b', 'theirs'] },
+    { us: { 'f:groups': { 'v:"a"': {}, 'v:"b"': {} } }, it: { 'f:groups': { 'v:"theirs"': {} } } },
+    { groups: ['b'] },
+    { groups: ['b', 'theirs'] },
+  ],
+  ['lists of one value as a whole', { zones: ['a', 'b'] }, { us: { 'f:zones': {} } }, { zones: ['b'] }, { zones: ['b'] }],
   ['another form of value', { size: { a: 1 } }, { us: { 'f:size': { 'f:a': {} } } }, { size: 'b' }, { size: 'b' }],
 ])('the patch brings %s', (_, spec, managed, wanted, patch) => {
   expect(specPatch(anObject(spec, managed), 'us', wanted)).toEqual(patch)

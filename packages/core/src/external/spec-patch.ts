@@ -2,9 +2,9 @@
  * The spec of a provider's object as one manager wants it: what it has set before and no longer wants goes, what others have set
  * stays. Managed fields remember who set what, as for labels; see docs/adr/0005-merge-patches-for-propagation.md. Pure.
  */
-import { diffMerge, isRecord, type JsonObject, type KubeObject } from '@capstan/kube'
+import { diffMerge, equal, isRecord, type JsonObject, type KubeObject } from '@capstan/kube'
 
-/** The merge patch for `spec`; `undefined` when it is as wanted. Lists are taken as a whole. */
+/** The merge patch for `spec`; `undefined` when it is as wanted. */
 export function specPatch(object: KubeObject, manager: string, wanted: unknown): JsonObject | undefined {
   const spec = (object as { readonly spec?: unknown }).spec
   const present = isRecord(spec) ? spec : {}
@@ -19,8 +19,10 @@ export function specPatch(object: KubeObject, manager: string, wanted: unknown):
 
 type Fields = { readonly [element: string]: unknown }
 
-function below(fields: Fields | undefined, name: string): readonly Fields[] {
-  const found = fields?.[`f:${name}`]
+const below = (fields: Fields | undefined, name: string): readonly Fields[] => under(fields, `f:${name}`)
+
+function under(fields: Fields | undefined, element: string): readonly Fields[] {
+  const found = fields?.[element]
   return isRecord(found) ? [found] : []
 }
 
@@ -37,7 +39,8 @@ function merged(
     const [mine, theirs] = [own.flatMap((fields) => below(fields, name)), others.flatMap((fields) => below(fields, name))]
     // What has no fields of its own is one value, and a map may be that, too.
     const isOneValue = theirs.length === 0 && mine.some((fields) => Object.keys(fields).length === 0)
-    if (wants !== undefined && (isOneValue || !(isRecord(wants) && isRecord(is)))) result[name] = wants
+    if (Array.isArray(is) && Array.isArray(wants) && !isOneValue) result[name] = mergedItems(is, wants, mine, theirs)
+    else if (wants !== undefined && (isOneValue || !(isRecord(wants) && isRecord(is)))) result[name] = wants
     else if (isRecord(is) && (wants !== undefined || theirs.length > 0)) {
       const left = merged(is, isRecord(wants) ? wants : {}, mine, theirs)
       // An object that is left with nothing was there for what went.
@@ -45,4 +48,33 @@ function merged(
     } else if (mine.length === 0 || theirs.length > 0) result[name] = is
   }
   return result
+}
+
+/**
+ * The same for a list whose items have owners: by keys (`k:{"name":"a"}`) or by value (`v:"a"`). Items that others have put there
+ * come after those that are wanted.
+ */
+function mergedItems(
+  present: readonly unknown[],
+  wanted: readonly unknown[],
+  own: readonly Fields[],
+  others: readonly Fields[],
+): unknown[] {
+  const keys = [...own, ...others].flatMap((fields) => Object.keys(fields)).filter((element) => element.startsWith('k:'))
+  const elementOf = (item: unknown): string => keys.find((element) => hasKey(item, element)) ?? `v:${JSON.stringify(item)}`
+  const isOf = (fields: readonly Fields[], element: string) => fields.some((one) => one[element] !== undefined)
+  const items = wanted.map((wants) => {
+    const element = elementOf(wants)
+    const is = present.find((item) => elementOf(item) === element)
+    if (!isRecord(is) || !isRecord(wants)) return wants
+    const [mine, theirs] = [own, others].map((fields) => fields.flatMap((one) => under(one, element)))
+    return merged(is, wants, mine!, theirs!)
+  })
+  const known = new Set(wanted.map(elementOf))
+  return [...items, ...present.filter((item) => !known.has(elementOf(item)) && isOf(others, elementOf(item)))]
+}
+
+function hasKey(item: unknown, element: string): boolean {
+  const key: unknown = JSON.parse(element.slice('k:'.length))
+  return isRecord(item) && isRecord(key) && Object.entries(key).every(([name, value]) => equal(item[name], value))
 }
