@@ -46,7 +46,10 @@ export function createMachineController({
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
     ],
-    sources: [clusters.source({ map: machinesOfEvent, unreachableAfter: remoteConditionsGracePeriod })],
+    sources: [
+      clusters.source({ map: machinesOfEvent, unreachableAfter: remoteConditionsGracePeriod }),
+      { start: (enqueue) => updates.whenExtensionsChange(enqueue) },
+    ],
     concurrency,
     reconcile: (key, context) => reconcileMachine(key, { ...context, clusters, updates, settings }),
   }

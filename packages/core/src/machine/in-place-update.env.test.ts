@@ -151,6 +151,44 @@ test.each([
   expect(await updating()).toBe('False NotUpdating')
 })
 
+test('an extension that changes is asked at once, and one that goes is missed at once', async () => {
+  let names: readonly string[] = ['a.x']
+  let changed: (extensionConfig: string) => void = () => {}
+  let calls = 0
+  const scripted = scriptedRuntime({
+    UpdateMachine: () => {
+      calls++
+      return { wait: 3600 }
+    },
+  })
+  const runtime: RuntimeClient = {
+    ...scripted,
+    handlersFor: () => Promise.resolve(names),
+    onChanged: (listener) => {
+      changed = listener
+    },
+  }
+  await running(() => undefined, { runtime })
+  await begin()
+  changed('other')
+  await env.advance(seconds(2))
+  expect(calls).toBe(1)
+  changed('x')
+  await env.advance(seconds(2))
+  expect(calls).toBe(2)
+
+  names = []
+  changed('x')
+  await env.advance(seconds(300))
+  expect(await updating()).toMatch(/^True InPlaceUpdateFailed/)
+  // Long after: nobody would look for minutes.
+  names = ['b.y']
+  changed('y')
+  await env.advance(seconds(1))
+  expect(calls).toBe(3)
+  expect(await updating()).toMatch(/^True InPlaceUpdating/)
+})
+
 test('nothing is called before it is known which extensions there are', async () => {
   let ready = false
   const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
