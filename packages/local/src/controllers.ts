@@ -1,7 +1,7 @@
 /** The controllers of this provider, ready for a manager. */
 import { Cluster, Machine } from '@capstan/api'
-import { type Controller, controller, type Source, watches } from '@capstan/controller'
-import { CustomResourceDefinition, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
+import { type Controller, controller, type Index, type Source, watches } from '@capstan/controller'
+import { CustomResourceDefinition, isTrue, type Kind, keyOf, type KubeObject, Secret } from '@capstan/kube'
 import { reconcileLocalBootstrapConfig } from './bootstrap/reconcile.ts'
 import type { InPlaceUpdates } from './controlplane/in-place.ts'
 import { reconcileLocalControlPlane } from './controlplane/reconcile.ts'
@@ -9,7 +9,7 @@ import { machinesByCluster, reconcileLocalCluster } from './infrastructure/clust
 import { reconcileLocalMachine } from './infrastructure/machine/reconcile.ts'
 import { LocalBootstrapConfig } from './kinds/local-bootstrap-config.ts'
 import { LocalCluster } from './kinds/local-cluster.ts'
-import { LocalControlPlane } from './kinds/local-control-plane.ts'
+import { LocalControlPlane, LocalControlPlaneConditions } from './kinds/local-control-plane.ts'
 import { LocalMachine } from './kinds/local-machine.ts'
 import { byCluster, clusterMattered, machineMattered, ofCluster } from './owner.ts'
 import type { Workloads } from './workload/workloads.ts'
@@ -74,10 +74,25 @@ export function localControllers({ workloads, endpoint, updates }: LocalControll
         // Only read: they say which version of a kind to use.
         watches(CustomResourceDefinition, () => []),
       ],
-      sources: [planeStarted(workloads, controlPlanesByCluster)],
+      sources: [planeStarted(workloads, controlPlanesByCluster), extensionsChanged(updates)],
       reconcile: (key, io) => reconcileLocalControlPlane(key, io, { workloads, updates }),
     }),
   ]
+}
+
+/** A rollout that failed because of an extension need not wait for its next try. */
+const extensionsChanged = (updates: InPlaceUpdates | undefined): Source => ({
+  start(enqueue, { cache }) {
+    updates?.onChanged?.(() => {
+      for (const controlPlane of cache.byIndex(rollingOut, '')) enqueue(keyOf(controlPlane))
+    })
+  },
+})
+
+const rollingOut: Index<LocalControlPlane> = {
+  name: 'localcontrolplanes that roll out',
+  kind: LocalControlPlane,
+  values: (controlPlane) => (isTrue(controlPlane, LocalControlPlaneConditions.RollingOut.type) ? [''] : []),
 }
 
 /** The object that a Machine refers to, when it is of this kind. */

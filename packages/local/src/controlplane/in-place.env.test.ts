@@ -265,7 +265,19 @@ test('an extension that fails holds the rollout, visibly, until it answers', asy
 })
 
 test('two extensions hold the rollout: nobody could say who does what', async () => {
-  const runtime = { ...scriptedRuntime(coversAll), handlersFor: () => Promise.resolve(['a.x', 'b.y']) }
+  let handlers = ['a.x', 'b.y']
+  let changed: (extensionConfig: string) => void = () => {}
+  const runtime: RuntimeClient = {
+    ...scriptedRuntime(coversAll),
+    handlersFor: () => Promise.resolve(handlers),
+    onChanged(listener) {
+      const before = changed
+      changed = (name) => {
+        before(name)
+        listener(name)
+      }
+    },
+  }
   await controlPlane(undefined, { plane: { runtime } })
   const before = await names()
   await upgrade()
@@ -274,6 +286,13 @@ test('two extensions hold the rollout: nobody could say who does what', async ()
   expect((await events('FailedCanUpdateMachine'))[0]!.message).toMatch(
     /found multiple CanUpdateMachine hooks \(a\.x,b\.y\): only one hook is supported$/,
   )
+  // Its next try would be minutes away.
+  await env.advance(seconds(300))
+  handlers = ['a.x']
+  changed('y')
+  await env.advance(seconds(5))
+  expect(await names()).toEqual(before)
+  expect(await kubelets()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
 })
 
 test('nothing is replaced before it is known which extensions there are', async () => {

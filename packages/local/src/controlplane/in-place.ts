@@ -47,6 +47,8 @@ export interface InPlaceUpdates {
   readonly ready: boolean
   /** Registered handlers for the hook that match the object's namespace. */
   handlersFor(hook: typeof CanUpdateMachine, forObject: KubeObject): Promise<readonly string[]>
+  /** Tells `listener` whenever handlers are other ones from now on. */
+  onChanged?(listener: () => void): void
   /** @throws Error when the handler fails */
   call(
     hook: typeof CanUpdateMachine,
