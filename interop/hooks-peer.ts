@@ -27,6 +27,7 @@ export const hooksPeerSuite: Suite = {
     const [peer] = await toolPaths('hooks-peer')
     const document = recordedForm(await output(peer, ['openapi'], { cwd: '.' }))
     checks.check('the recorded document is what upstream says', document === readFileSync(recording, 'utf8'))
+    await comparePublished(peer, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
     for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
     return checks
@@ -68,6 +69,27 @@ async function compareAnswers(peer: string, seed: number, checks: Checks): Promi
 
 /** Go keeps the text of what no schema describes, and says this once somebody wants its value. */
 const tooLarge = /^\{"error":"json: cannot unmarshal number \S+ into Go value of type float64"\}$/
+
+/** The answers that are published for other languages: what the index says of them is what Go says. */
+async function comparePublished(peer: string, checks: Checks): Promise<void> {
+  const cannotDecode = 'http call failed: failed to decode response: '
+  const folder = new URL('../packages/extension/fixtures/', import.meta.url)
+  const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8')
+  const { accepted, refused } = JSON.parse(read('index.json')) as Record<string, { hook: string; file: string; error: string }[]>
+  const published = [
+    ...accepted!.map((one) => ({ ...one, body: read(one.file), error: '' })),
+    ...refused!.map((one) => ({ ...one, ...(JSON.parse(read(one.file)) as { status: number; body: string }) })),
+  ].filter((one) => !('status' in one) || one.status === 200)
+  const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
+  const questions = published.map(({ hook, body }) => ({ hook: hookNamed(hook), body: new TextEncoder().encode(body) }))
+  const theirs = await askPeer(peer, questions)
+  published.forEach(({ file, error }, index) => {
+    const ours = error.startsWith(cannotDecode) ? error.slice(cannotDecode.length) : undefined
+    const answer = theirs[index]!
+    const go = 'error' in answer ? answer.error : undefined
+    checks.check(`the published ${file} is to Go what the index says`, ours === go, { ours, go })
+  })
+}
 
 async function askPeer(peer: string, asked: readonly Question[]): Promise<Answer[]> {
   const child = spawn(peer, ['decode'], { stdio: ['pipe', 'pipe', 'inherit'] })
