@@ -29,6 +29,13 @@ export function callMetrics(registry: Registry): CallObserver {
     labelNames: ['extension_config', 'handler', 'announced_version', 'hook', 'outcome'],
     registers: [registry],
   })
+  const handlerDuration = new Histogram({
+    name: 'capstan_runtime_sdk_handler_request_duration_seconds',
+    help: 'How long calls took, by handler.',
+    labelNames: ['extension_config', 'handler', 'hook'],
+    buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30],
+    registers: [registry],
+  })
   const deprecated = new Counter({
     name: 'capstan_runtime_sdk_deprecated_requests_total',
     help: 'Calls of handlers that registered for a version which is deprecated.',
@@ -40,6 +47,7 @@ export function callMetrics(registry: Registry): CallObserver {
     requests.inc({ code: code ?? '<error>', ...of, status: statusLabel(outcome) })
     duration.observe(of, took / 1000)
     const ofHandler = { extension_config: extensionConfig, handler, announced_version: announcedVersion, hook: hook.name }
+    handlerDuration.observe({ extension_config: extensionConfig, handler, hook: hook.name }, took / 1000)
     handlers.inc({ ...ofHandler, outcome: outcome.kind === 'failed' ? outcome.code : statusLabel(outcome) })
     if (isDeprecated) deprecated.inc(ofHandler)
   }

@@ -9,6 +9,7 @@ import {
   on,
   proceedNow,
 } from '@capstan/extension'
+import { diagnostics } from '@capstan/controller'
 import {
   admissionOf,
   getCondition,
@@ -172,6 +173,27 @@ describe('an ExtensionConfig', () => {
     await expect(world.handlers()).rejects.toThrow(
       `ExtensionConfig "sample" has never been discovered: failed to discover extension "sample": ${problem}`,
     )
+  })
+
+  it('is seen in what the manager serves as its metrics', async () => {
+    await create()
+    await world.settle()
+    const cluster = { kind: 'Cluster', metadata: { name: 'c', namespace: 'default', uid: '1' } } as Cluster
+    await world.extensions.callAll(BeforeClusterCreate, cluster, { cluster })
+    server = broken
+    for (let i = 0; i < 6; i++) await world.extensions.callAll(BeforeClusterCreate, cluster, { cluster }).catch(() => {})
+    const text = await (await diagnostics(world.manager, '/metrics')).text()
+    const hook = 'host="127.0.0.1:9443",group="hooks.runtime.cluster.x-k8s.io",version="v1alpha1",hook='
+    for (const line of [
+      `capi_runtime_sdk_requests_total{code="200",${hook}"Discovery",status="Success"} 1`,
+      `capi_runtime_sdk_requests_total{code="200",${hook}"BeforeClusterCreate",status="Success"} 1`,
+      `capi_runtime_sdk_requests_total{code="<error>",${hook}"BeforeClusterCreate",status="Unknown"} 5`,
+      `capi_runtime_sdk_request_duration_seconds_count{${hook}"BeforeClusterCreate"} 6`,
+      'capstan_runtime_sdk_handler_requests_total{extension_config="sample",handler="gate.sample",announced_version="v1alpha1",hook="BeforeClusterCreate",outcome="unreachable"} 5',
+      'capstan_runtime_sdk_breaker_state{handler="gate.sample"} 2',
+    ]) {
+      expect(text.split('\n')).toContain(line)
+    }
   })
 
   it('is found again within half a minute, however long its server was away', async () => {
