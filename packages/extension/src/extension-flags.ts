@@ -15,7 +15,8 @@ export interface ExtensionFlags {
   readonly diagnostics?: Address & { readonly insecure: boolean }
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
   readonly ciphers?: string
-  /** Milliseconds that calls under way get when it is told to stop. */
+  /** Milliseconds that it goes on taking calls when it is told to stop, and then is given to those under way. */
+  readonly delay: number
   readonly grace: number
   readonly level: LogLevel
   /** Makes its own certificate, and serves on loopback only. */
@@ -48,6 +49,8 @@ export const flagsUsage = `  --webhook-host ADDRESS         address to listen on
   --insecure-diagnostics         /metrics over HTTP
   --tls-min-version VERSION      VersionTLS12 or VersionTLS13 (VersionTLS12)
   --tls-cipher-suites NAMES      separated by commas, for TLS 1.2 (those of Node)
+  --shutdown-delay-duration D    how long it goes on taking calls, not ready any more, when it is told to stop: until everybody
+                                 has heard of it (0s)
   --graceful-shutdown-timeout D  how long calls under way may take to end when it is told to stop (30s)
   --log-level LEVEL              ${LogLevels.join(', ')} (info)
   --dev                          for development: a certificate of its own, on 127.0.0.1 at any port; the line of JSON on
@@ -77,7 +80,8 @@ export function parseExtensionFlags(args: readonly string[]): ExtensionFlags {
     ...(diagnostics ? { diagnostics: { ...diagnostics, insecure: flag(values, 'insecure-diagnostics') } } : {}),
     minVersion: oneOf(values, 'tls-min-version', TLSVersions, 'VersionTLS12'),
     ...(ciphers === undefined ? {} : { ciphers: cipherSuites(ciphers) }),
-    grace: duration(text(values, 'graceful-shutdown-timeout') ?? '30s'),
+    delay: duration(values, 'shutdown-delay-duration', '0s'),
+    grace: duration(values, 'graceful-shutdown-timeout', '30s'),
     level: oneOf(values, 'log-level', Object.fromEntries(LogLevels.map((level) => [level, level])), 'info'),
     dev,
     withParent: flag(values, 'with-parent'),
@@ -99,6 +103,7 @@ const texts = [
   'diagnostics-address',
   'tls-min-version',
   'tls-cipher-suites',
+  'shutdown-delay-duration',
   'graceful-shutdown-timeout',
   'log-level',
 ]
@@ -150,14 +155,15 @@ function address(values: Values, name: string, usual: string): Address | undefin
   return { host: host.replace(/^\[|\]$/g, ''), port: port(number, name) }
 }
 
-function duration(value: string): number {
+function duration(values: Values, name: string, usual: string): number {
+  const value = text(values, name) ?? usual
   try {
     const milliseconds = parseDuration(value)
     if (milliseconds >= 0 && milliseconds <= minutes(60)) return milliseconds
   } catch {
     // Said below.
   }
-  throw new FlagError(`--graceful-shutdown-timeout ${value}: expected a duration such as ${durationText(seconds(30))}`)
+  throw new FlagError(`--${name} ${value}: expected a duration such as ${durationText(seconds(30))}`)
 }
 
 /** Suites as Go names them, as OpenSSL does. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { BeforeClusterCreate, Discovery, hookPath } from '@capstan/api'
-import { type Logger, silent, systemClock } from '@capstan/kube'
+import { type Logger, silent, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { proceedNow } from './answer.ts'
@@ -26,6 +26,7 @@ describe('the command line', () => {
       health: { host: '', port: 9440 },
       diagnostics: { host: '', port: 8443, insecure: false },
       minVersion: 'TLSv1.2',
+      delay: 0,
       grace: 30_000,
       level: 'info',
       dev: false,
@@ -224,6 +225,23 @@ describe('an extension that runs', () => {
     expect(await status).toBe(200)
     await closed
     await expect(get(`${healthURL}/healthz`)).rejects.toThrow('ECONNREFUSED')
+  })
+
+  it('goes on taking calls for a while when it is told to, so that nobody is refused who has not heard', async () => {
+    await certify('x')
+    const clock = new VirtualClock()
+    const flags = parseExtensionFlags(
+      '--webhook-host 127.0.0.1 --webhook-port 0 --health-addr 127.0.0.1:0 --diagnostics-address 0 --shutdown-delay-duration 5s'
+        .split(' ')
+        .concat('--webhook-cert-dir', folder),
+    )
+    const { address, healthURL, close } = await startExtension(extension, flags, { log: silent, clock })
+    const closed = close()
+    expect((await get(`${healthURL}/readyz`)).status).toBe(503)
+    expect(await shown(`${address.url}${hookPath(Discovery)}`)).toBe('x')
+    clock.step(clock.now() + 5000)
+    await closed
+    await expect(shown(address.url)).rejects.toThrow('ECONNREFUSED')
   })
 
   it('makes a certificate of its own for development, and says what to trust', async () => {

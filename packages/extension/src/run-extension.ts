@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import type { Clock, Logger } from '@capstan/kube'
-import { messageOf, systemClock } from '@capstan/kube'
+import { messageOf, sleep, systemClock } from '@capstan/kube'
 import { certificateExpiry } from '@capstan/kube/node'
 import type { Tracer } from '@opentelemetry/api'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -131,7 +131,8 @@ export async function startExtension(
       ...(metrics ? { metricsURL: metrics.url } : {}),
       async close() {
         isStopping = true
-        log.info('Stopping', { extension: extension.name, graceMs: flags.grace })
+        log.info('Stopping', { extension: extension.name, delayMs: flags.delay, graceMs: flags.grace })
+        if (flags.delay > 0) await sleep(clock, flags.delay)
         await closeAll()
       },
     }

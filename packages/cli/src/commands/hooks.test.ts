@@ -19,7 +19,9 @@ afterAll(async () => {
 
 describe('capstan hooks call', () => {
   let url: string
+  let strictURL: string
   const ca = join(folder, 'ca.pem')
+  const client = [join(folder, 'client.pem'), join(folder, 'client.key')] as const
   beforeAll(async () => {
     const authority = await makeAuthority(systemClock, { commonName: 'test' })
     const serving = await issueCertificate(authority, systemClock, {
@@ -39,6 +41,22 @@ describe('capstan hooks call', () => {
     const server = await listen(extensionServer(extension), serving)
     closing.push(() => server.close())
     ;({ url } = server)
+    const strict = await listen(extensionServer(extension), { ...serving, clientCA: authority.certificate })
+    closing.push(() => strict.close())
+    strictURL = strict.url
+    const own = await issueCertificate(authority, systemClock, { commonName: 'author', usages: ['client'] })
+    writeFileSync(client[0], own.certificate)
+    writeFileSync(client[1], own.key)
+  })
+
+  test('shows its certificate to a server that wants one', async () => {
+    const argv = ['hooks', 'call', strictURL, 'BeforeClusterCreate', '--ca', ca]
+    expect(await ended([...argv, '--client-cert', client[0], '--client-key', client[1]])).toMatchObject({ code: 0, err: '' })
+    const { code, err } = await ended(argv)
+    expect(code).toBe(1)
+    expect(err).toMatch(/^capstan: ClientCertificate: .*remote error: tls: certificate required$/)
+    const half = await ended([...argv, '--client-cert', client[0]])
+    expect([half.code, half.err]).toEqual([2, expect.stringContaining('--client-cert and --client-key go together')])
   })
 
   test('sends a valid request to the handler that discovery names, and prints the answer', async () => {

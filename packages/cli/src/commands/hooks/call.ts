@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import type { Hook } from '@capstan/api'
 import { hookCatalog } from '@capstan/api'
 import { answerVerdict } from '@capstan/core'
+import type { ClientCertificate } from '@capstan/extension'
 import { callServer, fixture, HookFailed, httpsHookTransport } from '@capstan/extension'
 import { isRecord, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
@@ -14,6 +15,8 @@ interface Options {
   handler?: string
   fixture?: string
   ca?: string
+  clientCert?: string
+  clientKey?: string
   timeout: number
   output: 'text' | 'json'
 }
@@ -27,12 +30,14 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
     .option('--handler <name>', 'which handler of the hook (default: the one that discovery names)')
     .option('--fixture <file>', 'the request as YAML or JSON (default: a valid one)')
     .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
+    .option('--client-cert <file>', 'certificate to show to the server, PEM')
+    .option('--client-key <file>', 'key of that certificate, PEM')
     .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(Number))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (url: string, name: string, options: Options) => {
       const hook = hookNamed(name)
       const request = options.fixture === undefined ? fixture(hook) : requestIn(options.fixture)
-      const transport = httpsHookTransport()
+      const transport = httpsHookTransport({ client: clientOf(options) })
       try {
         const answer = await callServer(hook, {
           server: serverAt(url, options.ca),
@@ -62,6 +67,12 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
         transport.close()
       }
     })
+
+function clientOf({ clientCert, clientKey }: Options): ClientCertificate | undefined {
+  if (clientCert === undefined && clientKey === undefined) return undefined
+  if (clientCert === undefined || clientKey === undefined) throw new UsageError('--client-cert and --client-key go together')
+  return { certificate: readFileSync(clientCert, 'utf8'), key: readFileSync(clientKey, 'utf8') }
+}
 
 function hookNamed(name: string): Hook {
   const hook = hookCatalog.find((one) => one.name.toLowerCase() === name.toLowerCase())
