@@ -1,12 +1,12 @@
 /** The cases, each in a namespace of its own, side by side. What one sees it tells; whether that is right is decided by comparison. */
-import { Cluster, ClusterClass, ExtensionConfig } from '@capstan/api'
+import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { getCondition, Secret, systemClock } from '@capstan/kube'
+import { getCondition, isRecord, keyOf, Secret, systemClock } from '@capstan/kube'
 import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
 import { until } from '../until.ts'
 import { conditionText, Scene, type SceneOptions } from './scene.ts'
 import { servingCertificateOf, type StagedAnswer, type StagedCall, startStagedExtension } from './staged-extension.ts'
-import { StubCluster, StubControlPlane } from './stub-providers.ts'
+import { StubCluster, StubControlPlane, stubGroup, StubMachine, StubMachineTemplate, templates } from './stub-providers.ts'
 
 export interface CaseOptions extends SceneOptions {
   /** Whose clients the core under test may show itself as. */
@@ -53,6 +53,7 @@ const patched =
     await scene.createCluster()
     if (result !== 'objects') return scene.tell('condition', await scene.reconciled(result.fails))
     scene.tell('condition', await scene.reconciled('True'))
+    scene.tell('request', withoutIdentity(scene.stage.calls.find(({ hook }) => hook === 'GeneratePatches')!.request))
     for (const kind of [StubCluster, StubControlPlane]) {
       const [object] = await scene.seen(kind, 'is there', (found) => found.length > 0)
       const { labels, annotations } = object!.metadata
@@ -104,12 +105,9 @@ const life: Case = async (options) => {
   await scene.client.delete(Cluster, scene.key)
   await letGo('BeforeClusterDelete')
   await scene.seen(Cluster, 'is gone', (found) => found.length === 0)
-  const versions = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
-  for (const { hook, request } of versions.filter(({ hook }) => hook !== 'Discovery')) {
-    const { cluster, settings: _, ...rest } = request
-    scene.tell(`request of ${hook}`, { ...rest, cluster: Object.keys(cluster as object).sort() })
-  }
-  scene.tell('order', versions.map(({ hook }) => hook).join(' '))
+  const firsts = scene.stage.calls.filter(({ hook }, at, all) => all.findIndex((one) => one.hook === hook) === at)
+  for (const { hook, request } of firsts) scene.tell(`request of ${hook}`, withoutIdentity(request))
+  scene.tell('order', firsts.map(({ hook }) => hook).join(' '))
 }
 
 /** Every hook fails, until the Cluster says so. */
@@ -329,6 +327,97 @@ function versionsOf({ request }: Pick<StagedCall, 'request'>): object {
   return versions
 }
 
+/** A Machine is changed where it is: who can is asked, and then told to, until it is done. */
+const inPlace: Case = async (options) => {
+  const scene = await Scene.open('in-place', options)
+  const { client, key } = scene
+  for (const kind of templates) await client.create(kind, { metadata: key, spec: { template: { spec: { size: 1 } } } })
+  const machineTemplate = { providerID: 'stub://one', size: 1 }
+  for (const [name, size] of [
+    ['small', 1],
+    ['large', 2],
+  ] as const)
+    await client.create(StubMachineTemplate, {
+      metadata: { ...key, name },
+      spec: { template: { spec: { ...machineTemplate, size } } },
+    })
+  await client.create(StubCluster, { metadata: key, spec: {} })
+  const ref = (kind: string, name = key.name) => ({ apiGroup: stubGroup, kind, name })
+  await client.create(Cluster, {
+    metadata: key,
+    spec: { infrastructureRef: ref('StubCluster'), controlPlaneEndpoint: { host: '127.0.0.1', port: 1 } },
+  })
+  await client.create(MachineDeployment, {
+    metadata: key,
+    spec: {
+      clusterName: key.name,
+      replicas: 1,
+      rollout: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } },
+      selector: { matchLabels: { deployment: key.name } },
+      template: {
+        metadata: { labels: { deployment: key.name } },
+        spec: {
+          clusterName: key.name,
+          version: 'v1.35.0',
+          bootstrap: { configRef: ref('StubConfigTemplate') },
+          infrastructureRef: ref('StubMachineTemplate', 'small'),
+        },
+      },
+    },
+  })
+  const isMade = ({ status }: Machine) =>
+    status?.initialization?.bootstrapDataSecretCreated === true && status.initialization.infrastructureProvisioned === true
+  const [machine] = await scene.seen(Machine, 'has a Machine', (found) => found.some(isMade))
+  // Nobody runs it: there is no Node that core could find.
+  await client.patch(
+    Machine,
+    keyOf(machine!),
+    { type: 'merge', body: { status: { nodeRef: { name: 'none' } } } },
+    { subresource: 'status' },
+  )
+
+  scene.stage.answer('CanUpdateMachineSet', ({ request }) => {
+    const { desired } = request as unknown as { desired: { infrastructureMachineTemplate: { spec: object } } }
+    const patch = base64({ spec: desired.infrastructureMachineTemplate.spec })
+    return proceedWith({ infrastructureMachineTemplatePatch: { patchType: 'JSONMergePatch', patch } })
+  })
+  scene.stage.answer('UpdateMachine', () => holdFor(1, 'growing'))
+  const large = { spec: { template: { spec: { infrastructureRef: ref('StubMachineTemplate', 'large') } } } }
+  await client.patch(MachineDeployment, key, { type: 'merge', body: large })
+  const updating = async (what: string, holds: RegExp) => {
+    const of = (one: Machine | undefined) => (one ? getCondition(one, 'Updating') : undefined)
+    const [found] = await scene.seen(Machine, `is updated: ${what}`, ([one]) =>
+      holds.test(conditionText(of(one) ?? { status: '' })),
+    )
+    scene.tell(what, conditionText(of(found)!))
+    return found!
+  }
+  await updating('while it is updated', /growing/)
+  scene.stage.answer('UpdateMachine', () => fail('too large'))
+  await updating('when it fails', /Failed/)
+  scene.stage.answer('UpdateMachine', undefined)
+  const updated = await updating('afterwards', /^False/)
+  scene.tell('the Machine', updated.metadata.uid === machine!.metadata.uid ? 'is the same' : 'is another')
+  const [grown] = await scene.seen(StubMachine, 'has grown', ([one]) => one?.spec?.['size'] === 2)
+  scene.tell('the StubMachine', grown!.spec)
+  for (const hook of ['CanUpdateMachineSet', 'UpdateMachine']) {
+    const { request } = scene.stage.calls.find((call) => call.hook === hook)!
+    scene.tell(`request of ${hook}`, withoutIdentity(request))
+  }
+}
+
+/** A request without what is different in every cluster that was ever made, and without core's own notes on how far it is. */
+function withoutIdentity(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutIdentity)
+  if (!isRecord(value)) return value
+  const kept = Object.keys(value).filter((key) => !notes.test(key))
+  const members = kept.map((key) => [key, identity.test(key) ? typeof value[key] : withoutIdentity(value[key])] as const)
+  return Object.fromEntries(members.filter(([key, member]) => key !== 'annotations' || Object.keys(member as object).length > 0))
+}
+
+const identity = /^(uid|resourceVersion|generation|creationTimestamp|deletionTimestamp|host|port|machine-template-hash)$/
+const notes = /^(finalizers|runtime\.cluster\.x-k8s\.io\/pending-hooks|topology\.internal\.cluster\.x-k8s\.io\/upgrade-step)$/
+
 const variables: Case = async (options) => {
   const scene = await Scene.open('variables', options)
   const nested = { type: 'object', properties: { name: { type: 'string', maxLength: 9 } }, required: ['name'] }
@@ -350,7 +439,15 @@ const variables: Case = async (options) => {
   scene.tell('condition', await scene.reconciled(/region is full/))
   const { request } = scene.stage.calls.find(({ hook }) => hook === 'ValidateTopology')!
   const { variables: given, items } = request as { variables: { name: string }[]; items: { object: { kind: string } }[] }
-  scene.tell('request', [given.map(({ name }) => name).sort(), items.map(({ object }) => object.kind).sort()])
+  const byText = (a: string, b: string) => (a < b ? -1 : 1)
+  scene.tell(
+    'request',
+    withoutIdentity({
+      ...request,
+      variables: given.toSorted((a, b) => byText(a.name, b.name)),
+      items: items.toSorted((a, b) => byText(a.object.kind, b.object.kind)),
+    }),
+  )
 }
 
 const variablesFail: Case = async (options) => {
@@ -377,6 +474,7 @@ export const cases: { readonly [name: string]: Case } = {
   unknownHook,
   rotated,
   unreachable,
+  inPlace,
   planned,
   plannedFail,
   stepped,

@@ -14,11 +14,11 @@ import {
   watchObjects,
 } from '@capstan/kube'
 
-const group = 'stub.capstan.dev'
-export const stubVersion = `${group}/v1`
+export const stubGroup = 'stub.capstan.dev'
+export const stubVersion = `${stubGroup}/v1`
 
 const kindNamed = (kind: string): Kind<StubObject> => ({
-  group,
+  group: stubGroup,
   version: 'v1',
   kind,
   plural: `${kind.toLowerCase()}s`,
@@ -32,20 +32,24 @@ export interface StubObject extends KubeObject {
 
 export const StubCluster = kindNamed('StubCluster')
 export const StubControlPlane = kindNamed('StubControlPlane')
-export const templates = ['StubClusterTemplate', 'StubControlPlaneTemplate', 'StubMachineTemplate', 'StubConfigTemplate'].map(
-  kindNamed,
-)
+export const StubMachine = kindNamed('StubMachine')
+const StubConfig = kindNamed('StubConfig')
+export const StubMachineTemplate = kindNamed('StubMachineTemplate')
+export const templates = [
+  ...['StubClusterTemplate', 'StubControlPlaneTemplate', 'StubConfigTemplate'].map(kindNamed),
+  StubMachineTemplate,
+]
 
-const kinds = [StubCluster, StubControlPlane, kindNamed('StubMachine'), kindNamed('StubConfig'), ...templates]
+const kinds = [StubCluster, StubControlPlane, StubMachine, StubConfig, ...templates]
 
 export const stubDefinitions = kinds.map(
   ({ kind, plural, scope }): Input<CustomResourceDefinition> & { metadata: { name: string } } => ({
     metadata: {
-      name: `${plural}.${group}`,
+      name: `${plural}.${stubGroup}`,
       labels: { 'cluster.x-k8s.io/v1beta2': 'v1', 'cluster.x-k8s.io/provider': 'infrastructure-stub' },
     },
     spec: {
-      group,
+      group: stubGroup,
       names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List` },
       scope,
       versions: [
@@ -69,7 +73,7 @@ export const stubDefinitions = kinds.map(
   }),
 )
 
-/** Clusters and control planes are ready as soon as they are there, and have the version that is asked for. */
+/** Everything is ready as soon as it is there, and has the version that is asked for. Machines have an identity by their template. */
 export async function playProviders(client: Client, signal: AbortSignal): Promise<void> {
   const play = async (kind: Kind<StubObject>, statusOf: (object: StubObject) => { [field: string]: unknown }) => {
     for await (const event of watchObjects(client, kind, { clock: systemClock, random: systemRandom, signal })) {
@@ -91,5 +95,7 @@ export async function playProviders(client: Client, signal: AbortSignal): Promis
       initialization: { controlPlaneInitialized: true },
       ...(spec?.version === undefined ? {} : { version: spec.version }),
     })).catch(ended),
+    play(StubMachine, () => ({ initialization: { provisioned: true } })).catch(ended),
+    play(StubConfig, () => ({ initialization: { dataSecretCreated: true }, dataSecretName: 'none' })).catch(ended),
   ])
 }

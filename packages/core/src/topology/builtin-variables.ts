@@ -1,6 +1,7 @@
 /** Variables that every patch can read without anybody setting them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import { type Cluster, type ClusterClass, ControlPlaneContract, hiddenAnnotations, readField } from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'
+import { ownedLabels } from './desired-object.ts'
 import type { DesiredMachineDeployment, DesiredState } from './desired-state.ts'
 
 /** `builtin.cluster`, for every template. */
@@ -18,7 +19,8 @@ export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): J
       name,
       namespace,
       uid,
-      metadata: builtinMetadata(cluster.metadata),
+      // As the Cluster will be: it gets these labels in its first pass, and patches should not see that they were missing.
+      metadata: builtinMetadata({ ...cluster.metadata, labels: { ...cluster.metadata.labels, ...ownedLabels(cluster) } }),
       topology: present({
         version: topology?.version,
         class: ofClass.name,

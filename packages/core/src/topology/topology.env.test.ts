@@ -967,6 +967,9 @@ describe('patches of extensions', () => {
     // The inline patch of the class came first; its variable is not this patch's.
     expect(first!.items[2]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
     expect(first!.variables.map(({ name }) => name)).toEqual(['builtin'])
+    // Those that it gets in its first pass are there from the beginning.
+    const labels = { 'cluster.x-k8s.io/cluster-name': 'demo', 'topology.cluster.x-k8s.io/owned': '' }
+    expect(first!.variables[0]!.value).toMatchObject({ cluster: { metadata: { labels } } })
     expect(first!.items[4]!.variables?.[0]?.value).toMatchObject({ machineDeployment: { topologyName: 'md-0', replicas: 2 } })
     expect(first!.items[0]!.variables).toBeUndefined()
     // The same question in every pass.
