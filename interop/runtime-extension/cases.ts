@@ -168,7 +168,7 @@ const removed: Case = async (options) => {
   scene.tell('condition', await scene.reconciled(/for long/))
   await scene.client.delete(ExtensionConfig, { name: scene.name })
   // Nothing tells the Cluster: it is its next pass that finds nobody who holds it.
-  const end = performance.now() + 30_000
+  const end = performance.now() + 120_000
   while ((await scene.client.list(StubCluster, { namespace: scene.name })).items.length === 0 && performance.now() < end) {
     await scene.touch(Cluster, scene.key)
     await new Promise((resolve) => void setTimeout(resolve, 1000))
@@ -211,7 +211,7 @@ const undiscovered =
   }
 
 const discoveredText = async ({ client }: SceneOptions, name: string): Promise<string> => {
-  const end = performance.now() + 30_000
+  const end = performance.now() + 120_000
   for (;;) {
     const condition = getCondition(await client.get(ExtensionConfig, { name }), 'Discovered')
     if (condition) return conditionText(condition)
@@ -249,7 +249,7 @@ const rotated: Case = async (options) => {
 }
 
 async function untilBundle({ client }: SceneOptions, bundle: string): Promise<void> {
-  const end = performance.now() + 30_000
+  const end = performance.now() + 120_000
   while ((await client.get(ExtensionConfig, { name: 'rotated-ca' })).spec.clientConfig.caBundle !== bundle) {
     if (performance.now() > end) throw new Error('the ExtensionConfig has not got the new authority')
     await new Promise((resolve) => void setTimeout(resolve, 100))

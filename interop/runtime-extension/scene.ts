@@ -10,7 +10,7 @@ import { stubVersion, templates } from './stub-providers.ts'
 export type Told = Map<string, string>
 
 /** Seconds that any single thing may take on a machine that is busy with other things as well. */
-const Limit = 60
+const Limit = 180
 
 export interface SceneOptions {
   readonly client: Client
