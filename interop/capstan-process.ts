@@ -16,6 +16,8 @@ export interface CapstanProcess {
   stop(): Promise<{ code: number | null; complaints: string }>
   /** SIGKILL. */
   kill(): Promise<void>
+  /** Resolves when it has ended, however that came. */
+  ended(): Promise<{ code: number | null; complaints: string }>
 }
 
 /** Resolves once a line of its output matches; `prefix` is put before the command line. @throws when it ends before */
@@ -48,6 +50,7 @@ export function startCapstan(argv: readonly string[], ready: RegExp, prefix: rea
           child.kill('SIGKILL')
           await exited
         },
+        ended: async () => ({ code: await exited, complaints }),
       })
     })
   })

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Cluster, coreKinds, Machine } from '@capstan/api'
-import { type Client, type DeclaredKind, type Input, type Kind, type KubeObject, Secret } from '@capstan/kube'
+import { type Client, type DeclaredKind, type Input, type Kind, type KubeObject, Lease, Secret } from '@capstan/kube'
 import { LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import { startCapstanPlane } from './capstan-plane.ts'
@@ -84,6 +84,7 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     const stopped = await manager.stop()
     running.delete(manager)
     checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
+    await checkLeaderElection(plane, running, checks)
     if (plane.name === 'capstan') {
       const server = plane.programs.findLast(({ name }) => name === 'apiserver')!
       await server.stop()
@@ -96,6 +97,51 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
 }
 
 const demo = { namespace: 'default', name: 'demo' }
+
+/** Three managers, one of which works: the first is killed, the second stands still for too long. */
+async function checkLeaderElection(plane: ServedPlane, running: Set<CapstanProcess>, checks: Checks): Promise<void> {
+  const terms = [
+    '--leader-elect-lease-duration',
+    '6s',
+    '--leader-elect-renew-deadline',
+    '4s',
+    '--leader-elect-retry-period',
+    '500ms',
+  ]
+  const flags = ['--kubeconfig', plane.kubeconfig, '--providers', 'core', '--diagnostics-port', '0', '--log-level', 'error']
+  const start = async () => {
+    const manager = await startCapstan(['manager', ...flags, '--leader-elect', ...terms], /Manager ready/)
+    running.add(manager)
+    return manager
+  }
+  const client = plane.client()
+  /** Whoever holds the Lease, when it is not one of those. */
+  const holder = async (...not: string[]) => {
+    const isNew = ({ spec }: Lease) => spec?.holderIdentity !== undefined && !not.includes(spec.holderIdentity)
+    const leases = await until(client, Lease, 'a leader', (all) => all.some(isNew), { namespace: 'capi-system' })
+    return leases.find(isNew)!.spec!.holderIdentity!
+  }
+  const [first, second] = [await start(), await start()]
+  const killed = await holder()
+  await first.kill()
+  running.delete(first)
+  const frozen = await holder(killed)
+  checks.check('when a leader is killed, another manager leads', true)
+
+  const third = await start()
+  process.kill(second.pid, 'SIGSTOP')
+  await holder(killed, frozen)
+  process.kill(second.pid, 'SIGCONT')
+  const { code, complaints } = await second.ended()
+  running.delete(second)
+  checks.check('one that stood still for too long ends', code === 1 && complaints.includes('Leader election lost'), {
+    code,
+    complaints,
+  })
+  const last = await third.stop()
+  running.delete(third)
+  checks.check('the one that leads now stops cleanly', last.code === 0, last)
+}
 
 async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Promise<void> {
   const base = /diagnostics at (\S+)/.exec(ready)![1]!

@@ -4,6 +4,7 @@
  */
 import { Cluster } from '@capstan/api'
 import { fail, holdFor } from '@capstan/extension'
+import { minutes } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
 import { key, LifecycleHooks, type Plot, play, type Story } from './hook-traces/story.ts'
 
@@ -217,6 +218,7 @@ describe.each<[what: string, plot: Plot, calls: (hook: string) => unknown]>([
 ])('a handler that %s', async (_, plot, calls) => {
   const story = await play(plot)
   test('is as good as one that holds: nothing happens out of order', () => expect(story.order.violations).toEqual([]))
+  test('is not waited for any longer than that', () => expect(story.took).toBeLessThan(minutes(plot.leaderElection ? 10 : 1)))
   test.each(names)('%s', (hook) => expect(callsOf(story, hook)).toEqual(calls(hook)))
 })
 

@@ -30,6 +30,9 @@ export type HookAnswer =
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
 
+/** "Go" brings the plan. */
+type PlanAnswer = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
+
 /** An answer that was not "go", with what it was given to. */
 interface Answer {
   readonly cluster: ObjectKey
@@ -146,8 +149,7 @@ export class LifecycleHooks {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: last === undefined ? handlers : [last] }
       remember({ until: asked, ...failed })
-      const called = !(error instanceof HookFailed && error.code === 'unavailable')
-      return { kind: 'failed', hook: name, ...failed, error, called }
+      return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
     }
   }
 
@@ -160,30 +162,42 @@ export class LifecycleHooks {
     handler: string,
     { desired, controlPlane, workers }: UpgradeDue,
     signal: AbortSignal,
-  ): Promise<UpgradePlan> {
+  ): Promise<PlanAnswer> {
+    const { name } = GenerateUpgradePlan
+    const { labels, uid } = cluster.metadata
     const lowest = lowestVersion(workers, controlPlane)
     const versions = `(${controlPlane},${lowest ?? ''}) => ${desired}`
-    const question = `${handler}: ${cluster.metadata.uid}: ${versions}: ${digest([meaningOf(cluster), wishOf(cluster)])}`
+    const question = `${handler}: ${uid}: ${versions}: ${digest([labels ?? {}, cluster.spec, wishOf(cluster)])}`
     const now = this.#clock.now()
     const known = this.#plans.get(question)
-    if (known && known.until > now) return known.plan
-    const { controlPlaneUpgrades = [], workersUpgrades = [] } = await this.#runtime.call(
-      GenerateUpgradePlan,
-      cluster,
-      handler,
-      {
-        cluster: clusterOnTheWire(cluster),
-        fromControlPlaneKubernetesVersion: controlPlane,
-        ...(lowest === undefined ? {} : { fromWorkersKubernetesVersion: lowest }),
-        toKubernetesVersion: desired,
-      },
-      { signal },
-    )
-    const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
-    const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
-    for (const [old, { until }] of this.#plans) if (until <= now) this.#plans.delete(old)
-    this.#plans.set(question, { until: now + minutes(10), handler, plan })
-    return plan
+    if (known && known.until > now) return { kind: 'go', hook: name, called: false, plan: known.plan }
+    const key = `${name}: ${uid}`
+    try {
+      const { controlPlaneUpgrades = [], workersUpgrades = [] } = await this.#runtime.call(
+        GenerateUpgradePlan,
+        cluster,
+        handler,
+        {
+          cluster: clusterOnTheWire(cluster),
+          fromControlPlaneKubernetesVersion: controlPlane,
+          ...(lowest === undefined ? {} : { fromWorkersKubernetesVersion: lowest }),
+          toKubernetesVersion: desired,
+        },
+        { signal },
+      )
+      const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
+      const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
+      for (const [old, { until }] of this.#plans) if (until <= now) this.#plans.delete(old)
+      this.#plans.set(question, { until: now + minutes(10), handler, plan })
+      this.#answers.delete(key)
+      return { kind: 'go', hook: name, called: true, plan }
+    } catch (error) {
+      if (signal.aborted) throw error
+      const failed = { message: messageOf(error), handlers: [handler] }
+      const memory = { cluster: keyOf(cluster), question, wish: wishOf(cluster), asked: now, until: now, changes: 0 }
+      this.#answers.set(key, { ...memory, ...failed })
+      return { kind: 'failed', hook: name, ...failed, error, called: wasCalled(error) }
+    }
   }
 
   /** Answers for Clusters that are gone, or for questions that are not asked any more. */
@@ -212,6 +226,9 @@ function meaningOf(cluster: Cluster): object {
   } = metadata.annotations ?? {}
   return [metadata.labels ?? {}, annotations, spec]
 }
+
+/** While a breaker is open nobody is called. */
+const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
 const wishOf = ({ metadata }: Cluster): string => metadata.annotations?.[RetryHooksAnnotation] ?? ''
 const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')

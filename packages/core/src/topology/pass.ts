@@ -76,8 +76,13 @@ export class Pass {
         this.blocking.push(answer)
         return false
       case 'failed':
-        this.failed = answer
-        throw answer.error
+        return this.fails(answer)
     }
+  }
+
+  /** Notes a hook that failed. @throws what it failed with */
+  fails(hook: FailedHook & { readonly error: unknown }): never {
+    this.failed = hook
+    throw hook.error
   }
 }

@@ -599,6 +599,30 @@ describe('an upgrade', () => {
     expect((await world.cluster()).metadata.annotations ?? {}).toEqual({})
   })
 
+  test('an extension that does not plan is among what the Cluster waits for', async () => {
+    const world = await aWorld()
+    let fails = true
+    world.runtime.on('GenerateUpgradePlan', () => {
+      if (fails) throw new Error('no map')
+      return { controlPlaneUpgrades: [{ version: 'v1.35.0' }] }
+    })
+    await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
+    await createCluster(world)
+    await comeUp(world)
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    expect(await world.reconciled()).toBe(
+      'False ReconcileFailed: error computing the desired state of the Cluster topology: failed to get upgrade plan from extension: no map',
+    )
+    await world.advance(seconds(1))
+    expect(waitingHooks(await world.cluster())).toMatchObject([
+      { hook: 'GenerateUpgradePlan', handlers: ['plan.test'], calls: 8, message: 'no map' },
+    ])
+    fails = false
+    await world.advance(seconds(2))
+    expect(waitingHooks(await world.cluster())).toEqual([])
+    expect((await world.only(DevControlPlane))['spec']).toMatchObject({ version: 'v1.35.0' })
+  })
+
   test('a plan that breaks the rules changes nothing and says so', async () => {
     const world = await aWorld()
     world.runtime.on('GenerateUpgradePlan', () => ({ controlPlaneUpgrades: [{ version: 'v1.36.2' }] }))

@@ -132,9 +132,10 @@ async function planOf(
   const now = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
   if (!handler || !isUpgradeDue(now)) return decided(() => upgradePlan(now))
-  const given = await within('failed to get upgrade plan from extension', () =>
-    pass.memory.hooks.upgradePlan(cluster, handler, now, pass.context.signal),
-  )
+  const given = await within('failed to get upgrade plan from extension', async () => {
+    const answer = await pass.memory.hooks.upgradePlan(cluster, handler, now, pass.context.signal)
+    return answer.kind === 'go' ? answer.plan : pass.fails(answer)
+  })
   return decided(() => upgradePlan({ ...now, given }))
 }
 

@@ -68,6 +68,8 @@ export interface Story {
   readonly order: Order
   /** A line for each call: when, what, the answer, and what there was at that moment. */
   readonly trace: readonly string[]
+  /** Milliseconds since its beginning. */
+  readonly took: number
   /** Calls so far, by question. */
   readonly calls: ReadonlyMap<string, number>
   /** The question that was answered last with anything but "go", until it is. */
@@ -136,6 +138,9 @@ export async function play(plot: Plot = {}): Promise<Story> {
     env,
     order,
     trace,
+    get took() {
+      return env.clock.now() - start
+    },
     calls,
     get held() {
       return held
