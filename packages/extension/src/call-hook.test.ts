@@ -80,9 +80,9 @@ describe('what core would not take', () => {
     ],
     [
       'a fraction',
-      BeforeClusterCreate,
-      handlerOf(BeforeClusterCreate, () => ({ kind: 'hold', seconds: 1.5, message: '' })),
-      /cannot unmarshal number 1\.5 into Go struct field BeforeClusterCreateResponse\..*retryAfterSeconds of type int32/,
+      Discovery,
+      { ...handlerOf(BeforeClusterCreate, () => proceedNow()), timeoutSeconds: 1.5 },
+      /cannot unmarshal number 1\.5 into Go struct field .*timeoutSeconds of type int32/,
     ],
   ])('%s', async (_, hook, handler, message) => {
     await expect(callHook(handler, hook)).rejects.toThrow(message)
