@@ -8,6 +8,7 @@ import { besideBench } from './beside.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { clustersBench } from './clusters.ts'
 import { coldStartBench } from './cold-start.ts'
+import { devReloadBench } from './dev-reload.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { memoryBench } from './memory.ts'
 import { planesBench } from './planes.ts'
@@ -20,6 +21,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   watch: watchBench,
   clusters: clustersBench,
   planes: planesBench,
+  'dev-reload': devReloadBench,
   beside: besideBench,
 }
 
