@@ -154,3 +154,41 @@ test('a server that wants client certificates gets that of the transport', async
   stranger.close()
   await strict.close()
 })
+
+test('a client certificate and the authorities of clients are renewed while calls are made, and none of them fails', async () => {
+  const other = await makeAuthority(systemClock, { commonName: 'other' })
+  const clientOfAuthority = (issuer: CertifiedKey) =>
+    issueCertificate(issuer, systemClock, { commonName: 'core', usages: ['client'] })
+  const transport = httpsHookTransport({ client: await clientOfAuthority(authority) })
+  // Every third call needs a new connection.
+  let answered = 0
+  const restless: typeof handle = async (request) => {
+    const response = await handle(request)
+    if (answered++ % 3 === 0) response.headers.set('connection', 'close')
+    return response
+  }
+  const server = await listen(restless, { ...certified, clientCA: authority.certificate })
+  const client = clientOf(transport)
+  const one = config(server.url)
+  const failures: unknown[] = []
+  let stopped = false
+  const loads = Array.from({ length: 4 }, async () => {
+    while (!stopped) await client.discover(one).catch((err) => failures.push(err))
+  })
+  const after = async (calls: number) => {
+    const until = answered + calls
+    while (answered < until && failures.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await after(20)
+  server.renew({ ...certified, clientCA: `${authority.certificate}${other.certificate}` })
+  await after(20)
+  transport.present(await clientOfAuthority(other))
+  await after(20)
+  server.renew({ ...certified, clientCA: other.certificate })
+  await after(20)
+  stopped = true
+  await Promise.all(loads)
+  expect(failures).toEqual([])
+  client.close()
+  await server.close(0)
+})

@@ -4,6 +4,7 @@ import { Agent, type AgentOptions, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Target } from './client-config.ts'
 import { type HookProblem, NoAnswer } from './hook-failed.ts'
+import { type ProxyEnvironment, proxyFor } from './proxy.ts'
 import type { HookTransport, HttpAnswer } from './transport.ts'
 
 export interface ClientCertificate {
@@ -23,10 +24,12 @@ export interface HttpsHookTransportOptions {
   readonly client?: ClientCertificate | undefined
   /** How names become addresses; as the system does when absent. */
   readonly lookup?: LookupFunction
+  /** Whose HTTPS_PROXY and NO_PROXY count; nobody's when absent. */
+  readonly env?: ProxyEnvironment
 }
 
 /** Connections are shared by calls to the same host with the same authorities, and by no others. */
-export function httpsHookTransport({ client, lookup }: HttpsHookTransportOptions = {}): HttpsHookTransport {
+export function httpsHookTransport({ client, lookup, env = {} }: HttpsHookTransportOptions = {}): HttpsHookTransport {
   const pools = new Map<string, Pool>()
   let presented = client
 
@@ -35,6 +38,7 @@ export function httpsHookTransport({ client, lookup }: HttpsHookTransportOptions
     const known = pools.get(key)
     if (known) return known
     const { url, ca } = target
+    const proxy = proxyFor(url, env)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const pool = new Pool({
       keepAlive: true,
@@ -47,6 +51,7 @@ export function httpsHookTransport({ client, lookup }: HttpsHookTransportOptions
       ...(ca === undefined ? {} : { ca }),
       ...(presented ? { cert: presented.certificate, key: presented.key } : {}),
       ...(lookup ? { lookup } : {}),
+      ...(proxy === undefined ? {} : { proxyEnv: { HTTPS_PROXY: proxy } }),
     })
     pools.set(key, pool)
     return pool
@@ -104,7 +109,7 @@ interface Headers {
   readonly [name: string]: string
 }
 
-const poolKey = ({ url, ca }: Target): string => `${url.hostname}/${ca ?? ''}`
+const poolKey = ({ url, ca }: Target): string => `${url.host}/${ca ?? ''}`
 
 /** The connections to one host. Once retired it takes no new calls, and is gone with its last one. */
 class Pool {

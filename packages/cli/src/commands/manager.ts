@@ -8,7 +8,7 @@ import { createProviders, lateDefaults, memoryStores, providerAdmission, Provide
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted } from '../io.ts'
-import { hookClientCertificate, type HookClientOptions, withHookClientCertificate } from '../hook-client-certificate.ts'
+import { hookClient, type HookClientOptions, withHookClientCertificate } from '../hook-client.ts'
 import { recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import {
   ensureNamespace,
@@ -66,13 +66,13 @@ async function manage(options: Options, io: Io): Promise<void> {
   const random = systemRandom
   const log = createLogger(io, options.logLevel)
   const election = leaderElection(options, random)
-  const hookClient = hookClientCertificate(options, log)
+  const reach = hookClient(options, io.env, log)
   const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
   const stores: Stores =
     options.data === undefined ? memoryStores() : await openDurable(resolve(options.data, 'db'), { clock, log })
   const recording = await recordHooks(options, clock, (problem) => log.error(problem, { file: options.recordHooks }))
-  const closing: (() => Promise<void>)[] = [async () => hookClient.close(), () => recording.close(), () => stores.close()]
+  const closing: (() => Promise<void>)[] = [async () => reach.close(), () => recording.close(), () => stores.close()]
   try {
     if (options.providers.includes('core')) await refuseBesideUpstream(client, { clock, signal: io.signal })
     if (election) await ensureNamespace(client, election.namespace, io.signal)
@@ -94,7 +94,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       stores,
       endpoint,
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
-      ...(hookClient.hookTransport ? { hookTransport: hookClient.hookTransport } : {}),
+      hookTransport: reach.hookTransport,
     })
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
     const install = (signal: AbortSignal) => installKinds(client, providers.kinds, { clock, random, signal })

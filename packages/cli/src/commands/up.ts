@@ -9,7 +9,7 @@ import { closeAll } from '../close-all.ts'
 import { dataFolder } from '../data-folder.ts'
 import { bringUpDemo, DemoCluster, suggestions, untilTrue } from '../demo.ts'
 import { playHooks, recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
-import { hookClientCertificate, type HookClientOptions, withHookClientCertificate } from '../hook-client-certificate.ts'
+import { hookClient, type HookClientOptions, withHookClientCertificate } from '../hook-client.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption, servePlane } from '../serve-plane.ts'
@@ -61,7 +61,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
-  const hookClient = hookClientCertificate(options, silent)
+  const reach = hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : await playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database, { clock })
@@ -70,7 +70,7 @@ async function up(options: Options, io: Io): Promise<number> {
   // The plane first: what it still asks of its extension is answered.
   const closing: (() => Promise<void>)[] = [
     async () => extension?.stop(),
-    async () => hookClient.close(),
+    async () => reach.close(),
     () => recording.close(),
     () => stores.close(),
   ]
@@ -89,8 +89,7 @@ async function up(options: Options, io: Io): Promise<number> {
       kubeconfig,
       onHookCall: (call) => tell(lineOf(call)),
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
-      ...(hookClient.hookTransport ? { hookTransport: hookClient.hookTransport } : {}),
-      ...(playing ? { hookTransport: playing.hookTransport } : {}),
+      hookTransport: (playing ?? reach).hookTransport,
     })
     const { plane, url } = served
     closing.unshift(() => served.close())

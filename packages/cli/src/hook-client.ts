@@ -1,9 +1,9 @@
-/** What the servers of extensions get to see that want a certificate of whoever calls. Names of flags are upstream's. */
+/** How a plane or a manager reaches the servers of extensions, and what they get to see of it. Names of flags are upstream's. */
 import type { HookTransport } from '@capstan/extension'
 import { httpsHookTransport, presentFrom } from '@capstan/extension'
 import type { Logger } from '@capstan/kube'
 import type { Command } from 'commander'
-import { UsageError } from './io.ts'
+import { type Io, UsageError } from './io.ts'
 
 export interface HookClientOptions {
   runtimeExtensionClientCertFile?: string
@@ -20,18 +20,21 @@ export const withHookClientCertificate = (command: Command): Command =>
     .option('--runtime-extension-client-key-file <file>', 'key of that certificate, PEM')
 
 export interface HookClient {
-  /** Absent when no certificate was asked for. */
-  readonly hookTransport?: HookTransport
+  readonly hookTransport: HookTransport
   close(): void
 }
 
-/** @throws UsageError when one file is missing, or they do not fit */
-export function hookClientCertificate(options: HookClientOptions, log: Logger): HookClient {
+/**
+ * How extensions are reached: through the proxy that the environment names, with a certificate if that is asked for.
+ *
+ * @throws UsageError when one file is missing, or they do not fit
+ */
+export function hookClient(options: HookClientOptions, env: Io['env'], log: Logger): HookClient {
   const { runtimeExtensionClientCertFile: certificate, runtimeExtensionClientKeyFile: key } = options
-  if (certificate === undefined && key === undefined) return { close() {} }
+  const hookTransport = httpsHookTransport({ env })
+  if (certificate === undefined && key === undefined) return { hookTransport, close: () => hookTransport.close() }
   if (certificate === undefined || key === undefined)
     throw new UsageError('--runtime-extension-client-cert-file and --runtime-extension-client-key-file go together')
-  const hookTransport = httpsHookTransport()
   try {
     const files = presentFrom({ certificate, key }, hookTransport, log)
     return {

@@ -1,0 +1,38 @@
+/** Which proxy a connection goes through, as the environment says. Upstream: golang.org/x/net/http/httpproxy. */
+import { BlockList, isIP } from 'node:net'
+
+/** Variables of the environment, by name; those in lower case count as well. */
+export type ProxyEnvironment = { readonly [name: string]: string | undefined }
+
+/** The URL of the proxy; none for what is on this machine, or what NO_PROXY names. */
+export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string | undefined {
+  const given = env.HTTPS_PROXY || env.https_proxy
+  if (!given) return undefined
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
+  if (host === 'localhost' || isIn(host, '127.0.0.0/8') || host === '::1') return undefined
+  const exceptions = (env.NO_PROXY || env.no_proxy || '').toLowerCase().split(',')
+  if (exceptions.some((one) => isMeant(one.trim(), host, port === '' ? '443' : port))) return undefined
+  return given.includes('://') ? given : `http://${given}`
+}
+
+/** `*`, an address, a range of addresses, `example.com` and all below it, `.example.com` and only what is below; each with a port or none. */
+function isMeant(exception: string, host: string, port: string): boolean {
+  if (exception === '') return false
+  if (exception === '*') return true
+  if (exception.includes('/')) return isIn(host, exception)
+  const [, name = exception, only] = /^(\[.*\]|[^:]*):(\d+)$/.exec(exception) ?? []
+  if (only !== undefined && only !== port) return false
+  const plain = name.replace(/^\[|\]$/g, '').replace(/^\*(?=\.)/, '')
+  if (plain.startsWith('.')) return host.endsWith(plain)
+  return host === plain || (!isIP(plain) && host.endsWith(`.${plain}`))
+}
+
+function isIn(host: string, range: string): boolean {
+  const version = isIP(host)
+  const [network = '', bits = ''] = range.split('/')
+  if (version === 0 || isIP(network) !== version || !/^\d+$/.test(bits) || Number(bits) > (version === 4 ? 32 : 128)) return false
+  const type = version === 4 ? 'ipv4' : 'ipv6'
+  const list = new BlockList()
+  list.addSubnet(network, Number(bits), type)
+  return list.check(host, type)
+}
