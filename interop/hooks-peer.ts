@@ -1,13 +1,14 @@
 /**
- * Upstream's own types, in Go, asked about the same things: how 100,000 answers decode, values and messages, and which paths and shapes
- * hooks have. What the second gives is recorded in the test data of `api`, where `npm test` holds our document against it.
+ * Upstream's own types, in Go, asked about the same things: how 100,000 answers decode, values and messages, what comes of patches, and
+ * which paths and shapes hooks have. What the last gives is recorded in the test data of `api`, where `npm test` holds our document against it.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { type Hook, hookCatalog } from '@capstan/api'
-import { isRecord } from '@capstan/kube'
+import { equal, isRecord } from '@capstan/kube'
 import fc from 'fast-check'
 import { answerBodies } from '../packages/extension/src/answer-bodies.suite.ts'
+import { patchBetween, type PatchFormat } from '../packages/extension/src/document-patch.ts'
 import { decodeWire, WireError } from '../packages/extension/src/wire.ts'
 import { Checks } from './capstan-process.ts'
 import { recordedForm, recording } from './record-hooks.ts'
@@ -28,6 +29,8 @@ export const hooksPeerSuite: Suite = {
     const document = recordedForm(await output(peer, ['openapi'], { cwd: '.' }))
     checks.check('the recorded document is what upstream says', document === readFileSync(recording, 'utf8'))
     await comparePublished(peer, checks)
+    await compareRecordedPatches(peer, checks)
+    for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
     for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
     return checks
@@ -91,14 +94,68 @@ async function comparePublished(peer: string, checks: Checks): Promise<void> {
   })
 }
 
-async function askPeer(peer: string, asked: readonly Question[]): Promise<Answer[]> {
-  const child = spawn(peer, ['decode'], { stdio: ['pipe', 'pipe', 'inherit'] })
-  const lines = asked.map(({ hook, body }) => JSON.stringify({ hook: hook.name, body: Buffer.from(body).toString('base64') }))
-  child.stdin.end(lines.join('\n'))
+interface RecordedPatch {
+  readonly type: PatchFormat
+  readonly patch: string
+  readonly value?: unknown
+  readonly error?: string
+}
+
+/** What `npm test` holds our dialect of patches against is what the library gives. */
+async function compareRecordedPatches(peer: string, checks: Checks): Promise<void> {
+  const recorded = readFileSync(new URL('../packages/api/testdata/patches.json', import.meta.url), 'utf8')
+  const { document, patches } = JSON.parse(recorded) as { document: object; patches: RecordedPatch[] }
+  const theirs = await ask<Answer>(
+    peer,
+    'patch',
+    patches.map((one) => ({ document, ...one })),
+  )
+  patches.forEach(({ type, patch, ...answer }, index) => {
+    checks.check(`the ${type} ${patch} gives what was recorded`, equal(answer, theirs[index]), { answer, go: theirs[index] })
+  })
+}
+
+/** What our patches make of a document, as far as it can be said, is what the author had made of it. */
+async function compareComputedPatches(peer: string, type: PatchFormat, checks: Checks): Promise<void> {
+  const leaf = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.boolean(), fc.constantFrom('', 'x', 'ü'), fc.constant(null))
+  const names = fc.constantFrom('a', 'b', 'c/d', 'e~f', '~1', '', '-', '0', 'constructor')
+  const { spec } = fc.letrec((tie) => ({
+    any: fc.oneof({ depthSize: 'small' }, leaf, fc.array(tie('any'), { maxLength: 5 }), tie('spec')),
+    spec: fc.dictionary(names, tie('any'), { maxKeys: 4 }),
+  }))
+  const edits = fc.sample(fc.tuple(spec, spec), { seed: 1, numRuns: Batch }).flatMap(([from, to]) => {
+    try {
+      const patch = patchBetween({ spec: from }, { spec: to }, type)
+      return patch
+        ? [{ document: { spec: from }, type, patch: Buffer.from(patch.patch, 'base64').toString(), edited: { spec: to } }]
+        : []
+    } catch {
+      // Null in a merge patch: refused where it is computed.
+      return []
+    }
+  })
+  const theirs = await ask<{ value?: unknown }>(peer, 'patch', edits)
+  edits.forEach(({ edited, ...asked }, index) => {
+    const { value } = theirs[index]!
+    checks.check(`a computed ${type} makes what was edited`, equal(value, edited), { ...asked, edited, go: theirs[index] })
+  })
+  console.log(`${edits.length} computed patches of type ${type}`)
+}
+
+const askPeer = (peer: string, asked: readonly Question[]): Promise<Answer[]> =>
+  ask(
+    peer,
+    'decode',
+    asked.map(({ hook, body }) => ({ hook: hook.name, body: Buffer.from(body).toString('base64') })),
+  )
+
+async function ask<T>(peer: string, command: string, questions: readonly object[]): Promise<T[]> {
+  const child = spawn(peer, [command], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(questions.map((one) => JSON.stringify(one)).join('\n'))
   const text = await child.stdout.setEncoding('utf8').reduce((all: string, part: string) => all + part, '')
   const answers = text.trimEnd().split('\n')
-  if (answers.length !== asked.length) throw new Error(`${asked.length} were asked, ${answers.length} answered`)
-  return answers.map((line) => JSON.parse(line) as Answer)
+  if (answers.length !== questions.length) throw new Error(`${questions.length} were asked, ${answers.length} answered`)
+  return answers.map((line) => JSON.parse(line) as T)
 }
 
 function decoded({ hook, body }: Question): Answer {

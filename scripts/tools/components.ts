@@ -92,6 +92,8 @@ const hooksPeer: ToolModule = {
   requires: [
     { path: 'sigs.k8s.io/cluster-api/api', version: clusterApiVersion.gitVersion },
     { path: 'k8s.io/kube-openapi', version: 'v0.0.0-20260317180543-43fb72c5454a' },
+    // As upstream's core has it.
+    { path: 'github.com/evanphx/json-patch/v5', version: 'v5.9.11' },
   ],
   variables: {},
   sources: hooksPeerSources,

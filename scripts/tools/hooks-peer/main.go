@@ -1,7 +1,9 @@
-// Answers what only upstream's own types can: how Go decodes the answer of a hook, and which paths and shapes hooks have.
+// Answers what only upstream's own types can: how Go decodes the answer of a hook, which paths and shapes hooks have, and
+// what comes of a patch.
 //
 //	hooks-peer decode     {"hook", "body"} on each line of the input, body in base64: {"value"} or {"error"} on each line of the output
 //	hooks-peer openapi    an OpenAPI document of the whole catalog
+//	hooks-peer patch      {"document", "type", "patch"} on each line of the input, the patch as text: {"value"} or {"error"} of the output
 package main
 
 import (
@@ -25,8 +27,10 @@ func main() {
 			err = decodeAll(known, os.Stdin, os.Stdout)
 		case "openapi":
 			err = writeOpenAPI(known, os.Stdout)
+		case "patch":
+			err = patchAll(os.Stdin, os.Stdout)
 		default:
-			err = fmt.Errorf("unknown command %q: expected decode or openapi", command)
+			err = fmt.Errorf("unknown command %q: expected decode, openapi or patch", command)
 		}
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ interface Recorded {
   readonly error?: string
 }
 
-/** What upstream's library gave for each of them. */
+/** What upstream's library gave for each of them; the suite hooks-peer of interop asks it again. */
 const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/patches.json', import.meta.url), 'utf8')) as {
   document: object
   patches: readonly Recorded[]
@@ -20,7 +20,7 @@ const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/pa
 const different: Readonly<Record<string, string>> = {
   '[{"op": "add", "path": "", "value": 1}]': 'a document is an object or a list: said in our words',
   '[{"op": "replace", "path": "", "value": null}]': 'a document that is null is refused here, later there',
-  '[{"op": "add", "path": "//k", "value": 2}]': 'the library finds no member without a name at the top of a document',
+  '[{"op": "add", "path": "//k", "value": 2}]': 'the library changes a copy of the document, and loses it',
   '[{"op": "test", "path": "/spec/l", "value": [1, 2.0]}]': '2 is 2.0',
   '': 'core looks at an empty patch before the library does',
   '[]': 'a merge patch that is no object is refused here, later there',
@@ -41,7 +41,7 @@ const outcome = ({ type, patch }: Recorded): Pick<Recorded, 'value' | 'error'> =
 const isDifferent = ({ type, patch }: Recorded) => patch in different && (type === 'JSONMergePatch' || patch.startsWith('[{'))
 
 test.each(patches.filter((one) => !isDifferent(one)))('$type $patch', ({ type, patch, value, error }) => {
-  const expected = error === undefined ? { value } : { error: error.replace(/^decode: /, '') }
+  const expected = error === undefined ? { value } : { error }
   expect(outcome({ type, patch })).toEqual(expected)
 })
 

@@ -122,7 +122,8 @@ function locate(root: Root, path: string): Place | undefined {
   if (tokens.length < 2 && path !== '') return undefined
   let parent = root.document
   for (const token of tokens.slice(1, -1)) {
-    parent = isParent(parent) ? read({ parent, key: unescaped(token) }).value : undefined
+    // Upstream: below a member without a name there is nothing, though it can be set itself.
+    parent = isParent(parent) && token !== '' ? read({ parent, key: unescaped(token) }).value : undefined
   }
   return isParent(parent) ? { parent, key: unescaped(tokens.at(-1)!) } : undefined
 }

@@ -190,7 +190,11 @@ function diffMembers(from: Record<string, unknown>, to: Record<string, unknown>,
   return [...new Set([...Object.keys(from), ...Object.keys(to)])].sort().flatMap((key) => {
     const [before, after] = [getMember(from, key), getMember(to, key)]
     const token = key.replaceAll('~', '~0').replaceAll('/', '~1')
-    if (before !== undefined && after !== undefined) return below(token, diff(before, after, budget))
+    if (before !== undefined && after !== undefined) {
+      // What Go programs apply patches with finds nothing below a member without a name: it is replaced as a whole.
+      if (key === '') return equal(before, after) ? [] : [{ op: 'replace', path: '/', value: after as Json }]
+      return below(token, diff(before, after, budget))
+    }
     if (after !== undefined) return [{ op: 'add', path: `/${token}`, value: after as Json }]
     return before === undefined ? [] : [{ op: 'remove', path: `/${token}` }]
   })
