@@ -11,12 +11,12 @@ import { schemaFacts } from '../packages/api/test/schema-facts.ts'
 
 const version = 'v1.14.0'
 const files = [
-  'cluster.x-k8s.io_clusters',
-  'cluster.x-k8s.io_clusterclasses',
-  'cluster.x-k8s.io_machines',
-  'cluster.x-k8s.io_machinesets',
-  'cluster.x-k8s.io_machinedeployments',
-  'runtime.cluster.x-k8s.io_extensionconfigs',
+  ['cluster.x-k8s.io_clusters', 'v1beta2'],
+  ['cluster.x-k8s.io_clusterclasses', 'v1beta2'],
+  ['cluster.x-k8s.io_machines', 'v1beta2'],
+  ['cluster.x-k8s.io_machinesets', 'v1beta2'],
+  ['cluster.x-k8s.io_machinedeployments', 'v1beta2'],
+  ['runtime.cluster.x-k8s.io_extensionconfigs', 'v1beta2', 'v1alpha1'],
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'upstream-crds-'))
@@ -25,16 +25,21 @@ go('mod', 'init', 'upstream-crds')
 const { Dir } = JSON.parse(go('mod', 'download', '-json', `sigs.k8s.io/cluster-api@${version}`)) as { Dir: string }
 
 const facts: Record<string, unknown> = {}
-for (const file of files) {
+for (const [file, ...versions] of files) {
   const { spec } = parse(readFileSync(join(Dir, 'core/config/crd/bases', `${file}.yaml`), 'utf8'))
-  const served = spec.versions.find(({ name }: { name: string }) => name === 'v1beta2')
-  facts[spec.names.kind] = {
-    group: spec.group,
-    names: spec.names,
-    scope: spec.scope,
-    subresources: served.subresources,
-    columns: served.additionalPrinterColumns.map(({ description: _description, ...column }: { description?: string }) => column),
-    schema: schemaFacts(served.schema.openAPIV3Schema),
+  for (const version of versions) {
+    const served = spec.versions.find(({ name }: { name: string }) => name === version)
+    facts[version === 'v1beta2' ? spec.names.kind : `${spec.names.kind} ${version}`] = {
+      group: spec.group,
+      names: spec.names,
+      scope: spec.scope,
+      ...(served.deprecated ? { deprecated: true } : {}),
+      subresources: served.subresources,
+      columns: served.additionalPrinterColumns.map(
+        ({ description: _description, ...column }: { description?: string }) => column,
+      ),
+      schema: schemaFacts(served.schema.openAPIV3Schema),
+    }
   }
 }
 

@@ -1,27 +1,28 @@
 /** Makes an API server serve kinds: creates or updates their CustomResourceDefinitions and waits until it does. */
-import type { Client, Clock, DeclaredKind, Input, Random } from '@capstan/kube'
+import type { Client, Clock, DeclaredKind, Input, Random, WebhookClientConfig } from '@capstan/kube'
 import { CustomResourceDefinition, customResourceDefinition, isReason, watchObjects } from '@capstan/kube'
 
 export interface InstallOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal?: AbortSignal
+  /** Who converts between versions of a kind; absent: only those are served that are stored. */
+  readonly conversion?: WebhookClientConfig
 }
 
 /**
- * Installs one definition per kind and resolves when all of them are established. Kinds of the same resource in several versions
- * are not supported yet: each has one.
+ * Installs one definition per kind and resolves when all of them are established.
  *
  * @throws Error naming the definition whose names another one has taken
  */
 export async function installKinds(
   client: Client,
   kinds: readonly DeclaredKind[],
-  { clock, random, signal }: InstallOptions,
+  { clock, random, signal, conversion }: InstallOptions,
 ): Promise<void> {
   const missing = new Set<string>()
   for (const kind of kinds) {
-    const definition = customResourceDefinition(kind)
+    const definition = customResourceDefinition(kind, conversion)
     missing.add(definition.metadata.name!)
     await install(client, definition)
   }

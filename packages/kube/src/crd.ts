@@ -2,6 +2,7 @@
 import type { Input } from './client.ts'
 import type { Column, DeclaredKind, ScaleSubresource } from './kind.ts'
 import type { CustomResourceDefinition } from './kinds/custom-resource-definition.ts'
+import type { WebhookClientConfig } from './kinds/webhook-configuration.ts'
 import { resourceName } from './kind.ts'
 import type { JSONSchema } from './schema.ts'
 
@@ -31,24 +32,20 @@ export interface CustomResourceConversion {
   strategy: 'None' | 'Webhook'
   webhook?: {
     conversionReviewVersions: string[]
-    clientConfig?: {
-      url?: string
-      caBundle?: string
-      service?: { name: string; namespace: string; path?: string; port?: number }
-    }
+    clientConfig?: WebhookClientConfig
   }
 }
 
 /**
- * The CustomResourceDefinition of a kind. Names, scope and storage come from `stored`; `others` are further versions of the same
- * resource that are served too.
+ * The CustomResourceDefinition of a kind. Its other versions are served where somebody converts: `conversion` says who.
  */
-export function customResourceDefinition(stored: DeclaredKind, ...others: DeclaredKind[]): Input<CustomResourceDefinition> {
-  const { group, kind, plural, singular, listKind, shortNames, categories, scope, labels } = stored
+export function customResourceDefinition(of: DeclaredKind, conversion?: WebhookClientConfig): Input<CustomResourceDefinition> {
+  const { group, kind, plural, singular, listKind, shortNames, categories, scope, labels } = of
+  const others = conversion ? of.versions : []
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: resourceName(stored), ...(Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }) },
+    metadata: { name: resourceName(of), ...(Object.keys(labels).length === 0 ? {} : { labels: { ...labels } }) },
     spec: {
       group,
       names: {
@@ -60,20 +57,28 @@ export function customResourceDefinition(stored: DeclaredKind, ...others: Declar
         ...(categories.length === 0 ? {} : { categories: [...categories] }),
       },
       scope,
-      versions: [stored, ...others].map((of) => versionOf(of, of === stored)),
+      versions: [
+        versionOf(of, { storage: true }),
+        ...others.map(({ kind, deprecated = false }) =>
+          versionOf(kind, { storage: false, ...(deprecated ? { deprecated } : {}) }),
+        ),
+      ],
+      ...(conversion && others.length > 0
+        ? { conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { ...conversion } } } }
+        : {}),
     },
   }
 }
 
 function versionOf(
   { version, schema, statusSubresource, scale, columns }: DeclaredKind,
-  storage: boolean,
+  as: Pick<CustomResourceVersion, 'storage' | 'deprecated'>,
 ): CustomResourceVersion {
   const hasSubresources = statusSubresource || scale !== undefined
   return {
     name: version,
     served: true,
-    storage,
+    ...as,
     schema: { openAPIV3Schema: schema },
     ...(hasSubresources ? { subresources: { ...(statusSubresource ? { status: {} } : {}), ...(scale ? { scale } : {}) } } : {}),
     ...(columns.length === 0 ? {} : { additionalPrinterColumns: [...columns] }),

@@ -61,8 +61,8 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   columns?: readonly Column[]
   /** Labels of the CustomResourceDefinition, such as the contract versions it implements. */
   labels?: { readonly [key: string]: string }
-  /** Further CustomResourceDefinition versions of this resource, served but not stored. */
-  served?: boolean
+  /** Other versions of the same resource. */
+  versions?: readonly KindVersion[]
   /** Fills in what the schema cannot: it may change the object it is given. Must give the same answer when run again. */
   default?(object: ObjectOfParts<Spec, Status, Fields>, context: AdmissionContext<ObjectOfParts<Spec, Status, Fields>>): void
   /** What is wrong with the object, beyond its schema. */
@@ -80,6 +80,18 @@ export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields ext
   (unknown extends Status['_t'] ? unknown : { status?: Status['_t'] }) &
   ObjectOfShape<Fields>
 
+/**
+ * Another version of a kind, served but not stored. Conversions take frozen objects and give everything but metadata, which stays.
+ * Upstream: hub and spokes of controller-runtime.
+ */
+export interface KindVersion<Other extends KubeObject = KubeObject, Stored extends KubeObject = KubeObject> {
+  readonly kind: DeclaredKind<Other>
+  /** Whether the server warns whoever uses it. */
+  readonly deprecated?: boolean
+  toStored(object: Other): Omit<Stored, 'apiVersion' | 'kind' | 'metadata'>
+  fromStored(object: Stored): Omit<Other, 'apiVersion' | 'kind' | 'metadata'>
+}
+
 /** A kind declared here, with everything the API promises about it. */
 export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T> {
   readonly singular: string
@@ -93,6 +105,7 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
   readonly scale: ScaleSubresource | undefined
   readonly columns: readonly Column[]
   readonly labels: { readonly [key: string]: string }
+  readonly versions: readonly KindVersion[]
   // Declared as methods, so that a kind of one type fits into a list of kinds.
   default?(object: T, context: AdmissionContext<T>): void
   validate?(object: T, context: AdmissionContext<T>): FieldError[]
@@ -138,6 +151,7 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
     scale: options.scale,
     columns: options.columns ?? [],
     labels: options.labels ?? {},
+    versions: options.versions ?? [],
     ...(options.default ? { default: options.default } : {}),
     ...(options.validate ? { validate: options.validate } : {}),
   }

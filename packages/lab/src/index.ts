@@ -1,6 +1,7 @@
 export * from './plane.ts'
 export * from './providers.ts'
 export * from './admission.ts'
+export * from './own-webhooks.ts'
 export * from './late-defaults.ts'
 export * from './stores.ts'
 export * from './follow.ts'

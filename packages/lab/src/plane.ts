@@ -1,4 +1,5 @@
 /** A whole management plane: API server, core provider, local provider and the workload clusters it simulates, in one process. */
+import { coreKinds } from '@capstan/api'
 import type { ApiServer } from '@capstan/apiserver'
 import { createApiServer } from '@capstan/apiserver'
 import type { Manager } from '@capstan/controller'
@@ -6,7 +7,9 @@ import { createManager, installKinds } from '@capstan/controller'
 import type { Client, Transport } from '@capstan/kube'
 import { createClient } from '@capstan/kube'
 import type { Workloads } from '@capstan/local'
+import { localKinds } from '@capstan/local'
 import { providerAdmission } from './admission.ts'
+import { ownConversion, ownWebhooks } from './own-webhooks.ts'
 import type { ProvidersOptions } from './providers.ts'
 import { createProviders, ProviderNames } from './providers.ts'
 
@@ -34,13 +37,14 @@ export async function createPlane(options: PlaneOptions): Promise<Plane> {
     random,
     log,
     admission: providerAdmission,
+    webhooks: ownWebhooks([...coreKinds, ...localKinds]),
   })
   await server.ready
   const inProcess = server.transport({ agent: 'capstan' })
   const client = createClient(inProcess)
   const forControllers = createClient(reach ? await reach(server, inProcess) : inProcess)
   const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client: forControllers })
-  await installKinds(client, kinds, { clock, random })
+  await installKinds(client, kinds, { clock, random, conversion: ownConversion })
   const manager = createManager({ client: forControllers, clock, random, log, controllers })
   await manager.start()
   return {

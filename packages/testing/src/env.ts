@@ -6,8 +6,9 @@ import type { ApiServer, ApiServerOptions, Store } from '@capstan/apiserver'
 import { createApiServer, memoryStore } from '@capstan/apiserver'
 import type { Controller, Manager } from '@capstan/controller'
 import { createManager, installKinds } from '@capstan/controller'
-import type { Admission, Client, DeclaredKind, Logger, Random, Transport } from '@capstan/kube'
+import type { Admission, Client, DeclaredKind, Logger, Random, Transport, WebhookClientConfig } from '@capstan/kube'
 import { admissionOf, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
+import { ownConversion, ownWebhooks } from '@capstan/lab'
 import { realHost } from './real-host.ts'
 import { advance, type Busy, createTraffic, settle } from './settle.ts'
 
@@ -48,6 +49,8 @@ export interface TestEnv {
 export interface Host {
   /** The test's own client. */
   readonly client: Client
+  /** Who converts between versions of a kind. */
+  readonly conversion: WebhookClientConfig
   /** For the controllers. */
   transport(): Transport
   readonly server: ApiServer
@@ -68,12 +71,19 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
   const kubeconfig = process.env.CAPSTAN_TEST_KUBECONFIG
   const host =
     kubeconfig === undefined
-      ? await embeddedHost({ store: options.store ?? memoryStore(), clock, random, log, admission })
+      ? await embeddedHost({
+          store: options.store ?? memoryStore(),
+          clock,
+          random,
+          log,
+          admission,
+          webhooks: ownWebhooks(options.kinds),
+        })
       : await realHost({ kubeconfig, clock, kinds: options.kinds, admission })
   const { client, store } = host
 
   const traffic = createTraffic()
-  await installKinds(client, options.kinds, { clock, random })
+  await installKinds(client, options.kinds, { clock, random, conversion: host.conversion })
   await host.installed?.()
 
   const between = options.between ?? ((transport: Transport) => transport)
@@ -116,6 +126,7 @@ async function embeddedHost(options: ApiServerOptions & { store: Store }): Promi
   await server.ready
   return {
     client: createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' })),
+    conversion: ownConversion,
     transport: () => server.transport(),
     server,
     store: options.store,

@@ -126,7 +126,7 @@ async function planeOn(
   const host = await realHost({ kubeconfig, clock, kinds: [...coreKinds, ...localKinds], admission: providerAdmission })
   const client = createClient(traffic.count(host.transport()))
   const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client })
-  await installKinds(host.client, kinds, { clock, random })
+  await installKinds(host.client, kinds, { clock, random, conversion: host.conversion })
   await host.installed?.()
   const manager = createManager({ client, clock, random, log, controllers })
   await manager.start()

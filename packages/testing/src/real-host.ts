@@ -18,7 +18,7 @@ import {
   systemRandom,
 } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
-import { admissionWebhooks } from './admission-webhooks.ts'
+import { testWebhooks } from './test-webhooks.ts'
 import type { Host } from './env.ts'
 import { virtualTimestamps } from './virtual-timestamps.ts'
 
@@ -41,11 +41,12 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     return stamps.over(plainRefusals(transport))
   }
   const client = createClient(connect())
-  let webhooks: { close(): Promise<void> } | undefined
+  const webhooks = await testWebhooks(client, admission, kinds)
   let compared = ''
   let newest = 0
   return {
     client,
+    conversion: webhooks.conversion,
     transport: connect,
     server: outOfSight,
     // Tests ask whether anything has been written; of what else a store can do there is nothing here.
@@ -57,7 +58,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     async installed() {
       // Upstream: a definition is Established a moment before its kind is served. An informer would try again, on a clock that stands.
       await Promise.all(kinds.map((kind) => served(client, kind)))
-      if (admission.length > 0) webhooks = await admissionWebhooks(client, admission)
+      if (admission.length > 0) await webhooks.configure()
     },
     async isCaughtUp(manager: Manager) {
       const { metadata } = await client.list(Namespace, { limit: 1 })
@@ -76,7 +77,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
       return true
     },
     async close() {
-      await webhooks?.close()
+      await webhooks.close()
       await wipe(client, kinds)
       for (const transport of open) transport.close()
     },

@@ -5,52 +5,16 @@ import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 import { legacyStatus } from '../../core/v1beta2/shared/legacy-status.ts'
 import { nonEmpty } from '../../core/v1beta2/shared/limits.ts'
+import { extensionConfigV1Alpha1 } from '../v1alpha1/extension-config.ts'
 import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
+import { clientConfigFields, extensionHandlersWith } from './extension-config-fields.ts'
 
 const clientConfig = s
-  .object(
-    {
-      caBundle: s
-        .string({ format: 'byte', minLength: 1, maxLength: 51200 })
-        .optional()
-        .doc('Certificates (PEM) that the certificate of the server must be signed by; those of the system when absent.'),
-      service: s
-        .object({
-          name: s.string({ minLength: 1, maxLength: 63 }),
-          namespace: s.string({ minLength: 1, maxLength: 63 }),
-          path: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Comes before the paths of the hooks.'),
-          port: s.int32().optional().doc('443 when absent.'),
-        })
-        .optional()
-        .doc('A Service in the management cluster.'),
-      url: s
-        .string({ minLength: 1, maxLength: 512 })
-        .optional()
-        .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
-    },
-    nonEmpty,
-  )
+  .object(clientConfigFields, nonEmpty)
   .doc('How to reach the extension server: `url` or `service`, never both.')
 export interface ClientConfig extends Infer<typeof clientConfig> {}
 
-const extensionHandlers = s
-  .list(
-    s.object({
-      failurePolicy: s
-        .enum('Ignore', 'Fail')
-        .optional()
-        .doc('Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent.'),
-      name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
-      requestHook: s.object({
-        apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
-        hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),
-      }),
-      timeoutSeconds: s.int32({ minimum: 1 }).optional().doc('How long a call may take; 10 when absent.'),
-    }),
-    { maxItems: 512 },
-  )
-  .listMap('name')
-  .doc('What the extension server answered when it was asked which hooks it handles.')
+const extensionHandlers = extensionHandlersWith(s.int32({ minimum: 1 }))
 export type ExtensionHandler = Infer<typeof extensionHandlers>[number]
 
 const extensionConfigSpec = s.object({
@@ -98,6 +62,7 @@ export const ExtensionConfig = defineKind({
     column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
   ],
   labels: coreLabels,
+  versions: [extensionConfigV1Alpha1],
   default: defaultExtensionConfig,
   validate: extensionConfigErrors,
 })

@@ -3,7 +3,7 @@ import type { Infer, ObjectOfShape, Schema, Shape } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { word } from './limits.ts'
 
-const legacyConditions = s
+export const legacyConditions = s
   .list(
     s.object({
       type: s.string(word),

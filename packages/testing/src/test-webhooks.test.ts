@@ -10,7 +10,7 @@ import {
   VirtualClock,
 } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { admissionWebhooks } from './admission-webhooks.ts'
+import { testWebhooks } from './test-webhooks.ts'
 
 const admissions: readonly Admission[] = [
   admission<ConfigMap>({
@@ -29,7 +29,8 @@ test('functions of admission behind webhooks default and refuse as they do insid
   const server = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   await server.ready
   const client = createClient(server.transport())
-  const webhooks = await admissionWebhooks(client, admissions)
+  const webhooks = await testWebhooks(client, admissions, [])
+  await webhooks.configure()
   const key = { namespace: 'default', name: 'a' }
   expect((await client.create(ConfigMap, { metadata: key })).data).toEqual({ color: 'blue' })
   const paint = (color: string) => client.patch(ConfigMap, key, { type: 'merge', body: { data: { color } } })

@@ -1,0 +1,44 @@
+/** What ExtensionConfig says in every version. */
+import type { Schema } from '@capstan/kube'
+import { s } from '@capstan/kube'
+
+export const clientConfigFields = {
+  caBundle: s
+    .string({ format: 'byte', minLength: 1, maxLength: 51200 })
+    .optional()
+    .doc('Certificates (PEM) that the certificate of the server must be signed by; those of the system when absent.'),
+  service: s
+    .object({
+      name: s.string({ minLength: 1, maxLength: 63 }),
+      namespace: s.string({ minLength: 1, maxLength: 63 }),
+      path: s.string({ minLength: 1, maxLength: 512 }).optional().doc('Comes before the paths of the hooks.'),
+      port: s.int32().optional().doc('443 when absent.'),
+    })
+    .optional()
+    .doc('A Service in the management cluster.'),
+  url: s
+    .string({ minLength: 1, maxLength: 512 })
+    .optional()
+    .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
+}
+
+/** The list of handlers; how long a call may take is limited in the one version and not in the other. */
+export const extensionHandlersWith = <T extends Schema<number>>(timeoutSeconds: T) =>
+  s
+    .list(
+      s.object({
+        failurePolicy: s
+          .enum('Ignore', 'Fail')
+          .optional()
+          .doc('Ignore: a call that does not get through counts as one that had nothing to say. Fail when absent.'),
+        name: s.string({ minLength: 1, maxLength: 512 }).doc('`<handler>.<extensionconfig>`, unique among all servers.'),
+        requestHook: s.object({
+          apiVersion: s.string({ minLength: 1, maxLength: 512 }).doc('Group and version of the hook.'),
+          hook: s.string({ minLength: 1, maxLength: 256 }).doc('Name of the hook.'),
+        }),
+        timeoutSeconds: timeoutSeconds.optional().doc('How long a call may take; 10 when absent.'),
+      }),
+      { maxItems: 512 },
+    )
+    .listMap('name')
+    .doc('What the extension server answered when it was asked which hooks it handles.')

@@ -1,0 +1,32 @@
+/** Conversions in a plane of our own: a function, at the place where a Service would be. Webhooks of others are called as ever. */
+import { type ApiServerOptions, httpsWebhooks, type WebhookTransport } from '@capstan/apiserver'
+import { ConvertPath, webhookHandler } from '@capstan/controller'
+import type { DeclaredKind, WebhookClientConfig } from '@capstan/kube'
+
+const service = { namespace: 'capstan-system', name: 'capstan-webhook-service' }
+const host = `${service.name}.${service.namespace}.svc`
+
+/** What definitions name for their conversion. */
+export const ownConversion: WebhookClientConfig = { service: { ...service, path: ConvertPath } }
+
+export function ownWebhooks(kinds: readonly DeclaredKind[]): NonNullable<ApiServerOptions['webhooks']> {
+  const handle = webhookHandler({ kinds })
+  const others = httpsWebhooks()
+  const transport: WebhookTransport = {
+    async post(target, body, signal) {
+      if (target.servername !== host) return others.post(target, body, signal)
+      const response = await handle(new Request(target.url, { method: 'POST', body, signal }))
+      return {
+        status: response.status,
+        contentType: response.headers.get('content-type') ?? '',
+        body: Buffer.from(await response.arrayBuffer()),
+      }
+    },
+    close: () => others.close(),
+  }
+  return {
+    transport,
+    resolveService: (namespace, name) =>
+      namespace === service.namespace && name === service.name ? new URL(`https://${host}`) : undefined,
+  }
+}
