@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Cluster, coreKinds, Machine } from '@capstan/api'
-import { type Client, type DeclaredKind, type Input, type Kind, type KubeObject, Lease, Secret } from '@capstan/kube'
+import { Cluster, coreKinds, ExtensionConfig, Machine } from '@capstan/api'
+import { type Client, type DeclaredKind, type Input, type Kind, type KubeObject, Lease, messageOf, Secret } from '@capstan/kube'
 import { LocalMachine, localKinds } from '@capstan/local'
 import { parseAllDocuments } from 'yaml'
 import { startCapstanPlane } from './capstan-plane.ts'
@@ -33,9 +33,9 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
   const checks = new Checks()
   await using plane = await startPlane()
   const running = new Set<CapstanProcess>()
-  const startManager = async () => {
+  const startManager = async (...more: string[]) => {
     const folder = join(plane.folder, 'manager')
-    const flags = ['--kubeconfig', plane.kubeconfig, '--data', folder, '--diagnostics-port', '0', '--log-level', 'error']
+    const flags = ['--kubeconfig', plane.kubeconfig, '--data', folder, '--diagnostics-port', '0', '--log-level', 'error', ...more]
     const manager = await startCapstan(['manager', ...flags], /Manager ready/)
     running.add(manager)
     return manager
@@ -85,6 +85,11 @@ async function managerStory(startPlane: () => Promise<ServedPlane>): Promise<Out
     running.delete(manager)
     checks.check('the manager stops cleanly', stopped.code === 0 && stopped.complaints === '', stopped)
     await checkLeaderElection(plane, running, checks)
+
+    const withWebhooks = await startManager('--webhook-port', '0')
+    await checkWebhooks(client, checks)
+    await withWebhooks.stop()
+    running.delete(withWebhooks)
     if (plane.name === 'capstan') {
       const server = plane.programs.findLast(({ name }) => name === 'apiserver')!
       await server.stop()
@@ -155,6 +160,22 @@ async function checkDiagnostics({ ready }: CapstanProcess, checks: Checks): Prom
     checks.check(`${path} answers`, answer.status === 200 && says.test(text), text.slice(0, 200))
   }
   checks.check('other paths are not there', (await fetch(`${base}/other`)).status === 404)
+}
+
+/** What schemas cannot say, the API server is told by the manager now: defaults, refusals, other versions. */
+async function checkWebhooks(client: Client, checks: Checks): Promise<void> {
+  const old = { ...ExtensionConfig, version: 'v1alpha1' } as unknown as Kind
+  const create = (name: string, clientConfig: object) =>
+    client.create(old, { metadata: { name }, spec: { clientConfig } } as Input<KubeObject>)
+  const service = { name: 'quota', namespace: 'quota-system' }
+  await create('quota', { service })
+  const { spec } = await client.get(ExtensionConfig, { name: 'quota' })
+  checks.check('an ExtensionConfig of v1alpha1 is defaulted and converted', spec.clientConfig.service?.port === 443, spec)
+  const { apiVersion } = await client.get(old, { name: 'quota' })
+  checks.check('and can be read in v1alpha1', apiVersion === 'runtime.cluster.x-k8s.io/v1alpha1', apiVersion)
+  const refusal = await create('wrong', { url: 'http://quota' }).then(() => 'it was accepted', messageOf)
+  const expected = 'spec.clientConfig.url: Invalid value: "http://quota": \'https\' is the only allowed URL scheme'
+  checks.check('what validation refuses is refused on the way in', refusal.includes(expected), refusal)
 }
 
 const kinds: ReadonlyMap<string, DeclaredKind> = new Map([...coreKinds, ...localKinds].map((kind) => [kind.kind, kind]))

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { type ListenOptions, openDurable } from '@capstan/apiserver'
 import { createManager, installKinds, serveDiagnostics } from '@capstan/controller'
-import { createClient, systemClock, systemRandom } from '@capstan/kube'
+import { createClient, systemClock, systemRandom, type WebhookClientConfig } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import type { ProviderName, Stores } from '@capstan/lab'
 import { createProviders, lateDefaults, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
@@ -18,11 +18,12 @@ import {
   withLeaderElection,
 } from '../leader-election.ts'
 import { createLogger } from '../logger.ts'
+import { serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '../manager-webhooks.ts'
 import type { LogLevel } from '../logger.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { host, portOption } from '../serve-plane.ts'
 
-interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions {
+interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions, WebhookFlags {
   kubeconfig: string
   providers: ProviderName[]
   installCrds: boolean
@@ -34,7 +35,7 @@ interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions 
 
 /** `capstan manager`: the controllers against any API server. */
 export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
-  withHookClientCertificate(withLeaderElection(withRecordHooks(new Command('manager'))))
+  withWebhooks(withHookClientCertificate(withLeaderElection(withRecordHooks(new Command('manager')))))
     .description('Run the controllers against any Kubernetes API server')
     .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
     .addOption(
@@ -97,11 +98,28 @@ async function manage(options: Options, io: Io): Promise<void> {
       hookTransport: reach.hookTransport,
     })
     endpointFor = (servername) => (servername === undefined ? undefined : providers.workloads.endpointFor(servername))
-    const install = (signal: AbortSignal) => installKinds(client, providers.kinds, { clock, random, signal })
-    if (options.installCrds && !election) await install(io.signal)
+    const { kinds } = providers
+    const install = (signal: AbortSignal, conversion?: WebhookClientConfig) =>
+      installKinds(client, kinds, { clock, random, signal, ...(conversion ? { conversion } : {}) })
+    const webhooks = wantsWebhooks(options, election !== undefined)
+      ? await serveWebhooks(options, {
+          client,
+          kinds,
+          admissions: providerAdmission,
+          clock,
+          log,
+          reinstall: (conversion) => (options.installCrds ? install(io.signal, conversion) : Promise.resolve()),
+        })
+      : undefined
+    if (webhooks) closing.unshift(() => webhooks.close())
+    const prepare = async (signal: AbortSignal) => {
+      if (options.installCrds) await install(signal, webhooks?.conversion)
+      await webhooks?.configure()
+    }
+    if (!election) await prepare(io.signal)
 
     // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
-    const controllers = [...providers.controllers, ...lateDefaults(providerAdmission, providers.kinds)]
+    const controllers = [...providers.controllers, ...(webhooks ? [] : lateDefaults(providerAdmission, kinds))]
     const manager = createManager({
       client,
       clock,
@@ -109,7 +127,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       log,
       controllers,
       // Definitions are the leader's business: a manager of another version that only waits must not change them.
-      ...(election ? { leaderElection: { ...election, ...(options.installCrds ? { prepare: install } : {}) } } : {}),
+      ...(election ? { leaderElection: { ...election, prepare } } : {}),
     })
     const diagnostics = await serveDiagnostics(manager, options.diagnosticsPort)
     closing.unshift(
@@ -120,9 +138,9 @@ async function manage(options: Options, io: Io): Promise<void> {
     const stops = Promise.race([untilInterrupted(io), manager.ended])
     await Promise.race([manager.start(), stops])
     if (io.signal.aborted) return
-    io.out(
-      `Manager ready: ${options.providers.join(' and ')} against ${(await loadKubeconfig(options.kubeconfig)).server}, diagnostics at ${diagnostics.url}`,
-    )
+    const { server } = await loadKubeconfig(options.kubeconfig)
+    const asked = webhooks ? `, webhooks at ${webhooks.url}` : ''
+    io.out(`Manager ready: ${options.providers.join(' and ')} against ${server}, diagnostics at ${diagnostics.url}${asked}`)
     await stops
   } finally {
     for (const close of closing) await close()
