@@ -1,0 +1,164 @@
+import {
+  admission,
+  defineKind,
+  forbidden,
+  invalid,
+  type KubeObject,
+  type Reader,
+  s,
+  StatusError,
+  unknownKind,
+} from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { admissionPath, webhookHandler } from './handler.ts'
+
+const Old = defineKind({
+  group: 'shop.example.com',
+  version: 'v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  scope: 'Namespaced',
+  spec: s.object({ size: s.int32().optional() }),
+})
+const Older = { ...Old, version: 'v0' }
+const Widget = defineKind({
+  group: 'shop.example.com',
+  version: 'v2',
+  kind: 'Widget',
+  plural: 'widgets',
+  scope: 'Namespaced',
+  spec: s.object({ width: s.int32().optional() }),
+  versions: [
+    {
+      kind: Old,
+      toStored: ({ spec }: { spec?: { size?: number } } & KubeObject) => ({ spec: { width: spec!.size! * 10 } }),
+      fromStored: ({ spec }: { spec?: { width?: number } } & KubeObject) => ({ spec: { size: spec!.width! / 10 } }),
+    },
+    {
+      kind: Older,
+      toStored() {
+        throw new Error('nobody knows any more')
+      },
+      fromStored: () => ({ spec: {} }),
+    },
+  ] as never,
+})
+type Sized = KubeObject & { spec: { width?: number } }
+
+const handle = webhookHandler({
+  kinds: [Widget],
+  admission: {
+    reader: {} as Reader,
+    of: [
+      admission<Sized>({
+        kind: Widget as never,
+        default(widget, { warn }) {
+          widget.spec.width ??= 1
+          if (widget.spec.width > 10) warn('wide')
+        },
+        validate: ({ spec }) => (spec.width! < 0 ? [invalid('spec.width', spec.width, 'must not be negative')] : []),
+      }),
+      admission<Sized>({
+        kind: Widget as never,
+        operations: ['DELETE'],
+        validate: ({ metadata }) => (metadata.name === 'kept' ? [forbidden('metadata.name', 'it is needed')] : []),
+      }),
+      admission<Sized>({
+        kind: Widget as never,
+        validate({ metadata }) {
+          if (metadata.name === 'conflict') throw new StatusError('Conflict', 'somebody else was here')
+          if (metadata.name === 'broken') throw new Error('out of order')
+          return []
+        },
+      }),
+    ],
+  },
+})
+
+interface Answer {
+  response: { uid: string; allowed?: boolean; patch?: string; warnings?: string[]; status?: { code: number; message: string } }
+}
+const post = (path: string, body: BodyInit) => handle(new Request(`https://h${path}`, { method: 'POST', body }))
+const ask = async (path: string, request: object) => {
+  const answer = await post(path, JSON.stringify({ request: { uid: 'u', ...request } }))
+  return (await answer.json()) as Answer & { response: { convertedObjects?: unknown[]; result?: object } }
+}
+const widget = (name: string, spec: object = {}, version = 'v2') => ({
+  apiVersion: `shop.example.com/${version}`,
+  kind: 'Widget',
+  metadata: { name, namespace: 'default' },
+  spec,
+})
+
+describe('admission', () => {
+  test('what was filled in comes back as a patch, with warnings', async () => {
+    const path = '/mutate-shop-example-com-v2-widget'
+    const { response } = await ask(path, { operation: 'CREATE', object: widget('a') })
+    expect({ ...response, patch: JSON.parse(atob(response.patch!)) }).toEqual({
+      uid: 'u',
+      allowed: true,
+      patchType: 'JSONPatch',
+      patch: [{ op: 'add', path: '/spec/width', value: 1 }],
+    })
+    const wide = await ask(path, { operation: 'UPDATE', object: widget('a', { width: 11 }), oldObject: widget('a') })
+    expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
+  })
+
+  test.each([
+    ['CREATE', 'a', 1, undefined],
+    ['CREATE', 'a', -1, 'Widget.shop.example.com "a" is invalid: spec.width: Invalid value: -1: must not be negative'],
+    ['CREATE', 'kept', 1, undefined],
+    ['DELETE', 'kept', 1, 'Widget.shop.example.com "kept" is invalid: metadata.name: Forbidden: it is needed'],
+    ['DELETE', 'a', -1, undefined],
+    ['UPDATE', 'conflict', 1, 'somebody else was here'],
+    ['UPDATE', 'broken', 1, 'out of order'],
+  ])('%s of %s with width %i is answered: %s', async (operation, name, width, refusal) => {
+    const object = widget(name, { width })
+    const about = operation === 'DELETE' ? { object: null, oldObject: object } : { object, oldObject: object }
+    const { response } = await ask('/validate-shop-example-com-v2-widget', { operation, ...about })
+    expect(response.allowed).toBe(refusal === undefined)
+    expect(response.status?.message).toBe(refusal)
+  })
+
+  test('paths are those of upstream', () => {
+    const kind = unknownKind({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', plural: 'machinesets' })
+    expect(admissionPath('default', kind)).toBe('/mutate-cluster-x-k8s-io-v1beta2-machineset')
+    expect(admissionPath('validate', kind)).toBe('/validate-cluster-x-k8s-io-v1beta2-machineset')
+  })
+})
+
+describe('conversion', () => {
+  const convert = async (version: string, ...objects: object[]) =>
+    (await ask('/convert', { desiredAPIVersion: `shop.example.com/${version}`, objects })).response
+
+  test('goes up, down, and nowhere where that is asked for', async () => {
+    const old = widget('a', { size: 2 }, 'v1')
+    const stored = widget('a', { width: 20 })
+    expect(await convert('v2', old, stored)).toEqual({
+      uid: 'u',
+      convertedObjects: [stored, stored],
+      result: { status: 'Success' },
+    })
+    expect((await convert('v1', stored)).convertedObjects).toEqual([old])
+    expect((await convert('v0', old)).convertedObjects).toEqual([widget('a', {}, 'v0')])
+  })
+
+  test.each([
+    ['v3', widget('a'), 'Widget of shop.example.com/v2 cannot be converted to shop.example.com/v3'],
+    ['v2', widget('a', {}, 'v9'), 'Widget of shop.example.com/v9 cannot be converted to shop.example.com/v2'],
+    ['v2', widget('a', {}, 'v0'), 'nobody knows any more'],
+  ])('to %s that cannot be is a failure with the reason', async (version, object, message) => {
+    expect(await convert(version, object)).toEqual({ uid: 'u', convertedObjects: [], result: { status: 'Failure', message } })
+  })
+})
+
+test.each([
+  ['/elsewhere', '{}', 404, '404 page not found'],
+  ['/convert', '{', 400, 'the body is no JSON'],
+  ['/convert', '{"request": 1}', 400, 'there is no request in the body'],
+  ['/convert', ' '.repeat(7 * 1024 * 1024 + 1), 400, 'request entity is too large'],
+])('%s is refused where it makes no sense', async (path, body, status, text) => {
+  const answer = await post(path, body)
+  expect(answer.status).toBe(status)
+  expect(await answer.text()).toContain(text)
+})
