@@ -1,6 +1,6 @@
 /** Calls a handler of an extension in-process: for tests of extensions. */
 import type { Hook, ResponseOf } from '@capstan/api'
-import { createCatalog, Discovery, hookCatalog } from '@capstan/api'
+import { createCatalog, Discovery, hookCatalog, HooksGroup } from '@capstan/api'
 import { type Clock, type Logger, silent, VirtualClock } from '@capstan/kube'
 import { callHandler } from './call.ts'
 import { targetOf } from './client-config.ts'
@@ -44,7 +44,7 @@ export async function callHook<H extends Hook>(
   const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds ?? defaultTimeout, request }
   try {
     const response = await callHandler(call, { transport: inProcess(server), clock })
-    assertTaken(hook, request, response)
+    assertTaken(hook, request, response, handlers)
     return response as ResponseOf<H>
   } catch (err) {
     // Who tests a handler wants to see what it threw, where core sees a 500.
@@ -65,7 +65,7 @@ function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | und
 }
 
 /** What core looks at once the shape is right. */
-function assertTaken(hook: Hook, request: object, response: Record<string, unknown>): void {
+function assertTaken(hook: Hook, request: object, response: Record<string, unknown>, all: readonly Handler[]): void {
   const { status, message = '' } = response as { status?: string; message?: string }
   if (status !== 'Success' && status !== 'Failure') {
     const text = `got unknown response status ${JSON.stringify(status)} with message: ${message}`
@@ -73,7 +73,9 @@ function assertTaken(hook: Hook, request: object, response: Record<string, unkno
   }
   if (status === 'Failure') return
   const { handlers } = response as { handlers?: NonNullable<ResponseOf<typeof Discovery>['handlers']> }
-  if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog(hookCatalog))
+  // Who calls hooks of a provider knows them.
+  const ofProviders = new Set(all.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
+  if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...ofProviders]))
   patchedRequest(hook, request, response)
 }
 

@@ -7,12 +7,15 @@ import {
   BeforeClusterCreate,
   BeforeClusterDelete,
   CanUpdateMachine,
+  defineHook,
   DiscoverVariables,
   GeneratePatches,
   GenerateUpgradePlan,
+  retryResponse,
   UpdateMachine,
   ValidateTopology,
 } from '@capstan/api'
+import { s } from '@capstan/kube'
 import { afterAll, describe, expect, it, test } from 'vitest'
 import { fail, holdFor, proceedNow, proceedWith } from '../answer.ts'
 import { defineExtension, type Handler, on } from '../define-extension.ts'
@@ -189,7 +192,25 @@ test('settings and requests of the author are asked, too', async () => {
   expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
 })
 
-describe('in several processes', () => {
+test('a handler of a hook without a fixture is named, unless there are requests for it', async () => {
+  const Provision = defineHook({
+    name: 'Provision',
+    group: 'hooks.example.com',
+    version: 'v1',
+    tag: 'Example',
+    blocking: true,
+    doc: 'Called first.',
+    request: { machine: s.string() },
+    response: retryResponse,
+  })
+  const handler = on(Provision, { name: 'provision' }, ({ request }) => holdFor(5, request.machine))
+  const text = checkText(await checked([handler]))
+  expect(text).toMatch(/^Provision of provision: not asked, since there is no fixture of the hook: give requests\n/)
+  const request = { hook: 'Provision', request: { machine: 'a' }, from: 'the example' }
+  expect(await checked([handler], { requests: [request] })).toMatchObject({ unasked: [], findings: [], requests: 2 })
+})
+
+describe('in several processes', { timeout: 60_000 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-check-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const sources = ['api', 'extension'].map((name) => new URL(`../../../${name}/src/index.ts`, import.meta.url).href)
@@ -224,7 +245,7 @@ describe('in several processes', () => {
       ['process', 'chance', 'where nothing is changed: it depends on chance or on the process'],
     ])
     expect(processes).toBe(6)
-  }, 60_000)
+  })
 
   test('a good one takes two processes, whatever it prints', async () => {
     const report = await checkModule(module(`console.log('hello')\n${extension(gate('good', 'proceedNow()'))}`))

@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '@capstan/kube'
 import type { Extension } from '../define-extension.ts'
 import { type Finding, findingsOf, processFindings } from './findings.ts'
 import { probeElsewhere, type Surroundings } from './other-process.ts'
-import { type CheckRequest, type Observation, probe } from './probe.ts'
+import { type CheckRequest, type Observation, probe, type Probed } from './probe.ts'
 
 export interface CheckOptions {
   /** Of the ExtensionConfig, for the fixtures. */
@@ -18,6 +18,8 @@ export interface CheckReport {
   /** Requests that were asked, each in several ways. */
   readonly requests: number
   readonly processes: number
+  /** Handlers for which there was no request, as `<hook> of <name>`. */
+  readonly unasked: readonly string[]
 }
 
 /**
@@ -28,8 +30,8 @@ export async function checkExtension(
   extension: Extension,
   { clock = systemClock, ...options }: CheckOptions & { readonly clock?: Clock } = {},
 ): Promise<CheckReport> {
-  const observations = await probe(extension, { ...options, clock })
-  return reportOf(observations, findingsOf(observations), 1)
+  const probed = await probe(extension, { ...options, clock })
+  return reportOf(probed, findingsOf(probed.observations), 1)
 }
 
 /** What is otherwise in the second process. */
@@ -59,10 +61,10 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
     probeElsewhere(module, options, {}),
     probeElsewhere(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
   ])
-  const findings = findingsOf(here)
-  const differing = processFindings(here, there, 'there').filter((one) => !isTold(findings, one))
+  const findings = findingsOf(here.observations)
+  const differing = processFindings(here.observations, there.observations, 'there').filter((one) => !isTold(findings, one))
   if (differing.length === 0) return reportOf(here, findings, 2)
-  const why = await causes(module, options, here)
+  const why = await causes(module, options, here.observations)
   const named = differing.map((one) => {
     const cause = why.get(`${one.hook} ${one.handler}`) ?? 'at another time, in another time zone and language'
     return { ...one, message: one.message.replace('(there)', `(${cause})`) }
@@ -82,7 +84,7 @@ async function causes(module: URL, options: CheckOptions, here: readonly Observa
   const why = new Map<string, string>()
   const answers = suspects.map(async ([text, changed]) => [text, await probeElsewhere(module, options, changed)] as const)
   for (const [text, there] of await Promise.all(answers)) {
-    for (const { hook, handler } of processFindings(here, there, text)) {
+    for (const { hook, handler } of processFindings(here, there.observations, text)) {
       const key = `${hook} ${handler}`
       if (!why.has(key)) why.set(key, text)
     }
@@ -90,18 +92,20 @@ async function causes(module: URL, options: CheckOptions, here: readonly Observa
   return why
 }
 
-const reportOf = (observations: readonly Observation[], findings: readonly Finding[], processes: number): CheckReport => ({
+const reportOf = ({ observations, unasked }: Probed, findings: readonly Finding[], processes: number): CheckReport => ({
   findings,
+  unasked,
   handlers: new Set(observations.map(({ handler }) => handler).filter(Boolean)).size,
   requests: observations.length,
   processes,
 })
 
 /** The report for people: what was found, a sentence each, and what was asked. */
-export function checkText({ findings, handlers, requests, processes }: CheckReport): string {
+export function checkText({ findings, handlers, requests, processes, unasked }: CheckReport): string {
   const count = (n: number, noun: string) => `${n} ${noun}${n === 1 ? '' : 's'}`
   const where = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
   const asked = `${count(handlers, 'handler')} asked ${requests === 1 ? 'one request' : `${requests} requests`} ${where}`
   const result = findings.length === 0 ? 'deterministic and idempotent, as far as that shows' : count(findings.length, 'finding')
-  return [...findings.map(({ message }) => message), `${asked}: ${result}`].join('\n')
+  const missing = unasked.map((name) => `${name}: not asked, since there is no fixture of the hook: give requests`)
+  return [...findings.map(({ message }) => message), ...missing, `${asked}: ${result}`].join('\n')
 }

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { CheckOptions } from './check-extension.ts'
-import type { Observation } from './probe.ts'
+import type { Probed } from './probe.ts'
 
 /** What is otherwise there. */
 export interface Surroundings {
@@ -20,10 +20,10 @@ export interface Job extends CheckOptions {
 }
 
 /** What it says, as its first and only message. */
-export type Done = { readonly observations: readonly Observation[] } | { readonly problem: string }
+export type Done = Probed | { readonly problem: string }
 
 /** @throws Error when the module does not load, or the process ends without an answer */
-export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<readonly Observation[]> {
+export function probeElsewhere(module: URL, options: CheckOptions, surroundings: Surroundings): Promise<Probed> {
   const { shiftMs = 0, env = {}, flags = [] } = surroundings
   const program = fileURLToPath(new URL('process-main.ts', import.meta.url))
   // What the module prints is its own affair. The environment is passed on, not read.
@@ -43,7 +43,7 @@ export function probeElsewhere(module: URL, options: CheckOptions, surroundings:
       reject(new Error(`Cannot check ${fileURLToPath(module)}: the process ended early (${how}) ${complaints.trim()}`.trim()))
     })
     child.once('message', (done: Done) => {
-      if ('observations' in done) resolve(done.observations)
+      if ('observations' in done) resolve(done)
       else reject(new Error(`Cannot check ${fileURLToPath(module)}: ${done.problem}`))
       child.kill()
     })

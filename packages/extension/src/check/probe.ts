@@ -46,7 +46,13 @@ export interface ProbeOptions {
   readonly clock: Clock
 }
 
-export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Observation[]> {
+export interface Probed {
+  readonly observations: readonly Observation[]
+  /** Handlers, as `<hook> of <name>`, for which there was no request: hooks of providers have no fixtures. */
+  readonly unasked: readonly string[]
+}
+
+export async function probe(extension: Extension, { settings, requests = [], clock }: ProbeOptions): Promise<Probed> {
   const mutated = new Map<string, readonly string[]>()
   const watched = { ...extension, handlers: extension.handlers.map((handler) => watchedBy(handler, mutated)) }
   const ask = async ({ hook, handler }: Case, request: object): Promise<Told> => {
@@ -73,7 +79,7 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     const request = patchedRequest(one.hook, one.request, told.response)
     return request === one.request ? undefined : { request, told: await ask(one, request) }
   })
-  return cases.map(({ hook, handler, from, request }, index) => ({
+  const observations = cases.map(({ hook, handler, from, request }, index) => ({
     hook: hook.name,
     handler,
     from,
@@ -84,6 +90,9 @@ export async function probe(extension: Extension, { settings, requests = [], clo
     ...(patched[index] ? { patched: patched[index] } : {}),
     mutated: mutated.get(handler) ?? [],
   }))
+  const asked = new Set(cases.map(({ handler }) => handler))
+  const unasked = extension.handlers.filter(({ name }) => !asked.has(name)).map(({ hook, name }) => `${hook.name} of ${name}`)
+  return { observations, unasked }
 }
 
 interface Case {

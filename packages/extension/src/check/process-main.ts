@@ -10,7 +10,7 @@ async function work({ module, shiftMs, ...options }: Job): Promise<Done> {
   shiftTime(shiftMs)
   try {
     const extension = await extensionIn((await import(module)) as { [name: string]: unknown })
-    return { observations: await probe(extension, { ...options, clock: systemClock }) }
+    return await probe(extension, { ...options, clock: systemClock })
   } catch (err) {
     return { problem: messageOf(err) }
   }

@@ -193,6 +193,7 @@ test.each(exchanges)('nothing of the %s is left out when it has no secret', (_, 
 
 test.each([
   ['the name of a Secret', { dataSecretName: 'demo-bootstrap', secretRef: { name: 'x' }, tokenTTL: '1h' }],
+  ['where a token is', { 'token-auth-file': '/etc/tokens.csv', args: '--authorization-mode=Node,RBAC --token-auth-file x' }],
   ['a certificate', { caBundle: base64('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n') }],
   ['a public key', { sshAuthorizedKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB me@example.com'] }],
   ['a message about a Secret', { message: 'failed to get secret "default/x": not found' }],

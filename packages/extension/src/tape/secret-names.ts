@@ -22,8 +22,8 @@ export const secretWords = [
 
 const secretWord = new RegExp(secretWords, 'i')
 
-/** Says where a secret is, or how long it holds, not what it is: `dataSecretName`, `secretKeyRef`, `tokenTTL`. */
-export const referenceEndings = 'names?|namespace|refs?|kind|ttl|seconds'
+/** Says where a secret is, or how long it holds, not what it is: `dataSecretName`, `secretKeyRef`, `token-auth-file`, `tokenTTL`. */
+export const referenceEndings = 'names?|namespace|refs?|kind|mode|file|path|dir|ttl|seconds'
 
 const reference = new RegExp(`(?:${referenceEndings})$`, 'i')
 
