@@ -422,22 +422,42 @@ describe('connections', () => {
   })
 })
 
-describe('an extension that is killed', () => {
+describe('an extension that ends', () => {
   let child: ChildProcess
   afterEach(() => child.kill('SIGKILL'))
 
-  it('in the middle of a call fails that call at once, and the next ones, until it is back', async () => {
-    const program = `
+  /** A held call is answered when the process is told to stop, and never before. */
+  const program = `
       import { BeforeClusterCreate } from '@capstan/api'
       import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'
-      const handle = ({ settings }) => settings.wait ? (process.stderr.write('asked\\n'), new Promise(() => {})) : proceedNow()
+      const told = new Promise((resolve) => process.once('SIGTERM', () => setImmediate(resolve)))
+      const handle = async ({ settings }) => {
+        if (settings.wait) {
+          process.stderr.write('asked\\n')
+          await told
+        }
+        return proceedNow('done')
+      }
       await runExtension(defineExtension({ name: 'bad', handlers: [on(BeforeClusterCreate, { name: 'gate' }, handle)] }), { args: process.argv.slice(1) })`
-    const start = async (...flags: string[]) => {
-      const args = ['--input-type=module', '-e', program, '--', '--dev', '--log-level', 'error', ...flags]
-      child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'pipe'] })
-      const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string]
-      return JSON.parse(line) as { url: string; caBundle: string }
-    }
+  const start = async (...flags: string[]) => {
+    const args = ['--input-type=module', '-e', program, '--', '--dev', '--log-level', 'error', ...flags]
+    child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'pipe'] })
+    const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string]
+    return JSON.parse(line) as { url: string; caBundle: string }
+  }
+
+  it('by SIGTERM in the middle of a call answers it, and leaves with 0', async () => {
+    const { url, caBundle } = await start()
+    const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
+    const held = client.call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
+    await once(child.stderr!, 'data')
+    child.kill('SIGTERM')
+    expect(await held).toMatchObject({ status: 'Success', message: 'done' })
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
+  })
+
+  it('by SIGKILL in the middle of a call fails that call at once, and the next ones, until it is back', async () => {
     const { url, caBundle } = await start()
     const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
     expect(await outcomeOf(client)).toEqual(['answered'])

@@ -1,7 +1,7 @@
 import { BeforeClusterCreate, Cluster, ExtensionConfig } from '@capstan/api'
 import { defineExtension, extensionServer, listen, on, proceedNow } from '@capstan/extension'
 import type { Client, DeclaredKind, KubeObject } from '@capstan/kube'
-import { createClient, seededRandom, systemClock } from '@capstan/kube'
+import { createClient, Secret, seededRandom, systemClock } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -85,6 +85,16 @@ describe('a plane with its demo', () => {
     expect(events.find(({ event }) => event === 'ClusterCreated')?.text).toMatch(/^found/)
     expect(events.filter(({ event }) => event.startsWith('Hook'))).toEqual([])
     expect(readFileSync(join(data, 'kubeconfig'), 'utf8')).toBe(kubeconfig)
+
+    // The plane has made the extension's certificate, and core has taken the authority from where the plane keeps it.
+    const [{ data: authority }, { metadata, spec }] = await withClient((client) =>
+      Promise.all([
+        client.get(Secret, { namespace: 'default', name: 'sample-extension-ca' }),
+        client.get(ExtensionConfig, { name: 'sample' }),
+      ]),
+    )
+    expect(metadata.annotations?.['runtime.cluster.x-k8s.io/inject-ca-from-secret']).toBe('default/sample-extension-ca')
+    expect(spec.clientConfig.caBundle).toBe(authority?.['ca.crt'])
 
     const { code, out } = await ended(['kubeconfig', 'demo', '--kubeconfig', join(data, 'kubeconfig')])
     expect(code).toBe(0)
