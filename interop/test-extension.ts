@@ -48,7 +48,16 @@ export const testExtensionSuite: Suite = {
     )
     await ready(extension, () => answers(`http://127.0.0.1:${health}/readyz`))
     console.log('test-extension ready')
-    const flags = ['--kubeconfig', plane.kubeconfig, '--data', join(plane.folder, 'manager'), '--diagnostics-port', '0']
+    const flags = [
+      '--kubeconfig',
+      plane.kubeconfig,
+      '--data',
+      join(plane.folder, 'manager'),
+      '--diagnostics-port',
+      '0',
+      '--webhook-port',
+      '0',
+    ]
     const manager = await startCapstan(['manager', ...flags, '--log-level', 'error'], /Manager ready/)
     try {
       await live(plane.client(), `https://127.0.0.1:${webhook}`, plane.ca, checks)
