@@ -190,8 +190,7 @@ export function createExtensionClient({
       throw new HookFailed('namespace', `${head}: objectSelector did not match object ${object}`)
     }
     const merged = { ...registration.settings, ...settings }
-    const full = { ...request, ...(Object.keys(merged).length === 0 ? {} : { settings: merged }) }
-    const response = await callRegistered(hook, registration, full, signal).catch((err) => {
+    const response = await callRegistered(hook, registration, request, merged, signal).catch((err) => {
       if (!(err instanceof HookFailed)) throw err
       if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
       log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
@@ -206,6 +205,7 @@ export function createExtensionClient({
     hook: Hook,
     { name, version, handler, extensionConfig, clientConfig, timeoutSeconds }: Registration,
     request: object,
+    settings: Registration['settings'],
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse> => {
     const registered = catalog.find(hook.group, version, hook.name)
@@ -215,7 +215,11 @@ export function createExtensionClient({
       hook: registered,
       target,
       timeoutSeconds: timeoutSeconds || defaultTimeout,
-      request: converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
+      // Settings are the same in all versions: no conversion has to think of them.
+      request: {
+        ...converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
+        ...(Object.keys(settings).length === 0 ? {} : { settings }),
+      },
     }
     const response = await breakerOf(name).run(
       () => observed(call, { hook, extensionConfig, handler: name }, signal),

@@ -1,5 +1,5 @@
 /** Every controller of the core provider, wired to one cluster cache and one runtime client. */
-import { createCatalog, hookCatalog } from '@capstan/api'
+import { createCatalog, type Hook, hookCatalog } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
 import { controller } from '@capstan/controller'
 import {
@@ -43,6 +43,8 @@ export interface HooksOptions {
   readonly log: Logger
   /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
+  /** Hooks that other providers have declared, in all their versions: ExtensionConfigs may register handlers for them, too. */
+  readonly providerHooks?: readonly Hook[]
   /** How those are reached; over HTTPS when absent. */
   readonly hookTransport?: HookTransport
   /** Sees each call of one of their servers once it has ended, discovery included. */
@@ -74,10 +76,10 @@ export function coreControllers({ clock, random, log, connect, hooks }: CoreCont
   ]
 }
 
-function extensionClient({ client, clock, log, hookTransport, onCall }: HooksOptions): ExtensionClient {
+function extensionClient({ client, clock, log, providerHooks = [], hookTransport, onCall }: HooksOptions): ExtensionClient {
   const extensions = createExtensionClient({
     transport: hookTransport ?? httpsHookTransport(),
-    catalog: createCatalog(hookCatalog),
+    catalog: createCatalog([...hookCatalog, ...providerHooks]),
     namespaceLabels: async (name) => (await client.get(Namespace, { name })).metadata.labels ?? {},
     clock,
     log,

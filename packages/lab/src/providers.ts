@@ -1,5 +1,5 @@
 /** The providers of this repository as a manager runs them, on the embedded API server or on any other. */
-import { coreKinds } from '@capstan/api'
+import { coreKinds, type Hook } from '@capstan/api'
 import type { Controller } from '@capstan/controller'
 import { createReadOnlyExtensionConfigController } from '@capstan/core'
 import type { CallObserver, HookTransport, RuntimeClient } from '@capstan/extension'
@@ -27,6 +27,8 @@ export interface ProvidersOptions {
   readonly endpoint: { readonly host: string; readonly port: number }
   /** Handlers of runtime hooks; absent: those that ExtensionConfigs register. */
   readonly runtime?: RuntimeClient
+  /** Hooks that other providers have declared, in all their versions: ExtensionConfigs may register handlers for them, too. */
+  readonly providerHooks?: readonly Hook[]
   /** How the servers of extensions are reached; over HTTPS when absent. */
   readonly hookTransport?: HookTransport
   /** Sees each call of such a server once it has ended, discovery included: for tapes and traces. */

@@ -4,7 +4,7 @@ import type { Client, Logger } from '@capstan/kube'
 import { createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import type { HookCall, Line, Plane, PlaneOptions, Stores } from '@capstan/lab'
 import { createPlane, createProviders, followStory, lineOf, memoryStores, providerAdmission, ProviderNames } from '@capstan/lab'
-import { coreKinds } from '@capstan/api'
+import { coreKinds, type Hook } from '@capstan/api'
 import type { Store } from '@capstan/apiserver'
 import { createManager, installKinds } from '@capstan/controller'
 import { localKinds } from '@capstan/local'
@@ -14,6 +14,8 @@ import { advance, type Busy, createTraffic, settle, type Traffic } from './settl
 export interface PlaneEnvOptions {
   /** Who answers runtime hooks; absent: the extensions that ExtensionConfigs name, over real sockets. */
   readonly runtime?: RuntimeClient
+  /** Hooks that a provider of the test's own has declared. */
+  readonly providerHooks?: readonly Hook[]
   /** How the extensions that ExtensionConfigs name are reached: `inProcess(extensionServer(mine))`, `tapeTransport(tape)`. */
   readonly hookTransport?: HookTransport
   /** Sees each call of an extension once it has ended, discovery included. */
@@ -66,6 +68,7 @@ export async function planeEnv(options: PlaneEnvOptions): Promise<PlaneEnv> {
     log: options.log ?? silent,
     endpoint: { host: '127.0.0.1', port: 6443 },
     ...(options.runtime ? { runtime: options.runtime } : {}),
+    ...(options.providerHooks ? { providerHooks: options.providerHooks } : {}),
     ...(options.hookTransport ? { hookTransport: options.hookTransport } : {}),
     ...(options.onCall ? { onCall: options.onCall } : {}),
     onHookCall(call) {

@@ -1,0 +1,102 @@
+/** Provisions Hosts, once no extension holds them back. */
+import {
+  commitChanges,
+  type Controller,
+  controller,
+  type Index,
+  type Outcome,
+  type Predicate,
+  proceed,
+  type ReconcileContext,
+  requeue,
+} from '@capstan/controller'
+import { HookFailed, type RuntimeClient } from '@capstan/extension'
+import { draft, equal, isDeleting, keyOf, type NewCondition, type ObjectKey, seconds, setConditions } from '@capstan/kube'
+import { BeforeHostProvision } from './hooks.ts'
+import { Host, HostConditions } from './host.ts'
+
+export interface HostOptions {
+  /** Knows the handlers: the extension client that learns from ExtensionConfigs, or functions in a test. */
+  readonly runtime: RuntimeClient
+}
+
+export const createHostController = ({ runtime }: HostOptions): Controller =>
+  controller({
+    name: 'host',
+    for: Host,
+    when: hostMatters,
+    sources: [
+      {
+        // A handler that is new, elsewhere or gone may say something else: nobody waits for the rest of their time.
+        start(enqueue, { cache }) {
+          runtime.onChanged?.(() => {
+            for (const host of cache.byIndex(waiting, '')) enqueue(keyOf(host))
+          })
+        },
+      },
+    ],
+    indexes: [waiting as never],
+    reconcile: (key, io) => reconcileHost(key, io, runtime),
+  })
+
+/** Not its own reports. An annotation will do to have a Host that waits asked about again at once. */
+const hostMatters: Predicate<Host> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
+
+const factsOf = (host: Host | undefined) =>
+  host && [host.metadata.uid, host.metadata.generation, host.metadata.annotations, host.metadata.deletionTimestamp]
+
+const waiting: Index<Host> = {
+  name: 'hosts not provisioned',
+  kind: Host,
+  values: ({ status }) => (status?.provisioned ? [] : ['']),
+}
+
+/** What one pass has come to. */
+interface Verdict {
+  readonly condition: NewCondition
+  readonly outcome: Outcome
+  readonly failure?: HookFailed
+}
+
+/** Safe to run at any moment, any number of times. */
+async function reconcileHost(key: ObjectKey, io: ReconcileContext, runtime: RuntimeClient): Promise<Outcome> {
+  const before = io.cache.peek(Host, key)
+  if (!before || isDeleting(before) || before.status?.provisioned) return proceed()
+  // Before every extension has been tried "no handler" means nothing.
+  if (!runtime.ready) return requeue(seconds(1), 'extensions to be known')
+
+  const { condition, outcome, failure } = await ask(before, io.signal, runtime)
+  const after = draft(before)
+  const isFree = condition.status === 'True'
+  after.status = {
+    ...after.status,
+    // Here a real provider would begin.
+    ...(isFree ? { provisioned: true } : {}),
+    conditions: setConditions(after.status?.conditions, [condition], {
+      now: io.clock.now(),
+      generation: before.metadata.generation,
+      order: [condition.type],
+    }),
+  }
+  await commitChanges(io.client, Host, before, after, { conditions: [condition.type], signal: io.signal })
+  // Thrown, so that it is tried again, later and later.
+  if (failure) throw failure
+  return outcome
+}
+
+async function ask(host: Host, signal: AbortSignal, runtime: RuntimeClient): Promise<Verdict> {
+  const { Provisioned } = HostConditions
+  const { namespace = '', name } = host.metadata
+  const request = { host: { namespace, name }, cores: host.spec.cores }
+  try {
+    const { retryAfterSeconds, message = '' } = await runtime.callAll(BeforeHostProvision, host, request, { signal })
+    if (retryAfterSeconds === 0) return { condition: Provisioned.true('Provisioned'), outcome: proceed() }
+    return {
+      condition: Provisioned.false('HeldBack', `BeforeHostProvision: ${message}`),
+      outcome: requeue(seconds(retryAfterSeconds), message),
+    }
+  } catch (err) {
+    if (!(err instanceof HookFailed)) throw err
+    return { condition: Provisioned.false('HookFailed', `${err.problem}: ${err.message}`), outcome: proceed(), failure: err }
+  }
+}

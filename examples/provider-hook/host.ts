@@ -1,0 +1,23 @@
+import type { ObjectOf } from '@capstan/kube'
+import { age, column, conditionTypes, defineKind, s } from '@capstan/kube'
+
+/** A Host is what this provider provisions; how, is of no interest here. */
+export const Host = defineKind({
+  group: 'provider.example.com',
+  version: 'v1alpha1',
+  kind: 'Host',
+  plural: 'hosts',
+  scope: 'Namespaced',
+  doc: 'Host is a machine in somebody’s cellar.',
+  spec: s.object({ cores: s.int32({ minimum: 1 }).doc('How big it is.') }),
+  status: s.object({
+    provisioned: s.boolean().optional().doc('True once it is there; never taken back.'),
+    conditions: s.conditions(),
+  }),
+  columns: [column('Provisioned', '.status.provisioned', { type: 'boolean' }), age()],
+})
+export type Host = ObjectOf<typeof Host>
+
+export const HostConditions = conditionTypes({
+  Provisioned: ['Provisioned', 'HeldBack', 'HookFailed'],
+})

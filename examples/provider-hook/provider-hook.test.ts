@@ -1,0 +1,178 @@
+import { catalogProblems, createCatalog, ExtensionConfig, hookCatalog, hooksOpenApi, releasedCatalog } from '@capstan/api'
+import { createExtensionConfigController } from '@capstan/core'
+import { createExtensionClient, extensionServer, type FetchHandler, inProcess, NoAnswer } from '@capstan/extension'
+import { getCondition, minutes, Namespace, seconds, silent, VirtualClock } from '@capstan/kube'
+import { planeEnv, testEnv } from '@capstan/testing'
+import { afterEach, expect, it } from 'vitest'
+import { hostExtension } from './extension.ts'
+import { hostHooks } from './hooks.ts'
+import { Host } from './host.ts'
+import { createHostController } from './host-controller.ts'
+
+const catalog = createCatalog([...hookCatalog, ...hostHooks])
+
+it('breaks none of the rules for versions of hooks', () => {
+  const now = releasedCatalog('v0.1.0', '2026-11-21', hostHooks)
+  expect(catalogProblems(catalog, now, [now])).toEqual([])
+})
+
+it('is described beside the hooks of core', () => {
+  const paths = Object.keys(hooksOpenApi(catalog.hooks, 'v0.1.0').paths as object)
+  expect(paths.filter((path) => path.includes('example.com'))).toEqual([
+    '/hooks.provider.example.com/v1alpha1/beforehostprovision/{name}',
+    '/hooks.provider.example.com/v1beta1/beforehostprovision/{name}',
+  ])
+})
+
+/** The provider's manager: one client for its own hooks and for those of core, one controller of ExtensionConfigs, its own controller. */
+async function provider(inventory: Set<string>) {
+  const clock = new VirtualClock()
+  const asked: { path: string; body: object }[] = []
+  const serve = extensionServer(hostExtension(inventory))
+  const world = { isDown: false }
+  const server: FetchHandler = async (request) => {
+    if (world.isDown) throw new NoAnswer('ConnectionRefused', 'connect: connection refused')
+    asked.push({ path: new URL(request.url).pathname, body: (await request.clone().json()) as object })
+    return serve(request)
+  }
+  const env = await testEnv({
+    clock,
+    kinds: [ExtensionConfig, Host],
+    controllers({ client }) {
+      const extensions = createExtensionClient({
+        transport: inProcess(server),
+        catalog,
+        clock,
+        log: silent,
+        namespaceLabels: async (name) => (await client.get(Namespace, { name })).metadata.labels ?? {},
+      })
+      return [createExtensionConfigController({ extensions }), createHostController({ runtime: extensions })]
+    },
+  })
+  await env.client.create(ExtensionConfig, {
+    metadata: { name: 'cellar' },
+    spec: { clientConfig: { url: 'https://cellar.test' }, settings: { coresAtMost: '16' } },
+  })
+  await env.settle()
+  asked.length = 0
+  return {
+    ...env,
+    world,
+    asked,
+    create: async (name: string, cores: number) => {
+      await env.client.create(Host, { metadata: { namespace: 'default', name }, spec: { cores } })
+      await env.settle()
+    },
+    state: async (name: string) => {
+      const { status, reason, message } = getCondition(await env.client.get(Host, { namespace: 'default', name }), 'Provisioned')!
+      return [status, reason, message]
+    },
+  }
+}
+
+let env: { close(): Promise<void> }
+afterEach(() => env?.close())
+
+it('asks handlers of both versions, each in its own words', async () => {
+  const world = await provider(new Set(['default/a']))
+  env = world
+  await world.create('a', 8)
+  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+  const path = '/hooks.provider.example.com'
+  expect(world.asked).toEqual([
+    {
+      path: `${path}/v1alpha1/beforehostprovision/inventory`,
+      body: {
+        apiVersion: 'hooks.provider.example.com/v1alpha1',
+        kind: 'BeforeHostProvisionRequest',
+        hostname: 'default/a',
+        settings: { coresAtMost: '16' },
+      },
+    },
+    {
+      path: `${path}/v1beta1/beforehostprovision/budget`,
+      body: {
+        apiVersion: 'hooks.provider.example.com/v1beta1',
+        kind: 'BeforeHostProvisionRequest',
+        host: { namespace: 'default', name: 'a' },
+        cores: 8,
+        settings: { coresAtMost: '16' },
+      },
+    },
+  ])
+})
+
+it('waits as long as the handlers say, and goes on when none of them holds it back', async () => {
+  const inventory = new Set<string>()
+  const world = await provider(inventory)
+  env = world
+  await world.create('a', 32)
+  const both = 'BeforeHostProvision: default/a is not in the inventory, 32 cores are more than 16'
+  expect(await world.state('a')).toEqual(['False', 'HeldBack', both])
+
+  // A minute of the old version is sixty seconds of the new one, and the shorter of two times counts.
+  inventory.add('default/a')
+  await world.advance(seconds(59))
+  expect(world.asked).toHaveLength(2)
+  await world.advance(seconds(1))
+  expect(world.asked).toHaveLength(4)
+  expect(await world.state('a')).toEqual(['False', 'HeldBack', 'BeforeHostProvision: 32 cores are more than 16'])
+
+  // Other settings: asked at once.
+  const body = { spec: { settings: { coresAtMost: '32' } } }
+  await world.client.patch(ExtensionConfig, { name: 'cellar' }, { type: 'merge', body })
+  await world.settle()
+  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+  world.asked.length = 0
+  await world.advance(minutes(5))
+  expect(world.asked).toEqual([])
+})
+
+it('is asked again at once when somebody annotates what waits', async () => {
+  const inventory = new Set<string>()
+  const world = await provider(inventory)
+  env = world
+  await world.create('a', 8)
+  inventory.add('default/a')
+  const body = { metadata: { annotations: { 'example.com/retry': 'now' } } }
+  await world.client.patch(Host, { namespace: 'default', name: 'a' }, { type: 'merge', body })
+  await world.settle()
+  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+})
+
+it('says what failed, tries again, and goes on when the extension is back', async () => {
+  const world = await provider(new Set(['default/a']))
+  env = world
+  world.world.isDown = true
+  await world.create('a', 8)
+  const [status, reason, message] = await world.state('a')
+  expect([status, reason]).toEqual(['False', 'HookFailed'])
+  expect(message).toMatch(
+    /^ConnectionRefused: failed to call extension handlers for hook "BeforeHostProvision.hooks.provider.example.com": .*inventory.cellar/,
+  )
+  world.world.isDown = false
+  await world.advance(minutes(1))
+  expect(await world.state('a')).toEqual(['True', 'Provisioned', ''])
+})
+
+it('is discovered by a core that was given the hooks, and refused by one that was not', async () => {
+  const discovered = async (providerHooks: typeof hostHooks) => {
+    const plane = await planeEnv({
+      providerHooks,
+      hookTransport: inProcess(extensionServer(hostExtension(new Set()))),
+    })
+    env = plane
+    await plane.client.create(ExtensionConfig, {
+      metadata: { name: 'cellar' },
+      spec: { clientConfig: { url: 'https://cellar.test' } },
+    })
+    await plane.settle()
+    const config = await plane.client.get(ExtensionConfig, { name: 'cellar' })
+    return { handlers: config.status?.handlers?.map(({ name }) => name), ...getCondition(config, 'Discovered') }
+  }
+  expect(await discovered(hostHooks)).toMatchObject({ status: 'True', handlers: ['inventory.cellar', 'budget.cellar'] })
+  await env.close()
+  const { status, message } = await discovered([])
+  expect(status).toBe('False')
+  expect(message).toMatch(/^UnknownHook: .*BeforeHostProvision is not in the Runtime SDK catalog/)
+})
