@@ -102,6 +102,29 @@ describe('a server on a socket', () => {
     abort.abort()
     expect(await call).toBe('AbortError')
     await gone
+
+    gone = undefined
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
+    const stream = session.request({ ':method': 'POST', ':path': '/' }).end()
+    while (!gone) await new Promise((resolve) => setImmediate(resolve))
+    stream.close(constants.NGHTTP2_CANCEL)
+    await gone
+    session.close()
+  })
+
+  it('answers other calls on the connection of one that it cannot answer', async () => {
+    const { port } = await serve(async (request) => {
+      if (request.url.endsWith('/broken')) throw new Error('broken')
+      return new Response('fine')
+    })
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
+    const broken = session.request({ ':method': 'POST', ':path': '/broken' }).end()
+    await expect(once(broken, 'response')).rejects.toThrow(/closed with error code/)
+    let text = ''
+    for await (const chunk of session.request({ ':path': '/' }).setEncoding('utf8')) text += chunk as string
+    expect(text).toBe('fine')
+    session.close()
+    await expect(post(port, '/broken', '')).rejects.toThrow('socket hang up')
   })
 
   it('refuses headers that are too long', async () => {

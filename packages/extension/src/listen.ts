@@ -208,9 +208,10 @@ async function respond(
   })
   outgoing.on('error', () => {})
   incoming.on('error', () => {})
+  // The socket of HTTP/2 belongs to others, too.
   const cutOff = () => {
-    outgoing.stream?.destroy()
-    incoming.socket?.destroy()
+    if (incoming.httpVersionMajor === 2) outgoing.stream.close(http2.NGHTTP2_INTERNAL_ERROR)
+    else incoming.socket.destroy()
   }
   try {
     const response = await handle(requestOf(incoming, gone.signal))

@@ -175,6 +175,12 @@ describe('each call', () => {
     expect(JSON.stringify(lines)).not.toContain('hunter2')
   })
 
+  it('whose answer has no form in JSON is an error', async () => {
+    const answer = { kind: 'proceed', response: { items: 1n } } as unknown as Answer
+    expect((await serverOf(() => answer)()).status).toBe(500)
+    expect(served).toMatchObject([{ status: 'Error' }])
+  })
+
   it('is counted', async () => {
     const registry = new Registry()
     const observe = servedCallMetrics(registry)

@@ -75,13 +75,15 @@ export function extensionServer(extension: Extension, options: ServerOptions = {
       const started = clock.now()
       const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
       const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
-      const end = await ended(handler, request, { places, deadline, log: bound })
+      const asked = await ended(handler, request, { places, deadline, log: bound })
       deadline.cancel()
 
+      const response = responseTo(handler, asked, handler === discovery ? more : {})
+      // An answer that has no form in JSON is the handler's error.
+      const end: End = asked.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : asked
       const took = clock.now() - started
       report(end, took, bound, hook === Discovery ? 'debug' : 'info')
       observe?.({ hook: hook.name, handler: name, status: statusOf(end), took })
-      const response = responseTo(handler, end, handler === discovery ? more : {})
       endSpan({ code: response.status, ...(end.kind === 'answer' ? {} : { error: statusOf(end) }) })
       return response
     })
