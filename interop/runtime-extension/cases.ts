@@ -1,8 +1,9 @@
 /** The cases, each in a namespace of its own, side by side. What one sees it tells; whether that is right is decided by comparison. */
 import { Cluster, ClusterClass, ExtensionConfig, Machine, MachineDeployment } from '@capstan/api'
 import { fail, holdFor, proceedWith } from '@capstan/extension'
-import { getCondition, isRecord, keyOf, Secret, systemClock } from '@capstan/kube'
-import { type CertifiedKey, makeAuthority } from '@capstan/kube/node'
+import { type Clock, getCondition, hours, isRecord, keyOf, Secret, systemClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { freePorts } from '../programs.ts'
 import { until } from '../until.ts'
 import { conditionText, Scene, type SceneOptions } from './scene.ts'
 import { servingCertificateOf, type StagedAnswer, type StagedCall, startStagedExtension } from './staged-extension.ts'
@@ -49,7 +50,9 @@ const patched =
   async (options) => {
     const scene = await Scene.open(name, options)
     scene.stage.answer('GeneratePatches', ({ request }) => proceedWith({ items: items(request as unknown as PatchRequest) }))
-    await scene.createClass({ patches: [{ name: 'p', external: { generatePatchesExtension: `generate-patches.${name}` } }] })
+    const settings = { said: 'by the class', patch: 'p' }
+    const external = { generatePatchesExtension: `generate-patches.${name}`, settings }
+    await scene.createClass({ patches: [{ name: 'p', external }] })
     await scene.createCluster()
     if (result !== 'objects') return scene.tell('condition', await scene.reconciled(result.fails))
     scene.tell('condition', await scene.reconciled('True'))
@@ -199,16 +202,82 @@ const unknownHook: Case = async (options) => {
 const undiscovered =
   (name: string, answer: () => StagedAnswer): Case =>
   async (options) => {
-    const { client, extension, ca } = options
-    const stage = extension.stage(name)
+    const stage = options.extension.stage(name)
     stage.answer('Discovery', answer)
-    await client.create(ExtensionConfig, {
-      metadata: { name },
-      spec: { clientConfig: { url: stage.url, caBundle: Buffer.from(ca).toString('base64') }, namespaceSelector: {} },
-    })
-    options.told.set(`${name}: discovered`, await discoveredText(options, name))
-    await client.delete(ExtensionConfig, { name })
+    await tellUndiscovered(options, name, stage.url, options.ca)
   }
+
+async function tellUndiscovered(options: SceneOptions, name: string, url: string, ca: string): Promise<void> {
+  const caBundle = Buffer.from(ca).toString('base64')
+  await options.client.create(ExtensionConfig, {
+    metadata: { name },
+    // For nobody: our core does not go on where it has never learnt who might object.
+    spec: { clientConfig: { url, caBundle }, namespaceSelector: { matchLabels: { name: 'nobody' } } },
+  })
+  options.told.set(`${name}: discovered`, await discoveredText(options, name))
+  await options.client.delete(ExtensionConfig, { name })
+}
+
+/** What discovery says of servers that it cannot talk to. */
+const unheard: Case = async (options) => {
+  const authority = await makeAuthority(systemClock, { commonName: 'heard' })
+  const other = await makeAuthority(systemClock, { commonName: 'other' })
+  await using extension = await startStagedExtension(authority)
+  const { url } = extension.stage('unheard')
+  await tellUndiscovered(options, 'unknown-authority', url, other.certificate)
+  const elsewhere = await issueCertificate(authority, systemClock, {
+    commonName: 'elsewhere',
+    usages: ['server'],
+    dnsNames: ['elsewhere.svc', 'here.svc'],
+  })
+  extension.listening.renew(elsewhere)
+  await tellUndiscovered(options, 'other-name', url, authority.certificate)
+  extension.listening.renew(
+    await issueCertificate(authority, systemClock, {
+      commonName: 'there',
+      usages: ['server'],
+      ipAddresses: ['127.0.0.2', '::1'],
+    }),
+  )
+  await tellUndiscovered(options, 'other-address', url, authority.certificate)
+  const byName = url.replace('127.0.0.1', 'localhost')
+  await tellUndiscovered(options, 'no-name', byName, authority.certificate)
+  const longAgo: Clock = { ...systemClock, now: () => systemClock.now() - hours(24 * 4000) }
+  extension.listening.renew(
+    await issueCertificate(authority, longAgo, { commonName: 'past', usages: ['server'], ipAddresses: ['127.0.0.1'] }),
+  )
+  await tellUndiscovered(options, 'expired', url, authority.certificate)
+  await using strangers = await startStagedExtension(authority, other.certificate)
+  await tellUndiscovered(options, 'stranger', strangers.stage('stranger').url, authority.certificate)
+  const [port] = await freePorts(1)
+  await tellUndiscovered(options, 'nobody', `https://127.0.0.1:${port}`, authority.certificate)
+}
+
+/** Classes that name handlers which are not for them. */
+const unregistered: Case = async (options) => {
+  const scene = await Scene.open('unregistered', options)
+  const external = { generatePatchesExtension: 'generate-patches.nobody' }
+  await scene.createClass({ patches: [{ name: 'p', external }] })
+  await scene.createCluster()
+  scene.tell('condition', await scene.reconciled(/nobody/))
+}
+
+const elsewhere: Case = async (options) => {
+  const scene = await Scene.open('elsewhere', options)
+  await scene.announce('of-others', options.extension.stage('of-others'), { namespace: 'default' })
+  await scene.discovered('of-others', 'True')
+  const external = { generatePatchesExtension: 'generate-patches.of-others' }
+  await scene.createClass({ patches: [{ name: 'p', external }] })
+  await scene.createCluster()
+  scene.tell('another namespace', await scene.reconciled(/of-others/))
+  await scene.client.patch(ClusterClass, scene.key, {
+    type: 'json',
+    operations: [
+      { op: 'replace', path: '/spec/patches/0/external/generatePatchesExtension', value: 'validate-topology.elsewhere' },
+    ],
+  })
+  scene.tell('another hook', await scene.reconciled(/GroupHook/))
+}
 
 const discoveredText = async ({ client }: SceneOptions, name: string): Promise<string> => {
   const end = performance.now() + 120_000
@@ -231,7 +300,8 @@ const rotated: Case = async (options) => {
   const scene = await Scene.open('rotated', options)
   await options.client.delete(ExtensionConfig, { name: scene.name })
   const stage = extension.stage('rotated')
-  await scene.announce('rotated-ca', stage, { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/extension-ca' })
+  const annotations = { 'runtime.cluster.x-k8s.io/inject-ca-from-secret': 'default/extension-ca' }
+  await scene.announce('rotated-ca', stage, { annotations })
   await scene.discovered('rotated-ca', 'True')
   stage.answer('BeforeClusterCreate', () => holdFor(1, 'held'))
   await scene.createClass()
@@ -481,6 +551,9 @@ export const cases: { readonly [name: string]: Case } = {
   variables,
   variablesFail,
   mutual,
+  unheard,
+  unregistered,
+  elsewhere,
   failure: refused('failure', () => fail('not today'), /not today/),
   status500: refused('status-500', page('it broke\n', 500), callFailed),
   status301: refused('status-301', page('', 301, { location: 'https://127.0.0.1:1/' }), callFailed),

@@ -54,14 +54,19 @@ export class Scene {
     return { namespace: this.name, name: 'demo' }
   }
 
-  /** Makes an ExtensionConfig for this namespace. */
-  async announce(config: string, { url }: Stage, annotations?: { [key: string]: string }): Promise<void> {
+  /** Makes an ExtensionConfig, for this namespace unless it is said for which. */
+  async announce(
+    config: string,
+    { url }: Stage,
+    { annotations, namespace = this.name }: { annotations?: { [key: string]: string }; namespace?: string } = {},
+  ): Promise<void> {
     const caBundle = Buffer.from(this.#options.ca).toString('base64')
     await this.client.create(ExtensionConfig, {
       metadata: { name: config, ...(annotations ? { annotations } : {}) },
       spec: {
         clientConfig: { url, ...(annotations ? {} : { caBundle }) },
-        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': this.name } },
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        settings: { said: 'by the config', config },
       },
     })
   }

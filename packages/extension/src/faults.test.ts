@@ -241,7 +241,7 @@ describe('a call that fails at once', () => {
       [
         'unreachable',
         'TLSName',
-        'tls: failed to verify certificate: x509: certificate is valid for elsewhere.test, not 127.0.0.1',
+        "tls: failed to verify certificate: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
       ],
     ],
     [

@@ -83,8 +83,27 @@ describe('refuses to talk', () => {
     const url = `https://localhost:${server.port}`
     expect(await failureOf(config(url))).toEqual({
       code: 'unreachable',
-      message: `${post(url)}tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not localhost`,
+      message: `${post(url)}tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match localhost`,
     })
+  })
+
+  it.each([
+    [
+      'no address at all',
+      { dnsNames: ['a.test'] },
+      "cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
+    ],
+    [
+      'other addresses',
+      { dnsNames: ['a.test'], ipAddresses: ['127.0.0.2', '::1'] },
+      'certificate is valid for 127.0.0.2, ::1, not 127.0.0.1',
+    ],
+  ])('when the certificate is for %s', async (_, names, message) => {
+    const elsewhere = await issueCertificate(authority, systemClock, { commonName: 'elsewhere', usages: ['server'], ...names })
+    const other = await listen(handle, { certificate: elsewhere.certificate, key: elsewhere.key })
+    const { message: said } = (await failureOf(config(other.url))) as { message: string }
+    expect(said).toBe(`${post(other.url)}tls: failed to verify certificate: x509: ${message}`)
+    await other.close()
   })
 
   it('when nobody listens', async () => {

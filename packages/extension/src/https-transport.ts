@@ -1,7 +1,7 @@
 /** Calls extension servers over HTTPS with connections that are kept. Upstream: internal/runtime/client, v1.14. */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { Agent, type AgentOptions, request } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, isIPv6, type LookupFunction } from 'node:net'
 import type { Target } from './client-config.ts'
 import { type HookProblem, NoAnswer } from './hook-failed.ts'
 import { type ProxyEnvironment, proxyFor } from './proxy.ts'
@@ -206,10 +206,20 @@ const knownErrors: { readonly [code: string]: KnownError } = {
   CERT_SIGNATURE_FAILURE: unverified,
   CERT_HAS_EXPIRED: expired,
   CERT_NOT_YET_VALID: expired,
-  ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => [
-    'TLSName',
-    names === ''
-      ? `${notVerified} certificate is not valid for any names, but wanted to match ${host}`
-      : `${notVerified} certificate is valid for ${names.replace(/(DNS|IP Address):/g, '')}, not ${host}`,
-  ],
+  ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => ['TLSName', `${notVerified} ${namesText(host, names)}`],
 }
+
+/** Which names a certificate has of the kind that was wanted. Upstream: crypto/x509, HostnameError, Go 1.26. */
+function namesText(host: string, names: string): string {
+  const address = isIP(host) !== 0
+  const prefix = address ? 'IP Address:' : 'DNS:'
+  const valid = names.split(', ').flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
+  const shown = valid.map((name) => (isIPv6(name) ? shortAddress(name) : name))
+  if (shown.length > 0) return `certificate is valid for ${shown.join(', ')}, not ${host}`
+  return address
+    ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
+    : `certificate is not valid for any names, but wanted to match ${host}`
+}
+
+/** `::1` for 0:0:0:0:0:0:0:1. */
+const shortAddress = (address: string): string => new URL(`https://[${address}]`).hostname.slice(1, -1)
