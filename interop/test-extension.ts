@@ -2,11 +2,13 @@
  * Upstream's own test extension, in Go, called by Capstan's core: discovery, every lifecycle hook from creation to deletion, a hook
  * that holds an upgrade up until it is told otherwise, and an update in place. It writes down what it was asked in a ConfigMap.
  */
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Cluster, ExtensionConfig } from '@capstan/api'
+import { readTape } from '@capstan/extension'
 import { type Client, ConfigMap, getCondition, isTrue } from '@capstan/kube'
 import { startCapstanPlane } from './capstan-plane.ts'
-import { type CapstanProcess, Checks, startCapstan } from './capstan-process.ts'
+import { type CapstanProcess, Checks, runCapstan, startCapstan } from './capstan-process.ts'
 import { createFromDemo } from './manager.ts'
 import { freePorts, Programs, ready } from './programs.ts'
 import { answers } from './real-plane.ts'
@@ -58,7 +60,8 @@ export const testExtensionSuite: Suite = {
       '--webhook-port',
       '0',
     ]
-    const manager = await startCapstan(['manager', ...flags, '--log-level', 'error'], /Manager ready/)
+    const tape = join(plane.folder, 'calls.tape')
+    const manager = await startCapstan(['manager', ...flags, '--log-level', 'error', '--record-hooks', tape], /Manager ready/)
     try {
       await live(plane.client(), `https://127.0.0.1:${webhook}`, plane.ca, checks)
     } catch (err) {
@@ -67,6 +70,7 @@ export const testExtensionSuite: Suite = {
     } finally {
       await stop(manager, checks)
     }
+    await checkTape(tape, { url: `https://127.0.0.1:${webhook}`, ca: plane.ca, folder: plane.folder }, checks)
     return checks
   },
 }
@@ -122,6 +126,23 @@ async function liveThroughHooks(client: Client, at: { url: string; caBundle: str
   for (const [hook, answer] of hooks) checks.check(`${hook} was answered`, answers.get(hook) === answer, [...answers])
   const unexpected = [...answers.keys()].filter((hook) => !hooks.has(hook))
   checks.check('no other hook was called', unexpected.length === 0, unexpected)
+}
+
+/** What the manager has recorded, and the extension asked again. */
+async function checkTape(file: string, at: { url: string; ca: string; folder: string }, checks: Checks): Promise<void> {
+  const { calls, isTorn, stopped } = await readTape(file)
+  checks.check('the tape is whole', !isTorn && stopped === undefined, stopped)
+  const taped = new Set(calls.map(({ hook }) => hook))
+  const missing = [...hooks.keys()].map((name) => name.split('-')[0]!).filter((hook) => !taped.has(hook))
+  checks.check('every hook of the Cluster is on the tape', missing.length === 0, missing)
+  const holding = calls.filter(({ hook }) => hook === 'BeforeClusterUpgrade').map(({ response }) => response)
+  const waits = holding.map((response) => (response as { retryAfterSeconds?: number }).retryAfterSeconds)
+  checks.check('the tape has how the upgrade was held and let go', waits[0] === 1 && waits.at(-1) === 0, waits)
+  const caFile = join(at.folder, 'extension-ca.crt')
+  await writeFile(caFile, at.ca)
+  // What it answers to other hooks stands in a ConfigMap that has changed since.
+  const replayed = await runCapstan(['hooks', 'replay', file, '--url', at.url, '--ca', caFile, '--hook', 'Discovery'])
+  checks.check('asked again it answers as on the tape', replayed.code === 0, replayed)
 }
 
 const passed = 'Status: Success, RetryAfterSeconds: 0'
