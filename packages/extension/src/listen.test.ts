@@ -85,30 +85,28 @@ describe('a server on a socket', () => {
   })
 
   it('has the handler know when its caller goes away', async () => {
-    let gone: Promise<unknown> | undefined
-    let called!: () => void
-    const begun = new Promise<void>((resolve) => {
-      called = resolve
-    })
+    const gone: Promise<unknown>[] = []
+    const begun = async (calls: number) => {
+      while (gone.length < calls) await new Promise((resolve) => setImmediate(resolve))
+    }
     const { port } = await serve(async ({ signal }) => {
-      gone = once(signal, 'abort')
-      called()
-      await gone
+      const one = once(signal, 'abort')
+      gone.push(one)
+      await one
       return new Response()
     })
     const abort = new AbortController()
     const call = post(port, '/', '', { signal: abort.signal }).catch((err: Error) => err.name)
-    await begun
+    await begun(1)
     abort.abort()
     expect(await call).toBe('AbortError')
-    await gone
+    await gone[0]
 
-    gone = undefined
     const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
     const stream = session.request({ ':method': 'POST', ':path': '/' }).end()
-    while (!gone) await new Promise((resolve) => setImmediate(resolve))
+    await begun(2)
     stream.close(constants.NGHTTP2_CANCEL)
-    await gone
+    await gone[1]
     session.close()
   })
 
