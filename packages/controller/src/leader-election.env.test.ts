@@ -56,13 +56,14 @@ interface Member {
   readonly wrote: string[]
   readonly lost: string[]
   isDead: boolean
+  /** How far its clock is ahead of the others'. */
+  ahead: number
   /** Its process stands still while time goes on. */
   freeze(): void
   thaw(): void
 }
 
 interface MemberOptions {
-  /** How far its clock is ahead of the others'. */
   readonly ahead?: number
   readonly prepare?: () => Promise<void>
 }
@@ -75,7 +76,7 @@ async function join(name: string, { ahead = 0, prepare }: MemberOptions = {}): P
   const held: (() => void)[] = []
   let isFrozen = false
   const own: Clock = {
-    now: () => clock.now() + ahead,
+    now: () => clock.now() + member.ahead,
     schedule: (after, callback) =>
       clock.schedule(after, () => {
         if (member.isDead) return
@@ -128,6 +129,7 @@ async function join(name: string, { ahead = 0, prepare }: MemberOptions = {}): P
     wrote: [],
     lost: [],
     isDead: false,
+    ahead,
     freeze: () => void (isFrozen = true),
     thaw() {
       isFrozen = false
@@ -286,6 +288,24 @@ test.each([
   expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
   a.isDead = true
   expect(await until(() => b.manager.leads)).toBeLessThanOrEqual(15 + 2 * 4.4)
+})
+
+test.each([
+  ['forward', hours(1)],
+  ['back', -hours(1)],
+])('a clock that is set %s makes nobody begin early or go on for too long', async (_, by) => {
+  const [a, b] = [await join('a'), await join('b')]
+  await advance(seconds(10.5))
+  a.ahead += by
+  b.ahead += by
+  await advance(minutes(1))
+  expect([a.manager.leads, b.manager.leads, a.lost]).toEqual([true, false, []])
+  a.line = 'cut'
+  await advance(seconds(1))
+  a.ahead += by
+  b.ahead += by
+  expect(await until(() => a.lost.length > 0)).toBeLessThanOrEqual(10)
+  await until(() => b.manager.leads)
 })
 
 test('one that stood still for too long writes nothing when it wakes up', async () => {

@@ -89,17 +89,17 @@ export class LeaderElection {
     const over = new AbortController()
     const lost = Promise.withResolvers<string>()
     const missed = () => lost.resolve(`the lease could not be renewed for ${this.#terms.renewDeadline / 1000}s`)
-    let deadline = clock.schedule(this.#until - clock.now(), missed)
+    let deadline = clock.schedule(this.#left(this.#sent, this.#terms.renewDeadline), missed)
     const renewing = async (until: AbortSignal): Promise<void> => {
       for (;;) {
         // Counted from the last attempt, so that a slow server costs the time of its answer only once.
-        await sleep(clock, Math.max(0, this.#sent + this.#terms.retryPeriod - clock.now()), until)
+        await sleep(clock, this.#left(this.#sent, this.#terms.retryPeriod), until)
         const attempt = await this.#attempt(until)
         if (until.aborted) return
         if (attempt === 'taken') return lost.resolve(`${holderOf(this.#lease!)} holds the lease`)
         if (attempt === 'failed') continue
         deadline.cancel()
-        deadline = clock.schedule(this.#until - clock.now(), missed)
+        deadline = clock.schedule(this.#left(this.#sent, this.#terms.renewDeadline), missed)
       }
     }
     renewing(AbortSignal.any([signal, over.signal])).catch(() => {})
@@ -203,6 +203,11 @@ export class LeaderElection {
     } finally {
       timer.cancel()
     }
+  }
+
+  /** What is left of `period` since then; never more than all of it, though somebody may have set the clock back. */
+  #left(since: number, period: number): number {
+    return Math.min(period, Math.max(0, since + period - this.#means.clock.now()))
   }
 
   get #text(): string {
