@@ -1,7 +1,7 @@
 /** Whether an extension is what core relies on: deterministic and idempotent. Upstream asks for both, and checks neither. */
 import { type Clock, systemClock } from '@capstan/kube'
 import type { Extension } from '../define-extension.ts'
-import { type Finding, findingsOf, processFindings } from './findings.ts'
+import { type Finding, type FindingKind, findingsOf, processFindings } from './findings.ts'
 import { probeElsewhere, type Surroundings } from './other-process.ts'
 import { type CheckRequest, type Observation, probe, type Probed } from './probe.ts'
 
@@ -62,34 +62,32 @@ export async function checkModule(module: URL, options: CheckOptions = {}): Prom
     probeElsewhere(module, options, { ...changes.time, ...changes.place, ...changes.seed }),
   ])
   const findings = findingsOf(here.observations)
-  const differing = processFindings(here.observations, there.observations, 'there').filter((one) => !isTold(findings, one))
-  if (differing.length === 0) return reportOf(here, findings, 2)
-  const why = await causes(module, options, here.observations)
-  const named = differing.map((one) => {
-    const cause = why.get(`${one.hook} ${one.handler}`) ?? 'at another time, in another time zone and language'
-    return { ...one, message: one.message.replace('(there)', `(${cause})`) }
-  })
-  return reportOf(here, [...findings, ...named], 2 + suspects.length)
+  const differing = (why: (of: Observation) => string) =>
+    processFindings(here.observations, there.observations, why).filter((one) => !isTold(findings, one))
+  if (differing(() => '').length === 0) return reportOf(here, findings, 2)
+  const causes = await causesOf(module, options, here.observations)
+  const cause = (of: Observation) => causes.get(nameOf(of)) ?? 'at another time, in another time zone and language'
+  return reportOf(here, [...findings, ...differing(cause)], 2 + suspects.length)
 }
 
-/** What changes from one call to the next changes from process to process, too. */
-const isTold = (findings: readonly Finding[], { hook, handler }: Finding): boolean =>
-  findings.some(
-    (one) =>
-      one.hook === hook && one.handler === handler && (one.kind === 'differs' || one.kind === 'message' || one.kind === 'retry'),
-  )
+const nameOf = ({ hook, handler }: Pick<Finding, 'hook' | 'handler'>): string => `${hook} ${handler}`
 
-/** By hook and handler, the first of the changes that is enough to get another answer. */
-async function causes(module: URL, options: CheckOptions, here: readonly Observation[]): Promise<Map<string, string>> {
-  const why = new Map<string, string>()
-  const answers = suspects.map(async ([text, changed]) => [text, await probeElsewhere(module, options, changed)] as const)
-  for (const [text, there] of await Promise.all(answers)) {
-    for (const { hook, handler } of processFindings(here, there.observations, text)) {
-      const key = `${hook} ${handler}`
-      if (!why.has(key)) why.set(key, text)
+/** What changes from one call to the next changes from process to process, too. */
+const isTold = (findings: readonly Finding[], one: Finding): boolean =>
+  findings.some((other) => nameOf(other) === nameOf(one) && fromCallToCall.has(other.kind))
+
+const fromCallToCall: ReadonlySet<FindingKind> = new Set(['differs', 'message', 'retry'])
+
+/** By hook and handler, the first of the suspects that is enough to get another answer. */
+async function causesOf(module: URL, options: CheckOptions, here: readonly Observation[]): Promise<Map<string, string>> {
+  const causes = new Map<string, string>()
+  const answers = suspects.map(async ([why, changed]) => [why, await probeElsewhere(module, options, changed)] as const)
+  for (const [why, { observations }] of await Promise.all(answers)) {
+    for (const one of processFindings(here, observations, () => why)) {
+      if (!causes.has(nameOf(one))) causes.set(nameOf(one), why)
     }
   }
-  return why
+  return causes
 }
 
 const reportOf = ({ observations, unasked }: Probed, findings: readonly Finding[], processes: number): CheckReport => ({

@@ -44,16 +44,21 @@ export interface Finding {
 /** What one process shows. One finding of a kind for each handler. */
 export const findingsOf = (observations: readonly Observation[]): Finding[] => onlyFirst(observations.flatMap(findingsIn))
 
-/** What the same questions to another process show; `why` says what is different there, such as `the time of day`. */
-export const processFindings = (here: readonly Observation[], there: readonly Observation[], why: string): Finding[] =>
+/** What the same questions to another process show; `why` says what makes the difference, as in `at another time`. */
+export const processFindings = (
+  here: readonly Observation[],
+  there: readonly Observation[],
+  why: (observation: Observation) => string,
+): Finding[] =>
   onlyFirst(
     here.flatMap((observation, index) => {
       const other = there[index]
-      if (!other) return []
-      const [difference] = between(observation, observation.first, other.first)
+      const [difference] = other ? between(observation, observation.first, other.first) : []
       if (!difference) return []
       const text = differenceText(difference, ['in one', 'in the other'])
-      return [finding(observation, 'process', `another process answers differently (${why}): ${text}`, difference.path)]
+      return [
+        finding(observation, 'process', `another process answers differently (${why(observation)}): ${text}`, difference.path),
+      ]
     }),
   )
 
