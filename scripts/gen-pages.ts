@@ -3,7 +3,7 @@ import * as api from '@capstan/api'
 import type { ConditionType, JSONSchema } from '@capstan/kube'
 import { hooksInOrder } from './hooks-in-order.ts'
 
-const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
+export const warning = '<!-- Made by npm run gen. Change the declarations instead. -->'
 
 /** Every hook with its request and response. */
 export function hooksPage(): string {

@@ -12,8 +12,10 @@ import { customResourceDefinition, resourceName } from '@capstan/kube'
 import { localKinds } from '@capstan/local'
 import { stringify } from 'yaml'
 import { conditionsPage, hooksPage } from './gen-pages.ts'
+import { errorsPage } from './errors-page.ts'
 import { hookFixtures } from './hook-fixtures.ts'
 import { graph, layers } from './layers.ts'
+import { metricsPage } from './metrics-page.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const check = process.argv.includes('--check')
@@ -22,7 +24,11 @@ const stale: string[] = []
 const crdText = (kind: DeclaredKind): string =>
   `# Made by npm run gen from the declaration of ${kind.kind}.\n${stringify(customResourceDefinition(kind), { lineWidth: 0 })}`
 
-for (const [path, text] of [...generated(), ...(await hookFixtures())]) {
+const pages: [path: string, text: string][] = [
+  ['docs/reference/errors.md', await errorsPage()],
+  ['docs/reference/metrics.md', await metricsPage()],
+]
+for (const [path, text] of [...generated(), ...pages, ...(await hookFixtures())]) {
   const file = `${root}${path}`
   if (existsSync(file) && readFileSync(file, 'utf8') === text) continue
   stale.push(path)

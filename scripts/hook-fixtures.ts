@@ -18,15 +18,7 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
       return { hook: hook.name, file: `accepted/${name}.json`, about, core: verdict.effects }
     }),
   )
-  const refused = await Promise.all(
-    refusedAnswers.map(async (one) => {
-      const verdict = await verdictOn(one)
-      if (verdict.kind === 'taken') throw new Error(`${one.name} is taken: core ${verdict.effects.join(', ')}`)
-      const { hook, name, about } = one
-      const { problem, error } = verdict
-      return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
-    }),
-  )
+  const refused = await refusedByCore()
   const hooks = hookCatalog.map((hook) => ({
     hook: hook.name,
     path: hook.singleton ? hookPath(hook) : `${hookPath(hook, 'x').slice(0, -1)}{name}`,
@@ -43,6 +35,18 @@ export async function hookFixtures(): Promise<[path: string, text: string][]> {
     ]),
   ]
 }
+
+/** The answers that core refuses, each with what it says. */
+export const refusedByCore = () =>
+  Promise.all(
+    refusedAnswers.map(async (one) => {
+      const verdict = await verdictOn(one)
+      if (verdict.kind === 'taken') throw new Error(`${one.name} is taken: core ${verdict.effects.join(', ')}`)
+      const { hook, name, about } = one
+      const { problem, error } = verdict
+      return { hook: hook.name, file: `refused/${name}.json`, about, ...(problem ? { problem } : {}), error }
+    }),
+  )
 
 const requestOf = (hook: Hook): object => ({
   apiVersion: hookApiVersion(hook),

@@ -1,4 +1,5 @@
 /** Why a call of a hook, or of discovery, did not end well. */
+import type { HookProblem } from './hook-problems.ts'
 
 /**
  * - `not-ready`: extensions are not all known yet
@@ -30,38 +31,6 @@ export type HookFailureCode =
   | 'failure'
   | 'unknown-status'
   | 'bad-discovery'
-
-/**
- * What stands in the way, in one word that stays the same from release to release: the first word of the condition `Discovered`,
- * for people who search and for alerts.
- */
-export type HookProblem =
-  | 'NotReady'
-  | 'NotRegistered'
-  | 'WrongHook'
-  | 'NamespaceNotMatched'
-  | 'BadURL'
-  | 'BreakerOpen'
-  | 'Unreachable'
-  | 'DNS'
-  | 'ConnectionRefused'
-  | 'ConnectionReset'
-  | 'TLSName'
-  | 'UnknownAuthority'
-  | 'CertificateExpired'
-  | 'NotTLS'
-  | 'ClientCertificate'
-  | 'Timeout'
-  | 'NotFound'
-  | 'UnexpectedStatus'
-  | 'TooLong'
-  | 'Garbage'
-  | 'Schema'
-  | 'Conversion'
-  | 'ExtensionFailure'
-  | 'UnknownStatus'
-  | 'InvalidDiscovery'
-  | 'UnknownHook'
 
 const problemOf: { readonly [code in HookFailureCode]: HookProblem } = {
   'not-ready': 'NotReady',
@@ -110,12 +79,12 @@ export class NoAnswer extends Error {
 }
 
 /** Failures that speak of the server or of the way to it, not of what was asked. */
-export const isOutage = ({ code }: HookFailed): boolean => outages.has(code)
+export const isOutage = ({ code }: Pick<HookFailed, 'code'>): boolean => outages.has(code)
 
 const outages: ReadonlySet<HookFailureCode> = new Set(['unreachable', 'timeout', 'bad-status', 'bad-answer'])
 
 /** What the failure policy Ignore covers: the call did not get through, or what came back was no answer. */
-export const isIgnorable = ({ code }: HookFailed): boolean => ignorable.has(code)
+export const isIgnorable = ({ code }: Pick<HookFailed, 'code'>): boolean => ignorable.has(code)
 
 const ignorable: ReadonlySet<HookFailureCode> = new Set([
   'bad-url',

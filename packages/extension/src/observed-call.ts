@@ -1,6 +1,7 @@
 /** What became of one call over the network: for metrics, traces, tapes and records. */
 import type { Hook } from '@capstan/api'
-import type { HookFailureCode, HookProblem } from './hook-failed.ts'
+import type { HookFailureCode } from './hook-failed.ts'
+import type { HookProblem } from './hook-problems.ts'
 
 export interface ObservedCall {
   readonly hook: Hook

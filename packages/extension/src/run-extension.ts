@@ -6,7 +6,7 @@ import type { Clock, Logger } from '@capstan/kube'
 import { messageOf, sleep, systemClock } from '@capstan/kube'
 import { certificateExpiry } from '@capstan/kube/node'
 import type { Tracer } from '@opentelemetry/api'
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
 import { servingCertificateFrom } from './certificate-files.ts'
 import type { Extension } from './define-extension.ts'
 import { type Address, type ExtensionFlags, FlagError, flagsUsage, parseExtensionFlags } from './extension-flags.ts'
@@ -14,7 +14,7 @@ import { jsonLogger } from './json-log.ts'
 import { type Listening, listen, type ServingCertificate, urlOf } from './listen.ts'
 import { keepOwnCertificate } from './own-certificate.ts'
 import { extensionServer, type FetchHandler, type ServerLimits } from './server.ts'
-import { servedCallMetrics } from './server-metrics.ts'
+import { certificateMetric, servedCallMetrics } from './server-metrics.ts'
 import type { WatchedFiles } from './watch-files.ts'
 
 export interface RunOptions {
@@ -113,7 +113,7 @@ export async function startExtension(
     const server = await listenAt(flags, handle, secure)
     closing.unshift(() => server.close(flags.grace))
     certificate.renewed((next) => server.renew(next))
-    certificateMetric(registry, serving)
+    certificateMetric(registry, () => certificateExpiry(serving().certificate))
 
     const ready = () => !isStopping
     const health = flags.health && (await listenPlain(diagnosticsOf(ready), flags.health))
@@ -246,18 +246,6 @@ async function listenPlain(handle: FetchHandler, { host, port }: Address): Promi
         server.closeAllConnections()
       }),
   }
-}
-
-/** A certificate that is not renewed in time is the outage that can be seen coming. */
-function certificateMetric(registry: Registry, serving: () => ServingCertificate): void {
-  new Gauge({
-    name: 'capstan_extension_certificate_expiry_timestamp_seconds',
-    help: 'When the serving certificate expires, in seconds since the epoch.',
-    registers: [registry],
-    collect() {
-      this.set(certificateExpiry(serving().certificate) / 1000)
-    },
-  })
 }
 
 const aborted = (signal: AbortSignal): Promise<void> =>

@@ -1,5 +1,5 @@
 /** Metrics of an extension server. Upstream has none of its own. */
-import { Counter, Histogram, type Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { ServedCall } from './server.ts'
 
 /** Registers the metrics and gives what counts a call. */
@@ -21,4 +21,16 @@ export function servedCallMetrics(registry: Registry): (call: ServedCall) => voi
     requests.inc({ hook, handler, status })
     duration.observe({ hook, handler }, took / 1000)
   }
+}
+
+/** A certificate that is not renewed in time is the outage that can be seen coming. `expiry` is in milliseconds. */
+export function certificateMetric(registry: Registry, expiry: () => number): void {
+  new Gauge({
+    name: 'capstan_extension_certificate_expiry_timestamp_seconds',
+    help: 'When the serving certificate expires, in seconds since the epoch.',
+    registers: [registry],
+    collect() {
+      this.set(expiry() / 1000)
+    },
+  })
 }

@@ -10,7 +10,7 @@ import {
   pausedCondition,
 } from '@capstan/api'
 import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { type ExtensionClient, HookFailed } from '@capstan/extension'
+import { type ExtensionClient, HookFailed, type HookProblem } from '@capstan/extension'
 import {
   draft,
   isDeleting,
@@ -88,7 +88,7 @@ export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfi
 
 type Found = { readonly config: ExtensionConfig } & (
   | { readonly handlers: ExtensionHandler[] }
-  | { readonly problem: string; readonly code: string }
+  | { readonly problem: string; readonly code: HookProblem }
 )
 
 /** Asks the server, with the authorities to trust brought up to date first. */

@@ -1,0 +1,78 @@
+/** docs/reference/metrics.md: what a manager and an extension server count, asked of the registries that they fill. */
+import { createCatalog, hookCatalog } from '@capstan/api'
+import { createManager } from '@capstan/controller'
+import { createExtensionConfigController } from '@capstan/core'
+import {
+  certificateMetric,
+  createExtensionClient,
+  extensionServer,
+  defineExtension,
+  inProcess,
+  servedCallMetrics,
+} from '@capstan/extension'
+import { createClient, seededRandom, silent, type Transport, VirtualClock } from '@capstan/kube'
+import { type MetricObject, Registry } from 'prom-client'
+import { warning } from './gen-pages.ts'
+
+export async function metricsPage(): Promise<string> {
+  const served = new Registry()
+  servedCallMetrics(served)
+  certificateMetric(served, () => 0)
+  return [
+    warning,
+    '# Metrics',
+    '',
+    '## Manager',
+    '',
+    '`capstan manager` serves them at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_` and `leader_election_` are upstream’s, with its labels.',
+    '',
+    ...table(await managerRegistry()),
+    '',
+    '## Extension server',
+    '',
+    '`runExtension` serves them at `/metrics` of `--diagnostics-address`, with those of Node and of the process (`nodejs_…`, `process_…`).',
+    '',
+    ...table(served),
+    '',
+  ].join('\n')
+}
+
+/** Of a manager that is never started, with leader election and the controller that calls extensions. */
+async function managerRegistry(): Promise<Registry> {
+  const clock = new VirtualClock()
+  const client = createClient(nowhere)
+  const extensions = createExtensionClient({
+    transport: inProcess(extensionServer(defineExtension({ name: 'none', handlers: [] }))),
+    catalog: createCatalog(hookCatalog),
+    clock,
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
+  const { metrics } = createManager({
+    client,
+    clock,
+    random: seededRandom(1),
+    log: silent,
+    controllers: [createExtensionConfigController({ extensions })],
+    leaderElection: { namespace: 'none', name: 'none', identity: 'none' },
+  })
+  return metrics.registry
+}
+
+const nowhere: Transport = {
+  send: () => Promise.reject(new Error('There is no server')),
+  watch: () => Promise.reject(new Error('There is no server')),
+  close() {},
+}
+
+function table(registry: Registry): string[] {
+  const metrics = registry.getMetricsAsArray() as unknown as (MetricObject & { readonly labelNames: readonly string[] })[]
+  return [
+    '| name | type | labels | |',
+    '| --- | --- | --- | --- |',
+    ...metrics.map(({ name, type, labelNames, help }) => {
+      const labels = labelNames.map((label) => `\`${label}\``).join(', ')
+      return `| \`${name}\` | ${type} | ${labels} | ${help} |`
+    }),
+  ]
+}
