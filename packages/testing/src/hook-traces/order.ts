@@ -1,6 +1,6 @@
 /**
  * The order that lifecycle hooks promise, held against everything that is written: what must be so when a hook is called, and which
- * hooks must have let go before an object may be written. Seed: implementing lifecycle hook extensions, one rule a line.
+ * hooks must have let go before an object may be written. One rule a line.
  */
 import { Cluster, Machine, MachineDeployment } from '@capstan/api'
 import type { Change, Store } from '@capstan/apiserver'
@@ -22,12 +22,10 @@ export interface Asked {
 
 type Rule = readonly [sentence: string, holds: (world: World, asked: Asked) => boolean]
 
-const everything: Rule[] = [
-  [
-    'control plane, workers and infrastructure are there',
-    ({ infrastructure, controlPlane, deployments }) =>
-      infrastructure !== undefined && controlPlane !== undefined && deployments.size >= 2,
-  ],
+const everything: Rule = [
+  'control plane, workers and infrastructure are there',
+  ({ infrastructure, controlPlane, deployments }) =>
+    infrastructure !== undefined && controlPlane !== undefined && deployments.size >= 2,
 ]
 const controlPlaneIs = (which: 'version' | 'from'): Rule => [
   `the control plane has version "${which}", and no Machine of it another one`,
@@ -54,7 +52,7 @@ const noNewTemplates: Rule = ['templates are those from before', ({ templates })
 const notDeleting: Rule = ['the Cluster is not being deleted', ({ cluster }) => cluster !== undefined && !isDeleting(cluster)]
 
 /** What has happened when a hook is called, and what has not. */
-export const moments: { readonly [hook: string]: readonly Rule[] } = {
+const moments: { readonly [hook: string]: readonly Rule[] } = {
   BeforeClusterCreate: [
     [
       'the Cluster is there, and refers to nothing',
@@ -68,25 +66,25 @@ export const moments: { readonly [hook: string]: readonly Rule[] } = {
     notDeleting,
   ],
   AfterControlPlaneInitialized: [
-    ...everything,
+    everything,
     ['the control plane is initialized', ({ cluster }) => isTrue(cluster!, 'ControlPlaneInitialized')],
     ['it has a Machine', (world) => machinesOf(world, undefined).length > 0],
     notDeleting,
   ],
-  BeforeClusterUpgrade: [...everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, noNewTemplates, notDeleting],
-  BeforeControlPlaneUpgrade: [...everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, notDeleting],
-  AfterControlPlaneUpgrade: [...everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
-  BeforeWorkersUpgrade: [...everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
-  AfterWorkersUpgrade: [...everything, controlPlaneIs('version'), workersAre('version'), nothingNewer, notDeleting],
+  BeforeClusterUpgrade: [everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, noNewTemplates, notDeleting],
+  BeforeControlPlaneUpgrade: [everything, controlPlaneIs('from'), workersAre('from'), noLateWorkers, notDeleting],
+  AfterControlPlaneUpgrade: [everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
+  BeforeWorkersUpgrade: [everything, controlPlaneIs('version'), workersAre('from'), noLateWorkers, notDeleting],
+  AfterWorkersUpgrade: [everything, controlPlaneIs('version'), workersAre('version'), nothingNewer, notDeleting],
   AfterClusterUpgrade: [
-    ...everything,
+    everything,
     controlPlaneIs('version'),
     workersAre('version'),
     ['workers that were added meanwhile are there', ({ deployments }) => deployments.has('late')],
     notDeleting,
   ],
   BeforeClusterDelete: [
-    ...everything,
+    everything,
     [
       'the Cluster is being deleted, and nothing of it yet',
       ({ cluster, infrastructure, controlPlane, deployments, machines }) =>
