@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { type Hook, hookCatalog } from '@capstan/api'
 import { equal, isRecord } from '@capstan/kube'
 import fc from 'fast-check'
@@ -14,6 +15,8 @@ import { Checks } from './capstan-process.ts'
 import { recordedForm, recording } from './record-hooks.ts'
 import type { Suite } from './suite.ts'
 import { output, toolPaths } from './tools.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
 
 const Answers = 100_000
 /** At once, so that they need not all be in memory. */
@@ -33,8 +36,18 @@ export const hooksPeerSuite: Suite = {
     for (const format of ['JSONPatch', 'JSONMergePatch'] as const) await compareComputedPatches(peer, format, checks)
     const seed = Number(process.env.CAPSTAN_SEED ?? 1)
     for (let batch = 0; batch < Answers / Batch; batch++) await compareAnswers(peer, seed + batch, checks)
+    checks.check('the client survives as many, and gives the shape of the response or one of its errors', await survives())
     return checks
   },
+}
+
+/** The property of the unit test, which takes 1,500, often enough. */
+async function survives(): Promise<boolean> {
+  const args = ['node_modules/vitest/vitest.mjs', 'run', 'packages/extension/src/wire.test.ts', '--testTimeout=600000']
+  const env = { ...process.env, CAPSTAN_FUZZ: String(Math.ceil(Answers / 1500)), NO_COLOR: '1' }
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env })
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
+  return code === 0
 }
 
 interface Question {

@@ -52,6 +52,11 @@ describe('an answer', () => {
     expect(read('GeneratePatches', items)).toMatchObject({ items: [{ uid: 'a', patch: '' }, { uid: 'b' }] })
   })
 
+  test('may have null in a list, for something with nothing in it', () => {
+    const nothing = { name: '', requestHook: { apiVersion: '', hook: '' } }
+    expect(read('Discovery', '{"handlers":[null]}')).toEqual({ status: '', handlers: [nothing] })
+  })
+
   test('may give bytes as numbers', () => {
     expect(read('GeneratePatches', '{"items":[{"patch":[91,93]}]}')).toMatchObject({ items: [{ patch: 'W10=' }] })
   })
@@ -158,11 +163,14 @@ function shapeProblems(value: unknown, given: JSONSchema, definitions: { [name: 
       return value.flatMap((item, index) => shapeProblems(item, schema.items ?? {}, definitions, `${path}[${index}]`))
     case 'object':
       if (!isRecord(value)) return here(false)
-      return Object.entries(value).flatMap(([name, member]) => {
-        const free = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
-        const field = free ?? schema.properties?.[name]
-        return field ? shapeProblems(member, field, definitions, `${path}.${name}`) : [`${path}.${name} is not known`]
-      })
+      return [
+        ...(schema.required ?? []).filter((name) => !Object.hasOwn(value, name)).map((name) => `${path}.${name} is missing`),
+        ...Object.entries(value).flatMap(([name, member]) => {
+          const free = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined
+          const field = free ?? schema.properties?.[name]
+          return field ? shapeProblems(member, field, definitions, `${path}.${name}`) : [`${path}.${name} is not known`]
+        }),
+      ]
     case undefined:
   }
   return []

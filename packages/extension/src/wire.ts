@@ -143,8 +143,7 @@ class Decoder {
   #map(schema: JSONSchema, known: unknown, place: Place): Record<string, unknown> {
     const decoded: Record<string, unknown> = isRecord(known) ? known : {}
     const element = { ...place, type: place.type.replace(/^map\[string\]/, '') }
-    for (const key of this.#keys())
-      setMember(decoded, key, this.#value(schema, undefined, element) ?? zero(this.#resolved(schema)))
+    for (const key of this.#keys()) setMember(decoded, key, this.#value(schema, undefined, element) ?? this.#zero(schema))
     return decoded
   }
 
@@ -153,7 +152,7 @@ class Decoder {
     const element = { ...place, type: place.type.replace(/^\[\]/, '') }
     const decoded: unknown[] = []
     for (const index of this.#elements()) {
-      decoded.push(this.#value(items, before[index], element) ?? zero(this.#resolved(items)))
+      decoded.push(this.#value(items, before[index], element) ?? this.#zero(items))
     }
     this.#backing.set(decoded, decoded.length === 0 ? [] : [...decoded, ...before.slice(decoded.length)])
     return decoded
@@ -288,31 +287,32 @@ class Decoder {
     return decoded
   }
 
+  /** What an element of a list or a map is when null is said of it. */
+  #zero(given: JSONSchema): unknown {
+    const schema = this.#resolved(given)
+    switch (schema.type) {
+      case 'string':
+        return ''
+      case 'integer':
+      case 'number':
+        return 0
+      case 'boolean':
+        return false
+      case 'object':
+        return this.#filled({}, schema)
+      case 'array':
+        return []
+      case undefined:
+        return null
+    }
+  }
+
   /** What a field that must be there has when it is not. */
   #required(schema: JSONSchema): unknown {
     if (schema.type === 'string') return ''
     // Whole objects of the API are carried as they are: one that is missing is missing.
     if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
     return schema.type === 'object' && schema.properties ? this.#filled({}, schema) : undefined
-  }
-}
-
-/** What an element of a list or a map is when null is said of it. */
-function zero(schema: JSONSchema): unknown {
-  switch (schema.type) {
-    case 'string':
-      return ''
-    case 'integer':
-    case 'number':
-      return 0
-    case 'boolean':
-      return false
-    case 'object':
-      return {}
-    case 'array':
-      return []
-    case undefined:
-      return null
   }
 }
 
