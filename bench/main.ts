@@ -10,6 +10,7 @@ import { clustersBench } from './clusters.ts'
 import { coldStartBench } from './cold-start.ts'
 import { devReloadBench } from './dev-reload.ts'
 import type { BenchOptions, Figure } from './figure.ts'
+import { hooksBench } from './hooks.ts'
 import { memoryBench } from './memory.ts'
 import { planesBench } from './planes.ts'
 import { watchBench } from './watch.ts'
@@ -22,6 +23,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => AsyncIterable<
   clusters: clustersBench,
   planes: planesBench,
   'dev-reload': devReloadBench,
+  hooks: hooksBench,
   beside: besideBench,
 }
 

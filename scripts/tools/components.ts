@@ -9,6 +9,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 /** A Go module of our own, made in the cache, that pins where programs come from. */
 export interface ToolModule {
   readonly name: string
+  /** Its path when that counts: Go lets a module below another's path use the internal packages of that one. */
+  readonly path?: string
   readonly version: string
   /** Lowest Go release that builds it. */
   readonly go: string
@@ -116,6 +118,18 @@ const hooksPeer: ToolModule = {
   ],
 }
 
+const hooksClientSources = sourcesOf('hooks-client')
+
+/** Upstream's runtime client, which is internal to its module: a program of ours in a module whose path lies below. */
+const hooksClient: ToolModule = {
+  ...clusterApi,
+  name: 'hooks-client',
+  version: `${clusterApiVersion.gitVersion}-${digestOf(hooksClientSources)}`,
+  path: 'sigs.k8s.io/cluster-api/capstan-hooks-client',
+  requires: [{ path: 'sigs.k8s.io/cluster-api', version: clusterApiVersion.gitVersion }],
+  sources: hooksClientSources,
+}
+
 /** Upstream's managers keep the short names that its community uses for them. */
 export const components: readonly Component[] = [
   { name: 'kubectl', module: kubernetes, package: 'k8s.io/kubernetes/cmd/kubectl' },
@@ -129,6 +143,7 @@ export const components: readonly Component[] = [
   { name: 'capd', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/infrastructure/docker' },
   { name: 'test-extension', module: clusterApi, package: 'sigs.k8s.io/cluster-api/test/extension' },
   { name: 'hooks-peer', module: hooksPeer, package: '.' },
+  { name: 'hooks-client', module: hooksClient, package: '.' },
 ]
 
 /** The Go files of a program of ours, which stand beside this one. */

@@ -4,10 +4,13 @@ import type { ToolModule } from './components.ts'
  * The go.mod of a tool module. `upstream` is the go.mod of the module that `staging.of` names: each of its v0.0.0 requirements
  * is replaced by the release published for it.
  */
-export function goMod({ name, go, requires, staging, replaces = {} }: ToolModule, upstream = ''): string {
+export function goMod(
+  { name, path = `capstan.dev/tools/${name}`, go, requires, staging, replaces = {} }: ToolModule,
+  upstream = '',
+): string {
   const siblings = staging ? [...upstream.matchAll(/^\s*(?:require\s+)?(\S+) v0\.0\.0$/gm)].map(([, path]) => path) : []
   return [
-    `module capstan.dev/tools/${name}`,
+    `module ${path}`,
     `go ${go}.0`,
     ...requires.map(({ path, version }) => `require ${path} ${version}`),
     ...Object.entries(replaces).map(([path, version]) => `replace ${path} => ${path} ${version}`),

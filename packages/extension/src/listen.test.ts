@@ -66,6 +66,33 @@ describe('a server on a socket', () => {
     expect(await postHttp2(port, '/b', 'two')).toMatchObject({ status: 200, text: '/b two' })
   })
 
+  it('serves HTTP/2 clients that are done with an answer once they have its last byte, as upstream is', async () => {
+    const { port } = await serve(echo)
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
+    const ended = new Promise<never>((_, reject) =>
+      session.on('error', reject).on('goaway', (code) => reject(new Error(`${code}`))),
+    )
+    const call = async () => {
+      const stream = session.request({ ':method': 'POST', ':path': '/a' })
+      stream.on('data', () => stream.close(constants.NGHTTP2_CANCEL)).on('error', () => {})
+      stream.end('one')
+      await once(stream, 'close')
+    }
+    // Of 1,000 streams that are reset a server thinks that it is attacked.
+    for (let calls = 0; calls < 1200; calls += 50) await Promise.race([Promise.all(Array.from({ length: 50 }, call)), ended])
+    session.close()
+  })
+
+  it('answers HEAD without a body', async () => {
+    const { port } = await serve(echo)
+    const session = connectHttp2(`https://127.0.0.1:${port}`, { ca: authority.certificate })
+    const stream = session.request({ ':method': 'HEAD', ':path': '/a' })
+    const [headers] = (await once(stream, 'response')) as [{ [name: string]: unknown }]
+    expect(headers).toMatchObject({ ':status': 200, 'content-length': '3' })
+    expect(await stream.setEncoding('utf8').toArray()).toEqual([])
+    session.close()
+  })
+
   it('takes a path that begins with two slashes for a path', async () => {
     const { port } = await serve(echo)
     expect((await post(port, '//evil.test/a', '')).text).toBe('//evil.test/a ')

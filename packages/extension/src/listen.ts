@@ -1,6 +1,7 @@
 /** Puts a server that is a function on a TLS socket: HTTP/2, and HTTP/1.1 for those who have nothing newer. */
 import { constants as crypto } from 'node:crypto'
 import { once } from 'node:events'
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse, ServerHttp2Session } from 'node:http2'
 import { constants as http2, createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -200,9 +201,10 @@ async function respond(
   { patience, clock, log }: Site,
 ): Promise<void> {
   const gone = new AbortController()
+  let isAnswered = false
   const closed = new Promise<void>((resolve) => {
     outgoing.on('close', () => {
-      if (!outgoing.writableEnded) gone.abort(new Error('the caller went away'))
+      if (!isAnswered) gone.abort(new Error('the caller went away'))
       resolve()
     })
   })
@@ -217,18 +219,11 @@ async function respond(
     const response = await handle(requestOf(incoming, gone.signal))
     const body = Buffer.from(await response.arrayBuffer())
     if (gone.signal.aborted) return
-    // What still comes of a request that has been answered is not read: its connection could serve for nothing else.
-    const unread = !incoming.complete && incoming.httpVersionMajor === 1
-    outgoing.writeHead(response.status, {
-      ...Object.fromEntries(response.headers),
-      'content-length': body.length,
-      ...(unread ? { connection: 'close' } : {}),
-    })
-    outgoing.end(body, () => {
-      if (incoming.complete) return
-      if (incoming.httpVersionMajor === 2) outgoing.stream.close(http2.NGHTTP2_NO_ERROR)
-      else incoming.socket.destroySoon?.()
-    })
+    isAnswered = true
+    const headers = { ...Object.fromEntries(response.headers), 'content-length': body.length }
+    const answer = { status: response.status, headers, body }
+    if (incoming.httpVersionMajor === 2) answerHttp2(incoming, outgoing, answer)
+    else answerHttp1(incoming, outgoing, answer)
     const late = clock.schedule(patience.reading, cutOff)
     await closed
     late.cancel()
@@ -237,6 +232,34 @@ async function respond(
     // Nothing can be said to this caller: the handler logs what goes wrong in it.
     cutOff()
   }
+}
+
+interface Answer {
+  readonly status: number
+  readonly headers: OutgoingHttpHeaders
+  readonly body: Buffer
+}
+
+function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse, { status, headers, body }: Answer): void {
+  // What still comes of a request that has been answered is not read: its connection could serve for nothing else.
+  const unread = !incoming.complete
+  outgoing.writeHead(status, { ...headers, ...(unread ? { connection: 'close' } : {}) })
+  outgoing.end(body, () => {
+    if (!incoming.complete) incoming.socket.destroySoon?.()
+  })
+}
+
+/**
+ * The last piece says that it is the last one. The response of Node, which could have trailers, says so in a frame of its own: upstream's
+ * client has decoded the answer by then, and resets the stream. A thousand of these are taken for an attack, and end the session with
+ * all calls in it.
+ */
+function answerHttp2(incoming: Http2ServerRequest, { stream }: Http2ServerResponse, { status, headers, body }: Answer): void {
+  const isEmpty = body.length === 0 || incoming.method === 'HEAD'
+  stream.respond({ ':status': status, ...headers }, { endStream: isEmpty })
+  stream.end(isEmpty ? undefined : body, () => {
+    if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)
+  })
 }
 
 function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {

@@ -1,0 +1,58 @@
+/** Runtime hooks: what a call costs beside upstream's client, how soon a cluster goes on once it may, and how often it asks. */
+import { messageOf } from '@capstan/kube'
+import { CannotRun } from '../interop/suite.ts'
+import { toolPaths } from '../interop/tools.ts'
+import type { BenchOptions, Figure } from './figure.ts'
+import { type Calls, ourCaller, startHooksServer, upstreamCaller } from './hook-callers.ts'
+
+export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
+  yield* calls(short)
+}
+
+/** One handler that answers at once, in a process of its own, called by both in turn: what else the machine does hits both alike. */
+async function* calls(short: boolean): AsyncIterable<Figure> {
+  const [program] = await toolPaths('hooks-client').catch((err: unknown) => {
+    throw new CannotRun(messageOf(err))
+  })
+  const server = await startHooksServer()
+  const ours = ourCaller(server.address)
+  const theirs = await upstreamCaller(program, server.address)
+  try {
+    const rounds = short ? 2 : 10
+    const perRound = short ? 150 : 1000
+    // The first calls compile code.
+    for (const caller of [ours, theirs, ours]) await caller.call(perRound * 2, 16)
+    for (const inFlight of [1, 16, 64]) {
+      const made: [Calls[], Calls[]] = [[], []]
+      for (let round = 0; round < rounds; round++) {
+        made[0].push(await ours.call(perRound, inFlight))
+        made[1].push(await theirs.call(perRound, inFlight))
+      }
+      yield* compared(inFlight, made)
+    }
+  } finally {
+    ours.close()
+    theirs.close()
+    server.stop()
+  }
+}
+
+function* compared(inFlight: number, made: readonly [readonly Calls[], readonly Calls[]]): Iterable<Figure> {
+  const of = made.map((rounds) => {
+    const latencies = rounds.flatMap(({ latencies }) => latencies).sort((a, b) => a - b)
+    const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))]!
+    return { p50: at(0.5), p99: at(0.99), rate: latencies.length / rounds.reduce((sum, { seconds }) => sum + seconds, 0) }
+  })
+  const [ours, theirs] = [of[0]!, of[1]!]
+  const figures = [
+    ['p50', 'ms', theirs.p50 / ours.p50],
+    ['p99', 'ms', theirs.p99 / ours.p99],
+    ['rate', '/s', ours.rate / theirs.rate],
+  ] as const
+  for (const [what, unit, betterBy] of figures) {
+    const name = `${what === 'rate' ? 'hook calls' : `hook call, ${what}`}, ${inFlight} in flight`
+    yield { name: `${name}: Capstan`, value: ours[what], unit }
+    yield { name: `${name}: upstream's runtime client`, value: theirs[what], unit }
+    yield { name: `${name}: ours is better by`, value: betterBy, unit: 'times' }
+  }
+}
