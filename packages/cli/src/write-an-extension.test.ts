@@ -1,13 +1,11 @@
 /** The guide docs/guides/write-an-extension.md, from its first command to its last. */
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
-import { guideSteps, withoutNumbers } from './test-guide.ts'
+import { guideSteps, type RunningCommand, startCommand, withoutNumbers } from './test-guide.ts'
 import { manifestJudge } from './test-manifests.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -19,46 +17,9 @@ afterAll(() => {
   rmSync(temporary, { recursive: true, force: true })
 })
 
-/** What npm and vitest say to those that they start is not what a person's terminal says. */
-const env = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST|^KUBECONFIG$/i.test(name)),
-)
-
-/** A command line in its shell, with all that it prints. */
-function start(command: string, folder: string) {
-  const child = spawn('sh', ['-c', command], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
-  const lines: string[] = []
-  let more = Promise.withResolvers<void>()
-  const printed = (line: string) => {
-    lines.push(line)
-    more.resolve()
-    more = Promise.withResolvers()
-  }
-  for (const stream of [child.stdout, child.stderr]) createInterface({ input: stream }).on('line', printed)
-  const ended = once(child, 'close').then(([code]) => code as number)
-  let seen = 0
-  return {
-    child,
-    lines,
-    ended,
-    /** Resolves with a line like this one that comes after those that were asked for before. */
-    async line(like: string): Promise<string> {
-      for (;;) {
-        const index = lines.findIndex((line, at) => at >= seen && withoutNumbers(line) === withoutNumbers(like))
-        if (index >= 0) {
-          seen = index + 1
-          return lines[index]!
-        }
-        const code = await Promise.race([more.promise, ended])
-        if (code !== undefined) throw new Error(`It ended with ${code} without the line ${like}\n${lines.join('\n')}`)
-      }
-    },
-  }
-}
-
 test('the guide does what it says', { timeout: 180_000 }, async () => {
   let folder = root
-  let background: ReturnType<typeof start> | undefined
+  let background: RunningCommand | undefined
   let last: readonly string[] = []
   /** Ports of a machine on which much else runs. */
   let port = '9443'
@@ -76,7 +37,7 @@ test('the guide does what it says', { timeout: 180_000 }, async () => {
         .replace(/^npx capstan new/, `${process.execPath} packages/cli/bin/capstan.js new`)
         .replace('../billing', project)
         .replace(':9443', `:${port}`)
-      const { ended, lines } = start(here, folder)
+      const { ended, lines } = startCommand(here, folder)
       const code = await ended
       expect({ command, code, lines }).toMatchObject({ code: 0 })
       last = lines
@@ -87,7 +48,7 @@ test('the guide does what it says', { timeout: 180_000 }, async () => {
     if (step.kind === 'run') for (const command of step.commands) await run(command)
     else if (step.kind === 'save') writeFileSync(join(folder, step.file), step.text)
     else if (step.kind === 'start') {
-      background = start(`${step.command} -- --port 0 --extension-port 0`, folder)
+      background = startCommand(`${step.command} -- --port 0 --extension-port 0`, folder)
       running.push(background.child)
     } else if (step.of === 'background') {
       for (const like of step.lines) {
