@@ -121,9 +121,10 @@ class Decoder {
     const struct = type.slice(type.lastIndexOf('.') + 1)
     const isDocument = path.length === 0
     const properties = schema.properties ?? {}
-    const names = new Map(Object.keys(properties).map((name) => [folded(name), name]))
+    // Most answers spell all names as they are declared.
+    let names: ReadonlyMap<string, string> | undefined
     for (const key of this.#keys()) {
-      const name = Object.hasOwn(properties, key) ? key : names.get(folded(key))
+      const name = Object.hasOwn(properties, key) ? key : (names ??= byFoldedName(properties)).get(folded(key))
       if (name === undefined) {
         this.#skip()
         continue
@@ -325,6 +326,9 @@ const isPointer = ({ type, format, default: filled, enum: values, additionalProp
   (type === 'integer' && filled === undefined) ||
   (type === 'string' && values?.includes('Ignore') === true)
 
+const byFoldedName = (properties: object): Map<string, string> =>
+  new Map(Object.keys(properties).map((name) => [folded(name), name]))
+
 /** Keys match whatever their case; of what is not ASCII two characters count as letters in another form. Upstream: foldName. */
 const folded = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
@@ -344,6 +348,7 @@ const ranges: { readonly [format: string]: readonly [bigint, bigint] } = {
 
 function fitsInteger(text: string, format = 'int64'): boolean {
   if (!/^-?\d+$/.test(text) || text.length > 20 || (format === 'uint8' && text.startsWith('-'))) return false
+  if (text.length < 10) return format !== 'uint8' || Number(text) < 256
   const [least, most] = ranges[format] ?? ranges.int64!
   const value = BigInt(text)
   return value >= least && value <= most
