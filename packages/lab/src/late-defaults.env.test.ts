@@ -6,7 +6,7 @@ import { lateDefaults } from './late-defaults.ts'
 
 /** The kinds as a server without our admission has them. */
 const plain = coreKinds.map(({ default: _default, validate: _validate, ...kind }) => kind)
-const open = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission, coreKinds) })
+const open = (kinds = plain) => testEnv({ kinds, controllers: lateDefaults(providerAdmission(), coreKinds) })
 
 let env: Awaited<ReturnType<typeof open>>
 afterEach(() => env.close())

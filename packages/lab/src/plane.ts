@@ -36,7 +36,7 @@ export async function createPlane(options: PlaneOptions): Promise<Plane> {
     clock,
     random,
     log,
-    admission: providerAdmission,
+    admission: providerAdmission(options.providerHooks),
     webhooks: ownWebhooks([...coreKinds, ...localKinds]),
   })
   await server.ready

@@ -49,7 +49,7 @@ export async function fleetEnv({ extensions, leaderElection = false }: FleetEnvO
   const random = seededRandom(1)
   const stores = memoryStores()
   const store = await stores.store('management')
-  const server = createApiServer({ store, clock, random, log: silent, admission: providerAdmission })
+  const server = createApiServer({ store, clock, random, log: silent, admission: providerAdmission() })
   await server.ready
   const client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
   await installKinds(client, [...coreKinds, ...localKinds], { clock, random })

@@ -126,7 +126,12 @@ async function planeOn(
   traffic: Traffic,
 ): Promise<{ plane: Plane; isCaughtUp: () => Promise<boolean> }> {
   const { clock, random, log } = options
-  const host = await realHost({ kubeconfig, clock, kinds: [...coreKinds, ...localKinds], admission: providerAdmission })
+  const host = await realHost({
+    kubeconfig,
+    clock,
+    kinds: [...coreKinds, ...localKinds],
+    admission: providerAdmission(options.providerHooks),
+  })
   const client = createClient(traffic.count(host.transport()))
   const { kinds, controllers, workloads, close } = createProviders({ ...options, names: ProviderNames, client })
   await installKinds(host.client, kinds, { clock, random, conversion: host.conversion })

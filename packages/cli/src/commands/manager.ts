@@ -20,10 +20,11 @@ import {
 import { createLogger } from '../logger.ts'
 import { serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '../manager-webhooks.ts'
 import type { LogLevel } from '../logger.ts'
+import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { listenOnSamePort } from '../same-port.ts'
 import { host, portOption } from '../serve-plane.ts'
 
-interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions, WebhookFlags {
+interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions, WebhookFlags, ProviderHooksOptions {
   kubeconfig: string
   providers: ProviderName[]
   installCrds: boolean
@@ -35,7 +36,7 @@ interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions,
 
 /** `capstan manager`: the controllers against any API server. */
 export const managerCommand = (io: Io, finish: (code: number) => void): Command =>
-  withWebhooks(withHookClientCertificate(withLeaderElection(withRecordHooks(new Command('manager')))))
+  withProviderHooks(withWebhooks(withHookClientCertificate(withLeaderElection(withRecordHooks(new Command('manager'))))))
     .description('Run the controllers against any Kubernetes API server')
     .requiredOption('--kubeconfig <file>', 'kubeconfig of the management cluster')
     .addOption(
@@ -67,6 +68,8 @@ async function manage(options: Options, io: Io): Promise<void> {
   const random = systemRandom
   const log = createLogger(io, options.logLevel)
   const election = leaderElection(options, random)
+  const providerHooks = await loadProviderHooks(options)
+  const admissions = providerAdmission(providerHooks)
   const reach = hookClient(options, io.env, log)
   const transport = httpsTransport(await loadKubeconfig(options.kubeconfig), { clock, random, userAgent: 'capstan' })
   const client = createClient(transport)
@@ -94,6 +97,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       log,
       stores,
       endpoint,
+      providerHooks,
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
       hookTransport: reach.hookTransport,
     })
@@ -105,7 +109,7 @@ async function manage(options: Options, io: Io): Promise<void> {
       ? await serveWebhooks(options, {
           client,
           kinds,
-          admissions: providerAdmission,
+          admissions,
           clock,
           log,
           reinstall: (conversion) => (options.installCrds ? install(io.signal, conversion) : Promise.resolve()),
@@ -119,7 +123,7 @@ async function manage(options: Options, io: Io): Promise<void> {
     if (!election) await prepare(io.signal)
 
     // Whether the API server runs our admission nobody can tell; where it does these have nothing to do.
-    const controllers = [...providers.controllers, ...(webhooks ? [] : lateDefaults(providerAdmission, kinds))]
+    const controllers = [...providers.controllers, ...(webhooks ? [] : lateDefaults(admissions, kinds))]
     const manager = createManager({
       client,
       clock,

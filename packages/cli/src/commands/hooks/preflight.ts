@@ -7,8 +7,9 @@ import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { table } from '../../output/table.ts'
+import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
 
-interface Options extends ManagementOptions {
+interface Options extends ManagementOptions, ProviderHooksOptions {
   catalog: string
   output: 'text' | 'json'
 }
@@ -17,7 +18,7 @@ type Target = Pick<ReleasedCatalog, 'release' | 'hooks'>
 
 /** `capstan hooks preflight --catalog VERSION`: which handlers would stop working under another release. */
 export const preflightCommand = (io: Io, finish: (code: number) => void): Command =>
-  withKubeconfig(new Command('preflight'))
+  withProviderHooks(withKubeconfig(new Command('preflight')))
     .description('Say which registered handlers would stop working under another release')
     .option(
       '--catalog <version>',
@@ -26,7 +27,9 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (options: Options) => {
-      const target = targetOf(options.catalog)
+      const released = targetOf(options.catalog)
+      const ofProviders = releasedCatalog('', '', await loadProviderHooks(options))
+      const target = { ...released, hooks: [...released.hooks, ...ofProviders.hooks] }
       const { items } = await withManagement(io, options, (client) => client.list(ExtensionConfig, { signal: io.signal }))
       const handlers = items.flatMap(registeredHandlers)
       const findings = preflight(handlers, target)

@@ -1,0 +1,39 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, expect, test } from 'vitest'
+import { loadProviderHooks } from './provider-hooks.ts'
+
+const example = fileURLToPath(new URL('../../../examples/provider-hook/hooks.ts', import.meta.url))
+const folder = mkdtempSync(join(tmpdir(), 'capstan-provider-hooks-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const text = async (...providerHooks: string[]) =>
+  (await loadProviderHooks({ providerHooks })).map(({ group, version, name }) => `${group}/${version} ${name}`)
+
+test('hooks come from what a module exports, each once', async () => {
+  const found = await text(example)
+  expect(found.sort()).toEqual([
+    'hooks.provider.example.com/v1alpha1 BeforeHostProvision',
+    'hooks.provider.example.com/v1beta1 BeforeHostProvision',
+  ])
+  expect(await text()).toEqual([])
+})
+
+test.each([
+  ['is not there', undefined, 'there is no such file'],
+  ['exports none', 'export const answer = 42\nexport const list = [{}]', 'it exports no hook'],
+  [
+    'exports one of core',
+    `export const mine = { group: 'hooks.runtime.cluster.x-k8s.io', version: 'v1alpha1', name: 'BeforeClusterCreate', request: {}, response: {} }`,
+    'The hook hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook=BeforeClusterCreate is declared twice',
+  ],
+])('a module that %s is refused', async (what, source, problem) => {
+  const path = join(folder, `${what.replaceAll(' ', '-')}.mjs`)
+  if (source !== undefined) writeFileSync(path, source)
+  await expect(loadProviderHooks({ providerHooks: [path] })).rejects.toThrow(`--provider-hooks ${path}: ${problem}`)
+})
+
+test('the same module for two providers is refused', () =>
+  expect(loadProviderHooks({ providerHooks: [example, example] })).rejects.toThrow(/Hook=BeforeHostProvision is declared twice/))

@@ -1,0 +1,46 @@
+/** Hooks that other providers have declared, from modules of theirs: core discovers extensions that handle them. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { createCatalog, type Hook, hookCatalog } from '@capstan/api'
+import { isRecord, messageOf } from '@capstan/kube'
+import { type Command, Option } from 'commander'
+import { UsageError } from './io.ts'
+
+export interface ProviderHooksOptions {
+  providerHooks?: readonly string[]
+}
+
+/** Adds the flag. */
+export const withProviderHooks = (command: Command): Command =>
+  command.addOption(
+    new Option(
+      '--provider-hooks <module>',
+      'module that exports hooks of another provider: extensions may handle them, too; once for each provider',
+    ).argParser((path, before: readonly string[] | undefined) => [...(before ?? []), path]),
+  )
+
+/** What the modules export, in all versions. @throws UsageError naming the module that cannot be used */
+export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOptions): Promise<readonly Hook[]> {
+  const found: Hook[] = []
+  for (const path of providerHooks) {
+    if (!existsSync(path)) throw new UsageError(`--provider-hooks ${path}: there is no such file`)
+    const exported = (await import(pathToFileURL(resolve(path)).href)) as { readonly [name: string]: unknown }
+    // A hook may be exported alone and in a list.
+    const hooks = new Set(Object.values(exported).flat().filter(isHook))
+    if (hooks.size === 0) throw new UsageError(`--provider-hooks ${path}: it exports no hook`, 'Hooks are made by defineHook.')
+    found.push(...hooks)
+    try {
+      createCatalog([...hookCatalog, ...found])
+    } catch (err) {
+      throw new UsageError(`--provider-hooks ${path}: ${messageOf(err)}`)
+    }
+  }
+  return found
+}
+
+const isHook = (value: unknown): value is Hook =>
+  isRecord(value) &&
+  [value.group, value.version, value.name].every((part) => typeof part === 'string') &&
+  isRecord(value.request) &&
+  isRecord(value.response)
