@@ -2,15 +2,10 @@
  * Capstan's controllers on a real kube-apiserver: the tests that are written for the embedded server and a virtual clock, unchanged,
  * and the story of a cluster's whole life, line by line the one that is told in process.
  */
-import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { Checks } from './capstan-process.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Suite } from './suite.ts'
-
-const root = fileURLToPath(new URL('..', import.meta.url))
+import { runTests } from './tests.ts'
 
 const files = [
   'packages/controller/src/controller.env.test.ts',
@@ -52,15 +47,11 @@ export const controllersSuite: Suite = {
     const checks = new Checks()
     // Lists go to etcd itself, so that an answer is never older than what was asked for before.
     await using plane = await startRealPlane({ flags: ['--watch-cache=false'], progress: console.log })
-    const report = join(plane.folder, 'report.json')
     const patterns = Object.keys(embeddedOnly).map((name) =>
       name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(' > ', '( > | )'),
     )
-    const child = spawn(
-      process.execPath,
+    const statuses = await runTests(
       [
-        'node_modules/vitest/vitest.mjs',
-        'run',
         ...files,
         // One server, so one test at a time.
         '--no-file-parallelism',
@@ -69,25 +60,8 @@ export const controllersSuite: Suite = {
         '--pool=forks',
         `--testNamePattern=^(?!(${patterns.join('|')})$)`,
         `--testTimeout=${TestTimeout}`,
-        '--reporter=verbose',
-        '--reporter=json',
-        `--outputFile.json=${report}`,
       ],
-      {
-        cwd: root,
-        stdio: ['ignore', 'inherit', 'inherit'],
-        env: { ...process.env, CAPSTAN_TEST_KUBECONFIG: plane.kubeconfig, NO_COLOR: '1' },
-      },
-    )
-    const end = () => child.kill()
-    process.once('exit', end)
-    await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))
-    process.off('exit', end)
-    const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report
-    const statuses = new Map(
-      testResults.flatMap((one) =>
-        one.assertionResults.map((test) => [[...test.ancestorTitles, test.title].join(' > '), test.status]),
-      ),
+      { CAPSTAN_TEST_KUBECONFIG: plane.kubeconfig },
     )
     for (const [name, status] of statuses) if (!embeddedOnly[name]) checks.check(name, status === 'passed', status)
     for (const [name, why] of Object.entries(embeddedOnly)) {
@@ -96,15 +70,4 @@ export const controllersSuite: Suite = {
     }
     return checks
   },
-}
-
-/** Of vitest. */
-interface Report {
-  readonly testResults: readonly {
-    readonly assertionResults: readonly {
-      readonly ancestorTitles: readonly string[]
-      readonly title: string
-      readonly status: 'passed' | 'failed' | 'skipped'
-    }[]
-  }[]
 }

@@ -19,6 +19,7 @@ import { killSuite } from '../interop/kill.ts'
 import { kubectlSuite } from '../interop/kubectl.ts'
 import { kubectlCompareSuite } from '../interop/kubectl-compare.ts'
 import { managerOnKubernetesSuite, managerSuite } from '../interop/manager.ts'
+import { programsSuite } from '../interop/own-programs.ts'
 import { ownNetwork } from '../interop/own-network.ts'
 import { restartSuite } from '../interop/restart.ts'
 import { runtimeExtensionSuite } from '../interop/runtime-extension.ts'
@@ -33,6 +34,7 @@ const suites: { readonly [name: string]: Suite } = {
   upstream: upstreamSuite,
   'kubectl-compare': kubectlCompareSuite,
   controllers: controllersSuite,
+  programs: programsSuite,
   kill: { shows: 'kill -9 under load loses nothing', ci: true, tools: [], run: killSuite },
   envtest: envtestSuite,
   'manager-on-kubernetes': managerOnKubernetesSuite,

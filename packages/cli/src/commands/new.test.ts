@@ -1,21 +1,15 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { BeforeClusterCreate, hookCatalog } from '@capstan/api'
-import { callServer, fixture, httpsHookTransport } from '@capstan/extension'
-import { systemClock } from '@capstan/kube'
+import { hookCatalog } from '@capstan/api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { extensionProject, hooksToHandle } from '../scaffold/extension-project.ts'
 import { dependencyFrom } from '../scaffold/origin.ts'
 import { extensionTemplates } from '../scaffold/templates.ts'
 import { ended } from '../test-io.ts'
-import { manifestJudge, type ManifestJudge, manifestsIn } from '../test-manifests.ts'
+import { manifestJudge, type ManifestJudge } from '../test-manifests.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -26,16 +20,6 @@ const create = (name: string, ...flags: string[]) => ended(['new', 'extension', 
 
 /** Starting programs takes its time where much else runs. */
 const patient = { timeout: 120_000 }
-
-/** Runs a program in a project, as its author would: without what the npm that runs this test says to those it starts. */
-const shell = (folder: string) => {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^NODE_OPTIONS$|^VITEST/i.test(name)))
-  return async (program: string, ...args: string[]): Promise<{ code: number; text: string }> =>
-    promisify(execFile)(program, args, { cwd: folder, env }).then(
-      ({ stdout, stderr }) => ({ code: 0, text: stdout + stderr }),
-      (err: { code: number; stdout: string; stderr: string }) => ({ code: err.code, text: err.stdout + err.stderr }),
-    )
-}
 
 const projectFiles = [
   'package.json',
@@ -189,80 +173,6 @@ describe('the command', () => {
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(says)
     expect(existsSync('quota')).toBe(false)
-  })
-})
-
-describe('a project', patient, () => {
-  test('passes its own test as it is, installed without a network; a broken handler does not', async () => {
-    await create('fresh')
-    const folder = join(root, 'fresh')
-    const run = shell(folder)
-    expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
-    const passing = await run('npm', 'test')
-    expect(passing.text).toMatch(/pass 3\n[^]*fail 0\n/)
-    expect(passing.code).toBe(0)
-
-    const extension = readFileSync(join(folder, 'extension.ts'), 'utf8')
-    writeFileSync(join(folder, 'extension.ts'), extension.replace('return holdFor', "throw new Error('boom')\n  return holdFor"))
-    expect(await run('npm', 'test')).toMatchObject({ code: 1, text: expect.stringContaining('fail 1') })
-    writeFileSync(join(folder, 'extension.ts'), extension.replace('holdFor(10,', 'holdFor(10, 20,'))
-    expect(await run('npm', 'run', 'check')).toMatchObject({
-      code: expect.any(Number),
-      text: expect.stringContaining('extension.ts(9,'),
-    })
-  })
-
-  test('with every hook passes its test and type checks; as one file it serves with the certificate that was made for it', async () => {
-    await create('every', '--hook', everyHook.join(','), '--certificates', 'self-made')
-    const folder = join(root, 'every')
-    const run = shell(folder)
-    expect(await run('npm', 'install', '--offline', '--no-audit', '--no-fund')).toMatchObject({ code: 0 })
-    expect(await run('npm', 'test')).toMatchObject({ code: 0, text: expect.stringContaining(`pass ${everyHook.length + 2}`) })
-    expect(await run('npm', 'run', 'check')).toMatchObject({ code: 0 })
-    expect(await run('npm', 'run', 'build')).toMatchObject({ code: 0 })
-
-    // What the Dockerfile copies, and what the Deployment mounts.
-    const image = join(root, 'image')
-    mkdirSync(image)
-    cpSync(join(folder, 'dist/main.js'), join(image, 'main.mjs'))
-    const certificate = join(folder, 'manifests/30-certificate.yaml')
-    expect(statSync(certificate).mode & 0o777).toBe(0o600)
-    expect(readFileSync(join(folder, '.gitignore'), 'utf8')).toContain('manifests/30-certificate.yaml\n')
-    const [secret] = manifestsIn(certificate) as unknown as [{ data: { [file: string]: string } }]
-    for (const [file, data] of Object.entries(secret.data)) writeFileSync(join(image, file), Buffer.from(data, 'base64'))
-
-    const flags = [
-      '--webhook-cert-dir',
-      '.',
-      '--webhook-host',
-      '127.0.0.1',
-      '--webhook-port',
-      '0',
-      '--health-addr',
-      '0',
-      '--diagnostics-address',
-      '0',
-      '--log-level',
-      'error',
-    ]
-    const program: ChildProcess = spawn(process.execPath, ['main.mjs', ...flags], {
-      cwd: image,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    const [line] = (await once(createInterface({ input: program.stdout! }), 'line')) as [string]
-    const { port } = new URL((JSON.parse(line) as { url: string }).url)
-    const transport = httpsHookTransport()
-    const { response } = await callServer(BeforeClusterCreate, {
-      server: { url: `https://localhost:${port}`, caBundle: secret.data['ca.crt']! },
-      request: fixture(BeforeClusterCreate),
-      timeoutSeconds: 10,
-      transport,
-      clock: systemClock,
-    })
-    expect(response).toMatchObject({ status: 'Success', retryAfterSeconds: 0 })
-    transport.close()
-    program.kill('SIGTERM')
-    expect(await once(program, 'exit')).toEqual([0, null])
   })
 })
 
