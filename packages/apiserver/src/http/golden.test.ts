@@ -14,7 +14,7 @@ import { createHandler } from './handler.ts'
 
 /** Per file: how many of its requests are answered as recorded, of how many. */
 describe.each<[string, number, number]>([
-  ['errors', 189, 190],
+  ['errors', 190, 190],
   ['list-watch', 58, 58],
   ['lifecycle', 102, 102],
   ['cr-validation', 88, 88],
@@ -29,6 +29,7 @@ describe.each<[string, number, number]>([
   ['policy', 38, 38],
   ['core', 177, 181],
   ['networking', 86, 86],
+  ['resource', 315, 319],
 ])('%s', (file, asRecorded, requests) => {
   test('answers as the recorded server did, but for what is listed', async () => {
     const server = new InProcess()

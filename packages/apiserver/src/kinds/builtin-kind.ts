@@ -2,7 +2,7 @@
  * How a built-in kind is declared. Names, scope, verbs, subresources and structure come from the catalog (`catalog.ts`); a declaration
  * says what only a server knows of it. Each group has a table of them by resource, and `registry/builtin.ts` joins the tables.
  */
-import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject } from '@capstan/kube'
+import type { FieldError, JSONSchema, KubeObject, ScaleSubresource, UnknownObject, Verb } from '@capstan/kube'
 import type { PrinterColumn, User } from '../engine.ts'
 import type { Plane } from '../verbs/plane.ts'
 
@@ -57,6 +57,7 @@ export interface BuiltinKind<T = UnknownObject> {
 /** What is known of a write beside the object. */
 export interface WriteContext {
   readonly subresource: string | undefined
+  readonly verb: Verb
   /** Where the object will be. */
   readonly plane: Plane
   readonly caller: User

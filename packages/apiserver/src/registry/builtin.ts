@@ -28,6 +28,7 @@ import { node } from '../kinds/node.ts'
 import { policy } from '../kinds/policy.ts'
 import { rbac } from '../kinds/rbac.ts'
 import { authentication, authorization, tokenRequests } from '../kinds/reviews.ts'
+import { resource } from '../kinds/resource.ts'
 import { scheduling } from '../kinds/scheduling.ts'
 import { storage } from '../kinds/storage.ts'
 import type { Definition } from './definition.ts'
@@ -54,6 +55,7 @@ const groups: { readonly [groupVersion: string]: KindTable } = {
   'coordination.k8s.io/v1': coordination,
   'node.k8s.io/v1': node,
   'discovery.k8s.io/v1': discovery,
+  'resource.k8s.io/v1': resource,
   'flowcontrol.apiserver.k8s.io/v1': flowcontrol,
 }
 

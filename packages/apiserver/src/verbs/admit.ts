@@ -13,7 +13,7 @@ import type { PluginWrite } from '../admission/plugin.ts'
 import type { Definition } from '../registry/definition.ts'
 import { type AdmissionView, mutateWebhooks, validateWebhooks } from './ask-webhooks.ts'
 import { metadataErrors, metadataUpdateErrors } from './metadata.ts'
-import type { Call, Plane } from './plane.ts'
+import { type Call, type Plane, writeContext } from './plane.ts'
 import { scaleErrors } from './scale-errors.ts'
 
 type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
@@ -66,7 +66,7 @@ export async function validate(
     ...ofMetadata,
     ...(old ? ofMetadata : []),
     ...(definition.validatesSchema ? structuralErrors(definition, object, old, ofMetadata, ofScale) : []),
-    ...(definition.validate?.(object, old, { subresource: call.request.subresource, plane, caller: call.caller }) ?? []),
+    ...(definition.validate?.(object, old, writeContext(plane, call)) ?? []),
   ]
   if (old && !definition.builtin) {
     const broken = definition.structural.stillBroken(object, old)
@@ -76,9 +76,7 @@ export async function validate(
     const { kind, storageGroup: group = definition.group } = definition
     throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(call)))
   }
-  call.warnings.push(
-    ...(definition.warnings?.(object, old, { subresource: call.request.subresource, plane, caller: call.caller }) ?? []),
-  )
+  call.warnings.push(...(definition.warnings?.(object, old, writeContext(plane, call)) ?? []))
   const operation = old ? 'UPDATE' : 'CREATE'
   await validateAdmission(plane, call, object, old, operation)
   await validateWebhooks(plane, call, operation, object, old, view)

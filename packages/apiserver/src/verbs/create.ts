@@ -15,7 +15,7 @@ import { decode, draftOf } from './decode.ts'
 import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
-import { type Call, keyFor, type Plane } from './plane.ts'
+import { type Call, keyFor, type Plane, writeContext } from './plane.ts'
 import { toStore } from './to-store.ts'
 
 /** Upstream: MaxNameLength less the suffix, and maxNameGenerationCreateAttempts. */
@@ -95,7 +95,7 @@ async function commitNew(plane: Plane, call: Call, object: UnknownObject): Promi
   if (definition.generation) metadata.generation = 1
   else delete metadata.generation
   requireRights(plane, call, object, undefined)
-  definition.prepare?.(object, undefined, { subresource: undefined, plane, caller: call.caller })
+  definition.prepare?.(object, undefined, writeContext(plane, call))
   await validate(plane, call, object, undefined)
 
   // Upstream: it is the store that looks at it, which dry runs do not reach.

@@ -21,7 +21,7 @@ import type { AdmissionView } from './ask-webhooks.ts'
 import { requireRights } from './grants.ts'
 import { trackFields } from './managed-fields.ts'
 import { dropDuplicateOwners } from './metadata.ts'
-import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { type Call, keyFor, type Plane, stored, writeContext } from './plane.ts'
 import { toStore } from './to-store.ts'
 
 export interface Change {
@@ -68,7 +68,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   }
   requireRights(plane, call, object, old)
   try {
-    definition.prepare?.(object, old, { subresource: request.subresource, plane, caller: call.caller })
+    definition.prepare?.(object, old, writeContext(plane, call))
     countGeneration(definition, request.subresource, object, old)
     await validate(plane, call, object, old, change.view)
 

@@ -18,6 +18,7 @@ import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { AuthenticateToken } from '../auth/token.ts'
 import type { Converter } from '../conversion/converter.ts'
 import type { Caller } from '../engine.ts'
+import type { WriteContext } from '../kinds/builtin-kind.ts'
 import type { ServiceAddresses } from '../kinds/service/addresses.ts'
 import type { Definition } from '../registry/definition.ts'
 
@@ -64,6 +65,14 @@ export interface Call {
   readonly warnings: string[]
   readonly signal: AbortSignal | undefined
 }
+
+/** What a kind is told of a write. */
+export const writeContext = (plane: Plane, { request, caller }: Call): WriteContext => ({
+  subresource: request.subresource,
+  verb: request.verb,
+  plane,
+  caller,
+})
 
 export const keyFor = (definition: Definition, namespace: string | undefined, name: string): StoreKey => ({
   resource: definition.storage,

@@ -44,7 +44,7 @@ export function review(plane: Plane, call: Call): KubeObject {
   delete object.status
   const errors = [
     ...definition.structural.validate(object, undefined),
-    ...(definition.validate?.(object, undefined, { subresource: undefined, plane, caller: call.caller }) ?? []),
+    ...(definition.validate?.(object, undefined, { subresource: undefined, verb: 'create', plane, caller: call.caller }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(definition, '', errors)
   const status = answers[definition.storage]!(plane, call, object as never)

@@ -34,7 +34,7 @@ export async function issueToken(plane: Plane, call: Call): Promise<KubeObject> 
   }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
-    ...(tokenRequest.validate?.(object, undefined, { subresource: 'token', plane, caller: call.caller }) ?? []),
+    ...(tokenRequest.validate?.(object, undefined, { subresource: 'token', verb: 'create', plane, caller: call.caller }) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 

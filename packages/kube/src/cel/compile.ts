@@ -149,6 +149,8 @@ class Compiler {
         return this.#macro(node, scope)
       case 'optMap':
         return this.#optMap(node, scope)
+      case 'bind':
+        return this.#bind(node, scope)
     }
   }
 
@@ -442,6 +444,19 @@ class Compiler {
           type: body.type.kind === 'map' ? body.type : dyn,
           evaluate: (run) => new LiteralMap(mapped(run, loop, step, () => entriesOf(step.body(run)))),
         }
+    }
+  }
+
+  #bind(node: NodeOf<'bind'>, scope: Scope): Compiled {
+    const value = this.compile(node.value, scope)
+    const { type, evaluate } = this.compile(node.body, within(scope, [{ name: node.variable, type: value.type }]))
+    const slot = scope.size
+    return {
+      type,
+      evaluate: (run) => {
+        run.slots[slot] = value.evaluate(run)
+        return evaluate(run)
+      },
     }
   }
 

@@ -13,6 +13,8 @@ export interface DeclaredSize {
   readonly serialized: number
   /** By their names in expressions. */
   readonly fields?: { readonly [name: string]: DeclaredSize }
+  /** Members that have no name of their own in the declaration. */
+  readonly others?: DeclaredSize
   /** Of a map. */
   readonly key?: DeclaredSize
   /** Items of a list, values of a map. */

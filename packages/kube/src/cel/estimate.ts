@@ -7,13 +7,13 @@ import { callCost, type Part, Range, unknownRange } from './call-cost.ts'
 import { compile, type Fact, type Variable } from './compile.ts'
 import type { DeclaredSize } from './declared-size.ts'
 import { kubernetesFunctions } from './environment.ts'
-import { parse } from './parse.ts'
+import { type Dialect, parse } from './parse.ts'
 import type { Node } from './syntax.ts'
 import { dyn, type Type } from './type.ts'
 
 /** The expression compiles, and each of its variables is as large as `root` at most. */
-export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize): number {
-  const node = parse(source)
+export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize, dialect?: Dialect): number {
+  const node = parse(source, dialect)
   const facts = new Map<Node, Fact>()
   compile(source, node, variables, kubernetesFunctions, facts)
   return new Estimator(facts, root).estimate(node, new Map()).cost.max
@@ -107,6 +107,11 @@ class Estimator {
         return this.#macro(node, type, scope)
       case 'optMap':
         return this.#optMap(node, type, scope)
+      case 'bind': {
+        const { cost, size, entry, place } = this.estimate(node.value, scope)
+        const body = this.estimate(node.body, new Map(scope).set(node.variable, { place, size, entry }))
+        return { ...body, place: undefined, cost: ListBase.plus(cost).plus(body.cost) }
+      }
     }
   }
 
@@ -127,7 +132,7 @@ class Estimator {
     if (type.kind === 'type' && !this.#facts.has(node.of)) return this.#made(type, one)
     const of = this.estimate(node.of, scope)
     if (node.optional) return this.#made(type, of.cost.plus(one))
-    const place = this.#member(of.place, ({ fields }) => fields?.[node.field])
+    const place = this.#member(of.place, ({ fields, others }) => fields?.[node.field] ?? others)
     const cost = ['map', 'object', 'parameter'].includes(of.type.kind) ? of.cost.plus(one) : of.cost
     return { type, cost, place, size: sizeAt(place) ?? sizeOfType(type), entry: undefined }
   }

@@ -2,7 +2,7 @@
 import { compile, type Variable } from './compile.ts'
 import { kubernetesFunctions } from './environment.ts'
 import type { Run } from './evaluate.ts'
-import { parse } from './parse.ts'
+import { type Dialect, parse } from './parse.ts'
 import type { Type } from './type.ts'
 import { EvaluationError, OutOfBudget, type Value } from './value.ts'
 
@@ -22,8 +22,8 @@ export type Result = { readonly cost: number } & (
 )
 
 /** `run` takes a value for each variable, in order, and fails too when one of them cannot be made. @throws CompileError */
-export function expression(source: string, variables: readonly Variable[]): Expression {
-  const node = parse(source)
+export function expression(source: string, variables: readonly Variable[], dialect?: Dialect): Expression {
+  const node = parse(source, dialect)
   const { type, evaluate } = compile(source, node, variables, kubernetesFunctions)
   return {
     source,

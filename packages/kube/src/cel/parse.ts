@@ -2,14 +2,20 @@
 import { SyntaxProblem, type Token, tokens } from './lex.ts'
 import { CompileError, type Macro, type Node } from './syntax.ts'
 
+/** Macros that not every place of Kubernetes has. */
+export interface Dialect {
+  /** `cel.bind(name, value, body)`. */
+  readonly bindings?: boolean
+}
+
 /** @throws CompileError */
-export function parse(source: string): Node {
+export function parse(source: string, dialect: Dialect = {}): Node {
   try {
     const size = Array.from(source).length
     if (size > MaxSize) {
       throw new SyntaxProblem(0, `expression code point size exceeds limit: size: ${size}, limit ${MaxSize}`)
     }
-    return new Parser(tokens(source)).parse()
+    return new Parser(tokens(source), dialect).parse()
   } catch (err) {
     if (err instanceof SyntaxProblem) throw new CompileError(source, [{ at: err.at, message: err.message }])
     throw err
@@ -26,11 +32,13 @@ const Relations = new Set(['<', '<=', '>=', '>', '==', '!=', 'in'])
 
 class Parser {
   readonly #tokens: readonly Token[]
+  readonly #dialect: Dialect
   #index = 0
   #depth = 0
 
-  constructor(list: readonly Token[]) {
+  constructor(list: readonly Token[], dialect: Dialect) {
     this.#tokens = list
+    this.#dialect = dialect
   }
 
   parse(): Node {
@@ -144,7 +152,9 @@ class Parser {
         this.#index++
         const open = this.#next.at
         if (token.kind === 'name' && !optional && this.#skip('(')) {
-          node = memberCall(node, token.text, this.#list(')'), open)
+          const args = this.#list(')')
+          const isBinding = this.#dialect.bindings && token.text === 'bind' && node.kind === 'name' && node.name === 'cel'
+          node = isBinding && args.length === 3 ? binding(args, open) : memberCall(node, token.text, args, open)
         } else node = { kind: 'select', at, of: node, field: token.text, optional }
       } else if (this.#skip('[')) {
         const name = this.#skip('?') ? '_[?_]' : '_[_]'
@@ -242,6 +252,11 @@ const Macros: { readonly [name: string]: { macro: Macro; variables: readonly num
   transformList: { macro: 'map', variables: [2], filter: true },
   transformMap: { macro: 'transformMap', variables: [2], filter: true },
   transformMapEntry: { macro: 'transformMapEntry', variables: [2], filter: true },
+}
+
+function binding([name, value, body]: readonly Node[], at: number): Node {
+  if (name!.kind !== 'name') throw new SyntaxProblem(name!.at, 'cel.bind() variable names must be simple identifiers')
+  return { kind: 'bind', at, variable: name!.name, value: value!, body: body! }
 }
 
 function memberCall(target: Node, name: string, args: readonly Node[], at: number): Node {

@@ -33,6 +33,8 @@ export type Node = At &
         readonly body: Node
       }
     | { readonly kind: 'optMap'; readonly of: Node; readonly variable: string; readonly body: Node; readonly flat: boolean }
+    /** `cel.bind`: a value gets a name. */
+    | { readonly kind: 'bind'; readonly variable: string; readonly value: Node; readonly body: Node }
   )
 
 export type Macro = 'all' | 'exists' | 'existsOne' | 'map' | 'filter' | 'transformMap' | 'transformMapEntry'
@@ -57,6 +59,8 @@ export class CompileError extends Error {
 }
 
 function shown(source: string, { at, message }: Issue): string {
+  // Upstream: there is no line to show.
+  if (source === '') return `ERROR: <input>:1:0: ${message}`
   const before = source.slice(0, at).split('\n')
   const column = Array.from(before.at(-1)!).length
   const line = source.split('\n')[before.length - 1] ?? ''

@@ -2,14 +2,16 @@
 import { CelList, CelMap, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts'
 
 export type Type =
+  /** `shown`: what it is called where that is not its kind. */
+  | { readonly kind: 'dyn'; readonly shown?: 'any' }
   | {
-      readonly kind: 'dyn' | 'bool' | 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'null' | 'timestamp' | 'duration' | 'type'
+      readonly kind: 'bool' | 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'null' | 'timestamp' | 'duration' | 'type'
     }
   | { readonly kind: 'list'; readonly item: Type }
   | { readonly kind: 'map'; readonly key: Type; readonly value: Type }
   | { readonly kind: 'optional'; readonly of: Type }
   /** An object with declared properties, by their names in expressions. */
-  | { readonly kind: 'object'; field(name: string): Type | undefined }
+  | { readonly kind: 'object'; readonly name?: string; field(name: string): Type | undefined }
   | { readonly kind: 'opaque'; readonly name: string }
   | { readonly kind: 'parameter'; readonly name: string }
 
@@ -38,6 +40,9 @@ export function typeText(type: Type): string {
     case 'parameter':
       return type.name
     case 'dyn':
+      return type.shown ?? type.kind
+    case 'object':
+      return type.name ?? type.kind
     case 'bool':
     case 'int':
     case 'uint':
@@ -46,7 +51,6 @@ export function typeText(type: Type): string {
     case 'bytes':
     case 'null':
     case 'type':
-    case 'object':
       return type.kind
   }
 }

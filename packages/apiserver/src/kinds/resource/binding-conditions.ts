@@ -1,0 +1,34 @@
+/** Conditions that have to be met before a Pod is bound to the node of a device. */
+import { duplicate, type FieldError, invalid, labelKeyProblems } from '@capstan/kube'
+import { problems } from '../checks.ts'
+import { duplicateErrors, listErrors } from './lists.ts'
+
+const MaxConditions = 4
+
+export function bindingErrors(
+  field: string,
+  {
+    bindingConditions: wanted = [],
+    bindingFailureConditions: failed = [],
+  }: { readonly bindingConditions?: readonly string[]; readonly bindingFailureConditions?: readonly string[] },
+): FieldError[] {
+  const [wantedAt, failedAt] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
+  const name = (at: string, condition: string) => problems(at, condition, labelKeyProblems(condition))
+  return [
+    ...listErrors(wantedAt, wanted, MaxConditions, name),
+    ...listErrors(failedAt, failed, MaxConditions, name),
+    ...duplicateErrors(wantedAt, wanted),
+    ...failed.flatMap((condition, index) => [
+      ...(failed.indexOf(condition) < index ? [duplicate(`${failedAt}[${index}]`, condition)] : []),
+      ...(wanted.includes(condition)
+        ? [invalid(`${failedAt}[${index}]`, condition, 'bindingFailureConditions must not overlap with bindingConditions')]
+        : []),
+    ]),
+    ...(wanted.length === 0 && failed.length > 0
+      ? [invalid(wantedAt, null, 'bindingConditions are required to use bindingFailureConditions')]
+      : []),
+    ...(failed.length === 0 && wanted.length > 0
+      ? [invalid(failedAt, null, 'bindingFailureConditions are required to use bindingConditions')]
+      : []),
+  ]
+}

@@ -1,0 +1,10 @@
+import { type FieldError, required } from '@capstan/kube'
+import type { Counter } from '../schemas/types.ts'
+import { mapErrors } from './lists.ts'
+import { labelErrors, MaxName } from './names.ts'
+
+const limits = { max: 32, shownKey: MaxName }
+
+/** Of what the devices of a pool share: how much there is, or how much one takes. */
+export const counterErrors = (field: string, counters: { readonly [name: string]: Counter } = {}): FieldError[] =>
+  Object.keys(counters).length === 0 ? [required(field)] : mapErrors(field, counters, limits, labelErrors)

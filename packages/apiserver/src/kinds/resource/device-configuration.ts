@@ -1,0 +1,27 @@
+/** Settings that are for drivers to read. */
+import { type FieldError, invalid, isRecord, required, tooLong } from '@capstan/kube'
+import type { OpaqueDeviceConfiguration } from '../schemas/types.ts'
+import { driverErrors } from './names.ts'
+
+export const MaxConfigurations = 32
+const MaxSize = 10 * 1024
+
+/** `isStored`: it was there before, when there may have been no limit. */
+export function configurationErrors(
+  field: string,
+  { opaque }: { readonly opaque?: OpaqueDeviceConfiguration },
+  isStored = false,
+): FieldError[] {
+  if (!opaque) return [required(`${field}.opaque`)]
+  return [
+    ...driverErrors(`${field}.opaque.driver`, opaque.driver),
+    ...rawObjectErrors(`${field}.opaque.parameters`, opaque.parameters, isStored),
+  ]
+}
+
+/** JSON of any form, so long as it is an object. */
+export function rawObjectErrors(field: string, value: unknown, isStored = false): FieldError[] {
+  if (value === undefined || value === null) return [required(field)]
+  if (!isStored && Buffer.byteLength(JSON.stringify(value)) > MaxSize) return [tooLong(field, MaxSize)]
+  return isRecord(value) ? [] : [invalid(field, '<value omitted>', 'must be a valid JSON object')]
+}

@@ -1,0 +1,133 @@
+/** What a claim asks for. */
+import { type FieldError, invalid, notSupported, required } from '@capstan/kube'
+import type {
+  DeviceClaim,
+  DeviceClaimConfiguration,
+  DeviceConstraint,
+  DeviceRequest,
+  DeviceSubRequest,
+  ExactDeviceRequest,
+} from '../schemas/types.ts'
+import { configurationErrors, MaxConfigurations } from './device-configuration.ts'
+import { listErrors, setErrors } from './lists.ts'
+import { classNameErrors, fullyQualifiedNameErrors, labelErrors } from './names.ts'
+import { selectorErrors } from './selector.ts'
+import { defaultTolerations, tolerationErrors } from './taints.ts'
+
+const MaxRequests = 32
+const MaxAlternatives = 8
+const MaxConstraints = 32
+
+/** Requests by name, each with the names of its alternatives, if it has any. */
+export type RequestNames = ReadonlyMap<string, readonly string[]>
+
+export const requestNames = ({ requests = [] }: DeviceClaim): RequestNames =>
+  new Map(requests.map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
+
+export function defaultRequests({ requests = [] }: DeviceClaim): void {
+  for (const { exactly, firstAvailable = [] } of requests) {
+    for (const asked of exactly ? [exactly, ...firstAvailable] : firstAvailable) {
+      asked.allocationMode ||= 'ExactCount'
+      if (asked.allocationMode === 'ExactCount') asked.count ||= 1
+      defaultTolerations(asked.tolerations)
+    }
+  }
+}
+
+export function deviceClaimErrors(field: string, claim: DeviceClaim): FieldError[] {
+  const names = requestNames(claim)
+  return [
+    ...setErrors(`${field}.requests`, claim.requests, MaxRequests, requestErrors, ({ name }) => name),
+    ...listErrors(`${field}.constraints`, claim.constraints, MaxConstraints, (at, constraint) =>
+      constraintErrors(at, constraint, names),
+    ),
+    ...listErrors(`${field}.config`, claim.config, MaxConfigurations, (at, config) =>
+      claimConfigurationErrors(at, config, names),
+    ),
+  ]
+}
+
+function requestErrors(field: string, { name, exactly, firstAvailable = [] }: DeviceRequest): FieldError[] {
+  const errors = labelErrors(`${field}.name`, name)
+  const either = 'exactly one of `exactly` or `firstAvailable` is required'
+  if (exactly && firstAvailable.length > 0) return [...errors, invalid(field, null, `${either}, but multiple fields are set`)]
+  if (exactly) return [...errors, ...askedErrors(`${field}.exactly`, exactly)]
+  if (firstAvailable.length === 0) return [...errors, required(field, either)]
+  const alternativeErrors = (at: string, alternative: DeviceSubRequest) => [
+    ...labelErrors(`${at}.name`, alternative.name),
+    ...askedErrors(at, alternative),
+  ]
+  return [
+    ...errors,
+    ...setErrors(`${field}.firstAvailable`, firstAvailable, MaxAlternatives, alternativeErrors, (one) => one.name),
+  ]
+}
+
+const askedErrors = (field: string, asked: ExactDeviceRequest | DeviceSubRequest): FieldError[] => [
+  ...classNameErrors(`${field}.deviceClassName`, asked.deviceClassName),
+  ...selectorErrors(`${field}.selectors`, asked.selectors),
+  ...amountErrors(field, asked),
+  ...listErrors(`${field}.tolerations`, asked.tolerations, undefined, tolerationErrors),
+]
+
+function amountErrors(
+  field: string,
+  { allocationMode: mode = '', count = 0 }: ExactDeviceRequest | DeviceSubRequest,
+): FieldError[] {
+  const at = `${field}.count`
+  switch (mode) {
+    case 'All':
+      return count === 0 ? [] : [invalid(at, count, "must not be specified when allocationMode is 'All'")]
+    case 'ExactCount':
+      return count > 0 ? [] : [invalid(at, count, 'must be greater than zero')]
+    default:
+      return [notSupported(`${field}.allocationMode`, mode, ['All', 'ExactCount'])]
+  }
+}
+
+function constraintErrors(
+  field: string,
+  { requests, matchAttribute, distinctAttribute }: DeviceConstraint,
+  names: RequestNames,
+): FieldError[] {
+  const errors = referencesErrors(`${field}.requests`, requests, names)
+  if (matchAttribute !== undefined) return [...errors, ...fullyQualifiedNameErrors(`${field}.matchAttribute`, matchAttribute)]
+  if (distinctAttribute !== undefined) {
+    return [...errors, ...fullyQualifiedNameErrors(`${field}.distinctAttribute`, distinctAttribute)]
+  }
+  const text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
+  return [...errors, required(field, text)]
+}
+
+/** Settings for some of the requests, or for all. */
+export const claimConfigurationErrors = (field: string, config: DeviceClaimConfiguration, names: RequestNames): FieldError[] => [
+  ...referencesErrors(`${field}.requests`, config.requests, names),
+  ...configurationErrors(field, config),
+]
+
+const referencesErrors = (field: string, requests: readonly string[] | undefined, names: RequestNames): FieldError[] =>
+  setErrors(
+    field,
+    requests,
+    MaxRequests,
+    (at, name) => referenceErrors(at, name, names),
+    (name) => name,
+  )
+
+/** `request` or `request/alternative`. */
+export function referenceErrors(field: string, name: string, names: RequestNames): FieldError[] {
+  const unknown = invalid(
+    field,
+    name,
+    "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'",
+  )
+  const [request = '', alternative, ...more] = name.split('/')
+  if (more.length > 0) return [unknown]
+  const alternatives = names.get(request)
+  const isKnown = alternatives !== undefined && (alternative === undefined || alternatives.includes(alternative))
+  return [
+    ...labelErrors(field, request),
+    ...(alternative === undefined ? [] : labelErrors(field, alternative)),
+    ...(isKnown ? [] : [unknown]),
+  ]
+}

@@ -1,0 +1,112 @@
+/** A device that a driver offers: what it is like, what it has, and where it can be used. */
+import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan/kube'
+import { subdomain } from '../checks.ts'
+import { validateNodeSelector } from '../pod/spec.ts'
+import { same } from '../same.ts'
+import type { Device, DeviceAttribute, DeviceCapacity, DeviceCounterConsumption } from '../schemas/types.ts'
+import { bindingErrors } from './binding-conditions.ts'
+import { counterErrors } from './counters.ts'
+import { listErrors, mapErrors, setErrors } from './lists.ts'
+import { labelErrors, MaxQualifiedName, qualifiedNameErrors, requiredLabelErrors } from './names.ts'
+import { requestPolicyErrors } from './request-policy.ts'
+import { taintErrors } from './taints.ts'
+
+const MaxMembers = 32
+const MaxTaints = 16
+const MaxConsumptions = 2
+const MaxText = 64
+
+/** `old` is the device of the same name, `choosesNode` whether each device of the slice says for itself where it can be used. */
+export function deviceErrors(field: string, device: Device, old: Device | undefined, choosesNode: boolean): FieldError[] {
+  const { attributes = {}, capacity = {}, taints, consumesCounters } = device
+  const members = Object.keys(attributes).length + Object.keys(capacity).length
+  const tooMany = `the total number of attributes and capacities must not exceed ${MaxMembers}`
+  const isShared = device.allowMultipleAllocations === true
+  return [
+    ...labelErrors(`${field}.name`, device.name),
+    ...(members > MaxMembers ? [invalid(field, members, tooMany)] : []),
+    ...mapErrors(`${field}.attributes`, attributes, names, qualifiedNameErrors, attributeErrors),
+    ...mapErrors(`${field}.capacity`, capacity, names, qualifiedNameErrors, (at, one) => capacityErrors(at, one, isShared)),
+    ...(old && same(taints, old.taints) ? [] : listErrors(`${field}.taints`, taints, MaxTaints, taintErrors)),
+    ...setErrors(
+      `${field}.consumesCounters`,
+      consumesCounters,
+      MaxConsumptions,
+      consumptionErrors,
+      ({ counterSet }) => counterSet,
+    ),
+    ...(choosesNode ? nodeErrors(field, device) : noNodeErrors(field, device)),
+    ...bindingErrors(field, device),
+  ]
+}
+
+const names = { shownKey: MaxQualifiedName }
+
+/** Upstream: lists of values are a feature that is off. */
+function attributeErrors(field: string, attribute: DeviceAttribute): FieldError[] {
+  const { int = null, bool = null, string = null, version = null } = attribute
+  const given = [int, bool, string, version].filter((value) => value !== null).length
+  const text = 'exactly one value must be specified'
+  const inGo = {
+    IntValue: int,
+    BoolValue: bool,
+    StringValue: string,
+    VersionValue: version,
+    IntValues: null,
+    BoolValues: null,
+    StringValues: null,
+    VersionValues: null,
+  }
+  return [
+    ...textErrors(`${field}.string`, string ?? ''),
+    ...(version === null ? [] : versionErrors(`${field}.version`, version)),
+    ...(given === 1 ? [] : [invalid(field, given === 0 ? '' : inGo, text)]),
+  ]
+}
+
+const textErrors = (field: string, text: string): FieldError[] =>
+  Buffer.byteLength(text) > MaxText ? [tooLong(field, MaxText)] : []
+
+const number = String.raw`(0|[1-9]\d*)`
+const part = String.raw`(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)`
+const semver = new RegExp(`^${number}\\.${number}\\.${number}(-${part}(\\.${part})*)?(\\+[0-9a-zA-Z-]+(\\.[0-9a-zA-Z-]+)*)?$`)
+
+const versionErrors = (field: string, version: string): FieldError[] => [
+  ...(semver.test(version) ? [] : [invalid(field, version, 'must be a string compatible with semver.org spec 2.0.0')]),
+  ...textErrors(field, version),
+]
+
+function capacityErrors(field: string, { value, requestPolicy: policy }: DeviceCapacity, isShared: boolean): FieldError[] {
+  if (!policy) return []
+  const at = `${field}.requestPolicy`
+  return isShared ? requestPolicyErrors(at, policy, value) : [forbidden(at, 'allowMultipleAllocations must be true')]
+}
+
+const consumptionErrors = (field: string, { counterSet, counters }: DeviceCounterConsumption): FieldError[] => [
+  ...requiredLabelErrors(`${field}.counterSet`, counterSet),
+  ...counterErrors(`${field}.counters`, counters),
+]
+
+function nodeErrors(field: string, { nodeName, nodeSelector, allNodes }: Device): FieldError[] {
+  const given = [
+    ...(nodeName ? ['`nodeName`'] : []),
+    ...(nodeSelector ? ['`nodeSelector`'] : []),
+    ...(allNodes ? ['`allNodes`'] : []),
+  ]
+  const one =
+    'exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when `perDeviceNodeSelection` is set to true in the ResourceSlice spec'
+  return [
+    ...(nodeName === '' ? [invalid(`${field}.nodeName`, nodeName, 'must not be empty')] : []),
+    ...(nodeName ? subdomain(`${field}.nodeName`, nodeName) : []),
+    ...(nodeSelector ? validateNodeSelector(`${field}.nodeSelector`, nodeSelector) : []),
+    ...(allNodes === false ? [invalid(`${field}.allNodes`, allNodes, 'must be either unset or set to true')] : []),
+    ...(given.length === 0 ? [required(field, one)] : []),
+    ...(given.length > 1 ? [invalid(field, `{${given.join(', ')}}`, one)] : []),
+  ]
+}
+
+function noNodeErrors(field: string, { nodeName, nodeSelector, allNodes }: Device): FieldError[] {
+  const text =
+    '`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec'
+  return [nodeName, nodeSelector, allNodes].some((member) => member !== undefined) ? [invalid(field, null, text)] : []
+}

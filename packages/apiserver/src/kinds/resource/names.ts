@@ -1,0 +1,85 @@
+/** Names of devices and of what is around them. */
+import { dnsLabelProblems, type FieldError, invalid, required, subdomainProblems, tooLong } from '@capstan/kube'
+import { problems, subdomain } from '../checks.ts'
+import { csiDriverNameErrors } from '../storage/csi-node.ts'
+
+export const MaxName = 63
+const MaxId = 32
+const MaxPoolName = 253
+/** Of the longest name with a domain. */
+export const MaxQualifiedName = MaxName + 1 + MaxId
+
+/** Of requests, devices and sets of counters. */
+export const labelErrors = (field: string, name: string): FieldError[] => problems(field, name, dnsLabelProblems(name))
+
+export const requiredLabelErrors = (field: string, name: string): FieldError[] =>
+  name === '' ? [required(field)] : labelErrors(field, name)
+
+export const classNameErrors = (field: string, name: string): FieldError[] =>
+  name === '' ? [required(field)] : subdomain(field, name)
+
+/** Drivers go by the names that drivers of volumes go by. */
+export const driverErrors = csiDriverNameErrors
+
+/** Subdomains with slashes between them. */
+export function poolErrors(field: string, name: string): FieldError[] {
+  if (name === '') return [required(field)]
+  return [
+    ...(name.length > MaxPoolName ? [tooLong(field, MaxPoolName)] : []),
+    ...name.split('/').flatMap((part) => problems(field, part, subdomainProblems(part))),
+  ]
+}
+
+/** `name` or `domain/name`. Upstream lets more slashes pass. */
+export function qualifiedNameErrors(field: string, name: string): FieldError[] {
+  const [first = '', second, ...more] = name.split('/')
+  if (second === undefined) return identifierErrors(field, first)
+  if (more.length > 0) return []
+  return [
+    ...(first === '' ? [invalid(field, '', 'the domain must not be empty')] : driverErrors(field, first)),
+    ...(second === '' ? [invalid(field, '', 'the name must not be empty')] : identifierErrors(field, second)),
+  ]
+}
+
+export const fullyQualifiedNameErrors = (field: string, name: string): FieldError[] => [
+  ...qualifiedNameErrors(field, name),
+  ...(name.includes('/')
+    ? []
+    : [invalid(field, name, 'a fully qualified name must be a domain and a name separated by a slash')]),
+]
+
+const identifierText =
+  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
+
+const identifierErrors = (field: string, id: string): FieldError[] => [
+  ...(id.length > MaxId ? [tooLong(field, MaxId)] : []),
+  ...(/^[A-Za-z_]\w*$/.test(id) ? [] : [invalid(field, id, identifierText)]),
+]
+
+/** Of a share of a device. */
+export function uidErrors(field: string, uid: string): FieldError[] {
+  const problem = uidProblem(uid)
+  if (problem !== undefined) return [invalid(field, uid, `error validating uid: ${problem}`)]
+  const normal =
+    'uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters'
+  return uid.length === 36 && uid === uid.toLowerCase() ? [] : [invalid(field, uid, normal)]
+}
+
+/** Upstream: github.com/google/uuid, which knows four ways to write one. */
+function uidProblem(uid: string): string | undefined {
+  switch (uid.length) {
+    case 32:
+      return /^[0-9a-f]{32}$/i.test(uid) ? undefined : 'invalid UUID format'
+    case 36:
+      return formProblem(uid)
+    case 38:
+      return uid.startsWith('{') && uid.endsWith('}') ? formProblem(uid.slice(1, -1)) : 'invalid bracketed UUID format'
+    case 45:
+      return /^urn:uuid:/i.test(uid) ? formProblem(uid.slice(9)) : `invalid urn prefix: ${JSON.stringify(uid.slice(0, 9))}`
+    default:
+      return `invalid UUID length: ${uid.length}`
+  }
+}
+
+const formProblem = (uid: string): string | undefined =>
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(uid) ? undefined : 'invalid UUID format'

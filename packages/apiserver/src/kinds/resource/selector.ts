@@ -1,0 +1,25 @@
+import { deviceSelectorProblem, type FieldError, forbidden, invalid, required, tooLong } from '@capstan/kube'
+import type { DeviceSelector } from '../schemas/types.ts'
+import { listErrors } from './lists.ts'
+
+const MaxSelectors = 32
+const MaxExpression = 10 * 1024
+
+/** What is wrong with the expressions by which devices are chosen. */
+export const selectorErrors = (field: string, selectors: readonly DeviceSelector[] | undefined): FieldError[] =>
+  listErrors(field, selectors, MaxSelectors, (at, { cel }) =>
+    cel ? expressionErrors(`${at}.cel.expression`, cel.expression) : [required(`${at}.cel`)],
+  )
+
+function expressionErrors(field: string, expression: string): FieldError[] {
+  if (Buffer.byteLength(expression) > MaxExpression) return [tooLong(field, MaxExpression)]
+  const problem = deviceSelectorProblem(expression)
+  switch (problem?.kind) {
+    case 'wrong':
+      return [invalid(field, expression, problem.message)]
+    case 'too costly':
+      return [forbidden(field, 'too complex, exceeds cost limit')]
+    case undefined:
+      return []
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Expressions that select devices by what drivers say of them.
+ * Upstream: k8s.io/dynamic-resource-allocation/cel, v0.36, with the features that are on by default.
+ */
+import { CompileError } from './syntax.ts'
+import type { DeclaredSize } from './declared-size.ts'
+import { estimatedCost } from './estimate.ts'
+import { expression } from './expression.ts'
+import { bool, mapOf, string, type Type, typeText } from './type.ts'
+
+/** Why an expression cannot select devices. */
+export type DeviceSelectorProblem = { readonly kind: 'wrong'; readonly message: string } | { readonly kind: 'too costly' }
+
+/** `undefined` for one that can be used. */
+export function deviceSelectorProblem(source: string): DeviceSelectorProblem | undefined {
+  let type: Type
+  try {
+    type = expression(source, variables, dialect).type
+  } catch (err) {
+    if (err instanceof CompileError) return { kind: 'wrong', message: `compilation failed: ${err.message}` }
+    throw err
+  }
+  if (type.kind !== 'bool' && type !== any) {
+    // Where an expression is typed as a whole, upstream calls the type by its full name.
+    const name = typeText(type).replaceAll(/\bany\b/g, 'google.protobuf.Any')
+    return { kind: 'wrong', message: `must evaluate to bool or the unknown type, not ${name}` }
+  }
+  return estimatedCost(source, variables, deviceSize, dialect) > CostLimit ? { kind: 'too costly' } : undefined
+}
+
+const CostLimit = 1_000_000
+const dialect = { bindings: true }
+
+/** The value of an attribute: whatever its driver made it. */
+const any: Type = { kind: 'dyn', shown: 'any' }
+const quantity: Type = { kind: 'opaque', name: 'kubernetes.Quantity' }
+
+const fields: ReadonlyMap<string, Type> = new Map([
+  ['driver', string],
+  ['allowMultipleAllocations', bool],
+  ['attributes', mapOf(string, mapOf(string, any))],
+  ['capacity', mapOf(string, mapOf(string, quantity))],
+])
+const variables = [
+  { name: 'device', type: { kind: 'object', name: 'kubernetes.DRADevice', field: (name: string) => fields.get(name) } as const },
+]
+
+const size = (max: number): DeclaredSize => ({ max, serialized: 0 })
+const MaxMembers = 32
+const domain = size(63)
+const id = size(32)
+const attribute = size(64)
+const deviceSize: DeclaredSize = {
+  ...size(0),
+  fields: {
+    driver: size(63),
+    allowMultipleAllocations: size(1),
+    attributes: {
+      ...size(MaxMembers),
+      key: domain,
+      item: { ...size(MaxMembers), key: id, item: attribute, others: attribute },
+    },
+    capacity: { ...size(MaxMembers), key: domain, item: { ...size(MaxMembers), key: id, item: size(0) } },
+  },
+}
