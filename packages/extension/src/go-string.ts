@@ -1,4 +1,5 @@
 /** Text as Go reads it from bytes: whatever is no UTF-8 is the replacement character, byte by byte. */
+import { quotedGoChar } from '@capstan/kube'
 
 /** What stands between the quotes of a JSON string. Half of a surrogate pair is the replacement character too. */
 export function goString(bytes: Uint8Array): string {
@@ -41,32 +42,8 @@ export function goQuoted(bytes: Uint8Array, more = ''): string {
   for (let at = 0; at < bytes.length; ) {
     const length = lengthOf(bytes[at]!)
     const char = strictly(bytes.subarray(at, at + length))
-    text += char === undefined ? hex('x', bytes[at]!, 2) : quotedChar(char)
+    text += char === undefined ? `\\x${bytes[at]!.toString(16)}` : quotedGoChar(char)
     at += char === undefined ? 1 : length
   }
   return `"${text}${more}"`
-}
-
-function quotedChar(char: string): string {
-  const short = shortForms[char]
-  if (short !== undefined) return short
-  const code = char.codePointAt(0)!
-  // Letters, marks, numbers, punctuation, symbols and the space: all else is named by its number.
-  if (/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) return char
-  if (code < 0x80) return hex('x', code, 2)
-  return code < 0x10000 ? hex('u', code, 4) : hex('U', code, 8)
-}
-
-const hex = (kind: string, code: number, digits: number): string => `\\${kind}${code.toString(16).padStart(digits, '0')}`
-
-const shortForms: { readonly [char: string]: string } = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\u0007': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
 }

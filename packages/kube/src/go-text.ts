@@ -9,3 +9,28 @@ export function goText(value: unknown): string {
   }
   return typeof value === 'string' ? value : value === null || value === undefined ? '<nil>' : JSON.stringify(value)
 }
+
+/** A character as it stands between the quotes of Go's `%q`. Upstream: strconv.Quote, Go 1.26. */
+export function quotedGoChar(char: string): string {
+  const short = shortForms[char]
+  if (short !== undefined) return short
+  const code = char.codePointAt(0)!
+  // Letters, marks, numbers, punctuation, symbols and the space: all else is named by its number.
+  if (/^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u.test(char)) return char
+  if (code < 0x80) return hex('x', code, 2)
+  return code < 0x10000 ? hex('u', code, 4) : hex('U', code, 8)
+}
+
+const hex = (kind: string, code: number, digits: number): string => `\\${kind}${code.toString(16).padStart(digits, '0')}`
+
+const shortForms: { readonly [char: string]: string } = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}

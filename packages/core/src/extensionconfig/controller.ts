@@ -22,11 +22,7 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
     watches: [watches(Secret, (secret, cache) => cache.byIndex(byCASecret, keyText(keyOf(secret))).map(keyOf), secretMatters)],
     sources: [firstRoundBegins(firstRound, extensions)],
     concurrency,
-    metrics(registry) {
-      extensions.observe(callMetrics(registry))
-      breakerMetrics(registry, extensions.breakers)
-      messageMetrics(registry, extensions.unstableMessages)
-    },
+    metrics: metricsOf(extensions),
     reconcile: (key, context) => reconcileExtensionConfig(key, { ...context, extensions, firstRound }),
   })
 }
@@ -42,11 +38,7 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
     for: ExtensionConfig,
     sources: [firstRoundBegins(firstRound, extensions)],
     concurrency,
-    metrics(registry) {
-      extensions.observe(callMetrics(registry))
-      breakerMetrics(registry, extensions.breakers)
-      messageMetrics(registry, extensions.unstableMessages)
-    },
+    metrics: metricsOf(extensions),
     reconcile: (key, context) => takeOverExtensionConfig(key, { ...context, extensions, firstRound }),
   })
 }
@@ -80,3 +72,11 @@ const byCASecret: Index<ExtensionConfig> = {
   kind: ExtensionConfig,
   values: (config) => [caSecretOf(config) ?? []].flat(),
 }
+
+const metricsOf =
+  (extensions: ExtensionClient): NonNullable<Controller['metrics']> =>
+  (registry) => {
+    extensions.observe(callMetrics(registry))
+    breakerMetrics(registry, extensions.breakers)
+    messageMetrics(registry, extensions.unstableMessages)
+  }

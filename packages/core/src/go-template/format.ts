@@ -1,4 +1,5 @@
 /** Go's fmt for template values: Sprint, Sprintln, Sprintf. Upstream: Go's fmt package; what JSON cannot hold is left out. */
+import { quotedGoChar } from '@capstan/kube'
 import { byteLength, GoStruct, isMap, sortedKeys, typeName } from './value.ts'
 import type { Value } from './value.ts'
 
@@ -51,30 +52,7 @@ function plainText(value: number): string {
 }
 
 /** A string as Go quotes it (`%q`). */
-export function quote(value: string): string {
-  let out = '"'
-  for (const char of value) {
-    const code = char.codePointAt(0)!
-    const short = Escapes[char]
-    if (short !== undefined) out += short
-    else if (code < 0x20 || code === 0x7f) out += `\\x${code.toString(16).padStart(2, '0')}`
-    else if (/[\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(char)) out += char
-    else out += code < 0x10000 ? `\\u${code.toString(16).padStart(4, '0')}` : `\\U${code.toString(16).padStart(8, '0')}`
-  }
-  return `${out}"`
-}
-
-const Escapes: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\x07': '\\a',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-  '\v': '\\v',
-}
+export const quote = (value: string): string => `"${[...value].map(quotedGoChar).join('')}"`
 
 interface Directive {
   readonly flags: string
