@@ -3,9 +3,13 @@ import { messageOf } from '@capstan/kube'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
+import { countedCalls } from './hooks-count.ts'
+import { heldClusters } from './hooks-held.ts'
 import { type Calls, ourCaller, startHooksServer, upstreamCaller } from './hook-callers.ts'
 
 export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
+  yield* heldClusters(short)
+  for (const count of short ? [20] : [100, 1000]) yield* countedCalls(count)
   yield* calls(short)
 }
 

@@ -1,0 +1,77 @@
+/** How often extensions are called in the lives of many Clusters: no more than things happen. */
+import {
+  AfterClusterUpgrade,
+  AfterControlPlaneInitialized,
+  AfterControlPlaneUpgrade,
+  BeforeClusterCreate,
+  BeforeClusterDelete,
+  BeforeClusterUpgrade,
+  Cluster,
+} from '@capstan/api'
+import { defineExtension, on, proceedNow } from '@capstan/extension'
+import { seconds, sleep, systemClock } from '@capstan/kube'
+import type { Figure } from './figure.ts'
+import { inParallel, now } from './figure.ts'
+import { aHookedCluster, Moments, startHooksPlane } from './hooks-plane.ts'
+
+const hooks = [
+  BeforeClusterCreate,
+  AfterControlPlaneInitialized,
+  BeforeClusterUpgrade,
+  AfterControlPlaneUpgrade,
+  AfterClusterUpgrade,
+  BeforeClusterDelete,
+] as const
+
+/** All Clusters at once are created, upgraded by one version and deleted, with six hooks that let everything go. */
+export async function* countedCalls(count: number): AsyncIterable<Figure> {
+  const moments = new Moments()
+  /** By hook and Cluster. */
+  const calls = new Map<string, number>()
+  const extension = defineExtension({
+    name: 'counted',
+    handlers: hooks.map((hook) => on(hook, { name: hook.name.toLowerCase() }, () => proceedNow())),
+  })
+  const plane = await startHooksPlane(extension, {
+    moments,
+    onCall({ hook, request }) {
+      const { name } = (request as { readonly cluster?: Cluster }).cluster?.metadata ?? {}
+      if (name === undefined) return
+      const what = `${hook.name} ${name}`
+      calls.set(what, (calls.get(what) ?? 0) + 1)
+      moments.tell(what)
+    },
+  })
+  const names = Array.from({ length: count }, (_, index) => `c-${index}`)
+  const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
+  const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
+  /** What is called once too often comes late. */
+  const rest = () => sleep(systemClock, seconds(0.5))
+  const key = (name: string) => ({ namespace: 'default', name })
+  try {
+    const started = now()
+    await each((name) => plane.client.create(Cluster, aHookedCluster(name)))
+    await all((name) => `Available ${name}`)
+    await all((name) => `AfterControlPlaneInitialized ${name}`)
+    await rest()
+    const version = { spec: { topology: { version: 'v1.36.1' } } }
+    await each((name) => plane.client.patch(Cluster, key(name), { type: 'merge', body: version }))
+    await all((name) => `AfterClusterUpgrade ${name}`)
+    await rest()
+    await each((name) => plane.client.delete(Cluster, key(name)))
+    await all((name) => `gone ${name}`)
+    await rest()
+    yield { name: `six hooks: created, upgraded and deleted, ${count} clusters`, value: (now() - started) / 1000, unit: 's' }
+  } finally {
+    await plane.close()
+  }
+  for (const hook of hooks) {
+    const perCluster = names.map((name) => calls.get(`${hook.name} ${name}`) ?? 0)
+    const most = Math.max(...perCluster)
+    const mean = perCluster.reduce((sum, calls) => sum + calls, 0) / count
+    yield { name: `calls of ${hook.name} per cluster, ${count} clusters`, value: mean, unit: 'times' }
+    if (most > 1) yield { name: `… the most for one cluster`, value: most, unit: 'times' }
+  }
+  const total = [...calls.values()].reduce((sum, calls) => sum + calls, 0)
+  yield { name: `calls per cluster, ${count} clusters`, value: total / count, unit: 'times' }
+}

@@ -1,0 +1,67 @@
+/** How soon a Cluster goes on once an extension lets it. */
+import { BeforeClusterCreate, BeforeClusterUpgrade, Cluster, RetryHooksAnnotation } from '@capstan/api'
+import { defineExtension, holdFor, on, proceedNow } from '@capstan/extension'
+import type { Figure } from './figure.ts'
+import { inParallel, median, now } from './figure.ts'
+import { aHookedCluster, Moments, startHooksPlane } from './hooks-plane.ts'
+
+/**
+ * Its creation is held for a second, and let go when core asks again; its upgrade is held for an hour, let go at once when core is made
+ * to ask by the annotation that `capstan hooks retry` sets.
+ */
+export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
+  const count = short ? 4 : 40
+  const moments = new Moments()
+  const asked = new Set<string>()
+  const ready = new Set<string>()
+  const extension = defineExtension({
+    name: 'gates',
+    handlers: [
+      on(BeforeClusterCreate, { name: 'creation' }, ({ request: { cluster } }) => {
+        const { name } = cluster.metadata
+        if (!asked.has(name)) {
+          asked.add(name)
+          return holdFor(1, 'not yet')
+        }
+        moments.tell(`go ${name}`)
+        return proceedNow()
+      }),
+      on(BeforeClusterUpgrade, { name: 'upgrade' }, ({ request: { cluster } }) => {
+        const { name } = cluster.metadata
+        if (!ready.has(name)) return holdFor(3600, 'not yet')
+        moments.tell(`upgrade ${name}`)
+        return proceedNow()
+      }),
+    ],
+  })
+  const plane = await startHooksPlane(extension, { moments })
+  const created: number[] = []
+  const upgraded: number[] = []
+  const retried: number[] = []
+  const patch = (name: string, body: object) =>
+    plane.client.patch(Cluster, { namespace: 'default', name }, { type: 'merge', body })
+  try {
+    await inParallel(count, 2, async (index) => {
+      const name = `held-${index}`
+      await plane.client.create(Cluster, aHookedCluster(name))
+      const [go, infrastructure] = await Promise.all([moments.of(`go ${name}`), moments.of(`infrastructure ${name}`)])
+      created.push(infrastructure - go)
+
+      await moments.of(`Available ${name}`)
+      await patch(name, { spec: { topology: { version: 'v1.36.1' } } })
+      await moments.of(`waits for BeforeClusterUpgrade ${name}`)
+      ready.add(name)
+      const asked = now()
+      await patch(name, { metadata: { annotations: { [RetryHooksAnnotation]: new Date().toISOString() } } })
+      const [letGo, written] = await Promise.all([moments.of(`upgrade ${name}`), moments.of(`control plane ${name} v1.36.1`)])
+      upgraded.push(written - letGo)
+      retried.push(written - asked)
+    })
+  } finally {
+    await plane.close()
+  }
+  const figure = (name: string, values: readonly number[]): Figure => ({ name, value: median(values), unit: 'ms' })
+  yield figure('BeforeClusterCreate answers go, to the first object of the Cluster', created)
+  yield figure('BeforeClusterUpgrade answers go, to the new version of the control plane', upgraded)
+  yield figure('capstan hooks retry, to the new version of the control plane', retried)
+}

@@ -1,0 +1,126 @@
+/** A whole plane with an extension behind a real socket, and when things happened first: for benches of what hooks do to clusters. */
+import { Cluster, ExtensionConfig, waitingHooks } from '@capstan/api'
+import { type CallObserver, type Extension, extensionServer, listen } from '@capstan/extension'
+import {
+  type Client,
+  getCondition,
+  type Kind,
+  type KubeObject,
+  silent,
+  systemClock as clock,
+  systemRandom as random,
+} from '@capstan/kube'
+import { issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { createPlane, memoryStores } from '@capstan/lab'
+import { LocalCluster, LocalControlPlane } from '@capstan/local'
+import { createFrom } from '@capstan/testing'
+import { now } from './figure.ts'
+
+export interface HooksPlane {
+  readonly client: Client
+  /**
+   * `Available c`, `gone c` and `waits for HOOK c` of a Cluster, `infrastructure c` once its LocalCluster is there, `control plane c v1` once its control
+   * plane has that version, and what the extension tells.
+   */
+  readonly moments: Moments
+  close(): Promise<void>
+}
+
+/** When things happened for the first time, in milliseconds of `now()`. */
+export class Moments {
+  readonly #known = new Map<string, PromiseWithResolvers<number>>()
+
+  tell(what: string): void {
+    this.#moment(what).resolve(now())
+  }
+
+  /** Waits until it has happened. */
+  of(what: string): Promise<number> {
+    return this.#moment(what).promise
+  }
+
+  #moment(what: string): PromiseWithResolvers<number> {
+    const known = this.#known.get(what) ?? Promise.withResolvers<number>()
+    this.#known.set(what, known)
+    return known
+  }
+}
+
+/** Resolves once the extension is discovered. Clusters are to be of the class `bench`. */
+export async function startHooksPlane(
+  extension: Extension,
+  { moments = new Moments(), onCall }: { moments?: Moments; onCall?: CallObserver } = {},
+): Promise<HooksPlane> {
+  const authority = await makeAuthority(clock, { commonName: 'bench' })
+  const serving = await issueCertificate(authority, clock, {
+    commonName: extension.name,
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1'],
+  })
+  const server = await listen(extensionServer(extension), serving)
+  const plane = await createPlane({
+    stores: memoryStores(),
+    clock,
+    random,
+    log: silent,
+    endpoint: { host: '127.0.0.1', port: 6443 },
+    ...(onCall ? { onCall } : {}),
+  })
+  const { client } = plane
+  const stop = new AbortController()
+  const follow = async <T extends KubeObject>(
+    kind: Kind<T>,
+    tells: (object: T, isGone: boolean) => readonly (string | false)[],
+  ) => {
+    const { metadata } = await client.list(kind)
+    const events = await client.watch(kind, { resourceVersion: metadata.resourceVersion, signal: stop.signal })
+    const read = async () => {
+      for await (const { type, object } of events) {
+        for (const what of tells(object, type === 'DELETED')) if (what !== false) moments.tell(what)
+      }
+    }
+    // Ends with the plane.
+    void read().catch(() => {})
+  }
+  const isTrue = (object: Parameters<typeof getCondition>[0], type: string) => getCondition(object, type)?.status === 'True'
+  await follow(Cluster, (cluster, isGone) => {
+    const { name } = cluster.metadata
+    const waits = waitingHooks(cluster).map(({ hook }) => `waits for ${hook} ${name}`)
+    return [isGone && `gone ${name}`, isTrue(cluster, 'Available') && `Available ${name}`, ...waits]
+  })
+  await follow(LocalCluster, ({ metadata }) => [`infrastructure ${metadata.name}`])
+  await follow(LocalControlPlane, ({ metadata, spec }) => [
+    `control plane ${metadata.name.replace(/-control-plane$/, '')} ${spec.version}`,
+  ])
+  await follow(ExtensionConfig, (config) => [isTrue(config, 'Discovered') && 'discovered'])
+
+  await createFrom(client, new URL('clusterclass.yaml', import.meta.url))
+  const caBundle = Buffer.from(authority.certificate).toString('base64')
+  await client.create(ExtensionConfig, {
+    metadata: { name: extension.name },
+    spec: { clientConfig: { url: server.url, caBundle }, namespaceSelector: {} },
+  })
+  await moments.of('discovered')
+  return {
+    client,
+    moments,
+    async close() {
+      stop.abort()
+      await plane.close()
+      await server.close(0)
+    },
+  }
+}
+
+/** A Cluster with one control plane Machine and one worker. */
+export const aHookedCluster = (name: string) => ({
+  metadata: { name, namespace: 'default' },
+  spec: {
+    topology: {
+      classRef: { name: 'bench' },
+      version: 'v1.36.0',
+      controlPlane: { replicas: 1 },
+      workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: 1 }] },
+    },
+  },
+})
