@@ -69,7 +69,7 @@ async function clientOf(extension: ReturnType<typeof defineExtension>) {
     apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
     kind: 'ExtensionConfig',
     metadata: { name: 'x', uid: 'x', resourceVersion: '1', creationTimestamp: '' },
-    spec: { clientConfig: { url: 'https://x' }, namespaceSelector: {} },
+    spec: { clientConfig: { url: 'https://x' }, namespaceSelector: {}, settings: { pool: 'fast' } },
   } satisfies ExtensionConfig
   client.warmUp([{ ...config, status: { handlers: await client.discover(config) } }])
   return client
@@ -91,8 +91,15 @@ it("asks a handler of an old version in its own words, and understands its answe
   const request = { volume: { pool: 'fast', id: '7' } }
   expect(await client.call(releaseV2, volume, 'old.x', request)).toMatchObject({ status: 'Success', keep: true })
   expect(await client.callAll(releaseV2, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
-  expect(asked[0]).toEqual({ apiVersion: 'hooks.example.com/v1alpha1', kind: 'BeforeVolumeReleaseRequest', volumeID: 'fast/7' })
-  expect(asked[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' } })
+  // The conversion says nothing of settings: those are the same in all versions.
+  const settings = { pool: 'fast' }
+  expect(asked[0]).toEqual({
+    apiVersion: 'hooks.example.com/v1alpha1',
+    kind: 'BeforeVolumeReleaseRequest',
+    volumeID: 'fast/7',
+    settings,
+  })
+  expect(asked[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' }, settings })
 })
 
 test('a request that has no form in the old version fails the call', async () => {

@@ -125,6 +125,17 @@ describe('rule #1: what a version has it keeps', () => {
       [`${id}: response.status may no longer be "Failure": that needs a new version`],
     ],
     [
+      'values where any was good',
+      response({ message: s.enum('yes', 'no').optional() }),
+      [`${id}: response.message could have any value and must be one of "yes", "no": that needs a new version`],
+    ],
+    [
+      'an answer that may not be as long',
+      response({ message: s.string({ maxLength: 10 }).optional() }),
+      [`${id}: response.message has maxLength 10 and had none: that needs a new version`],
+    ],
+    ['a request that is never as long', request({ clusterName: s.string({ maxLength: 10 }) }), []],
+    [
       'it cannot block any more',
       changed(gateV1, { blocking: false }),
       [`${id} could block and cannot any more: that needs a new version`],
@@ -132,6 +143,22 @@ describe('rule #1: what a version has it keeps', () => {
   ])('%s', (_, now, problems) =>
     expect(keepsElements(released('2026-01-01', gateV1), released('2026-05-01', now))).toEqual(problems),
   )
+})
+
+test('rule #1 holds inside of what refers to itself', () => {
+  const tree = (leaf: object) =>
+    changed(gateV1, {
+      response: s.of({
+        ...s.object(retryResponse).json,
+        definitions: { Node: { type: 'object', properties: { leaf } } },
+      }),
+    })
+  const [was, now] = [tree({ type: 'string' }), tree({ type: 'boolean' })].map((hook, index) =>
+    released(`2026-0${index + 1}-01`, hook),
+  )
+  expect(keepsElements(was!, now!)).toEqual([
+    'Rule #1: hooks.example.com/v1beta1, Hook=Gate: response#Node.leaf was string and is boolean: that needs a new version',
+  ])
 })
 
 describe('rule #2: every version can be converted', () => {

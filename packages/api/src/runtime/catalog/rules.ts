@@ -43,7 +43,11 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
   }
   const lostValues = (was.enum ?? []).filter((value) => is.enum && !is.enum.includes(value))
   return [
-    ...lostValues.map((value) => `${path} may no longer be ${JSON.stringify(value)}`),
+    ...lostValues.map((value) => `${path} may no longer be ${valueText(value)}`),
+    ...(!was.enum && is.enum ? [`${path} could have any value and must be one of ${is.enum.map(valueText).join(', ')}`] : []),
+    ...Object.entries(was.definitions ?? {}).flatMap(([name, definition]) =>
+      changes(definition, is.definitions?.[name] ?? {}, `${path}#${name}`),
+    ),
     ...Object.entries(was.properties ?? {}).flatMap(([name, field]) => {
       const below = `${path}.${name}`
       const now = is.properties?.[name]
@@ -58,7 +62,7 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
         ...changes(field, now, below),
       ]
     }),
-    ...(path.startsWith('response') ? newDemands(was, is, path) : []),
+    ...(path.startsWith('response') ? [...newDemands(was, is, path), ...newLimits(was, is, path)] : []),
     ...(was.items && is.items ? changes(was.items, is.items, `${path}[]`) : []),
     ...(typeof was.additionalProperties === 'object' && typeof is.additionalProperties === 'object'
       ? changes(was.additionalProperties, is.additionalProperties, `${path}{}`)
@@ -69,6 +73,19 @@ function changes(was: JSONSchema, is: JSONSchema, path: string): string[] {
 /** Fields that answers must have and that did not exist before: no handler of today sends them. */
 const newDemands = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
   (is.required ?? []).filter((name) => !was.properties?.[name]).map((name) => `${path}.${name} is new and must be there`)
+
+/** Limits that an answer of today may not keep. */
+const newLimits = (was: JSONSchema, is: JSONSchema, path: string): string[] =>
+  [
+    ...upperLimits.filter((limit) => (is[limit] ?? Infinity) < (was[limit] ?? Infinity)),
+    ...lowerLimits.filter((limit) => (is[limit] ?? -Infinity) > (was[limit] ?? -Infinity)),
+    ...(['pattern'] as const).filter((limit) => is[limit] !== undefined && is[limit] !== was[limit]),
+  ].map((limit) => `${path} has ${limit} ${is[limit]} and had ${was[limit] ?? 'none'}`)
+
+const upperLimits = ['maximum', 'maxLength', 'maxItems', 'maxProperties'] as const
+const lowerLimits = ['minimum', 'minLength', 'minItems', 'minProperties'] as const
+
+const valueText = (value: unknown): string => JSON.stringify(value)
 
 const typeText = ({ type, format }: JSONSchema): string => [type ?? 'any value', format].filter(Boolean).join(' ')
 
