@@ -8,7 +8,7 @@ import type { Admission, Client, Clock, DeclaredKind, Logger, WebhookClientConfi
 import { messageOf, resourceName } from '@capstan/kube'
 import { Option, type Command } from 'commander'
 import { UsageError } from './io.ts'
-import { portOption } from './serve-plane.ts'
+import { portOption } from './port-option.ts'
 
 export interface WebhookFlags {
   webhookPort?: number

@@ -6,7 +6,6 @@ import { StatusError } from '@capstan/kube'
 import type { CallObserver, HookTransport } from '@capstan/extension'
 import type { HookCall, Plane, Stores } from '@capstan/lab'
 import { createPlane } from '@capstan/lab'
-import { InvalidArgumentError, Option } from 'commander'
 import { openAccess, writeKubeconfig } from './access.ts'
 import { listenOnSamePort } from './same-port.ts'
 
@@ -89,12 +88,3 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
     },
   }
 }
-
-/** A port number, checked. */
-export const portOption = (flags: string, description: string): Option =>
-  new Option(flags, description).argParser((text) => {
-    const port = Number(text)
-    if (text.trim() === '' || !Number.isInteger(port) || port < 0 || port > 65535)
-      throw new InvalidArgumentError('expected a port from 0 to 65535.')
-    return port
-  })

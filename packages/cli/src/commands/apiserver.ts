@@ -34,7 +34,7 @@ import { findState } from '../envtest/state-place.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger, type LogLevel } from '../logger.ts'
-import { portOption } from '../serve-plane.ts'
+import { portOption } from '../port-option.ts'
 import type { ApiSwitch, EnabledControllers } from './apiserver-flags.ts'
 import {
   apiSwitches,

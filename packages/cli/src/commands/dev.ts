@@ -18,7 +18,8 @@ import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { statesOf } from '../output/cluster-states.ts'
 import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
-import { portOption, servePlane } from '../serve-plane.ts'
+import { portOption } from '../port-option.ts'
+import { servePlane } from '../serve-plane.ts'
 
 interface Options extends RecordOptions {
   data?: string

@@ -22,7 +22,8 @@ import { serveWebhooks, wantsWebhooks, type WebhookFlags, withWebhooks } from '.
 import type { LogLevel } from '../logger.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { listenOnSamePort } from '../same-port.ts'
-import { host, portOption } from '../serve-plane.ts'
+import { portOption } from '../port-option.ts'
+import { host } from '../serve-plane.ts'
 
 interface Options extends RecordOptions, LeaderElectionFlags, HookClientOptions, WebhookFlags, ProviderHooksOptions {
   kubeconfig: string
