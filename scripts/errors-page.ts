@@ -22,7 +22,7 @@ export async function errorsPage(): Promise<string> {
     '# Errors of hooks',
     '',
     'A failed discovery is told by the condition `Discovered` of its ExtensionConfig (`NotDiscovered`), whose message begins with one of these words and a colon. They stay the',
-    'same from release to release: search and alert by them. What comes after them is upstream’s text. A call that fails is told by the condition that upstream has for it (of a',
+    "same from release to release: search and alert by them. What comes after them is upstream's text. A call that fails is told by the condition that upstream has for it (of a",
     'Cluster `TopologyReconciled`), by an entry of `capstan hooks waiting`, and by `capstan_runtime_sdk_handler_requests_total`, whose label `outcome` is the code.',
     '',
     row('word', 'meaning', 'what to do', 'code', '`failurePolicy: Ignore` ignores it', 'counts for the breaker'),

@@ -24,7 +24,7 @@ export async function metricsPage(): Promise<string> {
     '',
     '## Manager',
     '',
-    '`capstan manager` serves them at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_` and `leader_election_` are upstream’s, with its labels.',
+    "`capstan manager` serves them at `/metrics` of `--diagnostics-port`. Names that begin with `capi_`, `controller_runtime_` and `leader_election_` are upstream's, with its labels.",
     '',
     ...table(await managerRegistry()),
     '',

@@ -8,7 +8,7 @@ export const Host = defineKind({
   kind: 'Host',
   plural: 'hosts',
   scope: 'Namespaced',
-  doc: 'Host is a machine in somebody’s cellar.',
+  doc: 'Host is a machine in the cellar.',
   spec: s.object({ cores: s.int32({ minimum: 1 }).doc('How big it is.') }),
   status: s.object({
     provisioned: s.boolean().optional().doc('True once it is there; never taken back.'),

@@ -87,7 +87,7 @@ export const hookProblems = {
     codes: ['bad-status'],
     meaning: 'Status 404: the server does not know the path of the handler.',
     remedy:
-      'After a discovery from before the handler went it is asked again within ten minutes. Of a discovery: look at the path in `url` or `service`. Paths are in lower case.',
+      'The handler may be gone: the next discovery, within ten minutes, finds out. In a discovery: look at the path in `url` or `service`. Paths are in lower case.',
   },
   UnexpectedStatus: {
     codes: ['bad-status'],
