@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { BeforeClusterCreate, Cluster, ClusterNameLabel, ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
 import { defineExtension, extensionServer, fail, fixture, holdFor, inProcess, listen, on } from '@capstan/extension'
 import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
@@ -257,6 +258,13 @@ test('capstan hooks openapi prints the same document each time', async () => {
   expect((await ended(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
 })
 
+const ofProvider = ['--provider-hooks', fileURLToPath(new URL('../../../../examples/provider-hook/hooks.ts', import.meta.url))]
+
+test("the document has a provider's hooks, too, where they are named", async () => {
+  const { out } = await ended(['hooks', 'openapi', '-o', 'json', ...ofProvider])
+  expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
+})
+
 describe('with a management cluster', () => {
   const kubeconfig = join(folder, 'kubeconfig')
   let client: Client
@@ -340,5 +348,11 @@ describe('with a management cluster', () => {
       code: 2,
       err: expect.stringContaining('there is no catalog v0'),
     })
+
+    const requestHook = { apiVersion: 'hooks.provider.example.com/v1alpha1', hook: 'BeforeHostProvision' }
+    const body = { status: { handlers: [{ name: 'inventory.x', requestHook }] } }
+    await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body }, { subresource: 'status' })
+    expect(await hooks('preflight')).toMatchObject({ code: 1, out: expect.stringContaining('inventory.x   gone') })
+    expect(await hooks('preflight', ...ofProvider)).toMatchObject({ code: 0, out: '1 handlers, all of which this release calls' })
   })
 })

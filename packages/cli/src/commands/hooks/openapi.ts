@@ -2,15 +2,20 @@ import { hookCatalog, hooksOpenApi } from '@capstan/api'
 import { Command, Option } from 'commander'
 import { stringify } from 'yaml'
 import type { Io } from '../../io.ts'
+import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
 import { versions } from '../../versions.ts'
+
+interface Options extends ProviderHooksOptions {
+  output: 'yaml' | 'json'
+}
 
 /** `capstan hooks openapi`: the OpenAPI document of all hooks, the same byte for byte each time. */
 export const openapiCommand = (io: Io): Command =>
-  new Command('openapi')
+  withProviderHooks(new Command('openapi'))
     .description('Print the OpenAPI document of all hooks')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'))
-    .action(({ output }: { output: 'yaml' | 'json' }) => {
-      const document = hooksOpenApi(hookCatalog, versions.clusterAPI)
+    .action(async ({ output, ...options }: Options) => {
+      const document = hooksOpenApi([...hookCatalog, ...(await loadProviderHooks(options))], versions.clusterAPI)
       io.out(
         output === 'json'
           ? JSON.stringify(document, undefined, 2)
