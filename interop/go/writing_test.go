@@ -9,8 +9,10 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -227,6 +229,16 @@ func TestProtobufAndJSONAgree(t *testing.T) {
 		&corev1.Service{ObjectMeta: labelled(namespace, "a", nil), Spec: corev1.ServiceSpec{Ports: ports, Selector: map[string]string{"a": "b"}}},
 		&corev1.ServiceAccount{ObjectMeta: labelled(namespace, "a", nil)},
 		pod(namespace, "a"),
+		&resourcev1.ResourceClaim{ObjectMeta: labelled(namespace, "a", nil), Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: "gpu.example.com",
+				Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: "device.driver == 'gpu.example.com'"}}},
+				Tolerations:     []resourcev1.DeviceToleration{{Key: "a"}},
+			}}},
+			Config: []resourcev1.DeviceClaimConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{
+				Opaque: &resourcev1.OpaqueDeviceConfiguration{Driver: "gpu.example.com", Parameters: runtime.RawExtension{Raw: []byte(`{"a":1}`)}},
+			}}},
+		}}},
 		&appsv1.StatefulSet{ObjectMeta: labelled(namespace, "a", nil), Spec: appsv1.StatefulSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: labelled("", "", map[string]string{"a": "b"}), Spec: pod(namespace, "x").Spec},

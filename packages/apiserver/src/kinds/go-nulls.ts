@@ -75,6 +75,7 @@ function memberReader(schema: Component): Reader | undefined {
 function zeroOf(schema: Component): unknown {
   const target = targetOf(schema)
   const { type, properties } = target === undefined ? schema : (componentOf(target) ?? {})
+  if (target?.endsWith('.Quantity')) return '0'
   // A struct; anything else that has a name of its own is written as what it is, and null stays what it was.
   if (properties) return {}
   if (type === 'string') return target === undefined ? '' : null

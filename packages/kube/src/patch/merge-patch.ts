@@ -8,7 +8,8 @@ export function applyMergePatch<T>(document: T, patch: unknown): T {
 }
 
 function merge(target: unknown, patch: unknown): unknown {
-  if (!isRecord(patch)) return draft(patch)
+  // Upstream looks into lists, but for those that take the place of an object.
+  if (!isRecord(patch)) return isRecord(target) ? draft(patch) : withoutNulls(patch)
   const base = isRecord(target) ? target : {}
   const result: Record<string, unknown> = {}
   for (const key of Object.keys(base)) {
@@ -20,6 +21,15 @@ function merge(target: unknown, patch: unknown): unknown {
     const change = patch[key]
     if (!Object.hasOwn(base, key) && change !== null && change !== undefined) setMember(result, key, merge(undefined, change))
   }
+  return result
+}
+
+/** A copy in which no object has a member that is null. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls)
+  if (!isRecord(value)) return draft(value)
+  const result: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) if (value[key] !== null) setMember(result, key, withoutNulls(value[key]))
   return result
 }
 

@@ -198,6 +198,8 @@ describe('merge patch', () => {
     ['members one by one', { a: 1, b: { c: 1, d: 2 } }, { b: { c: 3 } }, { a: 1, b: { c: 3, d: 2 } }],
     ['null removes', { a: 1, b: 2 }, { a: null, c: null }, { b: 2 }],
     ['nulls inside new objects too', {}, { a: { b: null, c: { d: null } } }, { a: { c: {} } }],
+    ['nulls inside objects of lists', {}, { a: [{ b: null }, null] }, { a: [{}, null] }],
+    ['but of lists in place of an object', { a: {} }, { a: [{ b: null }] }, { a: [{ b: null }] }],
     ['lists whole', { a: [1, 2] }, { a: [3] }, { a: [3] }],
     ['an object in place of something else', { a: 'x' }, { a: { b: 1 } }, { a: { b: 1 } }],
     ['something else in place of an object', { a: { b: 1 } }, { a: 'x' }, { a: 'x' }],

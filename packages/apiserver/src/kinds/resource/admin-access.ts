@@ -6,8 +6,8 @@ import type { DeviceClaim, ResourceClaimStatus } from '../schemas/types.ts'
 const Label = 'resource.kubernetes.io/admin-access'
 
 /** Where a claim asks for it first. Upstream names the field without the member that it is in, and templates like claims. */
-export function asksForAdminAccess({ requests = [] }: DeviceClaim): string | undefined {
-  const index = requests.findIndex(({ exactly }) => exactly?.adminAccess === true)
+export function asksForAdminAccess({ requests }: DeviceClaim): string | undefined {
+  const index = (requests ?? []).findIndex(({ exactly }) => exactly?.adminAccess === true)
   return index < 0 ? undefined : `spec.devices.requests[${index}].adminAccess`
 }
 

@@ -7,11 +7,9 @@ const MaxConditions = 4
 
 export function bindingErrors(
   field: string,
-  {
-    bindingConditions: wanted = [],
-    bindingFailureConditions: failed = [],
-  }: { readonly bindingConditions?: readonly string[]; readonly bindingFailureConditions?: readonly string[] },
+  conditions: { readonly bindingConditions?: readonly string[]; readonly bindingFailureConditions?: readonly string[] },
 ): FieldError[] {
+  const { bindingConditions: wanted = [], bindingFailureConditions: failed = [] } = conditions
   const [wantedAt, failedAt] = [`${field}.bindingConditions`, `${field}.bindingFailureConditions`]
   const name = (at: string, condition: string) => problems(at, condition, labelKeyProblems(condition))
   return [
@@ -25,10 +23,10 @@ export function bindingErrors(
         : []),
     ]),
     ...(wanted.length === 0 && failed.length > 0
-      ? [invalid(wantedAt, null, 'bindingConditions are required to use bindingFailureConditions')]
+      ? [invalid(wantedAt, conditions.bindingConditions, 'bindingConditions are required to use bindingFailureConditions')]
       : []),
     ...(failed.length === 0 && wanted.length > 0
-      ? [invalid(failedAt, null, 'bindingFailureConditions are required to use bindingConditions')]
+      ? [invalid(failedAt, conditions.bindingFailureConditions, 'bindingFailureConditions are required to use bindingConditions')]
       : []),
   ]
 }

@@ -1,5 +1,6 @@
 /** What a claim asks for. */
 import { type FieldError, invalid, notSupported, required } from '@capstan/kube'
+import { nullIfNone } from '../go-nulls.ts'
 import type {
   DeviceClaim,
   DeviceClaimConfiguration,
@@ -21,11 +22,13 @@ const MaxConstraints = 32
 /** Requests by name, each with the names of its alternatives, if it has any. */
 export type RequestNames = ReadonlyMap<string, readonly string[]>
 
-export const requestNames = ({ requests = [] }: DeviceClaim): RequestNames =>
-  new Map(requests.map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
+export const requestNames = ({ requests }: DeviceClaim): RequestNames =>
+  new Map((requests ?? []).map(({ name, firstAvailable = [] }) => [name, firstAvailable.map((alternative) => alternative.name)]))
 
-export function defaultRequests({ requests = [] }: DeviceClaim): void {
-  for (const { exactly, firstAvailable = [] } of requests) {
+/** The list that JSON always shows may be null from then on. */
+export function defaultRequests(claim: DeviceClaim): void {
+  nullIfNone(claim, 'requests')
+  for (const { exactly, firstAvailable = [] } of claim.requests ?? []) {
     for (const asked of exactly ? [exactly, ...firstAvailable] : firstAvailable) {
       asked.allocationMode ||= 'ExactCount'
       if (asked.allocationMode === 'ExactCount') asked.count ||= 1

@@ -5,6 +5,7 @@ import { ageColumn, column, field, nameColumn, text } from '../columns.ts'
 import { validateNodeSelector } from '../pod/spec.ts'
 import { immutable } from '../same.ts'
 import type {
+  Counter,
   CounterSet,
   Device,
   NodeSelector,
@@ -36,6 +37,11 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
   ],
   fields: { 'spec.nodeName': field('spec', 'nodeName'), 'spec.driver': field('spec', 'driver') },
   unknownField: (name) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${name}`,
+  default({ spec: { devices = [], sharedCounters = [] } }) {
+    const counters = [...sharedCounters, ...devices.flatMap(({ consumesCounters = [] }) => consumesCounters)]
+    for (const set of counters) defaultAmounts(set.counters)
+    for (const { capacity } of devices) defaultAmounts(capacity)
+  },
   prepare({ spec: { devices = [] } }, _old, { plane }) {
     for (const device of devices) {
       dropFeatures(device)
@@ -62,6 +68,11 @@ export const resourceslices: BuiltinKind<ResourceSlice> = {
       ...setErrors('spec.sharedCounters', sharedCounters, MaxCounterSets, counterSetErrors, ({ name }) => name),
     ]
   },
+}
+
+/** Amounts are always there. */
+function defaultAmounts(owners: { readonly [name: string]: Counter } = {}): void {
+  for (const owner of Object.values(owners)) owner.value ??= '0'
 }
 
 /** Members that belong to features which are off: lists as attributes, and devices that stand for resources of nodes. */
