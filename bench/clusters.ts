@@ -7,10 +7,10 @@ import { inParallel, megabytes, now } from './figure.ts'
 
 /** From apply to Available for many clusters at once, each with one control plane machine and two workers, without simulated delays. */
 export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Figure> {
-  for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count)
+  for (const count of short ? [1, 10] : [1, 100, 1000]) yield* measure(count, short ? 2 : 10)
 }
 
-async function* measure(count: number): AsyncIterable<Figure> {
+async function* measure(count: number, windowSeconds: number): AsyncIterable<Figure> {
   globalThis.gc?.()
   const plane = await createPlane({
     stores: memoryStores(),
@@ -32,9 +32,9 @@ async function* measure(count: number): AsyncIterable<Figure> {
     unit: 'MB',
   }
   if (count >= 10) {
-    await sleep(systemClock, seconds(5))
+    await sleep(systemClock, seconds(windowSeconds / 2))
     const [before, at] = [process.cpuUsage(), now()]
-    await sleep(systemClock, seconds(10))
+    await sleep(systemClock, seconds(windowSeconds))
     const used = process.cpuUsage(before)
     yield {
       name: `CPU at rest with ${count} clusters, of one core`,

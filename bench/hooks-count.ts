@@ -23,8 +23,8 @@ const hooks = [
   BeforeClusterDelete,
 ] as const
 
-/** All Clusters at once are created, upgraded by one version and deleted, with six hooks that let everything go. */
-export async function* countedCalls(count: number): AsyncIterable<Figure> {
+/** All Clusters at once, each with that many workers, are created, upgraded by one version and deleted, with six hooks that let everything go. */
+export async function* countedCalls(count: number, workers: number): AsyncIterable<Figure> {
   const moments = new Moments()
   /** By hook and Cluster. */
   const calls = new Map<string, number>()
@@ -46,11 +46,11 @@ export async function* countedCalls(count: number): AsyncIterable<Figure> {
   const each = (act: (name: string) => Promise<unknown>) => inParallel(count, 50, (index) => act(names[index]!))
   const all = (what: (name: string) => string) => Promise.all(names.map((name) => moments.of(what(name))))
   /** What is called once too often comes late. */
-  const rest = () => sleep(systemClock, seconds(0.5))
+  const rest = () => sleep(systemClock, seconds(0.3))
   const key = (name: string) => ({ namespace: 'default', name })
   try {
     const started = now()
-    await each((name) => plane.client.create(Cluster, aHookedCluster(name)))
+    await each((name) => plane.client.create(Cluster, aHookedCluster(name, workers)))
     await all((name) => `Available ${name}`)
     await all((name) => `AfterControlPlaneInitialized ${name}`)
     await rest()

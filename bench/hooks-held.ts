@@ -10,7 +10,7 @@ import { aHookedCluster, Moments, startHooksPlane } from './hooks-plane.ts'
  * to ask by the annotation that `capstan hooks retry` sets.
  */
 export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
-  const count = short ? 4 : 40
+  const count = short ? 3 : 40
   const moments = new Moments()
   const asked = new Set<string>()
   const ready = new Set<string>()
@@ -41,9 +41,9 @@ export async function* heldClusters(short: boolean): AsyncIterable<Figure> {
   const patch = (name: string, body: object) =>
     plane.client.patch(Cluster, { namespace: 'default', name }, { type: 'merge', body })
   try {
-    await inParallel(count, 2, async (index) => {
+    await inParallel(count, 3, async (index) => {
       const name = `held-${index}`
-      await plane.client.create(Cluster, aHookedCluster(name))
+      await plane.client.create(Cluster, aHookedCluster(name, 0))
       const [go, infrastructure] = await Promise.all([moments.of(`go ${name}`), moments.of(`infrastructure ${name}`)])
       created.push(infrastructure - go)
 

@@ -112,15 +112,15 @@ export async function startHooksPlane(
   }
 }
 
-/** A Cluster with one control plane Machine and one worker. */
-export const aHookedCluster = (name: string) => ({
+/** A Cluster with one control plane Machine and, unless there are to be none, one worker. */
+export const aHookedCluster = (name: string, workers = 1) => ({
   metadata: { name, namespace: 'default' },
   spec: {
     topology: {
       classRef: { name: 'bench' },
       version: 'v1.36.0',
       controlPlane: { replicas: 1 },
-      workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: 1 }] },
+      ...(workers === 0 ? {} : { workers: { machineDeployments: [{ class: 'worker', name: 'md', replicas: workers }] } }),
     },
   },
 })

@@ -9,7 +9,7 @@ import { type Calls, ourCaller, startHooksServer, upstreamCaller } from './hook-
 
 export async function* hooksBench({ short }: BenchOptions): AsyncIterable<Figure> {
   yield* heldClusters(short)
-  for (const count of short ? [20] : [100, 1000]) yield* countedCalls(count)
+  for (const count of short ? [20] : [100, 1000]) yield* countedCalls(count, short ? 0 : 1)
   yield* calls(short)
 }
 
