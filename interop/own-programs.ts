@@ -1,15 +1,21 @@
 /** Capstan's own programs as a person uses them: projects made, installed and built, `capstan dev`, the guides line by line. */
+import { delimiter, dirname } from 'node:path'
 import { Checks } from './capstan-process.ts'
 import type { Suite } from './suite.ts'
 import { runTests } from './tests.ts'
+import { toolPaths } from './tools.ts'
 
 export const programsSuite: Suite = {
   shows: 'projects of capstan new, capstan dev, and the guides line by line',
   ci: true,
-  tools: [],
+  tools: ['kubectl'],
   async run() {
     const checks = new Checks()
-    for (const [name, status] of await runTests([], { CAPSTAN_PROGRAMS: '1' })) checks.check(name, status === 'passed', status)
+    const [kubectl] = await toolPaths('kubectl')
+    const PATH = `${dirname(kubectl)}${delimiter}${process.env.PATH}`
+    for (const [name, status] of await runTests([], { CAPSTAN_PROGRAMS: '1', PATH })) {
+      checks.check(name, status === 'passed', status)
+    }
     return checks
   },
 }

@@ -26,7 +26,7 @@ const isHere = (program: string): boolean => {
 const missing = ['kubectl', 'openssl', 'curl'].filter((program) => !isHere(program))
 
 test.skipIf(missing.length > 0)(
-  `the guide does what it says${missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''}`,
+  `the guide for operators does what it says${missing.length > 0 ? ` (not run: there is no ${missing.join(', no ')})` : ''}`,
   { timeout: 180_000 },
   async () => {
     // A checkout to write to.
