@@ -15,12 +15,12 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { fail, proceedNow } from './answer.ts'
-import { createExtensionClient } from './client.ts'
-import { defineExtension, on } from './define-extension.ts'
-import { NoAnswer } from './hook-failed.ts'
-import { extensionServer, type FetchHandler } from './server.ts'
-import { inProcess } from './transport.ts'
+import { fail, proceedNow } from './author/answer.ts'
+import { createExtensionClient } from './client/client.ts'
+import { defineExtension, on } from './author/define-extension.ts'
+import { NoAnswer } from './client/hook-failed.ts'
+import { extensionServer, type FetchHandler } from './server/server.ts'
+import { inProcess } from './client/transport.ts'
 
 interface Seen {
   readonly name: string

@@ -17,12 +17,12 @@ import {
 } from '@capstan/api'
 import { s } from '@capstan/kube'
 import { afterAll, describe, expect, it, test } from 'vitest'
-import { fail, holdFor, proceedNow, proceedWith } from '../answer.ts'
-import { defineExtension, type Handler, on } from '../define-extension.ts'
-import { fixture } from '../fixtures.ts'
-import { inPlaceUpdates } from '../in-place-answers.ts'
-import { patchTemplates } from '../patch-templates.ts'
-import { template } from '../template-walk.ts'
+import { fail, holdFor, proceedNow, proceedWith } from '../author/answer.ts'
+import { defineExtension, type Handler, on } from '../author/define-extension.ts'
+import { fixture } from '../test-kit/fixtures.ts'
+import { inPlaceUpdates } from '../author/in-place-answers.ts'
+import { patchTemplates } from '../author/patch-templates.ts'
+import { template } from '../author/template-walk.ts'
 import { type CheckOptions, checkExtension, checkModule, checkText } from './check-extension.ts'
 
 const checked = (handlers: Handler[], options: CheckOptions = {}) =>

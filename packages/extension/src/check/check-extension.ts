@@ -1,6 +1,6 @@
 /** Whether an extension is what core relies on: deterministic and idempotent. Upstream asks for both, and checks neither. */
 import { type Clock, systemClock } from '@capstan/kube'
-import type { Extension } from '../define-extension.ts'
+import type { Extension } from '../author/define-extension.ts'
 import { type Finding, type FindingKind, findingsOf, processFindings } from './findings.ts'
 import { probeElsewhere, type Surroundings } from './other-process.ts'
 import { type CheckRequest, type Observation, probe, type Probed } from './probe.ts'

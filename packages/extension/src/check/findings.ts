@@ -1,9 +1,9 @@
 /** What is wrong with a handler that does not always do the same, a sentence each. Pure. */
 import { Discovery, hookCatalog, type Hook } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
-import { type Difference, differences, differenceText } from '../differences.ts'
-import { HookFailed } from '../hook-failed.ts'
-import { patchedRequest } from '../patched-request.ts'
+import { type Difference, differences, differenceText } from '../test-kit/differences.ts'
+import { HookFailed } from '../client/hook-failed.ts'
+import { patchedRequest } from '../test-kit/patched-request.ts'
 import type { Observation, Told } from './probe.ts'
 
 /**

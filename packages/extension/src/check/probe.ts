@@ -1,12 +1,12 @@
 /** Asks the handlers of an extension the same things in several ways, and notes what they answer. What that means is for `findings.ts`. */
 import { Discovery, type Hook } from '@capstan/api'
 import { type Clock, draft, isRecord, messageOf, setMember, sleep } from '@capstan/kube'
-import { callHook } from '../call-hook.ts'
-import type { Extension, Handler } from '../define-extension.ts'
-import { differences } from '../differences.ts'
-import { fixture } from '../fixtures.ts'
-import { HookFailed } from '../hook-failed.ts'
-import { patchedRequest } from '../patched-request.ts'
+import { callHook } from '../test-kit/call-hook.ts'
+import type { Extension, Handler } from '../author/define-extension.ts'
+import { differences } from '../test-kit/differences.ts'
+import { fixture } from '../test-kit/fixtures.ts'
+import { HookFailed } from '../client/hook-failed.ts'
+import { patchedRequest } from '../test-kit/patched-request.ts'
 
 /** A request to ask beside the fixtures. */
 export interface CheckRequest {

@@ -1,6 +1,6 @@
 /** The process in which an extension is probed: one job, one answer. */
 import { messageOf, systemClock } from '@capstan/kube'
-import { extensionIn } from '../extension-in.ts'
+import { extensionIn } from './extension-in.ts'
 import type { Done, Job } from './other-process.ts'
 import { probe } from './probe.ts'
 

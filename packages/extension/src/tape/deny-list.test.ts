@@ -6,7 +6,7 @@ import { hookCatalog } from '@capstan/api'
 import { draft, isRecord, type Json } from '@capstan/kube'
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
-import { fixture } from '../fixtures.ts'
+import { fixture } from '../test-kit/fixtures.ts'
 import { redact, redactText } from './deny-list.ts'
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

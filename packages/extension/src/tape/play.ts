@@ -1,7 +1,7 @@
 /** Plays the answers of a tape to core: it goes the same way as when the tape was made, and no extension is there. */
-import { differences, differenceText } from '../differences.ts'
-import { HookFailed } from '../hook-failed.ts'
-import type { HookTransport, HttpAnswer } from '../transport.ts'
+import { differences, differenceText } from '../test-kit/differences.ts'
+import { HookFailed } from '../client/hook-failed.ts'
+import type { HookTransport, HttpAnswer } from '../client/transport.ts'
 import { redact } from './deny-list.ts'
 import { likeness, translated, translation } from './likeness.ts'
 import { pathOf, type Tape } from './tape.ts'

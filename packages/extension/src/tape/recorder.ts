@@ -1,7 +1,7 @@
 /** Writes calls on a tape as they end. It never stands in the way of the calls, nor of the program. */
 import type { Clock } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
-import type { CallObserver, ObservedCall } from '../observed-call.ts'
+import type { CallObserver, ObservedCall } from '../client/observed-call.ts'
 import { redact, redactText } from './deny-list.ts'
 import { type TapedCall, TapeFormat, type TapeHeader, TapeVersion } from './tape.ts'
 

@@ -1,11 +1,11 @@
 /** Sends the requests of a tape to an extension and compares its answers with those of the tape. */
 import type { Catalog, ClientConfig } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
-import { callHandler } from '../call.ts'
-import { targetOf } from '../client-config.ts'
-import { type Difference, differences } from '../differences.ts'
-import { HookFailed } from '../hook-failed.ts'
-import type { HookTransport } from '../transport.ts'
+import { callHandler } from '../client/call.ts'
+import { targetOf } from '../client/client-config.ts'
+import { type Difference, differences } from '../test-kit/differences.ts'
+import { HookFailed } from '../client/hook-failed.ts'
+import type { HookTransport } from '../client/transport.ts'
 import { redact } from './deny-list.ts'
 import { shortHandler, type Tape } from './tape.ts'
 

@@ -2,8 +2,8 @@
 import type { Hook } from '@capstan/api'
 import { hookPath } from '@capstan/api'
 import { isRecord } from '@capstan/kube'
-import type { HookFailureCode } from '../hook-failed.ts'
-import type { HookProblem } from '../hook-problems.ts'
+import type { HookFailureCode } from '../client/hook-failed.ts'
+import type { HookProblem } from '../client/hook-problems.ts'
 
 /** The first line of a tape. */
 export interface TapeHeader {

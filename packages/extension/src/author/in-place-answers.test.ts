@@ -1,0 +1,244 @@
+import { CanUpdateMachine, CanUpdateMachineSet, uncoveredOfMachine } from '@capstan/api'
+import { applyJsonPatch, draft, freeze, type JsonObject, type UnknownObject } from '@capstan/kube'
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { callHook } from '../test-kit/call-hook.ts'
+import { defineExtension, on } from './define-extension.ts'
+import { fixture } from '../test-kit/fixtures.ts'
+import { type FieldPattern, inPlaceChanges, type InPlaceFields, inPlaceUpdates } from './in-place-answers.ts'
+
+const machineRequest = fixture(CanUpdateMachine)
+const setRequest = fixture(CanUpdateMachineSet)
+
+function extensionOf(fields: InPlaceFields) {
+  const inPlace = inPlaceUpdates(fields)
+  return defineExtension({
+    name: 'x',
+    handlers: [
+      on(CanUpdateMachine, { name: 'machine' }, inPlace.canUpdateMachine),
+      on(CanUpdateMachineSet, { name: 'set' }, inPlace.canUpdateMachineSet),
+    ],
+  })
+}
+
+type Patches = { readonly [name: string]: unknown }
+const decoded = (response: object): Patches =>
+  Object.fromEntries(
+    Object.entries(response)
+      .filter(([name]) => name.endsWith('Patch'))
+      .map(([name, { patch }]) => [name, JSON.parse(Buffer.from(patch, 'base64').toString())]),
+  )
+
+/** The answer for an infrastructure machine that is to become another. */
+async function patchOf(
+  current: object | undefined,
+  desired: object | undefined,
+  patterns: FieldPattern[],
+  more: InPlaceFields = {},
+) {
+  const request = draft(machineRequest)
+  const spec = (value: object | undefined) => value && { ['spec']: value }
+  const { spec: _, ...host } = request.current.infrastructureMachine as UnknownObject & { spec?: unknown }
+  request.desired.machine = request.current.machine
+  request.current.infrastructureMachine = { ...host, ...spec(current) } as UnknownObject
+  request.desired.infrastructureMachine = { ...host, ...spec(desired) } as UnknownObject
+  const response = await callHook(extensionOf({ infrastructureMachine: patterns, ...more }), CanUpdateMachine, freeze(request))
+  return decoded(response)['infrastructureMachinePatch']
+}
+
+describe('the answer', () => {
+  it('covers the same of a machine and of the templates of a set', async () => {
+    const extension = extensionOf({ machine: ['version'] })
+    expect(decoded(await callHook(extension, CanUpdateMachine, machineRequest))).toEqual({
+      machinePatch: [{ op: 'replace', path: '/spec/version', value: 'v1.35.0' }],
+    })
+    expect(decoded(await callHook(extension, CanUpdateMachineSet, setRequest))).toEqual({
+      machineSetPatch: [{ op: 'replace', path: '/spec/template/spec/version', value: 'v1.35.0' }],
+    })
+  })
+
+  it('is without patches where nothing can be changed', async () => {
+    const response = await callHook(extensionOf({ infrastructureMachine: ['size'] }), CanUpdateMachine, machineRequest)
+    expect(response).toEqual({ apiVersion: expect.any(String), kind: 'CanUpdateMachineResponse', status: 'Success' })
+  })
+
+  it('leaves objects alone that became objects of another type, or are not there', async () => {
+    const request = draft(machineRequest)
+    request.desired.infrastructureMachine.kind = 'OtherMachine'
+    request.desired.infrastructureMachine['spec'] = { size: 'big' }
+    delete request.current.bootstrapConfig
+    request.desired.bootstrapConfig!['spec'] = { files: ['a'] }
+    const all = { infrastructureMachine: ['*'], bootstrapConfig: ['*'] }
+    expect(decoded(await callHook(extensionOf(all), CanUpdateMachine, request))).toEqual({})
+  })
+
+  const disks = [
+    { gib: 1, kind: 'ssd' },
+    { gib: 1, kind: 'ssd' },
+  ]
+  test.each<[string, object | undefined, object | undefined, FieldPattern[], unknown]>([
+    ['a field', { size: 'a', zone: 'a' }, { size: 'b', zone: 'b' }, ['size'], [['replace', '/spec/size', 'b']]],
+    ['a field below', { net: { mtu: 1, ip: 1 } }, { net: { mtu: 2, ip: 2 } }, ['net.mtu'], [['replace', '/spec/net/mtu', 2]]],
+    [
+      'all below a field',
+      { net: { mtu: 1 } },
+      { net: { mtu: 2, ip: 2 } },
+      ['net'],
+      [
+        ['add', '/spec/net/ip', 2],
+        ['replace', '/spec/net/mtu', 2],
+      ],
+    ],
+    [
+      'any field',
+      { a: 1, b: 1 },
+      { a: 2, c: 1 },
+      ['*'],
+      [
+        ['replace', '/spec/a', 2],
+        ['remove', '/spec/b'],
+        ['add', '/spec/c', 1],
+      ],
+    ],
+    ['a field that is new', {}, { size: 'b' }, ['size'], [['add', '/spec/size', 'b']]],
+    ['a field of an object that is new', {}, { net: { mtu: 2 } }, ['net.mtu'], [['add', '/spec/net', { mtu: 2 }]]],
+    ['a field of a spec that is new', undefined, { size: 'b' }, ['size'], [['add', '/spec', { size: 'b' }]]],
+    ['not an object that goes, by what is in it', { net: { mtu: 2 } }, {}, ['net.mtu'], undefined],
+    ['an object that goes', { net: { mtu: 2 } }, {}, ['net'], [['remove', '/spec/net']]],
+    [
+      'a field of items',
+      { disks },
+      {
+        disks: [
+          { gib: 2, kind: 'hdd' },
+          { gib: 3, kind: 'ssd' },
+        ],
+      },
+      ['disks[*].gib'],
+      [
+        ['replace', '/spec/disks/0/gib', 2],
+        ['replace', '/spec/disks/1/gib', 3],
+      ],
+    ],
+    [
+      'a field of one item',
+      { disks },
+      {
+        disks: [
+          { gib: 2, kind: 'ssd' },
+          { gib: 3, kind: 'ssd' },
+        ],
+      },
+      ['disks[1].gib'],
+      [['replace', '/spec/disks/1/gib', 3]],
+    ],
+    ['not a list of another length, by what is in it', { disks }, { disks: [{ gib: 2 }] }, ['disks[*]'], undefined],
+    ['a list of another length', { files: ['a', 'b', 'c'] }, { files: ['b', 'c'] }, ['files'], [['remove', '/spec/files/0']]],
+    [
+      'a name with dots',
+      { labels: { 'a.b/c': '1' } },
+      { labels: { 'a.b/c': '2' } },
+      ['labels["a.b/c"]'],
+      [['replace', '/spec/labels/a.b~1c', '2']],
+    ],
+    [
+      'what a condition allows',
+      { disks },
+      {
+        disks: [
+          { gib: 2, kind: 'ssd' },
+          { gib: 0, kind: 'ssd' },
+        ],
+      },
+      [{ path: 'disks[*].gib', when: ({ current, desired }) => Number(desired) > Number(current) }],
+      [['replace', '/spec/disks/0/gib', 2]],
+    ],
+    ['nothing that is not asked for', { size: 'a' }, { size: 'a' }, ['size'], undefined],
+  ])('covers %s', async (_, current, desired, patterns, operations) => {
+    const expected = (operations as [string, string, unknown][] | undefined)?.map(([op, path, value]) =>
+      op === 'remove' ? { op, path } : { op, path, value },
+    )
+    expect(await patchOf(current, desired, patterns)).toEqual(expected)
+  })
+
+  it('may be a merge patch', async () => {
+    expect(await patchOf({ a: 1, b: [1] }, { b: [2] }, ['*'], { format: 'JSONMergePatch' })).toEqual({
+      spec: { a: null, b: [2] },
+    })
+  })
+
+  it('leaves out what the format cannot say: the machine is replaced', async () => {
+    expect(await patchOf({ a: 1 }, { a: null }, ['*'], { format: 'JSONMergePatch' })).toBeUndefined()
+    expect(await patchOf({ a: 1 }, { a: null }, ['*'])).toEqual([{ op: 'replace', path: '/spec/a', value: null }])
+  })
+
+  it('makes what is desired of what is when everything can be changed', async () => {
+    const leaf = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null))
+    const names = fc.constantFrom('a', 'b/c', 'd~e', '-', '0', '')
+    const { value } = fc.letrec((tie) => ({
+      value: fc.oneof({ maxDepth: 3 }, leaf, fc.array(tie('value')), fc.dictionary(names, tie('value'))),
+    }))
+    const spec = fc.dictionary(fc.constantFrom('a', 'b', 'c.d'), value)
+    await fc.assert(
+      fc.asyncProperty(spec, spec, async (current, desired) => {
+        const [from, to] = [current, desired].map((one) => JSON.parse(JSON.stringify(one)) as JsonObject) as [
+          JsonObject,
+          JsonObject,
+        ]
+        const patch = await patchOf(from, to, ['*'])
+        expect(applyJsonPatch({ spec: from }, (patch ?? []) as never).spec).toEqual(to)
+      }),
+      { seed: 1, numRuns: 100 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
+    )
+  })
+})
+
+describe('core, when it is told what can be changed of a machine', () => {
+  const value = fc.oneof(
+    fc.integer({ min: 0, max: 3 }),
+    fc.constantFrom('x', 'y'),
+    fc.array(fc.integer({ min: 0, max: 2 }), { maxLength: 3 }),
+  )
+  const spec = fc.dictionary(
+    fc.constantFrom('a', 'b', 'c', 'd.e'),
+    fc.oneof(value, fc.dictionary(fc.constantFrom('x', 'y'), value)),
+  )
+  const patterns = fc.uniqueArray(fc.constantFrom('a', 'b', 'c.x', 'a[*]', '["d.e"]'))
+
+  it('finds uncovered what was left out, and nothing else', async () => {
+    await fc.assert(
+      fc.asyncProperty(spec, spec, patterns, async (current, desired, patterns) => {
+        const request = draft(machineRequest)
+        request.current.machine.spec.version = request.desired.machine.spec.version!
+        request.current.infrastructureMachine['spec'] = current
+        request.desired.infrastructureMachine['spec'] = desired
+        const covers = (path: string) => patterns.some((pattern) => isBelow(path, pattern))
+        const answer = await callHook(extensionOf({ infrastructureMachine: patterns }), CanUpdateMachine, request)
+        const left = inPlaceChanges(request).infrastructureMachine.filter(({ path }) => !covers(path))
+        expect(uncoveredOfMachine(request, answer, 'x').length).toBe(left.length === 0 ? 0 : 1)
+        const everything = await callHook(extensionOf({ infrastructureMachine: ['*'] }), CanUpdateMachine, request)
+        expect(uncoveredOfMachine(request, everything, 'x')).toEqual([])
+      }),
+      { seed: 1, numRuns: 100 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
+    )
+  })
+
+  const isBelow = (path: string, pattern: string) =>
+    pattern === 'a[*]'
+      ? path.startsWith('a[')
+      : path === pattern || path.startsWith(`${pattern}.`) || path.startsWith(`${pattern}[`)
+})
+
+it('differences are listed with both values, part by part', () => {
+  const request = draft(setRequest)
+  request.desired.infrastructureMachineTemplate['spec'] = { template: { spec: { 'odd-name': { x: [1] } } } }
+  expect(inPlaceChanges(request)).toEqual({
+    machine: [{ path: 'version', current: 'v1.34.0', desired: 'v1.35.0' }],
+    infrastructureMachine: [{ path: '["odd-name"].x', current: undefined, desired: [1] }],
+    bootstrapConfig: [],
+  })
+})
+
+test.each(['', 'spec.version', 'a..b', 'a[', 'a[x]', '.a'])('%j is refused as a path', (path) => {
+  expect(() => inPlaceUpdates({ machine: [path] })).toThrow(TypeError)
+})

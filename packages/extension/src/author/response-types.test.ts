@@ -1,0 +1,247 @@
+/**
+ * What must not compile is the test here: tsc fails when an error that is expected is not there. Each hook in turn: what it can be
+ * answered with, then a wrong answer, a hold where nothing can be held, a field that it does not have.
+ */
+import * as hooks from '@capstan/api'
+import type { CallInput, RuntimeClient } from '../client/runtime-client.ts'
+import { expect, expectTypeOf, test } from 'vitest'
+import { type AnswerOf, fail, holdFor, proceedNow, proceedWith } from './answer.ts'
+import { callHook } from '../test-kit/call-hook.ts'
+import { type Extension, on } from './define-extension.ts'
+
+const one = { name: 'one' }
+const steps = { controlPlaneUpgrades: [{ version: 'v1.34.0' }], workersUpgrades: [{ version: 'v1.34.0' }] }
+const patch = { patchType: 'JSONPatch', patch: 'W10=' } as const
+const item = { uid: 'u', ...patch }
+const text = { openAPIV3Schema: { type: 'string' } } as const
+const typeless = { openAPIV3Schema: { type: 'text' } } as const
+
+test('Discovery: the server answers it, from the handlers', () => {
+  type Answer = hooks.ResponseOf<typeof hooks.Discovery>
+  const handler = { name: 'a', requestHook: { apiVersion: 'v', hook: 'h' }, timeoutSeconds: 1, failurePolicy: 'Ignore' } as const
+  const fine: Answer = { status: 'Success', handlers: [handler] }
+  // @ts-expect-error there is no such failure policy
+  const policy: Answer = { status: 'Success', handlers: [{ ...handler, failurePolicy: 'Maybe' }] }
+  // @ts-expect-error the proposal's name of the list
+  const items: Answer = { status: 'Success', items: [] }
+  // @ts-expect-error a status is missing
+  const nothing: Answer = { handlers: [] }
+  // @ts-expect-error Discovery cannot be held
+  on(hooks.Discovery, one, () => holdFor(1, ''))
+  expect([fine, policy, items, nothing]).toHaveLength(4)
+})
+
+test('BeforeClusterCreate', () => {
+  on(hooks.BeforeClusterCreate, one, () => proceedNow())
+  on(hooks.BeforeClusterCreate, one, () => fail('no'))
+  on(hooks.BeforeClusterCreate, one, async ({ request }) => holdFor(1, request.cluster.metadata.name))
+  // @ts-expect-error it has nothing to give
+  on(hooks.BeforeClusterCreate, one, () => proceedWith({ items: [] }))
+  // @ts-expect-error an answer is made, not written
+  on(hooks.BeforeClusterCreate, one, () => ({ status: 'Success' }))
+  // @ts-expect-error an answer there must be
+  on(hooks.BeforeClusterCreate, one, () => undefined)
+  // @ts-expect-error it carries no version
+  on(hooks.BeforeClusterCreate, one, ({ request }) => proceedNow(request.kubernetesVersion))
+})
+
+test('AfterControlPlaneInitialized', () => {
+  on(hooks.AfterControlPlaneInitialized, one, () => proceedNow('hello'))
+  // @ts-expect-error it cannot be held
+  on(hooks.AfterControlPlaneInitialized, one, () => holdFor(1, ''))
+  // @ts-expect-error nor by one that takes its time
+  on(hooks.AfterControlPlaneInitialized, one, async () => holdFor(1, ''))
+  // @ts-expect-error it has nothing to give
+  on(hooks.AfterControlPlaneInitialized, one, () => proceedWith({ retryAfterSeconds: 5 }))
+  // @ts-expect-error it carries no version
+  on(hooks.AfterControlPlaneInitialized, one, ({ request }) => proceedNow(request.kubernetesVersion))
+})
+
+test('BeforeClusterUpgrade', () => {
+  on(hooks.BeforeClusterUpgrade, one, ({ request }) =>
+    holdFor(1, `${request.fromKubernetesVersion} ${request.toKubernetesVersion}`),
+  )
+  on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades?.[0]?.version))
+  // @ts-expect-error it has nothing to give
+  on(hooks.BeforeClusterUpgrade, one, () => proceedWith(steps))
+  // @ts-expect-error it carries two versions, by their names
+  on(hooks.BeforeClusterUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
+})
+
+test('BeforeControlPlaneUpgrade', () => {
+  on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
+  // @ts-expect-error it has nothing to give
+  on(hooks.BeforeControlPlaneUpgrade, one, () => proceedWith(steps))
+  // @ts-expect-error it carries two versions, by their names
+  on(hooks.BeforeControlPlaneUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
+})
+
+test('AfterControlPlaneUpgrade', () => {
+  on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
+  // @ts-expect-error it has nothing to give
+  on(hooks.AfterControlPlaneUpgrade, one, () => proceedWith(steps))
+  // @ts-expect-error it carries the version that was reached
+  on(hooks.AfterControlPlaneUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
+})
+
+test('BeforeWorkersUpgrade', () => {
+  on(hooks.BeforeWorkersUpgrade, one, ({ request }) => holdFor(1, request.toKubernetesVersion))
+  // @ts-expect-error it has nothing to give
+  on(hooks.BeforeWorkersUpgrade, one, () => proceedWith(steps))
+  // @ts-expect-error it carries two versions, by their names
+  on(hooks.BeforeWorkersUpgrade, one, ({ request }) => proceedNow(request.kubernetesVersion))
+})
+
+test('AfterWorkersUpgrade', () => {
+  on(hooks.AfterWorkersUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
+  // @ts-expect-error it has nothing to give
+  on(hooks.AfterWorkersUpgrade, one, () => proceedWith(steps))
+  // @ts-expect-error it carries the version that was reached
+  on(hooks.AfterWorkersUpgrade, one, ({ request }) => proceedNow(request.toKubernetesVersion))
+})
+
+test('AfterClusterUpgrade', () => {
+  on(hooks.AfterClusterUpgrade, one, ({ request }) => holdFor(1, request.kubernetesVersion))
+  // @ts-expect-error it has nothing to give
+  on(hooks.AfterClusterUpgrade, one, () => proceedWith(steps))
+  // @ts-expect-error nothing is left to be upgraded
+  on(hooks.AfterClusterUpgrade, one, ({ request }) => proceedNow(request.workersUpgrades))
+})
+
+test('BeforeClusterDelete', () => {
+  on(hooks.BeforeClusterDelete, one, () => holdFor(1, ''))
+  // @ts-expect-error it has nothing to give
+  on(hooks.BeforeClusterDelete, one, () => proceedWith({ items: [] }))
+  // @ts-expect-error it carries no version
+  on(hooks.BeforeClusterDelete, one, ({ request }) => proceedNow(request.kubernetesVersion))
+})
+
+test('GenerateUpgradePlan', () => {
+  on(hooks.GenerateUpgradePlan, one, () => proceedWith(steps))
+  on(hooks.GenerateUpgradePlan, one, () => proceedNow())
+  // @ts-expect-error it cannot be held
+  on(hooks.GenerateUpgradePlan, one, () => holdFor(1, ''))
+  // @ts-expect-error versions are objects
+  on(hooks.GenerateUpgradePlan, one, () => proceedWith({ controlPlaneUpgrades: ['v1.34.0'] }))
+  // @ts-expect-error there is no such field beside the one that there is
+  on(hooks.GenerateUpgradePlan, one, () => proceedWith({ workersUpgrades: [], machinePoolUpgrades: [] }))
+  // @ts-expect-error the versions now are those of control plane and workers
+  on(hooks.GenerateUpgradePlan, one, ({ request }) => proceedNow(request.fromKubernetesVersion))
+})
+
+test('GeneratePatches', () => {
+  on(hooks.GeneratePatches, one, () => proceedWith({ items: [item] }))
+  on(hooks.GeneratePatches, one, async () => (Math.abs(1) ? proceedWith({ items: [item] }) : fail('no')))
+  // @ts-expect-error it cannot be held
+  on(hooks.GeneratePatches, one, () => holdFor(1, ''))
+  // @ts-expect-error a patch is text, not operations
+  on(hooks.GeneratePatches, one, () => proceedWith({ items: [{ uid: 'u', patchType: 'JSONPatch', patch: [] }] }))
+  // @ts-expect-error there is no such type of patch
+  on(hooks.GeneratePatches, one, () => proceedWith({ items: [{ uid: 'u', patchType: 'Strategic', patch: '' }] }))
+  // @ts-expect-error a patch belongs to a template
+  on(hooks.GeneratePatches, one, () => proceedWith({ items: [patch] }))
+  // @ts-expect-error there is no such field beside the one that there is
+  on(hooks.GeneratePatches, one, () => proceedWith({ items: [], patches: [] }))
+  // @ts-expect-error nor in an item
+  on(hooks.GeneratePatches, one, async () => proceedWith({ items: [{ uid: 'u', patchType: 'JSONPatch', patch: '', type: '' }] }))
+})
+
+test('ValidateTopology', () => {
+  on(hooks.ValidateTopology, one, ({ request }) => fail(request.items[0]?.holderReference.fieldPath ?? ''))
+  // @ts-expect-error it cannot be held
+  on(hooks.ValidateTopology, one, () => holdFor(1, ''))
+  // @ts-expect-error it has nothing to give
+  on(hooks.ValidateTopology, one, () => proceedWith({ items: [item] }))
+  // @ts-expect-error its templates have no uid
+  on(hooks.ValidateTopology, one, ({ request }) => fail(request.items[0].uid))
+})
+
+test('DiscoverVariables', () => {
+  on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', required: true, schema: text }] }))
+  // @ts-expect-error it cannot be held
+  on(hooks.DiscoverVariables, one, () => holdFor(1, ''))
+  // @ts-expect-error a variable has a schema
+  on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a' }] }))
+  // @ts-expect-error the name of the field before v1.13
+  on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', metadata: {}, schema: text }] }))
+  // @ts-expect-error there is no such type
+  on(hooks.DiscoverVariables, one, () => proceedWith({ variables: [{ name: 'a', schema: typeless }] }))
+  // @ts-expect-error it carries no Cluster
+  on(hooks.DiscoverVariables, one, ({ request }) => fail(request.cluster.metadata.name))
+})
+
+test('CanUpdateMachine', () => {
+  on(hooks.CanUpdateMachine, one, () =>
+    proceedWith({ machinePatch: patch, infrastructureMachinePatch: patch, bootstrapConfigPatch: patch }),
+  )
+  // @ts-expect-error it cannot be held
+  on(hooks.CanUpdateMachine, one, () => holdFor(1, ''))
+  // @ts-expect-error there is no such type of patch
+  on(hooks.CanUpdateMachine, one, () => proceedWith({ machinePatch: { patchType: 'Other', patch: '' } }))
+  // @ts-expect-error that is of CanUpdateMachineSet
+  on(hooks.CanUpdateMachine, one, () => proceedWith({ machinePatch: patch, machineSetPatch: patch }))
+  // @ts-expect-error that is of CanUpdateMachineSet
+  on(hooks.CanUpdateMachine, one, ({ request }) => fail(request.current.machineSet.metadata.name))
+})
+
+test('CanUpdateMachineSet', () => {
+  on(hooks.CanUpdateMachineSet, one, () =>
+    proceedWith({ machineSetPatch: patch, infrastructureMachineTemplatePatch: patch, bootstrapConfigTemplatePatch: patch }),
+  )
+  // @ts-expect-error it cannot be held
+  on(hooks.CanUpdateMachineSet, one, () => holdFor(1, ''))
+  // @ts-expect-error a patch is text, not operations
+  on(hooks.CanUpdateMachineSet, one, () => proceedWith({ machineSetPatch: { patchType: 'JSONPatch', patch: [] } }))
+  // @ts-expect-error that is of CanUpdateMachine
+  on(hooks.CanUpdateMachineSet, one, () => proceedWith({ machineSetPatch: patch, infrastructureMachinePatch: patch }))
+})
+
+test('UpdateMachine', () => {
+  on(hooks.UpdateMachine, one, ({ request }) => holdFor(1, request.desired.machine.metadata.name))
+  // @ts-expect-error it has nothing to give
+  on(hooks.UpdateMachine, one, () => proceedWith({ machinePatch: patch }))
+  // @ts-expect-error what is desired is all that it carries
+  on(hooks.UpdateMachine, one, ({ request }) => fail(request.current.machine.metadata.name))
+})
+
+test('every hook is in this file', () => {
+  expect(hooks.hookCatalog.map(({ name }) => name)).toEqual([
+    'Discovery',
+    'BeforeClusterCreate',
+    'AfterControlPlaneInitialized',
+    'BeforeClusterUpgrade',
+    'BeforeControlPlaneUpgrade',
+    'AfterControlPlaneUpgrade',
+    'BeforeWorkersUpgrade',
+    'AfterWorkersUpgrade',
+    'AfterClusterUpgrade',
+    'BeforeClusterDelete',
+    'GenerateUpgradePlan',
+    'GeneratePatches',
+    'ValidateTopology',
+    'DiscoverVariables',
+    'CanUpdateMachine',
+    'CanUpdateMachineSet',
+    'UpdateMachine',
+  ])
+})
+
+test('an answer that is made elsewhere says for which hook it is', () => {
+  const answer: AnswerOf<typeof hooks.GeneratePatches> = proceedWith({ items: [item] })
+  on(hooks.GeneratePatches, one, () => answer)
+  // @ts-expect-error not for this one
+  on(hooks.GenerateUpgradePlan, one, () => answer)
+})
+
+test('callers get requests and responses of the hook, too', () => {
+  type Called = ReturnType<typeof callHook<typeof hooks.GenerateUpgradePlan>>
+  expectTypeOf<Awaited<Called>['controlPlaneUpgrades']>().toExtend<{ version: string }[] | undefined>()
+  expectTypeOf<CallInput<typeof hooks.BeforeClusterCreate>>().not.toHaveProperty('kind')
+  const calls = (extension: Extension, client: RuntimeClient, cluster: hooks.Cluster) => [
+    // @ts-expect-error its versions are missing
+    callHook(extension, hooks.BeforeClusterUpgrade, { cluster }),
+    // @ts-expect-error it does not block
+    client.callAll(hooks.AfterControlPlaneInitialized, cluster, { cluster }).then(({ retryAfterSeconds }) => retryAfterSeconds),
+  ]
+  expect(calls).toBeTypeOf('function')
+})

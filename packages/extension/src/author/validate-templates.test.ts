@@ -1,0 +1,62 @@
+import { ValidateTopology } from '@capstan/api'
+import { draft, invalid } from '@capstan/kube'
+import { LocalMachineTemplate } from '@capstan/local'
+import { expect, it } from 'vitest'
+import { callHook } from '../test-kit/call-hook.ts'
+import { defineExtension, on } from './define-extension.ts'
+import { fixture } from '../test-kit/fixtures.ts'
+import { template } from './template-walk.ts'
+import { validateTemplates } from './validate-templates.ts'
+
+const request = fixture(ValidateTopology)
+const answerOf = (rules: Parameters<typeof validateTemplates>[0], to: typeof request = request, options = {}) =>
+  callHook(
+    defineExtension({ name: 'x', handlers: [on(ValidateTopology, { name: 'check' }, validateTemplates(rules, options))] }),
+    ValidateTopology,
+    to,
+  )
+
+const rules = [
+  template({ type: LocalMachineTemplate }, ({ template, variables }) => [
+    invalid('spec.template.spec', template.spec.template.spec?.simulated?.provisioningDelay, 'too slow'),
+    `not in ${variables.string('region')}`,
+  ]),
+  template({}, async ({ holder }) => (holder.kind === 'Cluster' ? ['no cluster'] : undefined)),
+  template({ holder: { kind: 'MachineDeployment' } }, () => {
+    throw new Error('thrown')
+  }),
+]
+const message = [
+  'LocalClusterTemplate of Cluster (spec.infrastructureRef): no cluster',
+  'LocalMachineTemplate of MachineDeployment md-0 (spec.template.spec.infrastructureRef): spec.template.spec: Invalid value: "1s": too slow',
+  'LocalMachineTemplate of MachineDeployment md-0 (spec.template.spec.infrastructureRef): not in eu1',
+  'LocalMachineTemplate of MachineDeployment md-0 (spec.template.spec.infrastructureRef): thrown',
+].join('; ')
+
+it('says everything that is wrong in one message', async () => {
+  expect(await answerOf(rules)).toMatchObject({ status: 'Failure', message })
+})
+
+it('says the same whatever the order of the request, and each thing once', async () => {
+  const turned = { ...request, items: [...request.items, ...request.items].reverse() }
+  expect(await answerOf(rules, turned)).toMatchObject({ status: 'Failure', message })
+})
+
+it('says the same whatever names objects get that are not there yet', async () => {
+  const renamed = draft(request)
+  renamed.items[1]!.holderReference.name = 'demo-md-0-x7k2p'
+  expect(await answerOf(rules, renamed)).toMatchObject({ message })
+})
+
+it('accepts what no rule objects to', async () => {
+  const { status, message } = await answerOf([template({}, () => []), template({}, () => undefined)])
+  expect([status, message]).toEqual(['Success', undefined])
+})
+
+it('fails for a type that no rule names, if so asked', async () => {
+  const known = [template({ kind: 'LocalMachineTemplate' }, () => [])]
+  expect(await answerOf(known, request, { failForUnknownTypes: true })).toMatchObject({
+    status: 'Failure',
+    message: expect.stringContaining('no kind "LocalClusterTemplate" is registered'),
+  })
+})

@@ -1,0 +1,216 @@
+import { VariableError } from '@capstan/api'
+import { s } from '@capstan/kube'
+import { describe, expect, expectTypeOf, it, test } from 'vitest'
+import { variableDefinitionErrors } from '../../../core/src/clusterclass/variable-rules.ts'
+import { defineVariables, mergedVariables, Variables } from './variables.ts'
+
+const list = (values: Record<string, unknown>) => Object.entries(values).map(([name, value]) => ({ name, value }))
+
+describe('merged variables', () => {
+  it('take those of the template over those of the request, and merge builtin at every depth', () => {
+    const merged = mergedVariables(
+      list({
+        region: 'eu1',
+        size: { cpu: 1, disk: 2 },
+        builtin: { cluster: { name: 'demo', topology: { version: 'v1', future: true } }, unheardOf: 1 },
+      }),
+      list({
+        size: { cpu: 3 },
+        builtin: {
+          cluster: { topology: { version: 'v2' }, network: { pods: ['10.0.0.0/8'] } },
+          machineDeployment: { replicas: 2 },
+        },
+      }),
+    )
+    expect(merged).toEqual({
+      region: 'eu1',
+      size: { cpu: 3 },
+      builtin: {
+        cluster: { name: 'demo', topology: { version: 'v2', future: true }, network: { pods: ['10.0.0.0/8'] } },
+        machineDeployment: { replicas: 2 },
+        unheardOf: 1,
+      },
+    })
+  })
+
+  it('keep a name that JavaScript treats in its own way as a name', () => {
+    const hostile = mergedVariables(JSON.parse('[{"name":"__proto__","value":{"polluted":1}}]'))
+    expect([JSON.stringify(hostile), ({} as { polluted?: 1 }).polluted]).toEqual(['{"__proto__":{"polluted":1}}', undefined])
+  })
+
+  it('leave what they were made of as it was', () => {
+    const request = list({ builtin: { cluster: { name: 'a' } } })
+    mergedVariables(request, list({ builtin: { cluster: { name: 'b' } } }))
+    expect(request).toEqual(list({ builtin: { cluster: { name: 'a' } } }))
+  })
+})
+
+describe('reading', () => {
+  const variables = new Variables({
+    region: 'eu1',
+    secure: false,
+    nothing: null,
+    size: { cpu: 2, share: 0.5 },
+    disks: [{ gib: 10 }, { gib: 20 }],
+    builtin: { cluster: { name: 'demo' } },
+  })
+
+  test.each<[string, unknown]>([
+    ['region', 'eu1'],
+    ['size.cpu', 2],
+    ['disks[1].gib', 20],
+    ['disks[0]', { gib: 10 }],
+    ['builtin.cluster.name', 'demo'],
+    ['nothing', null],
+  ])('%s is %j', (path, value) => expect(variables.value(path)).toEqual(value))
+
+  test('by type', () => {
+    expect([
+      variables.string('region'),
+      variables.boolean('secure'),
+      variables.integer('size.cpu'),
+      variables.number('size.share'),
+      variables.string('zone', 'a'),
+      variables.integer('size.memory', 4),
+      variables.boolean('disks[7].encrypted', true),
+      variables.has('size.cpu'),
+      variables.has('size.memory'),
+    ]).toEqual(['eu1', false, 2, 0.5, 'a', 4, true, true, false])
+  })
+
+  test.each<[string, () => unknown, VariableError['problem'], string]>([
+    ['a variable that is not set', () => variables.string('zone'), 'not-set', 'failed to get variable "zone": "zone" is not set'],
+    [
+      'a field that is not set',
+      () => variables.value('size.memory.max'),
+      'not-set',
+      'failed to get variable "size.memory.max": "size.memory" is not set',
+    ],
+    [
+      'an index past the end',
+      () => variables.value('disks[2].gib'),
+      'not-set',
+      'failed to get variable "disks[2].gib": "disks[2]" is past the end of the list',
+    ],
+    [
+      'a field of a string',
+      () => variables.string('region.x', ''),
+      'wrong-type',
+      'failed to get variable "region.x": "region" is not an object',
+    ],
+    [
+      'an index of an object',
+      () => variables.value('size[0]'),
+      'wrong-type',
+      'failed to get variable "size[0]": "size[0]" is not in a list',
+    ],
+    ['no path', () => variables.value('size..cpu'), 'bad-path', 'failed to get variable "size..cpu": invalid path segment ""'],
+    [
+      'a number for a string, with a fallback',
+      () => variables.string('size.cpu', 'x'),
+      'wrong-type',
+      'failed to get variable "size.cpu": expected a string, but it is a number',
+    ],
+    [
+      'half a CPU for an integer',
+      () => variables.integer('size.share'),
+      'wrong-type',
+      'failed to get variable "size.share": expected an integer, but it is a number',
+    ],
+    [
+      'null for a boolean',
+      () => variables.boolean('nothing'),
+      'wrong-type',
+      'failed to get variable "nothing": expected a boolean, but it is null',
+    ],
+    [
+      'a value that is not as its schema',
+      () => variables.as('disks', s.list(s.object({ gib: s.string() }))),
+      'wrong-type',
+      'failed to get variable "disks": disks[0].gib: Invalid value: "integer": disks[0].gib in body must be of type string: "integer"',
+    ],
+  ])('%s is an error', (_, read, problem, message) => {
+    expect(read).toThrow(VariableError)
+    expect(read).toThrow(expect.objectContaining({ problem, message }))
+  })
+
+  test('gives copies: what is put into one template is not what the next one gets', () => {
+    const disks = variables.value('disks') as { gib: number }[]
+    disks[0]!.gib = 99
+    expect(variables.value('disks[0].gib')).toBe(10)
+  })
+
+  test('with a schema gives its type', () => {
+    const disks = variables.as('disks', s.list(s.object({ gib: s.int32() })))
+    expectTypeOf(disks).toExtend<{ gib: number }[]>()
+    expect(disks).toEqual([{ gib: 10 }, { gib: 20 }])
+    expect(variables.as('flags', s.list(s.string()), [])).toEqual([])
+  })
+})
+
+describe('declared variables', () => {
+  const declared = defineVariables({
+    region: s.enum('eu1', 'us1').doc('Where machines run.'),
+    disks: s.int32({ minimum: 1 }).default(2),
+    proxy: s.object({ http: s.string().optional(), noProxy: s.list(s.string()) }).optional(),
+    labels: s.map(s.string()).optional(),
+  })
+
+  it('become definitions as discovery answers them', () => {
+    expect(declared.definitions).toEqual([
+      {
+        name: 'region',
+        required: true,
+        schema: { openAPIV3Schema: { type: 'string', enum: ['eu1', 'us1'], description: 'Where machines run.' } },
+      },
+      { name: 'disks', schema: { openAPIV3Schema: { type: 'integer', format: 'int32', minimum: 1, default: 2 } } },
+      {
+        name: 'proxy',
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { http: { type: 'string' }, noProxy: { type: 'array', items: { type: 'string' } } },
+            required: ['noProxy'],
+          },
+        },
+      },
+      { name: 'labels', schema: { openAPIV3Schema: { type: 'object', additionalProperties: { type: 'string' } } } },
+    ])
+  })
+
+  it('are such as core accepts', () => {
+    expect(variableDefinitionErrors(declared.definitions.map((one) => ({ required: false, ...one })))).toEqual([])
+  })
+
+  it('are read all at once, with their types', () => {
+    const values = new Variables({ region: 'eu1', other: 1 }).of(declared)
+    expectTypeOf(values.region).toEqualTypeOf<'eu1' | 'us1'>()
+    expectTypeOf(values.proxy).toExtend<{ http?: string; noProxy: string[] } | undefined>()
+    expect(values).toEqual({ region: 'eu1', disks: 2 })
+  })
+
+  test.each<[string, object, string]>([
+    [
+      'a value that the schema does not have',
+      { region: 'mars' },
+      'failed to get variable "region": region: Unsupported value: "mars": supported values: "eu1", "us1"',
+    ],
+    ['a required one that is missing', {}, 'failed to get variable "region": "region" is not set'],
+  ])('%s is an error', (_, values, message) => {
+    expect(() => new Variables(values as never).of(declared)).toThrow(message)
+  })
+
+  test.each([
+    ['a.b', s.string(), 'variable "a.b": a name has no dot, and is neither empty nor builtin'],
+    ['builtin', s.string(), 'variable "builtin": a name has no dot, and is neither empty nor builtin'],
+    ['a', s.string().nullable(), 'variable a: schemas of variables have no nullable'],
+    [
+      'a',
+      s.object({ b: s.list(s.object({ c: s.string() })).listMap('c') }),
+      'variable a: b: schemas of variables have no x-kubernetes-list-type',
+    ],
+    ['a', s.list(s.number({ minimum: 0.5 })), 'variable a: []: minimum must be an integer, but is 0.5'],
+  ])('%s: what a ClusterClass would refuse or lose is refused', (name, schema, message) => {
+    expect(() => defineVariables({ [name]: schema })).toThrow(message)
+  })
+})

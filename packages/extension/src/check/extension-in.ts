@@ -1,0 +1,25 @@
+/** Finds the extension among what a module exports. */
+import { isRecord } from '@capstan/kube'
+import { defineExtension, type Extension } from '../author/define-extension.ts'
+
+/** An exported extension, or what the only exported function makes of nothing. @throws TypeError saying what was expected */
+export async function extensionIn(exports: { readonly [name: string]: unknown }): Promise<Extension> {
+  const exported = Object.entries(exports)
+  const extensions = exported.filter(([, value]) => isExtension(value))
+  if (new Set(extensions.map(([, value]) => value)).size > 1)
+    throw new TypeError(`exports several extensions (${extensions.map(([name]) => name).join(', ')}): expected one`)
+  if (extensions.length > 0) return defineExtension(extensions[0]![1] as Extension)
+
+  const functions = new Set(
+    exported.map(([, value]) => value).filter((value) => typeof value === 'function' && value.length === 0),
+  )
+  const [only] = functions.size === 1 ? (functions as Set<() => unknown>) : []
+  const made = await only?.()
+  if (isExtension(made)) return defineExtension(made)
+  throw new TypeError(
+    `exports no extension${exported.length === 0 ? '' : ` (there are ${exported.map(([name]) => name).join(', ')})`}: expected \`export const extension = defineExtension({ … })\``,
+  )
+}
+
+const isExtension = (value: unknown): value is Extension =>
+  isRecord(value) && typeof value.name === 'string' && Array.isArray(value.handlers)

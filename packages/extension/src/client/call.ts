@@ -1,0 +1,97 @@
+/** One call of one handler, from request object to response object. Upstream: internal/runtime/client, httpCall, v1.14. */
+import type { Hook } from '@capstan/api'
+import { hookApiVersion } from '@capstan/api'
+import type { Clock } from '@capstan/kube'
+import { durationText, seconds } from '@capstan/kube'
+import { readBytes, TooLong } from '../wire/body.ts'
+import type { Target } from './client-config.ts'
+import { HookFailed, NoAnswer } from './hook-failed.ts'
+import type { HookProblem } from './hook-problems.ts'
+import { goQuoted } from '../wire/go-string.ts'
+import type { HookTransport, HttpAnswer } from './transport.ts'
+import { decodeWire, maxBodyBytes, WireError } from '../wire/wire.ts'
+
+export interface Call {
+  readonly hook: Hook
+  readonly target: Target
+  readonly timeoutSeconds: number
+  /** Without apiVersion and kind. */
+  readonly request: object
+}
+
+interface CallMeans {
+  readonly transport: HookTransport
+  readonly clock: Clock
+  readonly signal?: AbortSignal | undefined
+  /** Beside those that say what the body is. */
+  readonly headers?: { readonly [name: string]: string } | undefined
+  /** Told the HTTP status as soon as there is one. */
+  onStatus?(code: number): void
+}
+
+/** The decoded response, whatever its status says. @throws HookFailed */
+export async function callHandler(
+  { hook, target, timeoutSeconds, request }: Call,
+  { transport, clock, signal, headers, onStatus }: CallMeans,
+): Promise<Record<string, unknown>> {
+  const url = new URL(target.url)
+  url.searchParams.append('timeout', durationText(seconds(timeoutSeconds)))
+  const expired = new AbortController()
+  const timer = clock.schedule(seconds(timeoutSeconds), () => expired.abort(new Error('http request timeout expired')))
+  const either = signal ? AbortSignal.any([signal, expired.signal]) : expired.signal
+  const failed = (err: unknown): HookFailed => {
+    if (signal?.aborted) throw signal.reason
+    // The transport knows how the call failed, as one that plays a tape does.
+    if (err instanceof HookFailed) return err
+    const { message } = expired.signal.aborted ? (expired.signal.reason as Error) : (err as Error)
+    const code = expired.signal.aborted ? 'timeout' : 'unreachable'
+    const problem = code === 'unreachable' && err instanceof NoAnswer ? err.problem : undefined
+    return new HookFailed(code, `http call failed: Post ${JSON.stringify(url.href)}: ${message}`, { cause: err, problem })
+  }
+  try {
+    const body = JSON.stringify({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
+    const answer = await transport.post({ ...target, url }, body, either, headers).catch((err) => {
+      throw failed(err)
+    })
+    onStatus?.(answer.status)
+    if (answer.status !== 200) throw await badStatus(answer)
+    const answered = await readBytes(answer.body, maxBodyBytes).catch((err) => {
+      if (err instanceof TooLong) throw badAnswer('http: response body too large', 'TooLong')
+      throw either.aborted ? failed(err) : brokenOff(err)
+    })
+    return decodeResponse(hook, answered)
+  } finally {
+    timer.cancel()
+  }
+}
+
+function decodeResponse(hook: Hook, body: Uint8Array): Record<string, unknown> {
+  const struct = `${hook.name}Response`
+  try {
+    return decodeWire(body, hook.response, struct, 'answer')
+  } catch (err) {
+    throw err instanceof WireError ? badAnswer(err.message, err.isJson ? 'Schema' : 'Garbage') : err
+  }
+}
+
+const badAnswer = (why: string, problem: HookProblem): HookFailed =>
+  new HookFailed('bad-answer', `http call failed: failed to decode response: ${why}`, { problem })
+
+/** The answer began and did not end. Upstream says it as what its decoder finds. */
+const brokenOff = (err: unknown): HookFailed =>
+  new HookFailed('unreachable', `http call failed: failed to decode response: ${(err as Error).message}`, {
+    cause: err,
+    problem: err instanceof NoAnswer ? err.problem : undefined,
+  })
+
+async function badStatus({ status, body }: HttpAnswer): Promise<HookFailed> {
+  const head = `http call failed: got response with status code ${status} != 200`
+  const problem = status === 404 ? 'NotFound' : 'UnexpectedStatus'
+  try {
+    const bytes = await readBytes(body, maxBodyBytes)
+    const shown = goQuoted(bytes.subarray(0, 512), bytes.length > 512 ? '...' : '')
+    return new HookFailed('bad-status', `${head}: response : ${shown}`, { problem })
+  } catch {
+    return new HookFailed('bad-status', `${head}: failed to read response body`, { problem })
+  }
+}

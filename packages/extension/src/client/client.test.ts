@@ -1,0 +1,418 @@
+import {
+  AfterControlPlaneInitialized,
+  BeforeClusterCreate,
+  type ClientConfig,
+  type ExtensionConfig,
+  createCatalog,
+  hookCatalog,
+} from '@capstan/api'
+import { silent, VirtualClock } from '@capstan/kube'
+import { beforeEach, describe, expect, it, test } from 'vitest'
+import { fail, holdFor, proceedNow } from '../author/answer.ts'
+import { createExtensionClient } from './client.ts'
+import { defineExtension, on } from '../author/define-extension.ts'
+import { type FetchHandler, extensionServer } from '../server/server.ts'
+import { inProcess } from './transport.ts'
+
+/** Servers by host. What is called is written down. */
+let servers: { [host: string]: FetchHandler }
+let called: string[]
+let clock: VirtualClock
+beforeEach(() => {
+  servers = {}
+  called = []
+  clock = new VirtualClock()
+})
+
+const route: FetchHandler = async (request) => {
+  const url = new URL(request.url)
+  called.push(`${url.host}${url.pathname}${url.search}`)
+  const server = servers[url.host]
+  if (!server) throw new Error(`dial tcp: lookup ${url.hostname}: no such host`)
+  return server(request)
+}
+
+const newClient = (namespaces: { [name: string]: { [key: string]: string } } = { default: {} }) =>
+  createExtensionClient({
+    transport: inProcess(route),
+    catalog: createCatalog(hookCatalog),
+    clock,
+    log: silent,
+    namespaceLabels: async (name) => {
+      const labels = namespaces[name]
+      if (!labels) throw new Error(`namespaces ${JSON.stringify(name)} not found`)
+      return labels
+    },
+  })
+
+const cluster = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Cluster',
+  metadata: { name: 'demo', namespace: 'default' },
+} as never
+
+const config = (name: string, more: Partial<ExtensionConfig['spec']> = {}): ExtensionConfig => ({
+  apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+  kind: 'ExtensionConfig',
+  metadata: { name, uid: name, resourceVersion: '1', creationTimestamp: '' },
+  spec: { clientConfig: { url: `https://${name}` }, namespaceSelector: {}, ...more },
+})
+
+type Answers = Parameters<typeof on<typeof BeforeClusterCreate>>[2]
+
+const gate = (handle: Answers, options: object = {}): FetchHandler =>
+  extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate', ...options }, handle)] }))
+
+/** A client that has discovered and taken in the configs. */
+async function clientOf(configs: ExtensionConfig[], namespaces?: { [name: string]: { [key: string]: string } }) {
+  const client = newClient(namespaces)
+  const discovered = configs.map(async (one) => ({ ...one, status: { handlers: await client.discover(one) } }))
+  client.warmUp(await Promise.all(discovered))
+  called = []
+  return client
+}
+
+const create = (client: ReturnType<typeof newClient>) => client.callAll(BeforeClusterCreate, cluster, { cluster })
+const failureOf = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'no failure',
+    ({ code, message }) => ({ code, message }),
+  )
+const head = 'failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": '
+const gateOf = (name: string) => `${head}failed to call extension handler "gate.${name}": `
+const callUrl = (name: string) => `https://${name}/hooks.runtime.cluster.x-k8s.io/v1alpha1/beforeclustercreate/gate?timeout=10s`
+
+it('tells of an ExtensionConfig that has changed, not of one that was only looked at again', async () => {
+  servers.a = gate(() => proceedNow())
+  const client = await clientOf([config('a')])
+  const told: string[] = []
+  client.onChanged?.((name) => told.push(name))
+  const discovered = async (more: Parameters<typeof config>[1] = {}) => {
+    const one = config('a', more)
+    client.register({ ...one, status: { handlers: await client.discover(one) } })
+    return told.splice(0)
+  }
+  expect(await discovered()).toEqual([])
+  expect(await discovered({ settings: { size: 'm' } })).toEqual(['a'])
+  expect(await discovered({ settings: { size: 'm' } })).toEqual([])
+  expect(await discovered({ namespaceSelector: { matchLabels: { team: 'x' } } })).toEqual(['a'])
+  servers.a = gate(() => proceedNow(), { failurePolicy: 'Ignore' })
+  expect(await discovered({ namespaceSelector: { matchLabels: { team: 'x' } } })).toEqual(['a'])
+  client.unregister('a')
+  expect(told).toEqual(['a'])
+})
+
+describe('answers', () => {
+  it('are success when nobody handles the hook', async () => {
+    expect(await create(await clientOf([]))).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+  })
+
+  it('are joined: shortest wait, messages in the order of the ExtensionConfigs', async () => {
+    servers = {
+      b: gate(() => holdFor(5, 'b waits')),
+      a: gate(() => holdFor(30, 'a waits')),
+      c: gate(() => proceedNow('c is fine')),
+    }
+    const client = await clientOf([config('b'), config('a'), config('c')])
+    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 5, message: 'a waits, b waits, c is fine' })
+    expect(called.map((url) => url[0])).toEqual(['a', 'b', 'c'])
+  })
+
+  it('stop at the first failure', async () => {
+    servers = { a: gate(() => holdFor(1, '')), b: gate(() => fail('no')), c: gate(() => proceedNow()) }
+    const client = await clientOf([config('a'), config('b'), config('c')])
+    expect(await failureOf(create(client))).toEqual({
+      code: 'failure',
+      message: `${gateOf('b')}got failure response with message: no`,
+    })
+    expect(called).toHaveLength(2)
+  })
+
+  it('of a hook that does not block have no time to wait', async () => {
+    const client = await clientOf([])
+    expect(await client.callAll(AfterControlPlaneInitialized, cluster, { cluster })).toEqual({ status: 'Success' })
+  })
+})
+
+describe('requests', () => {
+  it('carry kind, version and the settings, those of the call over those of the ExtensionConfig', async () => {
+    let seen: unknown
+    servers.a = gate(({ request }) => {
+      seen = request
+      return proceedNow()
+    })
+    const client = await clientOf([config('a', { settings: { region: 'eu', size: 'big' } })])
+    await client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }, { settings: { size: 'small' } })
+    expect(seen).toEqual({
+      apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+      kind: 'BeforeClusterCreateRequest',
+      cluster,
+      settings: { region: 'eu', size: 'small' },
+    })
+  })
+
+  test.each<[string, ClientConfig, string]>([
+    ['a prefix', { url: 'https://a/my//prefix/' }, 'a/my/prefix/hooks.'],
+    ['a query', { url: 'https://a:8443/?team=x' }, 'a:8443/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?team=x&timeout=10s'],
+    ['a service', { service: { name: 'ext', namespace: 'ns', port: 9443, path: '/p' } }, 'ext.ns.svc:9443/p/hooks.'],
+    ['a service without port', { service: { name: 'ext', namespace: 'ns' } }, 'ext.ns.svc/hooks.'],
+  ])('go to the right place for %s', async (_, clientConfig, start) => {
+    await newClient()
+      .discover(config('a', { clientConfig }))
+      .catch(() => undefined)
+    expect(called[0]!.startsWith(start)).toBe(true)
+  })
+})
+
+describe('a call fails', () => {
+  const page =
+    (status: number, body: string, headers = {}) =>
+    async () =>
+      new Response(body, { status, headers })
+  const redirect = page(302, '', { location: 'https://elsewhere' })
+  const post = `http call failed: Post "${callUrl('a')}": `
+  const undecodable = 'http call failed: failed to decode response: '
+  test.each<[string, FetchHandler | undefined, string, string]>([
+    ['when there is no such server', undefined, 'unreachable', `${post}dial tcp: lookup a: no such host`],
+    [
+      'on another code, with its text',
+      page(500, 'oops'),
+      'bad-status',
+      'http call failed: got response with status code 500 != 200: response : "oops"',
+    ],
+    [
+      'on a redirect, which is not followed',
+      redirect,
+      'bad-status',
+      'http call failed: got response with status code 302 != 200: response : ""',
+    ],
+    [
+      'on a long text, which is cut',
+      page(503, 'x'.repeat(600)),
+      'bad-status',
+      `http call failed: got response with status code 503 != 200: response : "${'x'.repeat(512)}..."`,
+    ],
+    [
+      'on bytes that are no text, in the words of Go',
+      page(500, Buffer.from([0x61, 0xff, 0x0a, 0xc2, 0xa0]) as never),
+      'bad-status',
+      String.raw`http call failed: got response with status code 500 != 200: response : "a\xff\n\u00a0"`,
+    ],
+    ['on garbage', page(200, 'garbage'), 'bad-answer', `${undecodable}invalid character 'g' looking for beginning of value`],
+    ['on nothing', page(200, ''), 'bad-answer', `${undecodable}EOF`],
+    [
+      'on a field of a wrong type',
+      page(200, '{"status":"Success","retryAfterSeconds":"5"}'),
+      'bad-answer',
+      `${undecodable}json: cannot unmarshal string into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
+    ],
+    ...['5.0', '1e1', '5.5', '4294967296'].map((number): [string, FetchHandler, string, string] => [
+      `on ${number} where an integer must be`,
+      page(200, `{"status":"Success","retryAfterSeconds":${number}}`),
+      'bad-answer',
+      `${undecodable}json: cannot unmarshal number ${number} into Go struct field BeforeClusterCreateResponse.CommonRetryResponse.retryAfterSeconds of type int32`,
+    ]),
+    [
+      'on an answer without end',
+      page(200, ' '.repeat(21 * 1024 * 1024)),
+      'bad-answer',
+      `${undecodable}http: response body too large`,
+    ],
+    ['on no status', page(200, '{}'), 'unknown-status', 'got unknown response status "" with message: '],
+    [
+      'on an unknown status',
+      page(200, '{"status":"Maybe","message":"hm"}'),
+      'unknown-status',
+      'got unknown response status "Maybe" with message: hm',
+    ],
+  ])('%s', async (_, server, code, message) => {
+    servers.a = gate(() => proceedNow())
+    const client = await clientOf([config('a')])
+    if (server) servers.a = server
+    else delete servers.a
+    expect(await failureOf(create(client))).toEqual({ code, message: gateOf('a') + message })
+  })
+
+  it('when no answer comes in the announced time, and not before', async () => {
+    servers.a = gate(() => new Promise(() => {}), { timeoutSeconds: 3 })
+    const client = await clientOf([config('a')])
+    const failure = failureOf(create(client))
+    await new Promise(setImmediate)
+    expect(clock.nextDue).toBe(clock.now() + 3000)
+    clock.step(clock.now() + 3000)
+    expect(await failure).toEqual({
+      code: 'timeout',
+      message: `${gateOf('a')}http call failed: Post "${callUrl('a').replace('10s', '3s')}": http request timeout expired`,
+    })
+  })
+
+  it('leaves no timer behind when it succeeds', async () => {
+    servers.a = gate(() => proceedNow())
+    await create(await clientOf([config('a')]))
+    expect(clock.nextDue).toBeUndefined()
+  })
+})
+
+describe('failure policy Ignore', () => {
+  const ignoring = async () => {
+    servers.a = gate(() => proceedNow(), { failurePolicy: 'Ignore' })
+    return clientOf([config('a')])
+  }
+
+  test.each<[string, FetchHandler]>([
+    ['a code that is not 200', async () => new Response('', { status: 500 })],
+    ['garbage', async () => new Response('garbage')],
+    [
+      'no connection',
+      async () => {
+        throw new Error('connection reset by peer')
+      },
+    ],
+  ])('takes %s for an answer that says nothing', async (_, server) => {
+    const client = await ignoring()
+    servers.a = server
+    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+  })
+
+  it('does not ignore what the extension itself calls a failure', async () => {
+    const client = await ignoring()
+    servers.a = gate(() => fail('no'))
+    expect(await failureOf(create(client))).toMatchObject({ code: 'failure' })
+  })
+})
+
+describe('namespaceSelector', () => {
+  const picky = { namespaceSelector: { matchLabels: { team: 'a' } } }
+  test.each([
+    ['matches', { default: { team: 'a' } }, ['gate.a']],
+    ['does not match', { default: { team: 'b' } }, []],
+  ])('%s', async (_, namespaces, names) => {
+    servers.a = gate(() => proceedNow())
+    const client = await clientOf([config('a', picky)], namespaces)
+    expect(await client.handlersFor(BeforeClusterCreate, cluster)).toEqual(names)
+  })
+
+  it('fails closed when the namespace cannot be read', async () => {
+    servers.a = gate(() => proceedNow())
+    const client = await clientOf([config('a', picky)], {})
+    expect(await failureOf(client.handlersFor(BeforeClusterCreate, cluster))).toEqual({
+      code: 'namespace',
+      message:
+        'failed to get extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": failed to get extension handler "gate.a": failed to match namespace: failed to get namespace default: namespaces "default" not found',
+    })
+  })
+
+  it('refuses a call by name of a handler that is not for the namespace', async () => {
+    servers.a = gate(() => proceedNow())
+    const client = await clientOf([config('a', picky)])
+    expect(await failureOf(client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }))).toEqual({
+      code: 'namespace',
+      message: 'failed to call extension handler "gate.a": namespaceSelector did not match object default/demo',
+    })
+  })
+})
+
+describe('registration', () => {
+  it('is refused before all ExtensionConfigs were tried', async () => {
+    const client = newClient()
+    expect(client.ready).toBe(false)
+    expect(await failureOf(create(client))).toMatchObject({ code: 'not-ready' })
+  })
+
+  it('replaces what an ExtensionConfig had, and forgets it', async () => {
+    servers.a = gate(() => proceedNow())
+    const client = await clientOf([config('a')])
+    client.register({ ...config('a'), status: { handlers: [] } })
+    expect(await client.handlersFor(BeforeClusterCreate, cluster)).toEqual([])
+    client.register({ ...config('a'), status: { handlers: await client.discover(config('a')) } })
+    expect(await client.handlersFor(BeforeClusterCreate, cluster)).toEqual(['gate.a'])
+    client.unregister('a')
+    expect(await failureOf(client.call(BeforeClusterCreate, cluster, 'gate.a', { cluster }))).toEqual({
+      code: 'not-registered',
+      message:
+        'failed to call extension handler "gate.a": failed to get extension handler "gate.a" from registry: handler with name "gate.a" has not been registered',
+    })
+  })
+})
+
+describe('discovery', () => {
+  const announcing = (body: object) => async () => Response.json(body)
+  const requestHook = { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' }
+
+  it('fills in defaults and makes names unique', async () => {
+    servers.a = announcing({ status: 'Success', handlers: [{ name: 'one', requestHook }] })
+    expect(await newClient().discover(config('a'))).toEqual([
+      { name: 'one.a', requestHook, timeoutSeconds: 10, failurePolicy: 'Fail' },
+    ])
+  })
+
+  const invalid = 'failed to validate discovery response: '
+  test.each<[string, object, string]>([
+    ['Failure', { status: 'Failure', message: 'no' }, 'got failure response with message: no'],
+    [
+      'two of one name',
+      {
+        status: 'Success',
+        handlers: [
+          { name: 'a', requestHook },
+          { name: 'a', requestHook },
+        ],
+      },
+      `${invalid}duplicate name for handler a found`,
+    ],
+    [
+      'a limit out of range, and a wrong policy',
+      { status: 'Success', handlers: [{ name: 'a', requestHook, timeoutSeconds: 31, failurePolicy: 'Maybe' }] },
+      `${invalid}[handler a timeoutSeconds 31 must be between 0 and 30, handler a failurePolicy Maybe must equal "Ignore" or "Fail"]`,
+    ],
+    [
+      'a hook that there is not',
+      { status: 'Success', handlers: [{ name: 'a', requestHook: { ...requestHook, hook: 'BeforeLunch' } }] },
+      `${invalid}handler a requestHook hooks.runtime.cluster.x-k8s.io/v1alpha1/BeforeLunch is not in the Runtime SDK catalog`,
+    ],
+    [
+      'hardly anything',
+      { status: 'Success', handlers: [{ name: 'a' }] },
+      `${invalid}handler a requestHook / is not in the Runtime SDK catalog`,
+    ],
+    [
+      'a bad name',
+      { status: 'Success', handlers: [{ name: 'a.b', requestHook }] },
+      `${invalid}handler name a.b is not valid: [must not contain dots]`,
+    ],
+  ])('is refused with %s', async (_, body, message) => {
+    servers.a = announcing(body)
+    expect(await failureOf(newClient().discover(config('a')))).toMatchObject({
+      message: `failed to discover extension "a": ${message}`,
+    })
+  })
+})
+
+describe('what an operator says of an extension', () => {
+  const annotated = (annotations: Record<string, string>): ExtensionConfig => {
+    const plain = config('a')
+    return { ...plain, metadata: { ...plain.metadata, annotations } }
+  }
+  const of = (labels: Record<string, string>) =>
+    ({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', metadata: { name: 'c', namespace: 'default', labels } }) as never
+
+  test.each([
+    [{ team: 'blue' }, ['gate.a']],
+    [{ team: 'red' }, []],
+    [{}, []],
+  ])('its objectSelector matches labels of Clusters: %o', async (labels, handlers) => {
+    servers = { a: gate(() => proceedNow()) }
+    const client = await clientOf([annotated({ 'runtime.capstan.dev/object-selector': 'team=blue' })])
+    expect(await client.handlersFor(BeforeClusterCreate, of(labels))).toEqual(handlers)
+  })
+
+  it('takes the place of what the handler announced: time limit and failure policy', async () => {
+    servers = { a: gate(() => proceedNow()) }
+    const overrides = JSON.stringify({ gate: { timeoutSeconds: 3, failurePolicy: 'Ignore' } })
+    const client = await clientOf([annotated({ 'runtime.capstan.dev/handler-overrides': overrides })])
+    await create(client)
+    expect(called).toEqual([expect.stringContaining('?timeout=3s')])
+    servers = {}
+    expect(await create(client)).toEqual({ status: 'Success', retryAfterSeconds: 0 })
+  })
+})

@@ -1,0 +1,362 @@
+/** Calls the handlers that are registered for a hook, and makes one answer of theirs. Upstream: internal/runtime/client, v1.14. */
+import type { Catalog, ClientConfig, ExtensionConfig, ExtensionHandler, Hook, ResponseOf } from '@capstan/api'
+import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/api'
+import type { Clock, KubeObject, Logger } from '@capstan/kube'
+import { keyOf, keyText, seconds } from '@capstan/kube'
+import type { Tracer } from '@opentelemetry/api'
+import { Breaker, type BreakerLimits } from './breaker.ts'
+import { type Call, callHandler } from './call.ts'
+import { type Target, targetOf } from './client-config.ts'
+import { checkDiscovery, defaultTimeout } from './discovery.ts'
+import { HookFailed, isIgnorable, isOutage } from './hook-failed.ts'
+import type { CallObserver, ObservedCall } from './observed-call.ts'
+import type { Registration } from './registry.ts'
+import { HandlerRegistry } from './registry.ts'
+import type { RuntimeClient } from './runtime-client.ts'
+import { clientSpan, globalTracer } from '../tracing.ts'
+import type { HookTransport } from './transport.ts'
+import { Suspicious, UnstableMessages } from './unstable-messages.ts'
+
+/** The runtime client with what the ExtensionConfig controller needs of it. */
+export interface ExtensionClient extends RuntimeClient {
+  readonly catalog: Catalog
+  /** Asks the server of an ExtensionConfig for its handlers. @throws HookFailed */
+  discover(config: ExtensionConfig, signal?: AbortSignal): Promise<ExtensionHandler[]>
+  /** Takes in all ExtensionConfigs; from then on the client is ready, as far as `readyWhen` agrees. */
+  warmUp(configs: readonly ExtensionConfig[]): void
+  /** What must hold, beside the warm-up, for "no handler" to mean something. Asked whenever somebody asks for `ready`. */
+  readyWhen(condition: () => boolean): void
+  /** Takes in `status.handlers` of an ExtensionConfig, in place of what it had. */
+  register(config: ExtensionConfig): void
+  unregister(extensionConfig: string): void
+  /**
+   * Notes that nobody knows the handlers of an ExtensionConfig, since its server could never be asked: hooks for what it selects
+   * fail, and name it, until it is released. Upstream: at the start nothing goes on at all then, and later on it is left out.
+   */
+  quarantine(config: ExtensionConfig, problem: string): void
+  release(extensionConfig: string): void
+  /** Has calls seen from now on, those of discovery included. */
+  observe(observer: CallObserver): void
+  /** The breaker of each handler that was called, by registered name. */
+  readonly breakers: ReadonlyMap<string, Breaker>
+  /** How often handlers were noticed to say something else at every call, by registered name. */
+  readonly unstableMessages: ReadonlyMap<string, number>
+  close(): void
+}
+
+export interface ExtensionClientOptions {
+  readonly transport: HookTransport
+  /** Hooks that handlers may be for, those of providers among them. */
+  readonly catalog: Catalog
+  /** Labels of a namespace. @throws when there is no such namespace */
+  readonly namespaceLabels: (namespace: string) => Promise<{ readonly [key: string]: string }>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly breaker?: BreakerLimits
+  /** Makes a span of each call; the one that the program has registered when absent. */
+  readonly tracer?: Tracer
+}
+
+interface AnyResponse {
+  status?: string
+  message?: string
+  retryAfterSeconds?: number
+}
+
+export function createExtensionClient({
+  transport,
+  catalog,
+  namespaceLabels,
+  clock,
+  log,
+  breaker: limits,
+  tracer = globalTracer(),
+}: ExtensionClientOptions): ExtensionClient {
+  const registry = new HandlerRegistry()
+  const observers: CallObserver[] = []
+  const breakers = new Map<string, Breaker>()
+  const breakerOf = (name: string): Breaker => {
+    const known = breakers.get(name)
+    if (known) return known
+    const fresh = new Breaker(clock, limits)
+    breakers.set(name, fresh)
+    return fresh
+  }
+  /** Handlers that are registered anew may be elsewhere now: nothing is held against them. */
+  const forget = (extensionConfig: string): void => {
+    for (const name of breakers.keys()) if (name.endsWith(`.${extensionConfig}`)) breakers.delete(name)
+    messages.forget((name) => name.endsWith(`.${extensionConfig}`))
+  }
+  const messages = new UnstableMessages()
+  const listen = (hook: Hook, handler: string, forObject: KubeObject, message: string): void => {
+    if (!messages.hears(handler, forObject.metadata.uid ?? '', message)) return
+    log.warn('A handler has said something else at each of its last calls: conditions that show it never come to rest', {
+      hook: hook.name,
+      handler,
+      [forObject.kind]: keyText(keyOf(forObject)),
+      calls: Suspicious,
+    })
+  }
+
+  /** Makes the call and has it seen. */
+  const observed = (
+    call: Call,
+    of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
+    signal: AbortSignal | undefined,
+  ): Promise<AnyResponse> => {
+    const { extensionConfig, handler } = of
+    const traced = { hook: call.hook, url: call.target.url, extensionConfig, handler }
+    return clientSpan(tracer, traced, async (headers, endSpan) => {
+      const started = clock.now()
+      let code: number | undefined
+      const tell = (outcome: ObservedCall['outcome']) => {
+        const seen: ObservedCall = {
+          ...of,
+          announcedVersion: call.hook.version,
+          isDeprecated: call.hook.deprecated !== undefined,
+          url: call.target.url,
+          started,
+          took: clock.now() - started,
+          ...(code === undefined ? {} : { code }),
+          request: call.request,
+          outcome,
+        }
+        for (const observe of observers) observe(seen)
+      }
+      const onStatus = (status: number) => {
+        code = status
+      }
+      try {
+        const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus })
+        tell({ kind: 'response', response })
+        endSpan({ code, ...(response.status === 'Success' ? {} : { error: 'ExtensionFailure', message: response.message }) })
+        return response
+      } catch (err) {
+        if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
+        // The conventions want the status where it is what is wrong.
+        const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
+        endSpan({ code, error, message: (err as Error).message })
+        throw err
+      }
+    })
+  }
+  let settled: () => boolean = () => true
+  const listeners: ((extensionConfig: string) => void)[] = []
+  const tellChanged = (extensionConfig: string): void => {
+    for (const listener of listeners) listener(extensionConfig)
+  }
+
+  const matchesNamespace = async ({ namespaceSelector }: Selection, namespace: string | undefined): Promise<boolean> => {
+    if (namespaceSelector.requirements.length === 0) return true
+    try {
+      return namespaceSelector.matches(await namespaceLabels(namespace ?? ''))
+    } catch (err) {
+      const message = `failed to match namespace: failed to get namespace ${namespace}: ${(err as Error).message}`
+      throw new HookFailed('namespace', message, { cause: err })
+    }
+  }
+
+  const handlersFor: RuntimeClient['handlersFor'] = async (hook, forObject) => {
+    const head = `failed to get extension handlers for hook ${JSON.stringify(groupHook(hook))}`
+    const names: string[] = []
+    for (const quarantined of registry.quarantined()) {
+      if (!matchesObject(quarantined, forObject)) continue
+      if (!(await seen(head, matchesNamespace(quarantined, forObject.metadata.namespace)))) continue
+      const name = JSON.stringify(quarantined.extensionConfig)
+      throw new HookFailed('not-ready', `${head}: ExtensionConfig ${name} has never been discovered: ${quarantined.problem}`)
+    }
+    for (const registration of within(head, () => registry.list(hook))) {
+      if (!matchesObject(registration, forObject)) continue
+      const matches = matchesNamespace(registration, forObject.metadata.namespace)
+      if (await seen(`${head}: failed to get extension handler ${JSON.stringify(registration.name)}`, matches)) {
+        names.push(registration.name)
+      }
+    }
+    return names
+  }
+
+  const call: ExtensionClient['call'] = async (hook, forObject, name, request, { settings, signal } = {}) => {
+    const head = `failed to call extension handler ${JSON.stringify(name)}`
+    const registration = within(head, () => registry.get(name))
+    if (registration.hook !== hook.name || registration.group !== hook.group) {
+      throw new HookFailed('wrong-hook', `${head}: handler does not match GroupHook ${JSON.stringify(groupHook(hook))}`)
+    }
+    if (!(await seen(head, matchesNamespace(registration, forObject.metadata.namespace)))) {
+      const object = keyText(keyOf(forObject))
+      throw new HookFailed('namespace', `${head}: namespaceSelector did not match object ${object}`)
+    }
+    if (!matchesObject(registration, forObject)) {
+      const object = keyText(keyOf(forObject))
+      throw new HookFailed('namespace', `${head}: objectSelector did not match object ${object}`)
+    }
+    const merged = { ...registration.settings, ...settings }
+    const response = await callRegistered(hook, registration, request, merged, signal).catch((err) => {
+      if (!(err instanceof HookFailed)) throw err
+      if (registration.failurePolicy !== 'Ignore' || !isIgnorable(err)) throw err.within(head)
+      log.warn('Ignored a failed call of an extension handler', { hook: hook.name, handler: name, reason: err.message })
+      return joinResponses(hook, [])
+    })
+    listen(hook, name, forObject, response.message ?? '')
+    assertSuccess(response, head)
+    return response as ResponseOf<typeof hook>
+  }
+
+  const callRegistered = async (
+    hook: Hook,
+    { name, version, handler, extensionConfig, clientConfig, timeoutSeconds }: Registration,
+    request: object,
+    settings: Registration['settings'],
+    signal: AbortSignal | undefined,
+  ): Promise<AnyResponse> => {
+    const registered = catalog.find(hook.group, version, hook.name)
+    if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
+    const target = { ...targetOf(clientConfig, registered, handler), extensionConfig }
+    const call = {
+      hook: registered,
+      target,
+      timeoutSeconds: timeoutSeconds || defaultTimeout,
+      // Settings are the same in all versions: no conversion has to think of them.
+      request: {
+        ...converted('request', hook, registered, () => catalog.requestDown(hook, registered, request)),
+        ...(Object.keys(settings).length === 0 ? {} : { settings }),
+      },
+    }
+    const response = await breakerOf(name).run(
+      () => observed(call, { hook, extensionConfig, handler: name }, signal),
+      (err) => err instanceof HookFailed && isOutage(err),
+      seconds(call.timeoutSeconds),
+      signal,
+    )
+    return converted('response', registered, hook, () => catalog.responseUp(registered, hook, response))
+  }
+
+  /** Authorities that nobody trusts any more, and servers that are gone, have no connections either. */
+  const retainConnections = (): void => transport.retain?.(registry.clientConfigs().flatMap(targetIfAny))
+
+  return {
+    get ready() {
+      return registry.ready && settled()
+    },
+    readyWhen(condition) {
+      settled = condition
+    },
+    catalog,
+    handlersFor,
+    call,
+
+    async callAll(hook, forObject, request, { signal, onCall, onAnswer } = {}) {
+      const head = `failed to call extension handlers for hook ${JSON.stringify(groupHook(hook))}`
+      const responses: AnyResponse[] = []
+      for (const name of await seen(head, handlersFor(hook, forObject))) {
+        onCall?.(name)
+        const response = (await seen(head, call(hook, forObject, name, request, signal ? { signal } : {}))) as AnyResponse
+        onAnswer?.(name, response)
+        responses.push(response)
+      }
+      return joinResponses(hook, responses) as ResponseOf<typeof hook>
+    },
+
+    async discover(config, signal) {
+      const head = `failed to discover extension ${JSON.stringify(config.metadata.name)}`
+      const discovery = async () => {
+        const target = { ...targetOf(config.spec.clientConfig, Discovery), extensionConfig: config.metadata.name }
+        const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
+        return observed(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
+      }
+      const response = (await seen(head, discovery())) as ResponseOf<typeof Discovery>
+      assertSuccess(response, head)
+      return within(head, () => checkDiscovery(config.metadata.name, response.handlers ?? [], catalog))
+    },
+
+    warmUp: (configs) => registry.warmUp(configs),
+    register(config) {
+      const { name } = config.metadata
+      const isChanged = within(`failed to register ExtensionConfig ${JSON.stringify(name)}`, () => registry.add(config))
+      forget(name)
+      retainConnections()
+      if (isChanged) tellChanged(name)
+    },
+    unregister(name) {
+      within(`failed to unregister ExtensionConfig ${JSON.stringify(name)}`, () => registry.remove(name))
+      forget(name)
+      retainConnections()
+      tellChanged(name)
+    },
+    quarantine: (config, problem) => registry.quarantine(config, problem),
+    release(name) {
+      if (registry.release(name)) tellChanged(name)
+    },
+    onChanged: (listener) => void listeners.push(listener),
+    observe: (observer) => void observers.push(observer),
+    breakers,
+    unstableMessages: messages.counts,
+    close: () => transport.close(),
+  }
+}
+
+/** None when the ExtensionConfig does not say where the server is: then it is not called either. */
+function targetIfAny(config: ClientConfig): Target[] {
+  try {
+    return [targetOf(config, Discovery)]
+  } catch {
+    return []
+  }
+}
+
+type Selection = Pick<Registration, 'namespaceSelector' | 'objectSelector'>
+
+/** The selector of objects is about Clusters: what a hook is called for otherwise does not have their labels. */
+const matchesObject = ({ objectSelector }: Selection, { kind, metadata }: KubeObject): boolean =>
+  kind !== 'Cluster' || objectSelector.matches(metadata.labels)
+
+/** Conversions are code of whoever declared a hook: what they throw fails the call, not the process. */
+function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, convert: () => T): T {
+  try {
+    return convert()
+  } catch (err) {
+    const versions = `from ${hookApiVersion(from)} to ${hookApiVersion(to)}`
+    const message = `http call failed: failed to convert ${what} ${versions}: ${(err as Error).message}`
+    throw new HookFailed('conversion', message, { cause: err })
+  }
+}
+
+/**
+ * Several answers as one: success, the shortest time to wait, messages in the order of the handlers.
+ * Negative times, which upstream lets through, hold nothing back.
+ */
+export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
+  const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
+  const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
+  return {
+    status: 'Success',
+    ...(message === '' ? {} : { message }),
+    ...(hook.blocking ? { retryAfterSeconds: waits.length === 0 ? 0 : Math.min(...waits) } : {}),
+  }
+}
+
+/** `head` says whose answer it is. @throws HookFailed unless the answer is a success */
+export function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
+  if (status === 'Success') return
+  if (status === 'Failure') throw new HookFailed('failure', `${head}: got failure response with message: ${message}`)
+  throw new HookFailed(
+    'unknown-status',
+    `${head}: got unknown response status ${JSON.stringify(status)} with message: ${message}`,
+  )
+}
+
+/** What fails inside is seen from `context`. */
+function within<T>(context: string, act: () => T): T {
+  try {
+    return act()
+  } catch (err) {
+    throw err instanceof HookFailed ? err.within(context) : err
+  }
+}
+
+async function seen<T>(context: string, promise: Promise<T>): Promise<T> {
+  try {
+    return await promise
+  } catch (err) {
+    throw err instanceof HookFailed ? err.within(context) : err
+  }
+}

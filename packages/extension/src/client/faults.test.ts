@@ -1,0 +1,509 @@
+/**
+ * What goes wrong on the way to an extension, over real sockets. Each call ends: at once, or when its ten seconds are over by a
+ * clock that the test moves. Meanwhile another extension is called as if nothing were.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  type AddressInfo,
+  connect,
+  createServer as createTCPServer,
+  type LookupFunction,
+  type Server,
+  type Socket,
+} from 'node:net'
+import { createServer as createTLSServer, type TLSSocket } from 'node:tls'
+import { createInterface } from 'node:readline'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { BeforeClusterCreate, createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { hours, seconds, silent, systemClock, VirtualClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
+import { proceedNow } from '../author/answer.ts'
+import { createExtensionClient, type ExtensionClient } from './client.ts'
+import { defineExtension, on } from '../author/define-extension.ts'
+import { HookFailed } from './hook-failed.ts'
+import { httpsHookTransport, type HttpsHookTransport } from './https-transport.ts'
+import { type Listening, listen } from '../server/listen.ts'
+import { extensionServer } from '../server/server.ts'
+
+const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'c', namespace: 'd' } } as never
+const MiB = 1024 * 1024
+
+let authority: CertifiedKey
+let certified: CertifiedKey
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'test' })
+  certified = await issue()
+})
+const issue = (names: { ipAddresses?: string[]; dnsNames?: string[] } = { ipAddresses: ['127.0.0.1'] }, clock = systemClock) =>
+  issueCertificate(authority, clock, { commonName: 'x', usages: ['server'], validity: hours(1), ...names })
+
+let clock: VirtualClock
+let transport: HttpsHookTransport
+let closing: (() => void)[]
+let good: Listening
+beforeEach(async () => {
+  clock = new VirtualClock()
+  transport = httpsHookTransport()
+  closing = [() => transport.close()]
+  good = await listen(
+    extensionServer(defineExtension({ name: 'good', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })),
+    certified,
+  )
+})
+afterEach(async () => {
+  for (const close of closing) close()
+  await good.close(0)
+})
+
+const configOf = (name: string, url: string, ca = authority.certificate): ExtensionConfig =>
+  ({
+    metadata: { name },
+    spec: { clientConfig: { url, caBundle: Buffer.from(ca).toString('base64') }, namespaceSelector: {} },
+    status: {
+      handlers: [
+        {
+          name: `gate.${name}`,
+          requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' },
+          failurePolicy: 'Fail',
+        },
+      ],
+    },
+  }) as unknown as ExtensionConfig
+
+function clientFor(url: string, ca?: string): ExtensionClient {
+  const client = createExtensionClient({
+    transport,
+    catalog: createCatalog(hookCatalog),
+    clock,
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
+  client.warmUp([configOf('bad', url, ca), configOf('good', good.url)])
+  return client
+}
+const call = (client: ExtensionClient, name: 'bad' | 'good') =>
+  client.call(BeforeClusterCreate, cluster, `gate.${name}`, { cluster })
+/** What a call ended with, in words; what follows on the address is left out. */
+const outcomeOf = (client: ExtensionClient) =>
+  call(client, 'bad').then(
+    () => ['answered'],
+    (err: unknown) => {
+      if (!(err instanceof HookFailed)) throw err
+      const cause = err.message
+        .replace(/^.*?http call failed: (Post "[^"]*": )?/s, '')
+        .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST:PORT')
+      return [err.code, err.problem, cause]
+    },
+  )
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+async function serving(server: Server): Promise<string> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    raw.set(socket.remotePort, socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** What TLS sockets are made of: only they can be reset. */
+const raw = new Map<number | undefined, Socket>()
+const reset = ({ remotePort }: Socket) => void raw.get(remotePort)!.resetAndDestroy()
+
+/** A server below TLS. */
+const tcp = (connected: (socket: Socket) => void) => serving(createTCPServer(connected))
+
+/** A server that has read a request, and then does what it likes. */
+const tls = (asked: (socket: TLSSocket) => void, pair: CertifiedKey = certified) =>
+  serving(
+    createTLSServer({ cert: pair.certificate, key: pair.key }, (socket) => {
+      let read = ''
+      socket.on('error', () => {})
+      const take = (chunk: Buffer) => {
+        read += chunk.toString('latin1')
+        const [head = '', body] = read.split('\r\n\r\n')
+        if (body === undefined || body.length < Number(/content-length: (\d+)/i.exec(head)?.[1])) return
+        socket.off('data', take)
+        socket.resume()
+        asked(socket)
+      }
+      socket.on('data', take)
+    }) as Server,
+  )
+
+const head = (status: string, ...headers: string[]) =>
+  `HTTP/1.1 ${status}\r\n${headers.map((line) => `${line}\r\n`).join('')}\r\n`
+
+describe('a call that fails at once', () => {
+  const cases: [string, () => Promise<string>, string[]][] = [
+    [
+      'because nobody listens',
+      async () => {
+        const server = createTCPServer()
+        const url = await serving(server)
+        await new Promise((resolve) => server.close(resolve))
+        return url
+      },
+      ['unreachable', 'ConnectionRefused', 'dial tcp HOST:PORT: connect: connection refused'],
+    ],
+    [
+      'because its connection is reset before TLS',
+      () => tcp((socket) => socket.once('data', () => socket.resetAndDestroy())),
+      ['unreachable', 'ConnectionReset', 'connection reset by peer'],
+    ],
+    [
+      'because its connection is closed before TLS',
+      () => tcp((socket) => socket.once('data', () => socket.end())),
+      ['unreachable', 'ConnectionReset', 'connection reset by peer'],
+    ],
+    [
+      'because its connection is reset before headers',
+      () => tls(reset),
+      ['unreachable', 'ConnectionReset', 'connection reset by peer'],
+    ],
+    [
+      'because its connection is reset within headers',
+      () => tls((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-', () => reset(socket))),
+      ['unreachable', 'ConnectionReset', 'connection reset by peer'],
+    ],
+    [
+      'because its connection is reset within the body',
+      () => tls((socket) => socket.write(`${head('200 OK', 'content-length: 100')}{"status":`, () => reset(socket))),
+      ['unreachable', 'ConnectionReset', 'failed to decode response: unexpected EOF'],
+    ],
+    [
+      'because its connection is closed within the body',
+      () => tls((socket) => socket.end(`${head('200 OK', 'transfer-encoding: chunked')}5\r\n{"sta`)),
+      ['unreachable', 'ConnectionReset', 'failed to decode response: unexpected EOF'],
+    ],
+    [
+      'because somebody speaks HTTP without TLS',
+      () => tcp((socket) => socket.end(head('400 Bad Request'))),
+      ['unreachable', 'NotTLS', 'tls: first record does not look like a TLS handshake'],
+    ],
+    [
+      'because somebody speaks something else',
+      () => tls((socket) => socket.end('SSH-2.0-OpenSSH_9.2\r\n')),
+      [
+        'unreachable',
+        'Garbage',
+        'net/http: HTTP/1.x transport connection broken: malformed HTTP response: Parse Error: Expected HTTP/, RTSP/ or ICE/',
+      ],
+    ],
+    [
+      'because its headers do not end',
+      () =>
+        tls((socket) => {
+          socket.write('HTTP/1.1 200 OK\r\n')
+          flood(socket, () => 'x: y\r\n'.repeat(100))
+        }),
+      [
+        'unreachable',
+        'Garbage',
+        'net/http: HTTP/1.x transport connection broken: malformed HTTP response: Parse Error: Header overflow',
+      ],
+    ],
+    [
+      'because it is sent elsewhere',
+      () => tls((socket) => socket.write(head('302 Found', 'location: /elsewhere', 'content-length: 0'))),
+      ['bad-status', 'UnexpectedStatus', 'got response with status code 302 != 200: response : ""'],
+    ],
+    [
+      'because there is no such handler',
+      () => tls((socket) => socket.write(`${head('404 Not Found', 'content-length: 4')}nope`)),
+      ['bad-status', 'NotFound', 'got response with status code 404 != 200: response : "nope"'],
+    ],
+    [
+      'because a long story is told about an error',
+      () => tls((socket) => socket.write(`${head('500 Oh', 'content-length: 10000000')}${'x'.repeat(10_000_000)}`)),
+      ['bad-status', 'UnexpectedStatus', `got response with status code 500 != 200: response : "${'x'.repeat(512)}..."`],
+    ],
+    [
+      'because the story about an error does not end',
+      () => tls((socket) => (socket.write(head('500 Oh')), flood(socket))),
+      ['bad-status', 'UnexpectedStatus', 'got response with status code 500 != 200: failed to read response body'],
+    ],
+    [
+      'because the certificate is for another name',
+      async () => tls(() => {}, await issue({ dnsNames: ['elsewhere.test'] })),
+      [
+        'unreachable',
+        'TLSName',
+        "tls: failed to verify certificate: x509: cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
+      ],
+    ],
+    [
+      'because the certificate has expired',
+      async () => tls(() => {}, await issue(undefined, new VirtualClock(systemClock.now() - hours(2)))),
+      [
+        'unreachable',
+        'CertificateExpired',
+        'tls: failed to verify certificate: x509: certificate has expired or is not yet valid',
+      ],
+    ],
+    [
+      'because a certificate of its own is wanted',
+      async () => {
+        const server = await listen(async () => new Response(), { ...certified, clientCA: authority.certificate })
+        closing.push(() => void server.close(0))
+        return server.url
+      },
+      ['unreachable', 'ClientCertificate', 'remote error: tls: certificate required'],
+    ],
+  ]
+  test.each(cases)('%s says so', async (_, start, outcome) => {
+    const client = clientFor(await start())
+    expect(await outcomeOf(client)).toEqual(outcome)
+    expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
+    // Nothing is left that waits.
+    expect(clock.nextDue).toBeUndefined()
+  })
+
+  it('because the name is not known any more says so, and works when it is again', async () => {
+    let known = false
+    const lookup: LookupFunction = (host, _options, done) => {
+      const notFound = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
+      if (known) done(null, [{ address: '127.0.0.1', family: 4 }])
+      else done(notFound, '')
+    }
+    transport.close()
+    transport = httpsHookTransport({ lookup })
+    const server = await listen(
+      extensionServer(defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })),
+      await issue({ dnsNames: ['gate.test.svc'] }),
+    )
+    const client = clientFor(`https://gate.test.svc:${server.port}`)
+    expect(await outcomeOf(client)).toEqual(['unreachable', 'DNS', 'dial tcp: lookup gate.test.svc: no such host'])
+    known = true
+    expect(await outcomeOf(client)).toEqual(['answered'])
+    await server.close(0)
+  })
+
+  it('because the certificate expired in mid-run says so, though connections from before go on', async () => {
+    const expired = await issue(undefined, new VirtualClock(systemClock.now() - hours(2)))
+    const handle = extensionServer(
+      defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }),
+    )
+    let isLast = false
+    const server = await listen(async (request) => {
+      const response = await handle(request)
+      if (isLast) response.headers.set('connection', 'close')
+      return response
+    }, certified)
+    const client = clientFor(server.url)
+    expect(await outcomeOf(client)).toEqual(['answered'])
+    server.renew(expired)
+    expect(await outcomeOf(client)).toEqual(['answered'])
+    isLast = true
+    expect(await outcomeOf(client)).toEqual(['answered'])
+    expect(await outcomeOf(client)).toMatchObject(['unreachable', 'CertificateExpired', /expired/])
+    await server.close(0)
+  })
+})
+
+describe('a call whose extension', () => {
+  const cases: [string, (begun: () => void) => Promise<string>][] = [
+    ['does not answer before TLS', (begun) => tcp((socket) => void socket.once('data', begun))],
+    ['does not answer before headers', (begun) => tls(begun)],
+    ['does not end its headers', (begun) => tls((socket) => socket.write('HTTP/1.1 200 OK\r\n', begun))],
+    ['does not begin its body', (begun) => tls((socket) => socket.write(head('200 OK', 'content-length: 10'), begun))],
+    [
+      'answers byte by byte',
+      (begun) =>
+        tls((socket) => {
+          socket.write(head('200 OK', 'content-length: 1000000'))
+          let sent = 0
+          const drip = () => {
+            if (socket.destroyed) return
+            socket.write(' ')
+            if (++sent === 50) begun()
+            setImmediate(drip)
+          }
+          drip()
+        }),
+    ],
+    [
+      'tells a story about an error byte by byte',
+      (begun) => tls((socket) => socket.write(`${head('500 Oh', 'content-length: 10')}x`, begun)),
+    ],
+  ]
+  test.each(cases)('%s ends with its time, and holds up no other', async (name, start) => {
+    const begun = Promise.withResolvers<void>()
+    const client = clientFor(await start(begun.resolve))
+    let isOver = false
+    const outcome = outcomeOf(client).finally(() => {
+      isOver = true
+    })
+    await begun.promise
+    expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
+    clock.step(clock.now() + seconds(9))
+    await turn()
+    expect(isOver).toBe(false)
+    clock.step(clock.now() + seconds(1))
+    const expected = name.includes('error')
+      ? ['bad-status', 'UnexpectedStatus', 'got response with status code 500 != 200: failed to read response body']
+      : ['timeout', 'Timeout', 'http request timeout expired']
+    expect(await outcome).toEqual(expected)
+    expect(clock.nextDue).toBeUndefined()
+  })
+})
+
+describe('an answer that is too long', () => {
+  it.each([
+    ['without end', head('200 OK')],
+    ['of a gigabyte', head('200 OK', 'content-length: 1073741824')],
+  ])('%s is read no further than allowed, and leaves nothing behind', async (_, headers) => {
+    const sent: number[] = []
+    const url = await tls((socket) => {
+      socket.write(headers)
+      socket.on('close', () => sent.push(socket.bytesWritten))
+      flood(socket)
+    })
+    const client = clientFor(url)
+    await call(client, 'good')
+    const before = await memory()
+    for (let i = 0; i < 3; i++) {
+      expect(await outcomeOf(client)).toEqual([
+        'bad-answer',
+        'TooLong',
+        'failed to decode response: http: response body too large',
+      ])
+    }
+    while (sent.length < 3) await turn()
+    // What was under way in sockets comes on top.
+    for (const bytes of sent) expect(bytes).toBeLessThan(40 * MiB)
+    expect((await memory()) - before).toBeLessThan(10 * MiB)
+    expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
+  })
+})
+
+describe('connections', () => {
+  it('are closed when nobody trusts their authority any more, and calls under way on them end well', async () => {
+    const held = Promise.withResolvers<void>()
+    const begun = Promise.withResolvers<void>()
+    let connections = 0
+    const server = await listen(async () => {
+      begun.resolve()
+      await held.promise
+      return Response.json({ status: 'Success' })
+    }, certified)
+    const raw = await tcp((socket) => {
+      connections++
+      socket.on('close', () => connections--)
+      relay(socket, server.port)
+    })
+    const client = clientFor(raw)
+    const underWay = call(client, 'bad')
+    await begun.promise
+    const other = await makeAuthority(systemClock, { commonName: 'other' })
+    client.register(configOf('bad', raw, `${authority.certificate}${other.certificate}`))
+    expect(connections).toBe(1)
+    held.resolve()
+    expect(await underWay).toMatchObject({ status: 'Success' })
+    while (connections > 0) await turn()
+    expect(await call(client, 'bad')).toMatchObject({ status: 'Success' })
+    expect(connections).toBe(1)
+    client.unregister('bad')
+    while (connections > 0) await turn()
+    expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
+    await server.close(0)
+  })
+})
+
+describe('an extension that ends', () => {
+  let child: ChildProcess
+  afterEach(() => child.kill('SIGKILL'))
+
+  /** A held call is answered when the process is told to stop, and never before. */
+  const program = `
+      import { BeforeClusterCreate } from '@capstan/api'
+      import { defineExtension, on, proceedNow, runExtension } from '@capstan/extension'
+      const told = new Promise((resolve) => process.once('SIGTERM', () => setImmediate(resolve)))
+      const handle = async ({ settings }) => {
+        if (settings.wait) {
+          process.stderr.write('asked\\n')
+          await told
+        }
+        return proceedNow('done')
+      }
+      await runExtension(defineExtension({ name: 'bad', handlers: [on(BeforeClusterCreate, { name: 'gate' }, handle)] }), { args: process.argv.slice(1) })`
+  const start = async (...flags: string[]) => {
+    const args = ['--input-type=module', '-e', program, '--', '--dev', '--log-level', 'error', ...flags]
+    child = spawn(process.execPath, args, { cwd: import.meta.dirname, stdio: ['ignore', 'pipe', 'pipe'] })
+    const [line] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string]
+    return JSON.parse(line) as { url: string; caBundle: string }
+  }
+
+  it('by SIGTERM in the middle of a call answers it, and leaves with 0', async () => {
+    const { url, caBundle } = await start()
+    const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
+    const held = client.call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
+    await once(child.stderr!, 'data')
+    child.kill('SIGTERM')
+    expect(await held).toMatchObject({ status: 'Success', message: 'done' })
+    expect(await once(child, 'exit')).toEqual([0, null])
+    expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
+  })
+
+  it('by SIGKILL in the middle of a call fails that call at once, and the next ones, until it is back', async () => {
+    const { url, caBundle } = await start()
+    const client = clientFor(url, Buffer.from(caBundle, 'base64').toString())
+    expect(await outcomeOf(client)).toEqual(['answered'])
+    const held = client
+      .call(BeforeClusterCreate, cluster, 'gate.bad', { cluster }, { settings: { wait: 'yes' } })
+      .catch((err) => err)
+    await once(child.stderr!, 'data')
+    child.kill('SIGKILL')
+    expect(await call(client, 'good')).toMatchObject({ status: 'Success' })
+    const failure = (await held) as HookFailed
+    // On a connection that was there before the call is made once more, and finds nobody.
+    expect(failure.code).toBe('unreachable')
+    expect(['ConnectionReset', 'ConnectionRefused']).toContain(failure.problem)
+    expect(await outcomeOf(client)).toMatchObject(['unreachable', 'ConnectionRefused', /refused/])
+
+    const again = await start('--webhook-port', new URL(url).port)
+    client.register(configOf('bad', again.url, Buffer.from(again.caBundle, 'base64').toString()))
+    expect(await outcomeOf(client)).toEqual(['answered'])
+  })
+})
+
+/** Bytes on both sides, as long as both are there. */
+function relay(socket: Socket, port: number): void {
+  const there = connect(port, '127.0.0.1')
+  there.on('error', () => {})
+  socket.pipe(there).pipe(socket)
+  socket.on('close', () => there.destroy())
+  there.on('close', () => socket.destroy())
+}
+
+/** Writes as long as somebody reads. */
+function flood(socket: TLSSocket, chunk: () => string | Buffer = () => Buffer.alloc(64 * 1024, ' ')): void {
+  const pour = () => {
+    while (!socket.destroyed && socket.write(chunk()));
+    if (!socket.destroyed) socket.once('drain', pour)
+  }
+  pour()
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+async function memory(): Promise<number> {
+  for (let i = 0; i < 5; i++) {
+    collect()
+    await turn()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}

@@ -1,0 +1,213 @@
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { BeforeClusterCreate, createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
+import { silent, systemClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import { holdFor } from '../author/answer.ts'
+import { createExtensionClient } from './client.ts'
+import { defineExtension, on } from '../author/define-extension.ts'
+import { httpsHookTransport } from './https-transport.ts'
+import { type Listening, listen } from '../server/listen.ts'
+import { extensionServer } from '../server/server.ts'
+
+const handle = extensionServer(
+  defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => holdFor(2, 'wait'))] }),
+)
+const cluster = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'Cluster',
+  metadata: { name: 'demo', namespace: 'default' },
+} as never
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+let authority: CertifiedKey
+let certified: CertifiedKey
+let server: Listening
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'test' })
+  certified = await issueCertificate(authority, systemClock, { commonName: 'x', usages: ['server'], ipAddresses: ['127.0.0.1'] })
+  server = await listen(handle, certified)
+})
+afterAll(() => server.close())
+
+const clientOf = (transport = httpsHookTransport()) =>
+  createExtensionClient({
+    transport,
+    catalog: createCatalog(hookCatalog),
+    clock: systemClock,
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
+
+const config = (url: string, ca: string = authority.certificate): ExtensionConfig => ({
+  apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+  kind: 'ExtensionConfig',
+  metadata: { name: 'ext', uid: '', resourceVersion: '1', creationTimestamp: '' },
+  spec: { clientConfig: { url, caBundle: base64(ca) }, namespaceSelector: {} },
+})
+
+it('discovers and calls over TLS, many calls at once on kept connections', async () => {
+  const client = clientOf()
+  const found = config(`${server.url}/`)
+  client.warmUp([{ ...found, status: { handlers: await client.discover(found) } }])
+  const answers = await Promise.all(Array.from({ length: 20 }, () => client.callAll(BeforeClusterCreate, cluster, { cluster })))
+  expect(new Set(answers.map((answer) => JSON.stringify(answer)))).toEqual(
+    new Set(['{"status":"Success","message":"wait","retryAfterSeconds":2}']),
+  )
+  client.close()
+})
+
+describe('refuses to talk', () => {
+  const failureOf = async (one: ExtensionConfig) => {
+    const client = clientOf()
+    const failure = await client.discover(one).then(
+      () => 'no failure',
+      ({ code, message }) => ({ code, message }),
+    )
+    client.close()
+    return failure
+  }
+  const post = (url: string) =>
+    `failed to discover extension "ext": http call failed: Post "${url}/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": `
+
+  it('when another authority signed the certificate', async () => {
+    const other = await makeAuthority(systemClock, { commonName: 'other' })
+    expect(await failureOf(config(server.url, other.certificate))).toEqual({
+      code: 'unreachable',
+      message: `${post(server.url)}tls: failed to verify certificate: x509: certificate signed by unknown authority`,
+    })
+  })
+
+  it('when the certificate is for another name', async () => {
+    const url = `https://localhost:${server.port}`
+    expect(await failureOf(config(url))).toEqual({
+      code: 'unreachable',
+      message: `${post(url)}tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match localhost`,
+    })
+  })
+
+  it.each([
+    [
+      'no address at all',
+      { dnsNames: ['a.test'] },
+      "cannot validate certificate for 127.0.0.1 because it doesn't contain any IP SANs",
+    ],
+    [
+      'other addresses',
+      { dnsNames: ['a.test'], ipAddresses: ['127.0.0.2', '::1'] },
+      'certificate is valid for 127.0.0.2, ::1, not 127.0.0.1',
+    ],
+  ])('when the certificate is for %s', async (_, names, message) => {
+    const elsewhere = await issueCertificate(authority, systemClock, { commonName: 'elsewhere', usages: ['server'], ...names })
+    const other = await listen(handle, { certificate: elsewhere.certificate, key: elsewhere.key })
+    const { message: said } = (await failureOf(config(other.url))) as { message: string }
+    expect(said).toBe(`${post(other.url)}tls: failed to verify certificate: x509: ${message}`)
+    await other.close()
+  })
+
+  it('when nobody listens', async () => {
+    const closed = await listen(handle, certified)
+    await closed.close()
+    expect(await failureOf(config(closed.url))).toEqual({
+      code: 'unreachable',
+      message: `${post(closed.url)}dial tcp 127.0.0.1:${closed.port}: connect: connection refused`,
+    })
+  })
+})
+
+test('a redirect is an answer, and is not followed', async () => {
+  let elsewhere = 0
+  const { key, certificate: cert } = certified
+  const redirecting = createServer({ key, cert }, (request, response) => {
+    if (request.url === '/elsewhere') elsewhere++
+    response.writeHead(307, { location: '/elsewhere' }).end()
+  })
+  await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.1', resolve))
+  const client = clientOf()
+  const url = `https://127.0.0.1:${(redirecting.address() as AddressInfo).port}`
+  await expect(client.discover(config(url))).rejects.toMatchObject({ code: 'bad-status' })
+  expect(elsewhere).toBe(0)
+  client.close()
+  redirecting.close()
+})
+
+test('a kept connection that the server closed meanwhile is no failure', async () => {
+  const { key, certificate: cert } = certified
+  let connections = 0
+  const hasty = createServer({ key, cert, keepAlive: true }, (request, response) => {
+    request.resume()
+    // Once answered, the socket dies without a word; the client finds out when it uses it again.
+    response.end('{"status":"Success"}', () => setImmediate(() => request.socket.destroy()))
+  })
+  hasty.on('secureConnection', () => connections++)
+  await new Promise<void>((resolve) => hasty.listen(0, '127.0.0.1', resolve))
+  const client = clientOf()
+  const one = config(`https://127.0.0.1:${(hasty.address() as AddressInfo).port}`)
+  for (let call = 0; call < 20; call++) expect(await client.discover(one)).toEqual([])
+  expect(connections).toBeGreaterThan(1)
+  client.close()
+  hasty.close()
+})
+
+test('a renewed certificate is used for new connections', async () => {
+  const renewing = await listen(handle, certified)
+  const nextAuthority = await makeAuthority(systemClock, { commonName: 'next' })
+  const next = { commonName: 'x', usages: ['server'] as const, ipAddresses: ['127.0.0.1'] }
+  const client = clientOf()
+  expect(await client.discover(config(renewing.url))).toHaveLength(1)
+  renewing.renew(await issueCertificate(nextAuthority, systemClock, next))
+  expect(await client.discover(config(renewing.url, nextAuthority.certificate))).toHaveLength(1)
+  client.close()
+  await renewing.close()
+})
+
+test('a server that wants client certificates gets that of the transport', async () => {
+  const strict = await listen(handle, { ...certified, clientCA: authority.certificate })
+  const own = await issueCertificate(authority, systemClock, { commonName: 'core', usages: ['client'] })
+  const client = clientOf(httpsHookTransport({ client: own }))
+  expect(await client.discover(config(strict.url))).toHaveLength(1)
+  const stranger = clientOf()
+  await expect(stranger.discover(config(strict.url))).rejects.toMatchObject({ code: 'unreachable' })
+  client.close()
+  stranger.close()
+  await strict.close()
+})
+
+test('a client certificate and the authorities of clients are renewed while calls are made, and none of them fails', async () => {
+  const other = await makeAuthority(systemClock, { commonName: 'other' })
+  const clientOfAuthority = (issuer: CertifiedKey) =>
+    issueCertificate(issuer, systemClock, { commonName: 'core', usages: ['client'] })
+  const transport = httpsHookTransport({ client: await clientOfAuthority(authority) })
+  // Every third call needs a new connection.
+  let answered = 0
+  const restless: typeof handle = async (request) => {
+    const response = await handle(request)
+    if (answered++ % 3 === 0) response.headers.set('connection', 'close')
+    return response
+  }
+  const server = await listen(restless, { ...certified, clientCA: authority.certificate })
+  const client = clientOf(transport)
+  const one = config(server.url)
+  const failures: unknown[] = []
+  let stopped = false
+  const loads = Array.from({ length: 4 }, async () => {
+    while (!stopped) await client.discover(one).catch((err) => failures.push(err))
+  })
+  const after = async (calls: number) => {
+    const until = answered + calls
+    while (answered < until && failures.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+  await after(20)
+  server.renew({ ...certified, clientCA: `${authority.certificate}${other.certificate}` })
+  await after(20)
+  transport.present(await clientOfAuthority(other))
+  await after(20)
+  server.renew({ ...certified, clientCA: other.certificate })
+  await after(20)
+  stopped = true
+  await Promise.all(loads)
+  expect(failures).toEqual([])
+  client.close()
+  await server.close(0)
+})

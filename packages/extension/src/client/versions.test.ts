@@ -1,0 +1,120 @@
+import type { ExtensionConfig } from '@capstan/api'
+import { createCatalog, defineHook, hookCatalog, newerVersion, retryResponse } from '@capstan/api'
+import { s, silent, VirtualClock } from '@capstan/kube'
+import { expect, it, test } from 'vitest'
+import { holdFor } from '../author/answer.ts'
+import { createExtensionClient } from './client.ts'
+import { defineExtension, on } from '../author/define-extension.ts'
+import { extensionServer } from '../server/server.ts'
+import { inProcess } from './transport.ts'
+
+// Hooks of a provider's own group, each in two versions: two conversions that really change something.
+const group = 'hooks.example.com'
+const declare = { group, tag: 'Example', blocking: true, doc: 'Called before a volume goes.' }
+const releaseV2 = defineHook({
+  ...declare,
+  name: 'BeforeVolumeRelease',
+  version: 'v1',
+  request: { volume: s.object({ pool: s.string(), id: s.string() }) },
+  response: { ...retryResponse, keep: s.boolean().default(false) },
+})
+const releaseV1 = defineHook({
+  ...declare,
+  name: 'BeforeVolumeRelease',
+  version: 'v1alpha1',
+  request: { volumeID: s.string() },
+  response: { ...retryResponse, keepVolume: s.boolean().default(false) },
+  newer: newerVersion(releaseV2, {
+    requestDown: ({ volume }) => ({ volumeID: `${volume.pool}/${volume.id}` }),
+    responseUp: ({ keepVolume, ...rest }: { status: 'Success'; retryAfterSeconds: number; keepVolume: boolean }) => ({
+      ...rest,
+      keep: keepVolume,
+    }),
+  }),
+})
+const resizeV2 = defineHook({
+  ...declare,
+  name: 'BeforeVolumeResize',
+  version: 'v1beta1',
+  request: { gigabytes: s.int32() },
+  response: retryResponse,
+})
+const resizeV1 = defineHook({
+  ...declare,
+  name: 'BeforeVolumeResize',
+  version: 'v1alpha1',
+  request: { size: s.string() },
+  response: retryResponse,
+  newer: newerVersion(resizeV2, {
+    requestDown({ gigabytes }) {
+      if (gigabytes < 1) throw new Error('a size below 1 GB has no name')
+      return { size: `${gigabytes}Gi` }
+    },
+    responseUp: (response: { status: 'Success'; retryAfterSeconds: number }) => response,
+  }),
+})
+const catalog = createCatalog([...hookCatalog, releaseV1, releaseV2, resizeV1, resizeV2])
+
+const volume = { apiVersion: 'example.com/v1', kind: 'Volume', metadata: { name: 'v', namespace: 'default' } } as never
+
+async function clientOf(extension: ReturnType<typeof defineExtension>) {
+  const client = createExtensionClient({
+    transport: inProcess(extensionServer(extension)),
+    catalog,
+    clock: new VirtualClock(),
+    log: silent,
+    namespaceLabels: async () => ({}),
+  })
+  const config = {
+    apiVersion: 'runtime.cluster.x-k8s.io/v1beta2',
+    kind: 'ExtensionConfig',
+    metadata: { name: 'x', uid: 'x', resourceVersion: '1', creationTimestamp: '' },
+    spec: { clientConfig: { url: 'https://x' }, namespaceSelector: {}, settings: { pool: 'fast' } },
+  } satisfies ExtensionConfig
+  client.warmUp([{ ...config, status: { handlers: await client.discover(config) } }])
+  return client
+}
+
+it("asks a handler of an old version in its own words, and understands its answer as the new version's", async () => {
+  const asked: object[] = []
+  const handlers = [
+    on(releaseV1, { name: 'old' }, ({ request }) => {
+      asked.push(request)
+      return { kind: 'proceed', response: { keepVolume: true } }
+    }),
+    on(releaseV2, { name: 'new' }, ({ request }) => {
+      asked.push(request)
+      return holdFor(3, 'in use')
+    }),
+  ]
+  const client = await clientOf(defineExtension({ name: 'x', handlers }))
+  const request = { volume: { pool: 'fast', id: '7' } }
+  expect(await client.call(releaseV2, volume, 'old.x', request)).toMatchObject({ status: 'Success', keep: true })
+  expect(await client.callAll(releaseV2, volume, request)).toMatchObject({ retryAfterSeconds: 3, message: 'in use' })
+  // The conversion says nothing of settings: those are the same in all versions.
+  const settings = { pool: 'fast' }
+  expect(asked[0]).toEqual({
+    apiVersion: 'hooks.example.com/v1alpha1',
+    kind: 'BeforeVolumeReleaseRequest',
+    volumeID: 'fast/7',
+    settings,
+  })
+  expect(asked[2]).toMatchObject({ apiVersion: 'hooks.example.com/v1', volume: { pool: 'fast', id: '7' }, settings })
+})
+
+test('a request that has no form in the old version fails the call', async () => {
+  const handlers = [on(resizeV1, { name: 'old' }, () => holdFor(1, ''))]
+  const client = await clientOf(defineExtension({ name: 'x', handlers }))
+  await expect(client.callAll(resizeV2, volume, { gigabytes: 0 })).rejects.toThrow(
+    'failed to call extension handlers for hook "BeforeVolumeResize.hooks.example.com": failed to call extension handler "old.x": ' +
+      'http call failed: failed to convert request from hooks.example.com/v1beta1 to hooks.example.com/v1alpha1: a size below 1 GB has no name',
+  )
+  expect(await client.callAll(resizeV2, volume, { gigabytes: 2 })).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })
+})
+
+test("a provider's hook is found below a prefix too", async () => {
+  const serve = extensionServer(defineExtension({ name: 'x', handlers: [on(releaseV2, { name: 'new' }, () => holdFor(1, ''))] }))
+  const url = 'https://x/some/prefix/hooks.example.com/v1/beforevolumerelease/new'
+  const response = await serve(new Request(url, { method: 'POST', body: '{"volume":{"pool":"fast","id":"7"}}' }))
+  expect(await response.json()).toMatchObject({ status: 'Success', retryAfterSeconds: 1 })
+})

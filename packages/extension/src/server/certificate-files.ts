@@ -1,0 +1,66 @@
+/** Certificates in files that are renewed while they are used. */
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import type { Logger } from '@capstan/kube'
+import type { ClientCertificate, HttpsHookTransport } from '../client/https-transport.ts'
+import type { ServingCertificate } from './listen.ts'
+import { type WatchedFiles, watchFiles } from './watch-files.ts'
+
+export interface ServingFiles {
+  readonly certificate: string
+  readonly key: string
+  /** Authorities of clients: who has no certificate of theirs may not call. */
+  readonly clientCA?: string | undefined
+}
+
+/** What the files hold now, and through `use` whatever they hold later. A pair that does not fit is never used. */
+export function servingCertificateFrom(
+  files: ServingFiles,
+  use: (serving: ServingCertificate) => void,
+  log: Logger,
+): WatchedFiles {
+  const { clientCA } = files
+  const paths = [files.certificate, files.key, ...(clientCA === undefined ? [] : [clientCA])]
+  return watchFiles(
+    paths,
+    ([certificate = '', key = '', ca]) => {
+      assertPair(certificate, key, files)
+      if (ca !== undefined) assertCertificates(ca, clientCA!)
+      use({ certificate, key, ...(ca === undefined ? {} : { clientCA: ca }) })
+    },
+    log,
+  )
+}
+
+export interface ClientFiles {
+  readonly certificate: string
+  readonly key: string
+}
+
+/** A transport that presents what the files hold, also after they have changed. @throws when they hold nothing that fits */
+export function presentFrom(files: ClientFiles, transport: Pick<HttpsHookTransport, 'present'>, log: Logger): WatchedFiles {
+  const use = ([certificate = '', key = '']: readonly string[]) => {
+    assertPair(certificate, key, files)
+    transport.present({ certificate, key } satisfies ClientCertificate)
+  }
+  return watchFiles([files.certificate, files.key], use, log)
+}
+
+/** @throws Error naming the files and never what is in them */
+function assertPair(certificate: string, key: string, files: ClientFiles): void {
+  const leaf = assertCertificates(certificate, files.certificate)
+  let fits: boolean
+  try {
+    fits = leaf.checkPrivateKey(createPrivateKey(key))
+  } catch {
+    throw new Error(`${files.key} holds no private key`)
+  }
+  if (!fits) throw new Error(`the key in ${files.key} does not belong to the certificate in ${files.certificate}`)
+}
+
+function assertCertificates(text: string, file: string): X509Certificate {
+  try {
+    return new X509Certificate(text)
+  } catch {
+    throw new Error(`${file} holds no certificate`)
+  }
+}

@@ -1,0 +1,255 @@
+/** An extension as a program: what its `main` calls. Upstream: test/extension/main.go and exp/runtime/server, v1.14. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import process from 'node:process'
+import type { Clock, Logger } from '@capstan/kube'
+import { messageOf, sleep, systemClock } from '@capstan/kube'
+import { certificateExpiry } from '@capstan/kube/node'
+import type { Tracer } from '@opentelemetry/api'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { servingCertificateFrom } from './certificate-files.ts'
+import type { Extension } from '../author/define-extension.ts'
+import { type Address, type ExtensionFlags, FlagError, flagsUsage, parseExtensionFlags } from './extension-flags.ts'
+import { jsonLogger } from './json-log.ts'
+import { type Listening, listen, type ServingCertificate, urlOf } from './listen.ts'
+import { keepOwnCertificate } from './own-certificate.ts'
+import { extensionServer, type FetchHandler, type ServerLimits } from './server.ts'
+import { certificateMetric, servedCallMetrics } from './server-metrics.ts'
+import type { WatchedFiles } from './watch-files.ts'
+
+export interface RunOptions {
+  /** The command line without the program; that of this process when absent. */
+  readonly args?: readonly string[]
+  /** Lines of JSON on standard error when absent. */
+  readonly log?: Logger
+  /** Makes a span of each call; the one that the program has registered when absent. */
+  readonly tracer?: Tracer
+  readonly limits?: Partial<ServerLimits>
+}
+
+/**
+ * Serves the extension until the process is told to stop (SIGTERM or SIGINT); calls that are under way then are answered. Takes
+ * its certificate, its ports and the like from the command line, which `--help` explains. What it cannot start with is said on
+ * standard error, and the process will exit with 1 (or 2, when the command line is wrong).
+ *
+ * @example
+ * await runExtension(defineExtension({ name: 'quota', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] }))
+ */
+export async function runExtension(extension: Extension, options: RunOptions = {}): Promise<void> {
+  const complain = (text: string) => void process.stderr.write(`${extension.name}: ${text}\n`)
+  const stop = new AbortController()
+  const end = () => stop.abort()
+  let hasParent = false
+  process.once('SIGTERM', end)
+  process.once('SIGINT', end)
+  try {
+    const flags = parseExtensionFlags(options.args ?? process.argv.slice(2))
+    if (flags.help) {
+      process.stdout.write(`Serves the runtime extension ${extension.name}.\n\n${flagsUsage}`)
+      return
+    }
+    hasParent = flags.withParent
+    if (hasParent) process.stdin.resume().once('end', end)
+    const log = options.log ?? jsonLogger((line) => void process.stderr.write(`${line}\n`), flags.level, systemClock)
+    const running = await startExtension(extension, flags, { ...options, log, clock: systemClock })
+    process.stdout.write(`${JSON.stringify(running.address)}\n`)
+    await aborted(stop.signal)
+    await running.close()
+  } catch (err) {
+    const isUsage = err instanceof FlagError
+    complain(isUsage ? `${err.message}\nTry --help.` : messageOf(err))
+    process.exitCode = isUsage ? 2 : 1
+  } finally {
+    process.off('SIGTERM', end)
+    process.off('SIGINT', end)
+    if (hasParent) process.stdin.pause()
+  }
+}
+
+export interface RunningExtension {
+  /** What an ExtensionConfig needs to know: with the `caBundle` where the certificate is one of its own. */
+  readonly address: { readonly url: string; readonly caBundle?: string }
+  readonly healthURL?: string
+  readonly metricsURL?: string
+  close(): Promise<void>
+}
+
+export interface StartMeans extends Omit<RunOptions, 'args'> {
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+/** @throws when there is no certificate, or a port is taken */
+export async function startExtension(
+  extension: Extension,
+  flags: ExtensionFlags,
+  { log, clock, tracer, limits }: StartMeans,
+): Promise<RunningExtension> {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const handle = extensionServer(extension, {
+    log,
+    clock,
+    observe: servedCallMetrics(registry),
+    ...(tracer ? { tracer } : {}),
+    ...(limits ? { limits } : {}),
+  })
+  let isStopping = false
+  const closing: (() => Promise<void> | void)[] = []
+  const closeAll = async () => {
+    for (const close of closing.splice(0)) await close()
+  }
+  try {
+    const certificate = await certificateOf(extension.name, flags, log, clock)
+    closing.unshift(() => certificate.close())
+    const { serving } = certificate
+    const secure = {
+      ...serving(),
+      minVersion: flags.minVersion,
+      clock,
+      log,
+      ...(flags.ciphers ? { ciphers: flags.ciphers } : {}),
+    }
+    const server = await listenAt(flags, handle, secure)
+    closing.unshift(() => server.close(flags.grace))
+    certificate.renewed((next) => server.renew(next))
+    certificateMetric(registry, () => certificateExpiry(serving().certificate))
+
+    const ready = () => !isStopping
+    const health = flags.health && (await listenPlain(diagnosticsOf(ready), flags.health))
+    if (health) closing.push(() => health.close())
+    const metrics = flags.diagnostics && (await listenDiagnostics(diagnosticsOf(ready, registry), flags.diagnostics, secure))
+    if (metrics) {
+      closing.push(() => metrics.close())
+      // Whoever may call is not whoever may look.
+      certificate.renewed(({ certificate, key }) => metrics.renew({ certificate, key }))
+    }
+    log.info('Serving', { extension: extension.name, url: server.url, handlers: extension.handlers.length })
+    return {
+      address: { url: server.url, ...certificate.caBundle },
+      ...(health ? { healthURL: health.url } : {}),
+      ...(metrics ? { metricsURL: metrics.url } : {}),
+      async close() {
+        isStopping = true
+        log.info('Stopping', { extension: extension.name, delayMs: flags.delay, graceMs: flags.grace })
+        if (flags.delay > 0) await sleep(clock, flags.delay)
+        await closeAll()
+      },
+    }
+  } catch (err) {
+    await closeAll()
+    throw err
+  }
+}
+
+interface HeldCertificate {
+  serving(): ServingCertificate
+  readonly caBundle: { readonly caBundle?: string }
+  renewed(use: (serving: ServingCertificate) => void): void
+  close(): void
+}
+
+async function certificateOf(name: string, flags: ExtensionFlags, log: Logger, clock: Clock): Promise<HeldCertificate> {
+  let current: ServingCertificate | undefined
+  let caBundle: string | undefined
+  const listeners: ((serving: ServingCertificate) => void)[] = []
+  const take = (serving: ServingCertificate) => {
+    for (const use of listeners) use(serving)
+    current = serving
+  }
+  const trust = async (bundle: string) => {
+    caBundle ??= Buffer.from(bundle).toString('base64')
+  }
+  const names = { commonName: name, dnsNames: ['localhost'], ipAddresses: ['127.0.0.1', '::1'] }
+  const source = flags.dev ? await keepOwnCertificate({ ...names, clock, log, trust, serve: take }) : filesOf(flags, take, log)
+  return {
+    serving: () => current!,
+    caBundle: caBundle === undefined ? {} : { caBundle },
+    renewed: (use) => void listeners.push(use),
+    close: () => source.close(),
+  }
+}
+
+function filesOf({ files }: ExtensionFlags, take: (serving: ServingCertificate) => void, log: Logger): WatchedFiles {
+  try {
+    return servingCertificateFrom(files, take, log)
+  } catch (err) {
+    throw new Error(`Cannot serve without a certificate: ${messageOf(err)} (--dev makes one)`, { cause: err })
+  }
+}
+
+async function listenAt(
+  { host, port }: Address,
+  handle: FetchHandler,
+  options: ServingCertificate & Omit<Parameters<typeof listen>[1], 'host' | 'port'>,
+): Promise<Listening> {
+  try {
+    return await listen(handle, { ...options, host, port })
+  } catch (err) {
+    throw cannotListen(err, port)
+  }
+}
+
+function cannotListen(err: unknown, port: number): Error {
+  const { code } = err as NodeJS.ErrnoException
+  return new Error(`Cannot listen on port ${port}: ${code === 'EADDRINUSE' ? 'it is in use' : messageOf(err)}`, { cause: err })
+}
+
+/** Health for whoever restarts it and sends calls, and metrics where they are wanted. */
+function diagnosticsOf(ready: () => boolean, registry?: Registry): FetchHandler {
+  return async (request) => {
+    switch (new URL(request.url).pathname) {
+      case '/healthz':
+        return new Response('ok')
+      case '/readyz':
+        return ready() ? new Response('ok') : new Response('stopping', { status: 503 })
+      case '/metrics':
+        if (registry) return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } })
+    }
+    return new Response('404 page not found\n', { status: 404 })
+  }
+}
+
+/** Those who scrape have no certificate of the kind that callers of hooks have. */
+async function listenDiagnostics(
+  handle: FetchHandler,
+  address: NonNullable<ExtensionFlags['diagnostics']>,
+  { clientCA: _clientCA, ...secure }: Parameters<typeof listenAt>[2],
+): Promise<Pick<Listening, 'url' | 'renew' | 'close'>> {
+  if (!address.insecure) return listenAt(address, handle, secure)
+  return { ...(await listenPlain(handle, address)), renew() {} }
+}
+
+async function listenPlain(handle: FetchHandler, { host, port }: Address): Promise<Pick<Listening, 'url' | 'close'>> {
+  const server = createServer((incoming, outgoing) => {
+    incoming.resume()
+    const { method = 'GET', url = '/' } = incoming
+    if (method !== 'GET' && method !== 'HEAD') return void outgoing.writeHead(405).end()
+    void handle(new Request(new URL(url, 'http://localhost')))
+      .then(async (answer) => {
+        const body = await answer.text()
+        outgoing.writeHead(answer.status, Object.fromEntries(answer.headers)).end(method === 'HEAD' ? undefined : body)
+      })
+      .catch(() => outgoing.destroy())
+  })
+  server.maxConnections = 100
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (err) => reject(cannotListen(err, port)))
+    server.listen(port, host === '' ? undefined : host, resolve)
+  })
+  const bound = (server.address() as AddressInfo).port
+  return {
+    url: urlOf('http', host, bound),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })

@@ -1,0 +1,204 @@
+import { BeforeClusterCreate, hookPath } from '@capstan/api'
+import { type LogFields, type Logger, messageOf, seconds, silent, VirtualClock } from '@capstan/kube'
+import { Registry } from 'prom-client'
+import { beforeEach, describe, expect, it } from 'vitest'
+import type { Answer } from '../author/answer.ts'
+import { fail, holdFor, proceedNow } from '../author/answer.ts'
+import { defineExtension, type HandlerCall, on } from '../author/define-extension.ts'
+import { extensionServer, type ServedCall, type ServerLimits } from './server.ts'
+import { servedCallMetrics } from './server-metrics.ts'
+
+const cluster = { metadata: { name: 'demo', namespace: 'default' }, spec: {} }
+
+let clock: VirtualClock
+let lines: [string, LogFields][]
+let served: ServedCall[]
+beforeEach(() => {
+  clock = new VirtualClock()
+  lines = []
+  served = []
+})
+
+const recording = (bound: LogFields): Logger => {
+  const take = (message: string, fields: LogFields = {}) => void lines.push([message, { ...bound, ...fields }])
+  return { ...silent, info: take, warn: take, error: take, child: (fields) => recording({ ...bound, ...fields }) }
+}
+
+type Call = HandlerCall<typeof BeforeClusterCreate>
+function serverOf(handle: (call: Call) => Answer | Promise<Answer>, limits: Partial<ServerLimits> = {}) {
+  const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, handle as never)] })
+  const server = extensionServer(extension, { clock, log: recording({}), observe: (call) => served.push(call), limits })
+  const url = `https://x${hookPath(BeforeClusterCreate, 'gate')}`
+  return (query = '', init: RequestInit = {}) =>
+    server(new Request(`${url}${query}`, { method: 'POST', body: JSON.stringify({ cluster }), ...init }))
+}
+const untilCalls = async (count: () => number, wanted: number) => {
+  while (count() < wanted) await new Promise((resolve) => setImmediate(resolve))
+}
+
+describe('the time that the caller waits', () => {
+  it.each([
+    ['?timeout=10s', seconds(10)],
+    ['?timeout=1m30s', seconds(90)],
+    ['?timeout=250ms', 250],
+    ['', seconds(30)],
+    ['?timeout=soon', seconds(30)],
+    ['?timeout=-5s', seconds(30)],
+  ])('with %j ends after %i ms: the handler is told, and the call answered', async (query, limit) => {
+    const signals: AbortSignal[] = []
+    const call = serverOf(({ signal }) => {
+      signals.push(signal)
+      // One that does not listen to its signal.
+      return new Promise<never>(() => {})
+    })
+    const answer = call(query)
+    await untilCalls(() => signals.length, 1)
+    clock.step(clock.now() + limit - 1)
+    expect(signals[0]!.aborted).toBe(false)
+    clock.step(clock.now() + 1)
+    expect(signals[0]!.reason).toMatchObject({ name: 'TimeoutError' })
+    const response = await answer
+    expect([response.status, await response.text()]).toEqual([504, 'handler "gate" was not done in time\n'])
+    expect(served).toEqual([{ hook: 'BeforeClusterCreate', handler: 'gate', status: 'Timeout', took: limit }])
+  })
+
+  it('is over when the caller goes away', async () => {
+    const caller = new AbortController()
+    let reason: unknown
+    const call = serverOf(
+      ({ signal }) =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => {
+            reason = signal.reason
+            reject(signal.reason)
+          }),
+        ),
+    )
+    const answer = call('?timeout=10s', { signal: caller.signal })
+    await new Promise((resolve) => setImmediate(resolve))
+    caller.abort(new Error('gone'))
+    await answer
+    expect(messageOf(reason)).toBe('gone')
+    expect(served).toMatchObject([{ status: 'Gone' }])
+    // It is nobody's failure.
+    expect(lines.map(([message]) => message)).toEqual(['Hook not answered'])
+  })
+
+  it('covers a body that comes slowly', async () => {
+    const call = serverOf(() => proceedNow())
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('{')) })
+    const answer = call('?timeout=5s', { body, duplex: 'half' } as RequestInit)
+    clock.step(clock.now() + seconds(5))
+    expect((await answer).status).toBe(504)
+  })
+
+  it('leaves no timer behind', async () => {
+    const call = serverOf(() => proceedNow())
+    await call('?timeout=10s')
+    expect(clock.nextDue).toBeUndefined()
+  })
+})
+
+describe('too much at once', () => {
+  it('waits for a place, in order, and no longer than its caller does', async () => {
+    const ends: (() => void)[] = []
+    const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
+    const first = call('?timeout=1m')
+    await untilCalls(() => ends.length, 1)
+    const impatient = call('?timeout=5s')
+    const patient = call('?timeout=1m')
+    await new Promise((resolve) => setImmediate(resolve))
+    clock.step(clock.now() + seconds(5))
+    expect((await impatient).status).toBe(504)
+    expect(ends).toHaveLength(1)
+    ends[0]!()
+    await untilCalls(() => ends.length, 2)
+    ends[1]!()
+    expect([(await first).status, (await patient).status]).toEqual([200, 200])
+  })
+
+  it('keeps the place of a handler that nobody waits for any more, until it ends', async () => {
+    const ends: (() => void)[] = []
+    const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { inFlight: 1 })
+    const first = call('?timeout=5s')
+    await untilCalls(() => ends.length, 1)
+    clock.step(clock.now() + seconds(5))
+    expect((await first).status).toBe(504)
+    const second = call('?timeout=5s')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(ends).toHaveLength(1)
+    ends[0]!()
+    await untilCalls(() => ends.length, 2)
+    ends[1]!()
+    expect((await second).status).toBe(200)
+  })
+
+  it('is refused when it does not fit into memory, and fits again afterwards', async () => {
+    const ends: (() => void)[] = []
+    const call = serverOf(() => new Promise((resolve) => ends.push(() => resolve(proceedNow()))), { bytes: 100 })
+    const first = call()
+    await untilCalls(() => ends.length, 1)
+    const second = await call()
+    expect([second.status, await second.text()]).toEqual([
+      503,
+      'handler "gate" was not called: the requests under way are too large together\n',
+    ])
+    ends[0]!()
+    expect((await first).status).toBe(200)
+    const third = call()
+    await untilCalls(() => ends.length, 2)
+    ends[1]!()
+    expect((await third).status).toBe(200)
+  })
+})
+
+describe('each call', () => {
+  const answers: [string, () => Answer, object][] = [
+    ['that goes on', () => proceedNow(), { status: 'Success' }],
+    ['that is held', () => holdFor(7, 'quota'), { status: 'Success', retryAfterSeconds: 7, reason: 'quota' }],
+    ['that fails', () => fail('not today'), { status: 'Failure', reason: 'not today' }],
+  ]
+  it.each(answers)('%s is a line in the log', async (_, handle, fields) => {
+    await serverOf(handle)()
+    const always = { hook: 'BeforeClusterCreate', handler: 'gate', ms: 0, Cluster: 'default/demo' }
+    expect(lines).toEqual([['Hook answered', { ...always, ...fields }]])
+  })
+
+  it('leaves what it was asked out of the log', async () => {
+    const call = serverOf(() => {
+      throw new Error('broken')
+    })
+    const secret = { settings: { token: 'hunter2' }, cluster: { ...cluster, spec: { canary: 'hunter2' } } }
+    await call('?token=hunter2', { body: JSON.stringify(secret) })
+    await call('', { body: '{"cluster": hunter2}' })
+    expect(lines).toHaveLength(3)
+    expect(JSON.stringify(lines)).not.toContain('hunter2')
+  })
+
+  it('whose answer has no form in JSON is an error', async () => {
+    const answer = { kind: 'proceed', response: { items: 1n } } as unknown as Answer
+    expect((await serverOf(() => answer)()).status).toBe(500)
+    expect(served).toMatchObject([{ status: 'Error' }])
+  })
+
+  it('is counted', async () => {
+    const registry = new Registry()
+    const observe = servedCallMetrics(registry)
+    const answers = [proceedNow(), holdFor(1, ''), fail('no')]
+    const call = serverOf(() => {
+      clock.step(clock.now() + seconds(2))
+      const answer = answers.shift()
+      if (!answer) throw new Error('broken')
+      return answer
+    })
+    for (let i = 0; i < 4; i++) await call('?timeout=1m')
+    for (const one of served) observe(one)
+    const of = 'hook="BeforeClusterCreate",handler="gate"'
+    expect((await registry.metrics()).split('\n').filter((line) => /(_total|_sum)\{/.test(line))).toEqual([
+      `capstan_extension_requests_total{${of},status="Success"} 2`,
+      `capstan_extension_requests_total{${of},status="Failure"} 1`,
+      `capstan_extension_requests_total{${of},status="Error"} 1`,
+      `capstan_extension_request_duration_seconds_sum{${of}} 8`,
+    ])
+  })
+})

@@ -1,0 +1,144 @@
+import { AfterControlPlaneInitialized, BeforeClusterCreate, Discovery, hookPath } from '@capstan/api'
+import { describe, expect, expectTypeOf, it, test } from 'vitest'
+import { type AnswerOf, fail, type Hold, holdFor, proceedNow } from '../author/answer.ts'
+import { callHook } from '../test-kit/call-hook.ts'
+import { defineExtension, on } from '../author/define-extension.ts'
+import { extensionServer } from './server.ts'
+
+const cluster = { apiVersion: '', kind: 'Cluster', metadata: { name: 'demo' }, spec: {} } as never
+
+const extension = defineExtension({
+  name: 'sample',
+  handlers: [
+    on(BeforeClusterCreate, { name: 'gate', timeoutSeconds: 5, failurePolicy: 'Ignore' }, ({ request, settings }) => {
+      if (settings.mood === 'bad') return fail('not today')
+      if (settings.mood === 'broken') throw new Error('secret details')
+      return settings.wait ? holdFor(Number(settings.wait), `quota for ${request.cluster.metadata.name}`) : proceedNow()
+    }),
+    on(AfterControlPlaneInitialized, { name: 'greet' }, async () => proceedNow('hello')),
+  ],
+})
+const serve = extensionServer(extension)
+const path = hookPath(BeforeClusterCreate, 'gate')
+const post = (at: string, body: string) => serve(new Request(`https://x${at}`, { method: 'POST', body }))
+const answerTo = async (body: string): Promise<unknown> => (await post(path, body)).json()
+
+it('answers discovery with its handlers, in their order', async () => {
+  expect(await (await post(hookPath(Discovery), '{}')).json()).toEqual({
+    apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+    kind: 'DiscoveryResponse',
+    status: 'Success',
+    handlers: [
+      {
+        name: 'gate',
+        requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'BeforeClusterCreate' },
+        timeoutSeconds: 5,
+        failurePolicy: 'Ignore',
+      },
+      {
+        name: 'greet',
+        requestHook: { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', hook: 'AfterControlPlaneInitialized' },
+      },
+    ],
+  })
+})
+
+describe('a handler', () => {
+  test.each<[string, Record<string, string>, object]>([
+    ['lets go', {}, { status: 'Success', retryAfterSeconds: 0 }],
+    ['holds', { wait: '30' }, { status: 'Success', retryAfterSeconds: 30, message: 'quota for demo' }],
+    ['fails', { mood: 'bad' }, { status: 'Failure', message: 'not today', retryAfterSeconds: 0 }],
+  ])('that %s', async (_, settings, answer) => {
+    expect(await callHook(extension, BeforeClusterCreate, { cluster, settings })).toEqual({
+      apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1',
+      kind: 'BeforeClusterCreateResponse',
+      ...answer,
+    })
+  })
+
+  it('of a hook that does not block answers without a time to wait', async () => {
+    const { status, message, ...rest } = await callHook(extension, AfterControlPlaneInitialized, { cluster })
+    expect([status, message, rest]).toEqual([
+      'Success',
+      'hello',
+      { apiVersion: 'hooks.runtime.cluster.x-k8s.io/v1alpha1', kind: 'AfterControlPlaneInitializedResponse' },
+    ])
+  })
+
+  it('can hold only where the hook blocks, says the type checker', () => {
+    expectTypeOf<Hold>().toExtend<AnswerOf<typeof BeforeClusterCreate>>()
+    expectTypeOf<Hold>().not.toExtend<AnswerOf<typeof AfterControlPlaneInitialized>>()
+  })
+
+  it('that throws is answered with 500 and without details', async () => {
+    const response = await post(path, JSON.stringify({ cluster, settings: { mood: 'broken' } }))
+    expect([response.status, await response.text()]).toEqual([500, 'handler "gate" failed\n'])
+  })
+})
+
+describe('a request', () => {
+  test.each([
+    ['without a body', '', 'error unmarshalling request: unexpected end of JSON input'],
+    ['that is not JSON', '<html>', "error unmarshalling request: invalid character '<' looking for beginning of value"],
+    ['with a byte order mark', '\ufeff{}', "error unmarshalling request: invalid character 'ï' looking for beginning of value"],
+    ['with something after it', '{} {}', "error unmarshalling request: invalid character '{' after top-level value"],
+    [
+      'that is a list',
+      '[]',
+      'error unmarshalling request: json: cannot unmarshal array into Go value of type v1alpha1.BeforeClusterCreateRequest',
+    ],
+    [
+      'with a field of a wrong type',
+      '{"cluster": "demo"}',
+      'error unmarshalling request: json: cannot unmarshal string into Go struct field BeforeClusterCreateRequest.cluster of type object',
+    ],
+    [
+      'with settings that are no texts',
+      '{"cluster": {}, "settings": {"a": 1}}',
+      'error unmarshalling request: json: cannot unmarshal number into Go struct field BeforeClusterCreateRequest.CommonRequest.settings of type string',
+    ],
+    ['without what the hook carries', '{}', 'error unmarshalling request: BeforeClusterCreateRequest needs cluster'],
+    ['that is too long', ' '.repeat(20 * 1024 * 1024 + 1), 'error reading request: http: request body too large'],
+  ])('%s is answered as a failure', async (_, body, message) => {
+    expect(await answerTo(body)).toMatchObject({ status: 'Failure', message })
+  })
+
+  it('may have unknown fields, nulls and keys in another case', async () => {
+    const body = '{"CLUSTER": {"metadata": {"name": "x"}}, "future": 1, "settings": null}'
+    expect(await answerTo(body)).toMatchObject({ status: 'Success' })
+  })
+
+  it('finds its handler below a prefix', async () => {
+    const response = await post(`/team/x${path}`, JSON.stringify({ cluster }))
+    expect(await response.json()).toMatchObject({ status: 'Success' })
+  })
+
+  test.each([
+    ['/unknown', 404, '404 page not found\n', null],
+    [`${path}/`, 404, '404 page not found\n', null],
+    [path.replace('gate', 'Gate'), 404, '404 page not found\n', null],
+    [`/${path}?timeout=5s`, 301, '', `${path}?timeout=5s`],
+  ])('to %s gets %i', async (at, status, text, location) => {
+    const response = await post(at, '{}')
+    expect([response.status, await response.text(), response.headers.get('location')]).toEqual([status, text, location])
+  })
+})
+
+describe('defineExtension refuses', () => {
+  const handler = (name: string, more: object = {}) => on(BeforeClusterCreate, { name, ...more }, () => proceedNow())
+  test.each([
+    ['a name that is no DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
+    ['a limit beyond 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],
+    ['two handlers on one path', [handler('a'), handler('a')], 'there is already a handler registered for path'],
+    [
+      'one name for two hooks',
+      [handler('a'), on(AfterControlPlaneInitialized, { name: 'a' }, () => proceedNow())],
+      'duplicate name for handler a found',
+    ],
+    ['a handler for discovery', [on(Discovery, { name: 'a' }, () => proceedNow())], 'Cannot handle Discovery'],
+  ])('%s', (_, handlers, message) => {
+    expect(() => defineExtension({ name: 'x', handlers })).toThrow(message)
+  })
+})
+
+test.each([0, -1, 1.5, 2 ** 31])('holdFor(%d) is refused', (seconds) => expect(() => holdFor(seconds, '')).toThrow(RangeError))

@@ -1,0 +1,249 @@
+/** An extension server as a function from Request to Response. Upstream: exp/runtime/server, v1.14. */
+import type { Hook } from '@capstan/api'
+import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
+import type { Clock, Logger } from '@capstan/kube'
+import { messageOf, silent, systemClock } from '@capstan/kube'
+import type { Tracer } from '@opentelemetry/api'
+import { type Answer, holdFor } from '../author/answer.ts'
+import { NoRoom, readBytes, TooLong } from '../wire/body.ts'
+import { type Deadline, deadlineOf } from './deadline.ts'
+import type { Extension, Handler } from '../author/define-extension.ts'
+import { Places } from './places.ts'
+import { globalTracer, serverSpan } from '../tracing.ts'
+import { decodeWire, maxBodyBytes, missingFields, WireError } from '../wire/wire.ts'
+
+export type FetchHandler = (request: Request) => Promise<Response>
+
+export interface ServerOptions {
+  readonly log?: Logger
+  readonly clock?: Clock
+  /** Makes a span of each call; the one that the program has registered when absent. */
+  readonly tracer?: Tracer
+  /** Told of each call that has ended. */
+  readonly observe?: (call: ServedCall) => void
+  readonly limits?: Partial<ServerLimits>
+}
+
+export interface ServerLimits {
+  /** Handlers that run at once. Calls beyond wait for a place as long as their caller does. */
+  readonly inFlight: number
+  /** Bytes of all requests that have been read and are not answered yet, together. */
+  readonly bytes: number
+}
+
+export const defaultServerLimits: ServerLimits = { inFlight: 256, bytes: 256 * 1024 * 1024 }
+
+/** One call as the server saw it: for metrics. */
+export interface ServedCall {
+  readonly hook: string
+  /** Empty for discovery. */
+  readonly handler: string
+  /**
+   * What was answered; `Error`: the handler threw; `Timeout`: it was not done in time; `Refused`: it was not begun, since too much
+   * is under way; `Gone`: the caller went away.
+   */
+  readonly status: 'Success' | 'Failure' | 'Error' | 'Timeout' | 'Refused' | 'Gone'
+  /** Milliseconds. */
+  readonly took: number
+}
+
+/**
+ * Serves an extension's handlers and its discovery. What goes wrong with a request is answered as a failure with code 200, as the
+ * protocol has it; a handler that throws is answered with 500, one that is not done in time with 504, which the caller's failure
+ * policy covers.
+ */
+export function extensionServer(extension: Extension, options: ServerOptions = {}): FetchHandler {
+  const { log = silent, clock = systemClock, tracer = globalTracer(), observe } = options
+  const places = new Places({ ...defaultServerLimits, ...options.limits })
+  const discovery: Handler = { hook: Discovery, name: '', handle: () => ({ kind: 'proceed' }) }
+  const routes = new Map(
+    [discovery, ...extension.handlers].map((handler) => [hookPath(handler.hook, handler.name), handler] as const),
+  )
+  const groups = new Set([...routes.values()].map(({ hook }) => hook.group))
+  const more = { handlers: extension.handlers.map(announce) }
+
+  return async (request) => {
+    const { pathname, search, searchParams } = new URL(request.url)
+    const clean = pathname.replace(/\/{2,}/g, '/')
+    // As Go's mux does.
+    if (clean !== pathname) return new Response(null, { status: 301, headers: { location: clean + search } })
+    const handler = routes.get(pathname) ?? routes.get(belowPrefix(pathname, groups))
+    if (!handler) return new Response('404 page not found\n', { status: 404 })
+
+    const { hook, name } = handler
+    return serverSpan(tracer, request, { hook, handler: name }, async (endSpan) => {
+      const started = clock.now()
+      const deadline = deadlineOf(request.signal, searchParams.get('timeout'), clock)
+      const bound = log.child({ hook: hook.name, ...(name === '' ? {} : { handler: name }) })
+      const asked = await ended(handler, request, { places, deadline, log: bound })
+      deadline.cancel()
+
+      const response = responseTo(handler, asked, handler === discovery ? more : {})
+      // An answer that has no form in JSON is the handler's error.
+      const end: End = asked.kind === 'answer' && response.status !== 200 ? { kind: 'error' } : asked
+      const took = clock.now() - started
+      report(end, took, bound, hook === Discovery ? 'debug' : 'info')
+      observe?.({ hook: hook.name, handler: name, status: statusOf(end), took })
+      endSpan({ code: response.status, ...(end.kind === 'answer' ? {} : { error: statusOf(end) }) })
+      return response
+    })
+  }
+}
+
+/** How a call ended. */
+type End =
+  | { readonly kind: 'answer'; readonly answer: Answer; readonly cluster?: string | undefined }
+  | { readonly kind: 'error' | 'timeout' | 'gone' }
+  | { readonly kind: 'refused'; readonly why: string }
+
+const statusOf = (end: End): ServedCall['status'] => {
+  switch (end.kind) {
+    case 'answer':
+      return end.answer.kind === 'fail' ? 'Failure' : 'Success'
+    case 'error':
+      return 'Error'
+    case 'timeout':
+      return 'Timeout'
+    case 'refused':
+      return 'Refused'
+    case 'gone':
+      return 'Gone'
+  }
+}
+
+/** One line for each call; what is asked and answered stays out, but for what the user is told anyway. */
+function report(end: End, ms: number, log: Logger, level: 'debug' | 'info'): void {
+  const status = statusOf(end)
+  if (end.kind !== 'answer') {
+    log.warn('Hook not answered', { status, ms, ...('why' in end ? { reason: end.why } : {}) })
+    return
+  }
+  const { answer, cluster } = end
+  log[level]('Hook answered', {
+    status,
+    ms,
+    ...(cluster === undefined ? {} : { Cluster: cluster }),
+    ...(answer.kind === 'hold' ? { retryAfterSeconds: answer.seconds } : {}),
+    ...(answer.message ? { reason: answer.message } : {}),
+  })
+}
+
+function responseTo({ hook, name }: Handler, end: End, more: object): Response {
+  const handler = `handler ${JSON.stringify(name)}`
+  switch (end.kind) {
+    case 'answer': {
+      const body = responseBody(hook, end.answer)
+      try {
+        return Response.json(end.answer.kind === 'proceed' ? { ...body, ...more } : body)
+      } catch (err) {
+        return new Response(`unable to marshal response: ${messageOf(err)}\n`, { status: 500 })
+      }
+    }
+    case 'error':
+      return new Response(`${handler} failed\n`, { status: 500 })
+    case 'timeout':
+    case 'gone':
+      return new Response(`${handler} was not done in time\n`, { status: 504 })
+    case 'refused':
+      return new Response(`${handler} was not called: ${end.why}\n`, { status: 503, headers: { 'retry-after': '1' } })
+  }
+}
+
+/** An extension may be reached below a prefix: what counts is the path from the group of a hook on. */
+function belowPrefix(pathname: string, groups: ReadonlySet<string>): string {
+  for (const group of groups) {
+    const start = pathname.lastIndexOf(`/${group}/`)
+    if (start > 0) return pathname.slice(start)
+  }
+  return pathname
+}
+
+const announce = ({ hook, name, timeoutSeconds, failurePolicy }: Handler) => ({
+  name,
+  requestHook: { apiVersion: hookApiVersion(hook), hook: hook.name },
+  ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
+  ...(failurePolicy === undefined ? {} : { failurePolicy }),
+})
+
+interface CallMeans {
+  readonly places: Places
+  readonly deadline: Deadline
+  readonly log: Logger
+}
+
+/** Reads the request, waits for a place and asks the handler; all of it before the deadline. */
+async function ended(handler: Handler, request: Request, { places, deadline, log }: CallMeans): Promise<End> {
+  const { signal } = deadline
+  const reading = places.read()
+  const asked = async (): Promise<End> => {
+    let decoded: Record<string, unknown>
+    try {
+      const body = await readBytes(request.body, maxBodyBytes, (bytes) => reading.take(bytes))
+      decoded = requestOf(handler.hook, body)
+    } catch (err) {
+      if (err instanceof NoRoom) return { kind: 'refused', why: 'the requests under way are too large together' }
+      if (err instanceof WireError) return failure(`error unmarshalling request: ${err.message}`)
+      return failure(`error reading request: ${err instanceof TooLong ? 'http: request body too large' : messageOf(err)}`)
+    }
+    const leave = await places.enter(signal)
+    if (!leave) return { kind: 'refused', why: 'too many calls are under way' }
+    try {
+      return { kind: 'answer', answer: await answerOf(handler, decoded, log, signal), cluster: clusterIn(decoded) }
+    } catch (err) {
+      if (!signal.aborted) log.error('Handler failed', { err })
+      return { kind: 'error' }
+    } finally {
+      leave()
+    }
+  }
+  // Whoever reads on or goes on after that does so for nobody, and keeps its place until it ends.
+  const late = new Promise<End>((resolve) => {
+    const stop = () => resolve({ kind: deadline.passed ? 'timeout' : 'gone' })
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+  })
+  const end = asked().finally(() => reading.done())
+  return Promise.race([late, end])
+}
+
+async function answerOf(
+  { hook, handle }: Handler,
+  request: Record<string, unknown>,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const settings = (request.settings ?? {}) as { [name: string]: string }
+  const answer = await handle({ request: request as never, settings, log, signal })
+  if (answer.kind !== 'hold') return answer
+  if (!hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
+  // An answer that somebody wrote by hand is held to what `holdFor` is: a fraction would be no answer to core.
+  return holdFor(answer.seconds, answer.message)
+}
+
+const failure = (message: string): End => ({ kind: 'answer', answer: { kind: 'fail', message } })
+
+/** `namespace/name` of the Cluster that the request is about, if it is about one. */
+function clusterIn({ cluster }: Record<string, unknown>): string | undefined {
+  const { metadata } = (cluster ?? {}) as { metadata?: { namespace?: string; name?: string } }
+  return metadata?.name === undefined ? undefined : `${metadata.namespace ?? ''}/${metadata.name}`
+}
+
+/** Go's server checks neither kind nor version, so neither may be missing here; what handlers rely on may not. */
+function requestOf(hook: Hook, body: Uint8Array): Record<string, unknown> {
+  const kind = `${hook.name}Request`
+  const request = { ...decodeWire(body, hook.request, kind, 'request'), apiVersion: hookApiVersion(hook), kind }
+  const missing = missingFields(request, hook.request)
+  if (missing.length > 0) throw new WireError(`${kind} needs ${missing.join(', ')}`)
+  return request
+}
+
+function responseBody(hook: Hook, answer: Answer): Record<string, unknown> {
+  return {
+    apiVersion: hookApiVersion(hook),
+    kind: `${hook.name}Response`,
+    status: answer.kind === 'fail' ? 'Failure' : 'Success',
+    ...(answer.message ? { message: answer.message } : {}),
+    ...('response' in answer ? answer.response : {}),
+    ...(hook.blocking ? { retryAfterSeconds: answer.kind === 'hold' ? answer.seconds : 0 } : {}),
+  }
+}

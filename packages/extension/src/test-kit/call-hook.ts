@@ -1,0 +1,92 @@
+/** Calls a handler of an extension in-process: for tests of extensions. */
+import type { Hook, ResponseOf } from '@capstan/api'
+import { createCatalog, Discovery, hookCatalog, HooksGroup } from '@capstan/api'
+import { type Clock, type Logger, silent, VirtualClock } from '@capstan/kube'
+import { callHandler } from '../client/call.ts'
+import { targetOf } from '../client/client-config.ts'
+import type { Extension, Handler } from '../author/define-extension.ts'
+import { checkDiscovery, defaultTimeout } from '../client/discovery.ts'
+import { fixture } from './fixtures.ts'
+import { HookFailed } from '../client/hook-failed.ts'
+import { patchedRequest } from './patched-request.ts'
+import type { CallInput } from '../client/runtime-client.ts'
+import { extensionServer } from '../server/server.ts'
+import { inProcess } from '../client/transport.ts'
+
+export interface CallHookOptions {
+  /** Which one, when the extension has several handlers for the hook. */
+  readonly handler?: string
+  /** For the time limit of the call; one that stands still when absent. */
+  readonly clock?: Clock
+  readonly log?: Logger
+}
+
+/**
+ * The response of a handler, or of the extension's handler for the hook, as core would get it: the request is encoded and decoded on
+ * its way, and so is the answer. Without a request it is that of `fixture(hook)`.
+ *
+ * @throws HookFailed with what core would not take: garbage, a wrong shape, an unknown status, a patch that does not apply
+ * @example
+ * const { status, retryAfterSeconds } = await callHook(extension, BeforeClusterCreate, fixture(BeforeClusterCreate))
+ */
+export async function callHook<H extends Hook>(
+  extension: Extension | Handler,
+  hook: H,
+  request: CallInput<H> & { settings?: { [name: string]: string } } = fixture(hook),
+  options: CallHookOptions = {},
+): Promise<ResponseOf<H>> {
+  const handlers = 'handlers' in extension ? extension.handlers : [extension]
+  const handler = handlerFor(hook, handlers, options.handler, extension.name)
+  const thrown: { err?: unknown } = {}
+  const { clock = new VirtualClock(), log = silent } = options
+  const server = extensionServer({ name: extension.name, handlers }, { log: keeping(thrown, log), clock })
+  const target = targetOf({ url: 'https://extension.test' }, hook, handler?.name)
+  const call = { hook, target, timeoutSeconds: handler?.timeoutSeconds ?? defaultTimeout, request }
+  try {
+    const response = await callHandler(call, { transport: inProcess(server), clock })
+    assertTaken(hook, request, response, handlers)
+    return response as ResponseOf<H>
+  } catch (err) {
+    // Who tests a handler wants to see what it threw, where core sees a 500.
+    if (err instanceof HookFailed && thrown.err !== undefined) {
+      throw new HookFailed(err.code, err.message, { cause: thrown.err, problem: err.problem })
+    }
+    throw err
+  }
+}
+
+function handlerFor(hook: Hook, handlers: readonly Handler[], name: string | undefined, of: string): Handler | undefined {
+  if (hook.singleton) return undefined
+  const found = handlers.find(
+    (one) => one.hook.name === hook.name && one.hook.group === hook.group && (name ?? one.name) === one.name,
+  )
+  if (!found) throw new TypeError(`Extension ${of} has no handler for ${hook.name}${name === undefined ? '' : ` named ${name}`}`)
+  return found
+}
+
+/** What core looks at once the shape is right. */
+function assertTaken(hook: Hook, request: object, response: Record<string, unknown>, all: readonly Handler[]): void {
+  const { status, message = '' } = response as { status?: string; message?: string }
+  if (status !== 'Success' && status !== 'Failure') {
+    const text = `got unknown response status ${JSON.stringify(status)} with message: ${message}`
+    throw new HookFailed('unknown-status', text)
+  }
+  if (status === 'Failure') return
+  const { handlers } = response as { handlers?: NonNullable<ResponseOf<typeof Discovery>['handlers']> }
+  // Who calls hooks of a provider knows them.
+  const ofProviders = new Set(all.map((one) => one.hook).filter(({ group }) => group !== HooksGroup))
+  if (hook.singleton) checkDiscovery('test', handlers ?? [], createCatalog([...hookCatalog, ...ofProviders]))
+  patchedRequest(hook, request, response)
+}
+
+/** The same log; the last error that went through it is kept. */
+const keeping = (thrown: { err?: unknown }, log: Logger): Logger => ({
+  debug: (message, fields) => log.debug(message, fields),
+  info: (message, fields) => log.info(message, fields),
+  warn: (message, fields) => log.warn(message, fields),
+  error(message, fields) {
+    if (fields?.err !== undefined) thrown.err = fields.err
+    log.error(message, fields)
+  },
+  child: (fields) => keeping(thrown, log.child(fields)),
+})

@@ -1,0 +1,52 @@
+/** One call of a server that no ExtensionConfig names: for authors who try theirs out. */
+import type { ClientConfig, Hook, ResponseOf } from '@capstan/api'
+import { Discovery } from '@capstan/api'
+import type { Clock } from '@capstan/kube'
+import { callHandler } from '../client/call.ts'
+import { targetOf } from '../client/client-config.ts'
+import { HookFailed } from '../client/hook-failed.ts'
+import type { HookTransport } from '../client/transport.ts'
+
+export interface ServerCall {
+  readonly server: ClientConfig
+  /** Without apiVersion and kind. */
+  readonly request: object
+  /** Short name; absent: the one that the server announces for the hook. */
+  readonly handler?: string
+  readonly timeoutSeconds: number
+  readonly transport: HookTransport
+  readonly clock: Clock
+  readonly signal?: AbortSignal
+}
+
+export interface ServerAnswer {
+  /** Empty for Discovery. */
+  readonly handler: string
+  /** Milliseconds. */
+  readonly took: number
+  readonly response: { readonly status?: unknown }
+}
+
+/** The response whatever it says, with the problems that core would find on the way as errors. @throws HookFailed */
+export async function callServer(hook: Hook, call: ServerCall): Promise<ServerAnswer> {
+  const { server, request, timeoutSeconds, transport, clock, signal } = call
+  const means = { transport, clock, ...(signal ? { signal } : {}) }
+  const handler = hook.singleton ? '' : (call.handler ?? (await announced(hook, call)))
+  const started = clock.now()
+  const target = targetOf(server, hook, handler)
+  const response = await callHandler({ hook, target, timeoutSeconds, request }, means)
+  return { handler, took: clock.now() - started, response }
+}
+
+async function announced(hook: Hook, { server, timeoutSeconds, transport, clock, signal }: ServerCall): Promise<string> {
+  const target = targetOf(server, Discovery)
+  const call = { hook: Discovery, target, timeoutSeconds, request: {} }
+  const { handlers = [] } = (await callHandler(call, { transport, clock, signal })) as Partial<ResponseOf<typeof Discovery>>
+  const names = handlers.filter(({ requestHook }) => requestHook.hook === hook.name).map(({ name }) => name)
+  if (names.length === 1) return names[0]!
+  const problem =
+    names.length === 0
+      ? `the server has no handler for ${hook.name}`
+      : `${hook.name} has the handlers ${names.join(', ')}: name one`
+  throw new HookFailed('not-registered', problem)
+}

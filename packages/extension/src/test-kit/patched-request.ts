@@ -1,0 +1,70 @@
+/** What core makes of the patches in an answer: the same request, with what was asked about changed. */
+import type { Hook } from '@capstan/api'
+import { patchedDocument } from '@capstan/api'
+import { isRecord } from '@capstan/kube'
+import { HookFailed } from '../client/hook-failed.ts'
+
+/** Which patch of an answer is for which object of `current`, by hook. */
+const patchesOf: { readonly [hook: string]: { readonly [patch: string]: string } } = {
+  CanUpdateMachine: {
+    machinePatch: 'machine',
+    infrastructureMachinePatch: 'infrastructureMachine',
+    bootstrapConfigPatch: 'bootstrapConfig',
+  },
+  CanUpdateMachineSet: {
+    machineSetPatch: 'machineSet',
+    infrastructureMachineTemplatePatch: 'infrastructureMachineTemplate',
+    bootstrapConfigTemplatePatch: 'bootstrapConfigTemplate',
+  },
+}
+
+type Fields = Record<string, unknown>
+
+/**
+ * The request as it would be asked had the patches of the answer been applied; the request itself for hooks whose answers have none.
+ *
+ * @throws HookFailed bad-answer when core refuses a patch
+ */
+export function patchedRequest<T extends object>({ name }: Hook, request: T, response: object): T {
+  const [fields, answer] = [request as Fields, response as Fields]
+  if (name === 'GeneratePatches') return { ...request, items: patchedItems(listOf(fields.items), listOf(answer.items)) }
+  const patches = patchesOf[name]
+  if (!patches || !isRecord(fields.current)) return request
+  const current = { ...fields.current }
+  for (const [patch, member] of Object.entries(patches)) {
+    const object = current[member]
+    if (isRecord(answer[patch]) && isRecord(object)) current[member] = patched(object, answer[patch], patch)
+  }
+  return { ...request, current }
+}
+
+function patchedItems(items: readonly Fields[], answers: readonly Fields[]): Fields[] {
+  const result = items.map((item) => ({ ...item }))
+  for (const [index, answer] of answers.entries()) {
+    const item = result.find(({ uid }: Fields) => uid === answer.uid) as Fields | undefined
+    if (!item) throw refused(`items[${index}]`, `the request has no item with uid ${JSON.stringify(answer.uid)}`)
+    item.object = patched(item.object as Fields, answer, `items[${index}]`)
+  }
+  return result
+}
+
+/** Only spec, labels and annotations are taken over. */
+function patched(object: Fields, answer: Fields, at: string): Fields {
+  const { patchType = '', patch = '' } = answer as { patchType?: string; patch?: string }
+  if (patchType === '' && patch === '') return object
+  let document: Fields | undefined
+  try {
+    document = patchedDocument(object, patchType, Buffer.from(patch, 'base64').toString())
+  } catch (err) {
+    throw refused(at, (err as Error).message)
+  }
+  if (!document) return object
+  const { labels, annotations } = isRecord(document.metadata) ? document.metadata : {}
+  const metadata = { ...(object.metadata as object), ...(labels ? { labels } : {}), ...(annotations ? { annotations } : {}) }
+  return { ...object, metadata, ...(document.spec === undefined ? {} : { spec: document.spec }) }
+}
+
+const refused = (at: string, why: string): HookFailed =>
+  new HookFailed('bad-answer', `${at} of the response: ${why}`, { problem: 'Schema' })
+
+const listOf = (value: unknown): readonly Fields[] => (Array.isArray(value) ? (value as Fields[]) : [])
