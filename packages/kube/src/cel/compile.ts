@@ -29,12 +29,14 @@ import { type Functions, type Overload } from './signature.ts'
 import { CompileError, type Issue, type Node } from './syntax.ts'
 import {
   accepts,
+  any,
   type Bindings,
   bool,
   bound,
   dyn,
   fits,
   int,
+  isAny,
   isKnown,
   listOf,
   mapOf,
@@ -204,7 +206,9 @@ class Compiler {
       if (!type) this.#wrong(at, `undefined field '${field}'`)
       return type
     }
-    this.#wrong(at, `type '${typeText(of)}' does not support field selection`)
+    const isStruct = of.kind === 'opaque' && of.name.startsWith('kubernetes.')
+    if (isStruct) this.#wrong(at, `unexpected failed resolution of '${of.name}'`)
+    else this.#wrong(at, `type '${typeText(of)}' does not support field selection`)
     return undefined
   }
 
@@ -354,16 +358,16 @@ class Compiler {
 
   /** Upstream: what is listed in one literal is of one type. */
   #common(parts: readonly { readonly type: Type; readonly at: number }[]): Type {
-    let common: Type = dyn
+    let common: Type | undefined
     for (const { type, at } of parts) {
-      if (!isKnown(type)) continue
-      if (common.kind === 'dyn') common = type
-      else if (!fits(common, type, new Map())) {
+      if (!isKnown(type) && !isAny(type)) continue
+      if (!common) common = type
+      else if (isAny(common) !== isAny(type) || !fits(common, type, new Map())) {
         if (this.#mixed > 0) return dyn
         this.#wrong(at, `expected type '${typeText(common)}' but found '${typeText(type)}'`)
       }
     }
-    return parts.some(({ type }) => type.kind === 'dyn') ? dyn : common
+    return !common || parts.some(({ type }) => type.kind === 'dyn' && !isAny(type)) ? dyn : common
   }
 
   #logic({ kind, operands }: NodeOf<'all' | 'any'>, scope: Scope): Compiled {
@@ -386,8 +390,17 @@ class Compiler {
       const types = [condition, yes, no].map(({ type }) => typeText(type)).join(', ')
       return this.#wrong(node.at, `found no matching overload for '_?_:_' applied to '(${types})'`)
     }
+    const isOpen = isAny(yes.type) || isAny(no.type)
     return {
-      type: isKnown(yes.type) ? (no.type.kind === 'dyn' ? dyn : yes.type) : yes.type.kind === 'null' ? no.type : dyn,
+      type: isOpen
+        ? any
+        : isKnown(yes.type)
+          ? no.type.kind === 'dyn'
+            ? dyn
+            : yes.type
+          : yes.type.kind === 'null'
+            ? no.type
+            : dyn,
       evaluate: (run) => {
         const decision = condition.evaluate(run)
         if (typeof decision !== 'boolean') throw noOverload()
@@ -528,5 +541,5 @@ function dotted(node: Node): string | undefined {
 function rangeTypes(range: Type, count: number): readonly Type[] | undefined {
   if (range.kind === 'list') return count === 1 ? [range.item] : [int, range.item]
   if (range.kind === 'map') return count === 1 ? [range.key] : [range.key, range.value]
-  return range.kind === 'dyn' ? [dyn, dyn] : undefined
+  return range.kind === 'dyn' && !isAny(range) ? [dyn, dyn] : undefined
 }

@@ -6,7 +6,7 @@ import { CompileError } from './syntax.ts'
 import type { DeclaredSize } from './declared-size.ts'
 import { estimatedCost } from './estimate.ts'
 import { expression } from './expression.ts'
-import { bool, mapOf, string, type Type, typeText } from './type.ts'
+import { any, bool, isAny, mapOf, string, type Type, typeText } from './type.ts'
 
 /** Why an expression cannot select devices. */
 export type DeviceSelectorProblem = { readonly kind: 'wrong'; readonly message: string } | { readonly kind: 'too costly' }
@@ -20,19 +20,19 @@ export function deviceSelectorProblem(source: string): DeviceSelectorProblem | u
     if (err instanceof CompileError) return { kind: 'wrong', message: `compilation failed: ${err.message}` }
     throw err
   }
-  if (type.kind !== 'bool' && type !== any) {
+  if (type.kind !== 'bool' && !isAny(type)) {
     // Where an expression is typed as a whole, upstream calls the type by its full name.
     const name = typeText(type).replaceAll(/\bany\b/g, 'google.protobuf.Any')
     return { kind: 'wrong', message: `must evaluate to bool or the unknown type, not ${name}` }
   }
-  return estimatedCost(source, variables, deviceSize, dialect) > CostLimit ? { kind: 'too costly' } : undefined
+  return estimatedCost(source, variables, deviceSize, { ...dialect, root: 'device' }) > CostLimit
+    ? { kind: 'too costly' }
+    : undefined
 }
 
 const CostLimit = 1_000_000
 const dialect = { bindings: true }
 
-/** The value of an attribute: whatever its driver made it. */
-const any: Type = { kind: 'dyn', shown: 'any' }
 const quantity: Type = { kind: 'opaque', name: 'kubernetes.Quantity' }
 
 const fields: ReadonlyMap<string, Type> = new Map([

@@ -11,12 +11,17 @@ import { type Dialect, parse } from './parse.ts'
 import type { Node } from './syntax.ts'
 import { dyn, type Type } from './type.ts'
 
-/** The expression compiles, and each of its variables is as large as `root` at most. */
-export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize, dialect?: Dialect): number {
-  const node = parse(source, dialect)
+interface Options extends Dialect {
+  /** The one variable that is declared; absent: all are as large as the root. */
+  readonly root?: string
+}
+
+/** The expression compiles, and its variables are as large as `root` at most. */
+export function estimatedCost(source: string, variables: readonly Variable[], root: DeclaredSize, options: Options = {}): number {
+  const node = parse(source, options)
   const facts = new Map<Node, Fact>()
   compile(source, node, variables, kubernetesFunctions, facts)
-  return new Estimator(facts, root).estimate(node, new Map()).cost.max
+  return new Estimator(facts, root, options.root).estimate(node, new Map()).cost.max
 }
 
 /** A variable of a macro: where its values are declared, and how large they are where that is known in another way. */
@@ -57,10 +62,12 @@ type NodeOf<Kind extends Node['kind']> = Extract<Node, { kind: Kind }> & { kind:
 class Estimator {
   readonly #facts: ReadonlyMap<Node, Fact>
   readonly #root: DeclaredSize
+  readonly #rootName: string | undefined
 
-  constructor(facts: ReadonlyMap<Node, Fact>, root: DeclaredSize) {
+  constructor(facts: ReadonlyMap<Node, Fact>, root: DeclaredSize, rootName: string | undefined) {
     this.#facts = facts
     this.#root = root
+    this.#rootName = rootName
   }
 
   estimate(node: Node, scope: Scope): Estimate {
@@ -70,7 +77,7 @@ class Estimator {
         return this.#made(type, nothing, fixed(literalSize(node.value)))
       case 'name': {
         const local = scope.get(node.name)
-        const place = local ? local.place : { size: this.#root }
+        const place = local ? local.place : this.#rootOf(node.name)
         return { type, cost: one, place, size: sizeAt(place) ?? sizeOfType(type) ?? local?.size, entry: local?.entry }
       }
       case 'has':
@@ -122,7 +129,11 @@ class Estimator {
 
   /** Upstream: what is read from a value that is declared nowhere is looked for where all begins. */
   #member(place: Place, of: (declared: DeclaredSize) => DeclaredSize | undefined): Place {
-    return place ? { size: place.size && of(place.size) } : { size: this.#root }
+    return place ? { size: place.size && of(place.size) } : this.#rootOf(undefined)
+  }
+
+  #rootOf(name: string | undefined): Place {
+    return { size: this.#rootName === undefined || this.#rootName === name ? this.#root : undefined }
   }
 
   #items = (place: Place): Place => this.#member(place, ({ item }) => item)

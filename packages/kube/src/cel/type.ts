@@ -2,7 +2,7 @@
 import { CelList, CelMap, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts'
 
 export type Type =
-  /** `shown`: what it is called where that is not its kind. */
+  /** `any` is that of a value that was given without one: expressions may look at it, but not go through it. */
   | { readonly kind: 'dyn'; readonly shown?: 'any' }
   | {
       readonly kind: 'bool' | 'int' | 'uint' | 'double' | 'string' | 'bytes' | 'null' | 'timestamp' | 'duration' | 'type'
@@ -16,12 +16,15 @@ export type Type =
   | { readonly kind: 'parameter'; readonly name: string }
 
 export const dyn: Type = { kind: 'dyn' }
+export const any: Type = { kind: 'dyn', shown: 'any' }
 export const bool: Type = { kind: 'bool' }
 export const int: Type = { kind: 'int' }
 export const string: Type = { kind: 'string' }
 export const listOf = (item: Type): Type => ({ kind: 'list', item })
 export const mapOf = (key: Type, value: Type): Type => ({ kind: 'map', key, value })
 export const optionalOf = (of: Type): Type => ({ kind: 'optional', of })
+
+export const isAny = (type: Type): boolean => type.kind === 'dyn' && type.shown === 'any'
 
 /** A type as upstream prints it in messages. */
 export function typeText(type: Type): string {
