@@ -32,10 +32,8 @@ import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDepl
 export const rollOut: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
-  if (machineDeployment.spec.replicas === undefined) {
-    const { namespace, name } = machineDeployment.metadata
-    throw new Error(`spec.replicas for MachineDeployment ${namespace}/${name} is nil, this is unexpected`)
-  }
+  // Upstream takes that for an error: its webhooks fill it in on the way in. Here that may come a moment later.
+  if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be filled in')
   const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
   if (machineDeployment.spec.paused) return scalePaused(scope, sets, io)
 

@@ -16,10 +16,8 @@ import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
-  if (replicas === undefined) {
-    const { namespace, name } = machineSet.metadata
-    throw new Error(`the replicas field in spec for MachineSet ${namespace}/${name} is nil, this should not be allowed`)
-  }
+  // Upstream takes that for an error: its webhooks fill it in on the way in. Here that may come a moment later.
+  if (replicas === undefined) return wait('spec.replicas to be filled in')
   if (!machines) return proceed()
   await removeOrphans(scope, io)
   if (machines.length > replicas) return scaleDown(scope, replicas, io)
