@@ -52,7 +52,7 @@ function plainText(value: number): string {
 }
 
 /** A string as Go quotes it (`%q`). */
-export const quote = (value: string): string => `"${[...value].map(quotedGoChar).join('')}"`
+export const quote = (value: string): string => `"${Array.from(value, quotedGoChar).join('')}"`
 
 interface Directive {
   readonly flags: string
