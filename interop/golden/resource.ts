@@ -122,6 +122,34 @@ const bad = (...statuses: object[]): Step[] => statuses.map((status) => statusOf
 const badResult = (more: object) => ({ allocation: allocation(result(more)) })
 const badDevice = (more: object) => ({ ...allocated(), devices: [{ ...device, ...more }] })
 
+const robot = 'system:serviceaccount:default:robot'
+/** What it may do, and what it writes. */
+const grant = (name: string, rule: object): Step[] => {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1'
+  const of = (path: string, body: object): Step => ({ prepare: { method: 'POST', path: `${rbac}/${path}`, body } })
+  return [
+    of('clusterroles', { metadata: { name }, rules: [{ apiGroups: ['resource.k8s.io'], ...rule }] }),
+    of('clusterrolebindings', {
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: robot }],
+    }),
+    // Until everybody knows.
+    { sleepMs: 500 },
+  ]
+}
+const asRobot = (status: object, node?: string): Step => ({
+  request: {
+    method: 'PATCH',
+    path: `${claims}/shared/status`,
+    headers: {
+      'impersonate-user': robot,
+      ...(node === undefined ? {} : { 'impersonate-extra-authentication.kubernetes.io%2Fnode-name': node }),
+    },
+    body: { status },
+  },
+})
+
 const templates = `${base}/namespaces/default/resourceclaimtemplates`
 const template = of('ResourceClaimTemplate', { spec: { spec: requests(exactly()).spec } })
 
@@ -359,6 +387,27 @@ export const scenarios: readonly Scenario[] = [
         of('ResourceClaimTemplate', { spec: requests(exactly({ adminAccess: true })) }),
       ),
       post(`${base}/namespaces/nowhere/resourceclaims`, of('ResourceClaim', requests(exactly({ adminAccess: true })))),
+    ],
+  },
+  {
+    name: 'rights to states of claims',
+    steps: [
+      { prepare: { method: 'POST', path: claims, body: of('ResourceClaim', requests(exactly()), 'shared') } },
+      ...grant('status', { resources: ['resourceclaims/status'], verbs: ['patch'] }),
+      asRobot({ ...allocated(), devices: [device] }),
+      ...grant('binding', { resources: ['resourceclaims/binding'], verbs: ['patch'] }),
+      asRobot({ allocation: { ...allocation(result()), nodeSelector: nodes('node-1') }, reservedFor: [consumer()] }),
+      asRobot({ devices: [device] }),
+      asRobot({ devices: [device] }, 'node-1'),
+      ...grant('near', { resources: ['resourceclaims/driver'], verbs: ['associated-node:patch'] }),
+      asRobot({ devices: [device] }, 'node-2'),
+      asRobot({ devices: [device] }, 'node-1'),
+      ...grant('far', {
+        resources: ['resourceclaims/driver'],
+        verbs: ['arbitrary-node:patch'],
+        resourceNames: ['gpu.example.com'],
+      }),
+      asRobot({ devices: [{ ...device, data: { a: 1 } }] }),
     ],
   },
   {
