@@ -12,14 +12,6 @@ export const knownDifferences: { readonly [file: string]: { readonly [reason: st
   storage: {
     'whoever sends an empty list that is shown as null does not become its owner': ['csi nodes / 1'],
   },
-  resource: {
-    'Go prints what has changed in the form of its own structs': [
-      'claims / 60',
-      'states of claims / 60',
-      'templates of claims / 12',
-      'templates of claims / 13',
-    ],
-  },
   core: {
     'Go prints what has changed in the form of its own structs': [
       'pods that are changed / 2',

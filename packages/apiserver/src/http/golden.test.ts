@@ -29,7 +29,7 @@ describe.each<[string, number, number]>([
   ['policy', 38, 38],
   ['core', 177, 181],
   ['networking', 86, 86],
-  ['resource', 322, 326],
+  ['resource', 329, 329],
 ])('%s', (file, asRecorded, requests) => {
   test('answers as the recorded server did, but for what is listed', async () => {
     const server = new InProcess()

@@ -3,7 +3,7 @@ import { type FieldError, forbidden, invalid, required, tooLong } from '@capstan
 import { bitsOf, type Block, parseBlock } from '../addresses.ts'
 import { requiredOneOf } from '../checks.ts'
 import { validateNodeSelector } from '../pod/spec.ts'
-import { immutable, same } from '../same.ts'
+import { same } from '../same.ts'
 import type {
   AllocatedDeviceStatus,
   AllocationResult,
@@ -18,6 +18,7 @@ import { bindingErrors } from './binding-conditions.ts'
 import { conditionErrors } from './conditions.ts'
 import { MaxConfigurations, rawObjectErrors } from './device-configuration.ts'
 import { claimConfigurationErrors, referenceErrors, type RequestNames, requestNames } from './device-requests.ts'
+import { immutableStruct } from './immutable-struct.ts'
 import { listErrors, setErrors } from './lists.ts'
 import { driverErrors, labelErrors, poolErrors, uidErrors } from './names.ts'
 
@@ -57,7 +58,9 @@ export function claimStatusErrors({ metadata, spec, status }: ResourceClaim, { s
     ...setErrors('status.reservedFor', status.reservedFor, MaxConsumers, consumerErrors, ({ uid }) => uid),
     ...setErrors('status.devices', status.devices, undefined, (at, device) => deviceErrors(at, device, given), idOf),
     ...reservationErrors(status, old, metadata.deletionTimestamp !== undefined),
-    ...(allocation && old.allocation ? immutable('status.allocation', allocation, old.allocation) : []),
+    ...(allocation && old.allocation
+      ? immutableStruct('status.allocation', 'resource/v1.AllocationResult', allocation, old.allocation)
+      : []),
     ...(allocation && !old.allocation ? allocationErrors('status.allocation', allocation, requestNames(spec.devices)) : []),
   ]
 }

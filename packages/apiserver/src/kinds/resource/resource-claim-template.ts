@@ -2,10 +2,10 @@ import { qualifiedNameProblems } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { labels, problems } from '../checks.ts'
 import { ageColumn, nameColumn } from '../columns.ts'
-import { immutable } from '../same.ts'
 import type { ResourceClaimTemplate } from '../schemas/types.ts'
 import { adminAccessErrors, asksForAdminAccess } from './admin-access.ts'
 import { defaultRequests, deviceClaimErrors } from './device-requests.ts'
+import { immutableStruct } from './immutable-struct.ts'
 
 /** Upstream: pkg/registry/resource/resourceclaimtemplate, v1.36. */
 export const resourceclaimtemplates: BuiltinKind<ResourceClaimTemplate> = {
@@ -23,7 +23,7 @@ export const resourceclaimtemplates: BuiltinKind<ResourceClaimTemplate> = {
         problems('spec.metadata.annotations', key, qualifiedNameProblems(key.toLowerCase())),
       ),
       ...deviceClaimErrors('spec.spec.devices', claim.devices),
-      ...(old ? immutable('spec', spec, old.spec) : []),
+      ...(old ? immutableStruct('spec', 'resource/v1.ResourceClaimTemplateSpec', spec, old.spec) : []),
     ]
   },
 }

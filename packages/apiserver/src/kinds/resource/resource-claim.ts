@@ -1,11 +1,11 @@
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { ageColumn, at, column, list, nameColumn } from '../columns.ts'
 import { nullIfNone } from '../go-nulls.ts'
-import { immutable } from '../same.ts'
 import type { ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
 import { adminAccessErrors, asksForAdminAccess, grantsAdminAccess } from './admin-access.ts'
 import { claimStatusErrors, dropFreedDevices } from './claim-status.ts'
 import { defaultRequests, deviceClaimErrors } from './device-requests.ts'
+import { immutableStruct } from './immutable-struct.ts'
 import { statusRightsErrors } from './status-rights.ts'
 import { defaultTolerations } from './taints.ts'
 
@@ -54,7 +54,7 @@ export const resourceclaims: BuiltinKind<ResourceClaim> = {
         ...deviceClaimErrors('spec.devices', spec.devices),
       ]
     }
-    if (subresource !== 'status') return immutable('spec', spec, old.spec)
+    if (subresource !== 'status') return immutableStruct('spec', 'resource/v1.ResourceClaimSpec', spec, old.spec)
     const granted = grantsAdminAccess(old.status) === undefined ? grantsAdminAccess(status) : undefined
     return [
       ...adminAccessErrors(plane, metadata.namespace, granted),
