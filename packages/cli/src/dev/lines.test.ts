@@ -60,9 +60,9 @@ test('hooks of every pass are told when the answer is new, and again after a loa
 })
 
 test.each([
-  { path: '/work/quota/extension.ts', folder: '/work/quota', as: 'extension.ts' },
-  { path: '/work/quota/extension.ts', folder: '/work', as: 'quota/extension.ts' },
-  { path: '/elsewhere/extension.ts', folder: '/work', as: '/elsewhere/extension.ts' },
+  { path: '/home/me/quota/extension.ts', folder: '/home/me/quota', as: 'extension.ts' },
+  { path: '/home/me/quota/extension.ts', folder: '/home/me', as: 'quota/extension.ts' },
+  { path: '/elsewhere/extension.ts', folder: '/home/me', as: '/elsewhere/extension.ts' },
 ])('$path from $folder is $as', ({ path, folder, as }) => expect(shown(path, folder)).toBe(as))
 
 test.each([
