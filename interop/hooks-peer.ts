@@ -43,7 +43,7 @@ export const hooksPeerSuite: Suite = {
 
 /** The property of the unit test, which takes 1,500, often enough. */
 async function survives(): Promise<boolean> {
-  const args = ['node_modules/vitest/vitest.mjs', 'run', 'packages/extension/src/wire.test.ts', '--testTimeout=600000']
+  const args = ['node_modules/vitest/vitest.mjs', 'run', 'packages/extension/src/wire/wire.test.ts', '--testTimeout=600000']
   const env = { ...process.env, CAPSTAN_FUZZ: String(Math.ceil(Answers / 1500)), NO_COLOR: '1' }
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'], env })
   const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve))

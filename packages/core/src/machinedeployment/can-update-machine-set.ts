@@ -19,7 +19,6 @@ import { found, type Observed, observed } from '../external/observed.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 interface Answer {
-  readonly question: string
   /** What nobody covers, a sentence for each object; none when the Machines can be updated in place. */
   readonly uncovered: readonly string[]
   /** When, in milliseconds. */
@@ -29,7 +28,10 @@ interface Answer {
 /** How long an answer holds. Upstream has the same, and asks again only then. */
 const MemoryOfAnswers = hours(24)
 
-/** Answers of extensions, so that each question is asked once in a rollout. A question that reads otherwise is another one. */
+/**
+ * Answers of extensions, so that each question is asked once in a rollout. A question that reads otherwise is another one; what the
+ * current set will be called is no part of it, since a pass that did not come to make it draws another name next time.
+ */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
   readonly #byDeployment = new Map<string, Map<string, Answer>>()
@@ -38,15 +40,15 @@ export class InPlaceDecisions {
     this.runtime = runtime
   }
 
-  recall(deployment: ObjectKey, sets: string, question: string, now: number): Answer | undefined {
-    const known = this.#byDeployment.get(keyText(deployment))?.get(sets)
-    return known && known.question === question && now < known.given + MemoryOfAnswers ? known : undefined
+  recall(deployment: ObjectKey, question: string, now: number): Answer | undefined {
+    const known = this.#byDeployment.get(keyText(deployment))?.get(question)
+    return known && now < known.given + MemoryOfAnswers ? known : undefined
   }
 
-  remember(deployment: ObjectKey, sets: string, answer: Answer): void {
+  remember(deployment: ObjectKey, question: string, answer: Answer): void {
     const key = keyText(deployment)
     const known = this.#byDeployment.get(key) ?? new Map<string, Answer>()
-    known.set(sets, answer)
+    known.set(question, answer)
     this.#byDeployment.set(key, known)
   }
 
@@ -97,15 +99,14 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   if (handler === undefined) return false
 
   const templates = await templatesOfBoth(set, scope, io)
-  const sets = `${name} => ${target.metadata.name}`
   const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
   const specs = [set, target].map(({ spec }) => spec.template.spec)
-  const question = JSON.stringify([handler, retried, specs, whatCounts(templates)])
-  const known = inPlace.recall(key, sets, question, clock.now())
+  const question = JSON.stringify([name, handler, retried, specs, whatCounts(templates)])
+  const known = inPlace.recall(key, question, clock.now())
   if (known) return known.uncovered.length === 0
 
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await ask(handler, set, target, templates, io)
-  inPlace.remember(key, sets, { question, uncovered, given: clock.now() })
+  inPlace.remember(key, question, { uncovered, given: clock.now() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true

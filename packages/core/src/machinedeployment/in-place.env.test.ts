@@ -1,5 +1,5 @@
 import { isUpdateInProgress } from '@capstan/api'
-import { seconds, type Transport } from '@capstan/kube'
+import { seconds, StatusError, type Transport } from '@capstan/kube'
 import { scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ableExtension, inPlaceEnv, type InPlaceEnv, largerAndNewer } from './in-place-env.suite.ts'
@@ -36,6 +36,26 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
     const { revision } = env.store
     await env.advance(seconds(3600))
     expect(env.store.revision, 'writes at rest').toBe(revision)
+  })
+
+  test('asks nothing again when the new set could not be made, although it draws another name for it', async () => {
+    const { script, asked } = ableExtension()
+    let refusals = 0
+    const between = (transport: Transport): Transport => ({
+      ...transport,
+      async send(request, signal) {
+        if (request.verb === 'create' && request.plural === 'machinesets' && asked.length > 0 && refusals++ < 3)
+          throw new StatusError('InternalError', 'not now')
+        return transport.send(request, signal)
+      },
+    })
+    env = await inPlaceEnv(scriptedRuntime(script), {}, { between })
+    const before = await env.names()
+    await env.patch(largerAndNewer)
+    await env.advance(seconds(60))
+    expect(refusals).toBeGreaterThan(3)
+    expect(await env.names()).toEqual(before)
+    expect(asked).toHaveLength(1)
   })
 
   test('makes one more where none may be unavailable, and has one too many in the end', async () => {
