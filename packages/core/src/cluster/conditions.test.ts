@@ -88,6 +88,7 @@ describe('RemoteConnectionProbe', () => {
     ['answers',                  health(5, 0),          undefined, 'True ProbeSucceeded'],
     ['silent for a moment',      health(40, 4),         'True',    'True ProbeSucceeded'],
     ['silent for too long',      health(51, 5),         'True',    'False ProbeFailed: Remote connection probe failed, probe last succeeded at 2026-01-01T00:59:09Z'],
+    ['not asked for too long',   health(151, 0),        'True',    'True ProbeSucceeded'],
     ['not connected yet',        health(undefined, 1),  undefined, 'False ProbeFailed: Remote connection not established yet'],
     ['after a restart of ours',  health(undefined, 1),  'True',    undefined],
     ['never to be reached',      health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],

@@ -126,7 +126,8 @@ export function remoteConnectionProbe(
     if (getCondition(cluster, condition.type)) return []
     return [condition.false('ProbeFailed', 'Remote connection not established yet')]
   }
-  if (now - lastProbeSuccess > gracePeriod) {
+  // Upstream looks at the time alone. Long silence without a probe that failed is ours: this process stood still, or had too much to do.
+  if (consecutiveFailures > 0 && now - lastProbeSuccess > gracePeriod) {
     const since = timestamp(lastProbeSuccess)
     return [condition.false('ProbeFailed', `Remote connection probe failed, probe last succeeded at ${since}`)]
   }

@@ -126,7 +126,8 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
   }
   const lastProbe = health.lastProbeSuccess === undefined ? '' : `Last successful probe at ${timestamp(health.lastProbeSuccess)}`
   const initialized = Date.parse(getCondition(cluster, 'ControlPlaneInitialized')?.lastTransitionTime ?? '') || 0
-  if (now - Math.max(health.lastProbeSuccess ?? 0, initialized) > gracePeriod) {
+  // As for the Cluster: that nobody has asked for long says nothing.
+  if (health.consecutiveFailures > 0 && now - Math.max(health.lastProbeSuccess ?? 0, initialized) > gracePeriod) {
     return both('unknown', 'ConnectionDown', lastProbe)
   }
 

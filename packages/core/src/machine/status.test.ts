@@ -114,6 +114,7 @@ describe('NodeHealthy', () => {
     ['never connected for long', {}, failing(5),  'Unknown ConnectionDown'],
     ['silent for too long',     {}, silentSince(6), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:54:00Z'],
     ['silent for a moment',     { node: { state: 'disconnected' } }, silentSince(1), 'Unknown ConnectionDown: Last successful probe at 2026-01-01T00:59:00Z'],
+    ['not asked for long',      { node: node({}) }, { ...silentSince(6), consecutiveFailures: 0 }, 'True NodeHealthy'],
     ['looking failed',          { node: { state: 'unread' } }, healthy, 'Unknown InternalError: Please check controller logs for errors'],
     ['no providerID',           { node: { state: 'unnamed' } }, healthy, 'Unknown InspectionFailed: Waiting for DevMachine to report spec.providerID'],
     ['no Node yet',             { node: { state: 'missing' }, machine: aMachine({ spec: { providerID: 'dev:///m1' } }) }, healthy, 'Unknown InspectionFailed: Waiting for a Node with spec.providerID dev:///m1 to exist'],
