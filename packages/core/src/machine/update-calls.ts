@@ -1,6 +1,6 @@
 import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
-import { hours, keyOf, type ObjectKey, seconds } from '@capstan/kube'
+import { hours, keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
 import type { WaitingFor } from '../waiting-records.ts'
 
 export type UpdateAnswer =
@@ -62,7 +62,7 @@ export class UpdateCalls {
     const { uid } = machine.metadata
     // Labels and annotations reach living objects without any update, and some change all the time.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
-    const question = JSON.stringify([retried, ...specs])
+    const question = stableText([retried, ...specs])
     const about = { machine: keyOf(machine), question }
     const earlier = this.#answers.get(uid)
     this.#answers.set(uid, { ...about, until: 0, message: '' })

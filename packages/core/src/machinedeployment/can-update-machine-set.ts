@@ -12,7 +12,7 @@ import {
   withoutState,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { hours, keyOf, keyText, messageOf, type ObjectKey, type UnknownObject } from '@capstan/kube'
+import { hours, keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { found, type Observed, observed } from '../external/observed.ts'
@@ -101,7 +101,8 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const templates = await templatesOfBoth(set, scope, io)
   const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
   const specs = [set, target].map(({ spec }) => spec.template.spec)
-  const question = JSON.stringify([name, handler, retried, specs, whatCounts(templates)])
+  // A server gives back the members of an object in an order of its own.
+  const question = stableText([name, handler, retried, specs, whatCounts(templates)])
   const known = inPlace.recall(key, question, clock.now())
   if (known) return known.uncovered.length === 0
 

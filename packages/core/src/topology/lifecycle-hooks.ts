@@ -11,7 +11,7 @@ import {
   RetryHooksAnnotation,
 } from '@capstan/api'
 import { type CallInput, HookFailed, type RuntimeClient } from '@capstan/extension'
-import { type Clock, hours, keyOf, messageOf, minutes, type ObjectKey, seconds } from '@capstan/kube'
+import { type Clock, hours, keyOf, messageOf, minutes, type ObjectKey, seconds, stableText } from '@capstan/kube'
 import type { WaitingFor } from '../waiting-records.ts'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
@@ -231,7 +231,7 @@ function meaningOf(cluster: Cluster): object {
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
 const wishOf = ({ metadata }: Cluster): string => metadata.annotations?.[RetryHooksAnnotation] ?? ''
-const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')
 
 /** Annotations that hold an upgrade back as a hook would, without any extension. */
 export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
