@@ -4,15 +4,13 @@
  */
 import type { Infer, KindVersion, KubeObject, ObjectOf } from '@capstan/kube'
 import { column, defineKind, s } from '@capstan/kube'
-import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 import { legacyConditions } from '../../core/v1beta2/shared/legacy-status.ts'
 import type { ExtensionConfigSpec, ExtensionConfigStatus } from '../v1beta2/extension-config.ts'
-import { clientConfigFields, extensionHandlersWith } from '../v1beta2/extension-config-fields.ts'
+import { callFields, clientConfigFields, extensionHandlersWith } from '../v1beta2/extension-config-fields.ts'
 
 const spec = s.object({
   clientConfig: s.object(clientConfigFields).doc('How to reach the extension server: `url` or `service`, never both.'),
-  namespaceSelector: labelSelector.optional().doc('Only objects in namespaces with these labels are of interest to the server.'),
-  settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
+  ...callFields,
 })
 
 const handlers = extensionHandlersWith(s.int32())

@@ -1,6 +1,7 @@
 /** What ExtensionConfig says in every version. */
 import type { Schema } from '@capstan/kube'
 import { s } from '@capstan/kube'
+import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 
 export const clientConfigFields = {
   caBundle: s
@@ -20,6 +21,14 @@ export const clientConfigFields = {
     .string({ minLength: 1, maxLength: 512 })
     .optional()
     .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
+}
+
+/** For whom the server is called, and what it is told each time. */
+export const callFields = {
+  namespaceSelector: labelSelector
+    .optional()
+    .doc('Only objects in namespaces with these labels are of interest to the server; all when empty.'),
+  settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
 }
 
 /** The list of handlers; how long a call may take is limited in the one version and not in the other. */

@@ -2,12 +2,11 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
-import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
 import { legacyStatus } from '../../core/v1beta2/shared/legacy-status.ts'
 import { nonEmpty } from '../../core/v1beta2/shared/limits.ts'
 import { extensionConfigV1Alpha1 } from '../v1alpha1/extension-config.ts'
 import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
-import { clientConfigFields, extensionHandlersWith } from './extension-config-fields.ts'
+import { callFields, clientConfigFields, extensionHandlersWith } from './extension-config-fields.ts'
 
 const clientConfig = s
   .object(clientConfigFields, nonEmpty)
@@ -19,10 +18,7 @@ export type ExtensionHandler = Infer<typeof extensionHandlers>[number]
 
 const extensionConfigSpec = s.object({
   clientConfig,
-  namespaceSelector: labelSelector
-    .optional()
-    .doc('Only objects in namespaces with these labels are of interest to the server; all when empty.'),
-  settings: s.map(s.string()).optional().doc('Given to the extension with every call.'),
+  ...callFields,
 })
 export interface ExtensionConfigSpec extends Infer<typeof extensionConfigSpec> {}
 
