@@ -1,7 +1,15 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { Cluster } from '@capstan/api'
 import { seconds, silent, sleep, systemClock, systemRandom } from '@capstan/kube'
-import { createPlane, memoryStores } from '@capstan/lab'
+import { memoryStores, type Plane } from '@capstan/lab'
 import { createFrom } from '@capstan/testing'
+import { servePlane } from '../packages/cli/src/serve-plane.ts'
+import type { Answered } from './clusters-client.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, megabytes, now } from './figure.ts'
 
@@ -12,13 +20,19 @@ export async function* clustersBench({ short }: BenchOptions): AsyncIterable<Fig
 
 async function* measure(count: number, windowSeconds: number): AsyncIterable<Figure> {
   globalThis.gc?.()
-  const plane = await createPlane({
+  const folder = mkdtempSync(join(tmpdir(), 'capstan-bench-'))
+  const kubeconfig = join(folder, 'kubeconfig')
+  const { plane, close } = await servePlane({
     stores: memoryStores(),
     clock: systemClock,
     random: systemRandom,
     log: silent,
-    endpoint: { host: '127.0.0.1', port: 6443 },
+    pki: undefined,
+    portFile: undefined,
+    port: 0,
+    kubeconfig,
   })
+  const asking = await startAsking(kubeconfig)
   const memoryBefore = process.memoryUsage().rss
   await createFrom(plane.client, new URL('clusterclass.yaml', import.meta.url))
   const started = now()
@@ -26,6 +40,12 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
   await inParallel(count, 50, (index) => plane.client.create(Cluster, aCluster(`c-${index}`)))
   await available
   yield { name: `apply to Available, ${count} cluster${count === 1 ? '' : 's'}`, value: (now() - started) / 1000, unit: 's' }
+  const { longest } = await asking.stop()
+  yield {
+    name: `longest time without an answer over HTTPS meanwhile, ${count} cluster${count === 1 ? '' : 's'}`,
+    value: longest,
+    unit: 'ms',
+  }
   yield {
     name: `resident memory for ${count} cluster${count === 1 ? '' : 's'}`,
     value: megabytes(process.memoryUsage().rss - memoryBefore),
@@ -42,10 +62,24 @@ async function* measure(count: number, windowSeconds: number): AsyncIterable<Fig
       unit: '%',
     }
   }
-  await plane.close()
+  await close()
+  rmSync(folder, { recursive: true })
 }
 
-async function allAvailable(plane: Awaited<ReturnType<typeof createPlane>>, count: number): Promise<void> {
+/** A client in a process of its own that gets one object over HTTPS, again and again. */
+async function startAsking(kubeconfig: string): Promise<{ stop(): Promise<Answered> }> {
+  const child = fork(fileURLToPath(new URL('clusters-client.ts', import.meta.url)), [kubeconfig])
+  await once(child, 'message')
+  return {
+    async stop() {
+      child.send('stop')
+      const [answered] = (await once(child, 'message')) as [Answered]
+      return answered
+    },
+  }
+}
+
+async function allAvailable(plane: Plane, count: number): Promise<void> {
   const abort = new AbortController()
   const done = new Set<string>()
   const { metadata } = await plane.client.list(Cluster)

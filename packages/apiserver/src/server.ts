@@ -153,7 +153,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     authorizer,
   }
   const transport: ApiServer['transport'] = (caller = {}, { authorized = false } = {}) =>
-    (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller })
+    (authorized ? authorizedInProcess : inProcess)(engine, { ...Administrator, ...caller }, clock)
   const caller = new WebhookCaller({ clock, ...options.webhooks })
   const converter = new Converter({ random, caller })
   const inVersions = {
@@ -289,8 +289,10 @@ async function unlessExists<T extends KubeObject>(creation: Promise<T>): Promise
   }
 }
 
-const inProcess = (engine: Engine, caller: Caller): Transport => ({
+const inProcess = (engine: Engine, caller: Caller, clock: Clock): Transport => ({
   async send(request: ApiRequest, signal?: AbortSignal) {
+    // Requests in this process may follow one another without end, and those from sockets would never have their turn.
+    for (let pause = clock.breathe?.(); pause; pause = clock.breathe?.()) await pause
     signal?.throwIfAborted()
     return (await engine.execute(request, caller, signal)).body
   },
@@ -299,8 +301,8 @@ const inProcess = (engine: Engine, caller: Caller): Transport => ({
 })
 
 /** The same for somebody who may not do everything. */
-function authorizedInProcess(engine: Engine, caller: Caller): Transport {
-  const { send, watch, close } = inProcess(engine, caller)
+function authorizedInProcess(engine: Engine, caller: Caller, clock: Clock): Transport {
+  const { send, watch, close } = inProcess(engine, caller, clock)
   const check = (request: ApiRequest) => authorize(engine.authorizer, attributesOf(caller, request))
   return {
     async send(request, signal) {

@@ -4,6 +4,7 @@ import type { Client, KubeObject, ObjectOf, Transport } from '@capstan/kube'
 import {
   conditionTypes,
   defineKind,
+  breather,
   draft,
   isReason,
   minutes,
@@ -12,6 +13,7 @@ import {
   seconds,
   setConditions,
   StatusError,
+  VirtualClock,
 } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import { commitChanges } from './commit.ts'
@@ -376,4 +378,39 @@ test('passes that change something are not slowed down, however many there are',
   await env.client.create(Parent, aParent('a', 0))
   await env.settle()
   expect(await env.client.get(Parent, { namespace: 'default', name: 'a' })).toMatchObject({ status: { children: 200 } })
+})
+
+test('timers and sockets have their turn between passes, however many keys are ready', async () => {
+  // Time that passes while there is work: a millisecond each time that somebody asks for it.
+  let now = 0
+  const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
+  const clock = Object.assign(new VirtualClock(), { breathe: breather({ now: () => now++, turn }) })
+  let passes = 0
+  const busy = controller({
+    name: 'busy',
+    for: Parent,
+    sources: [
+      {
+        start(enqueue) {
+          for (let i = 0; i < 500; i++) enqueue({ namespace: 'default', name: `p${i}` })
+        },
+      },
+    ],
+    async reconcile(key, { client }) {
+      await orAbsent(client.get(Parent, key))
+      passes++
+      return proceed()
+    },
+  })
+  let most = 0
+  let before = 0
+  const note = () => {
+    most = Math.max(most, passes - before)
+    before = passes
+    if (passes < 500) setImmediate(note)
+  }
+  setImmediate(note)
+  env = await testEnv({ kinds, clock, controllers: [busy] })
+  expect(passes).toBe(500)
+  expect(most).toBeLessThan(20)
 })

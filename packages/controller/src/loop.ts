@@ -103,15 +103,18 @@ export class Loop {
   #pump(): void {
     if (!this.#started || this.#pumping) return
     this.#pumping = true
-    queueMicrotask(() => {
-      this.#pumping = false
-      const places = this.controller.concurrency ?? 10
-      while (this.#queue.running < places) {
-        const key = this.#queue.take()
-        if (key === undefined) return
-        void this.#pass(key).finally(() => this.#pump())
-      }
-    })
+    queueMicrotask(() => void this.#fill())
+  }
+
+  async #fill(): Promise<void> {
+    const { concurrency: places = 10 } = this.controller
+    while (this.#queue.depth > 0 && this.#queue.running < places) {
+      // In one process pass could follow pass without the event loop ever turning.
+      const pause = this.#options.clock.breathe?.()
+      if (pause) await pause
+      else void this.#pass(this.#queue.take()!).finally(() => this.#pump())
+    }
+    this.#pumping = false
   }
 
   async #pass(key: string): Promise<void> {

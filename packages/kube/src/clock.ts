@@ -7,6 +7,12 @@ export interface Clock {
   now(): number
   /** Calls `callback` once, `after` milliseconds from now. */
   schedule(after: number, callback: () => void): Timer
+  /**
+   * For whoever has much to do, before each piece of it: what to wait for when timers and sockets have had no turn for long;
+   * `undefined` when there is no need. To be asked again after the wait: of those who waited, the first may have used up the time.
+   * Absent where time passes only when there is nothing left to do.
+   */
+  breathe?(): Promise<void> | undefined
 }
 
 export interface Timer {
@@ -36,6 +42,12 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   })
 }
 
+/** Browsers have no setImmediate. */
+const nextTurn: (callback: () => void) => unknown = globalThis.setImmediate ?? setTimeout
+
+/** Milliseconds of work in one turn of the event loop, after which the rest waits for the next. */
+const LongestTurn = 10
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   schedule(after, callback) {
@@ -43,6 +55,17 @@ export const systemClock: Clock = {
     const timer = setTimeout(callback, Math.min(after, 2 ** 31 - 1))
     return { cancel: () => clearTimeout(timer) }
   },
+  // The event loop is one for the whole process, and so is what is known of its last turn.
+  breathe: breather({ now: () => performance.now(), turn: () => new Promise((resolve) => void nextTurn(resolve)) }),
+}
+
+/** What `breathe` answers, from when it was first asked since the event loop has turned. */
+export function breather(loop: { now(): number; turn(): Promise<void> }): () => Promise<void> | undefined {
+  let turn: { readonly since: number; readonly over: Promise<void> } | undefined
+  return () => {
+    turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)) }
+    return loop.now() - turn.since < LongestTurn ? undefined : turn.over
+  }
 }
 
 interface Due {

@@ -1,0 +1,32 @@
+/** Asks a plane for one object over and over, and remembers the longest time that it went without an answer. A process of its own: it waits while the plane does not. */
+import { createClient, Namespace, seconds, sleep, systemClock, systemRandom } from '@capstan/kube'
+import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
+import { now } from './figure.ts'
+
+export interface Answered {
+  /** The most milliseconds between two answers, or since the last one. */
+  readonly longest: number
+}
+
+const transport = httpsTransport(await loadKubeconfig(process.argv[2]!), {
+  clock: systemClock,
+  random: systemRandom,
+  userAgent: 'bench',
+  timeout: seconds(600),
+})
+const client = createClient(transport)
+let last = now()
+let longest = 0
+process.once('message', () => {
+  process.send?.({ longest: Math.max(longest, now() - last) } satisfies Answered)
+  process.exit(0)
+})
+await client.get(Namespace, { name: 'default' })
+process.send?.('ready')
+last = now()
+for (;;) {
+  await client.get(Namespace, { name: 'default' })
+  longest = Math.max(longest, now() - last)
+  last = now()
+  await sleep(systemClock, 20)
+}

@@ -1,0 +1,46 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { breather } from './clock.ts'
+
+/** An event loop on which each piece of work takes a millisecond. What is done in which turn is noted. */
+function aLoop() {
+  let now = 0
+  const turns: string[][] = [[]]
+  const breathe = breather({
+    now: () => now,
+    async turn() {
+      await setImmediate()
+      turns.push([])
+    },
+  })
+  return {
+    turns,
+    async work(name: string, pieces: number): Promise<void> {
+      for (let piece = 1; piece <= pieces; piece++) {
+        for (let pause = breathe(); pause; pause = breathe()) await pause
+        now++
+        turns.at(-1)!.push(`${name}${piece}`)
+        await Promise.resolve()
+      }
+    },
+  }
+}
+
+test('of much work ten milliseconds are done in each turn of the event loop', async () => {
+  const { work, turns } = aLoop()
+  await work('a', 25)
+  expect(turns.map(({ length }) => length)).toEqual([10, 10, 5])
+})
+
+test('after a turn those who have waited longest go on, as far as there is time', async () => {
+  const { work, turns } = aLoop()
+  await Promise.all([work('busy', 10), ...'abcdefghijklmno'.split('').map((name) => work(name, 2))])
+  expect(turns.map((done) => done.join(' '))).toMatchInlineSnapshot(`
+    [
+      "busy1 a1 b1 c1 d1 e1 f1 g1 h1 i1",
+      "j1 k1 l1 m1 n1 o1 busy2 a2 b2 c2",
+      "d2 e2 f2 g2 h2 i2 j2 k2 l2 m2",
+      "n2 o2 busy3 busy4 busy5 busy6 busy7 busy8 busy9 busy10",
+    ]
+  `)
+})
