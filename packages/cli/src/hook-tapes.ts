@@ -1,10 +1,12 @@
 /** Recording calls of hooks while a plane or a manager runs, and playing them to a plane instead of calling anybody. */
 import { ExtensionConfig } from '@capstan/api'
-import type { CallObserver, HookTransport, TapedConfig } from '@capstan/extension'
-import { createRecorder, openTape, readTape, tapedConfigs, tapeTransport } from '@capstan/extension'
+import type { CallObserver, HookTransport, Tape, TapedConfig } from '@capstan/extension'
+import { createRecorder, openTape, parseTape, TapeError, tapedConfigs, tapeTransport } from '@capstan/extension'
 import type { Client, Clock } from '@capstan/kube'
-import { orAbsent } from '@capstan/kube'
+import { messageOf, orAbsent } from '@capstan/kube'
 import { type Command, Option } from 'commander'
+import { UsageError } from './io.ts'
+import { textGiven } from './read-given.ts'
 
 export interface RecordOptions {
   recordHooks?: string
@@ -19,15 +21,27 @@ export interface Recording {
   close(): Promise<void>
 }
 
-/** Records if that was asked for. `report` is told when the recording ends early; whatever is recorded goes on. */
+/** Records if that was asked for. `report` is told when the recording ends early; whatever is recorded goes on. @throws UsageError */
 export async function recordHooks(
   { recordHooks }: RecordOptions,
   clock: Clock,
   report: (problem: string) => void,
 ): Promise<Recording> {
   if (recordHooks === undefined) return { close: () => Promise.resolve() }
-  const recorder = createRecorder(await openTape(recordHooks), { clock, report })
+  const file = await openTape(recordHooks).catch((err: unknown) => {
+    throw new UsageError(`--record-hooks: ${messageOf(err)}`)
+  })
+  const recorder = createRecorder(file, { clock, report })
   return { onCall: recorder.observe, close: () => recorder.close() }
+}
+
+/** What is on a tape. @throws UsageError that names it */
+export function tapeGiven(path: string): Tape {
+  try {
+    return parseTape(textGiven(`tape ${path}`, path))
+  } catch (err) {
+    throw err instanceof TapeError ? new UsageError(`tape ${path}: ${err.message}`) : err
+  }
 }
 
 export interface Playing {
@@ -36,9 +50,9 @@ export interface Playing {
   register(client: Client): Promise<readonly string[]>
 }
 
-/** @throws TapeError */
-export async function playHooks(file: string): Promise<Playing> {
-  const tape = await readTape(file)
+/** @throws UsageError */
+export function playHooks(file: string): Playing {
+  const tape = tapeGiven(file)
   const configs = tapedConfigs(tape)
   return {
     hookTransport: tapeTransport(tape),

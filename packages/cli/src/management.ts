@@ -1,9 +1,10 @@
 /** The management cluster, as commands reach it. */
+import { existsSync } from 'node:fs'
 import { type Client, createClient, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import type { Command } from 'commander'
 import { dataFolder } from './data-folder.ts'
-import type { Io } from './io.ts'
+import { type Io, UsageError } from './io.ts'
 
 export interface ManagementOptions {
   readonly kubeconfig?: string
@@ -23,6 +24,12 @@ export async function withManagement<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const path = kubeconfig ?? io.env.KUBECONFIG ?? dataFolder().kubeconfig
+  if (!existsSync(path)) {
+    throw new UsageError(
+      `there is no kubeconfig ${path}`,
+      'Name the management cluster with --kubeconfig or $KUBECONFIG, or run this in the folder of a plane: `capstan up`, `capstan dev`.',
+    )
+  }
   const transport = httpsTransport(await loadKubeconfig(path), { clock: systemClock, random: systemRandom, userAgent: 'capstan' })
   try {
     return await work(createClient(transport))

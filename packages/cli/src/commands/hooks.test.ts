@@ -96,6 +96,46 @@ describe('capstan hooks call', () => {
   })
 })
 
+describe('what cannot be meant is told with the flag that said it, and ends with 2', () => {
+  const absent = join(folder, 'absent')
+  const broken = join(folder, 'broken.yaml')
+  writeFileSync(broken, 'cluster: {')
+  const call = ['call', 'https://127.0.0.1:1', 'BeforeClusterCreate']
+  test.each([
+    [[...call, '--ca', absent], `--ca ${absent}: there is no such file`],
+    [[...call, '--client-cert', absent, '--client-key', absent], `--client-cert ${absent}: there is no such file`],
+    [[...call, '--fixture', folder], `--fixture ${folder}: that is a folder`],
+    [[...call, '--fixture', broken], `--fixture ${broken}: it is neither YAML nor JSON: `],
+    [[...call, '--timeout', 'soon'], "argument 'soon' is invalid. expected seconds, up to 30 as core has them."],
+    [[...call, '--timeout', '0'], "argument '0' is invalid. expected seconds, up to 30 as core has them."],
+    [
+      ['call', 'http://127.0.0.1', 'BeforeClusterCreate'],
+      'http://127.0.0.1 is no URL with https\nHooks are called over HTTPS only',
+    ],
+    [['call', '127.0.0.1:9443', 'BeforeClusterCreate'], '127.0.0.1:9443 is no URL with https'],
+    [['replay', absent, '--url', 'https://127.0.0.1:1'], `tape ${absent}: there is no such file`],
+    [['replay', broken, '--url', 'https://127.0.0.1:1'], `tape ${broken}: it is no tape: `],
+    [['waiting', '--kubeconfig', absent], `there is no kubeconfig ${absent}\nName the management cluster with --kubeconfig`],
+    [['preflight', '--kubeconfig', absent], `there is no kubeconfig ${absent}\n`],
+    [
+      ['record', 'https://127.0.0.1:1', '--fixture', 'x'],
+      'Calls are recorded where they are made: capstan up, dev or manager with',
+    ],
+  ])('%j', async (argv, says) => {
+    const { code, out, err } = await ended(['hooks', ...argv])
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(says)
+  })
+})
+
+test('calls go through the proxy of the environment, as those of core do', async () => {
+  const argv = ['hooks', 'call', 'https://hooks.example.com', 'Discovery']
+  const { code, err } = await ended(argv, { HTTPS_PROXY: 'http://127.0.0.1:1' })
+  expect(code).toBe(1)
+  // Nobody knows the name, and the proxy need not.
+  expect(err).toMatch(/^capstan: ConnectionRefused: /)
+})
+
 describe('tapes', () => {
   const [tape, second] = [join(folder, 'calls.tape'), join(folder, 'second.tape')]
   const readCalls = (path: string) => readFileSync(path, 'utf8').trimEnd().split('\n')
@@ -134,7 +174,7 @@ describe('tapes', () => {
     writeFileSync(file, 'notes\n')
     for (const flag of ['--record-hooks', '--replay-hooks']) {
       const { code, out, err } = await ended(['up', '--memory', '--port', '0', flag, file])
-      expect({ code, out }).toEqual({ code: 1, out: '' })
+      expect({ code, out }).toEqual({ code: 2, out: '' })
       expect(err).toContain(`${file}: it is no tape`)
     }
     expect(readFileSync(file, 'utf8')).toBe('notes\n')

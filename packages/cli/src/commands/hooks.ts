@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { Io } from '../io.ts'
+import { type Io, UsageError } from '../io.ts'
 import { callCommand } from './hooks/call.ts'
 import { checkCommand } from './hooks/check.ts'
 import { openapiCommand } from './hooks/openapi.ts'
@@ -16,5 +16,18 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
   for (const make of [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]) {
     hooks.addCommand(make(io, finish))
   }
+  hooks.addCommand(recordCommand(), { hidden: true })
+  hooks.addHelpText('after', `\n${howToRecord}`)
   return hooks
 }
+
+/** Calls can be recorded only where they are made. */
+const howToRecord = 'Calls are recorded where they are made: capstan up, dev or manager with --record-hooks FILE.'
+
+const recordCommand = (): Command =>
+  new Command('record')
+    .argument('[args...]')
+    .allowUnknownOption()
+    .action(() => {
+      throw new UsageError('no command records hooks', howToRecord)
+    })

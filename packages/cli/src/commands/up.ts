@@ -63,7 +63,7 @@ async function up(options: Options, io: Io): Promise<number> {
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
   const reach = hookClient(options, io.env, silent)
-  const playing = options.replayHooks === undefined ? undefined : await playHooks(options.replayHooks)
+  const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
   const stores: Stores = options.memory ? memoryStores() : await openDurable(folder.database, { clock })
 

@@ -2,8 +2,8 @@
  * AdmissionReviews, answered by the functions that the embedded API server calls without one.
  * Upstream: sigs.k8s.io/controller-runtime/pkg/webhook/admission, v0.24.
  */
-import type { Admission, AdmissionContext, Json, Kind, KubeObject, Reader } from '@capstan/kube'
-import { diffJson, draft, invalidObject, messageOf, StatusError } from '@capstan/kube'
+import type { Admission, AdmissionContext, DeclaredKind, Json, Kind, KubeObject, Reader } from '@capstan/kube'
+import { diffJson, draft, invalidObject, messageOf, resourceName, StatusError, structural } from '@capstan/kube'
 
 /** What an API server does with a webhook's answer: takes over its changes, or heeds its refusal. */
 export type Phase = 'default' | 'validate'
@@ -15,10 +15,18 @@ export interface AdmittedKind {
 }
 
 export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] =>
-  [...Map.groupBy(admissions, ({ kind }) => `${kind.plural}.${kind.group}`).values()].map((all) => ({
+  [...Map.groupBy(admissions, ({ kind }) => resourceName(kind)).values()].map((all) => ({
     kind: all[0]!.kind,
     admissions: all,
   }))
+
+/** Tells whether an object has the shape that its kind declares; no kind, no shape. */
+export function fitsIn(kinds: readonly DeclaredKind[], { group, version, plural }: Kind): (object: KubeObject) => boolean {
+  const declared = kinds.find((one) => one.group === group && one.version === version && one.plural === plural)
+  if (!declared) return () => true
+  const { schema } = declared
+  return (object) => structural(schema).validate(object).length === 0
+}
 
 /** For which writes somebody has something to say in this phase. Upstream: what is deleted is not defaulted. */
 export function operationsOf({ admissions }: AdmittedKind, phase: Phase): AdmissionContext<KubeObject>['operation'][] {
@@ -42,7 +50,7 @@ export async function answerAdmission(
   { kind, admissions }: AdmittedKind,
   phase: Phase,
   { request }: AdmissionReview,
-  reader: Reader,
+  { reader, fits }: { readonly reader: Reader; readonly fits: (object: KubeObject) => boolean },
 ): Promise<object> {
   const { uid, operation, object, oldObject, dryRun = false } = request
   const warnings: string[] = []
@@ -75,6 +83,8 @@ export async function answerAdmission(
     if (errors.length === 0) return respond({ allowed: true })
     return respond({ allowed: false, status: invalidObject(kind, about.metadata.name ?? '', errors).status })
   } catch (err) {
+    // Defaults rely on what the schema promises, and come before it. An object that breaks it is refused for that in a moment.
+    if (phase === 'default' && !(err instanceof StatusError) && !fits(about)) return respond({ allowed: true })
     const refusal = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
     return respond({ allowed: false, status: refusal.status })
   }

@@ -1,7 +1,7 @@
 /** The webhooks of a manager as a function from Request to Response. Paths are those of upstream's managers. */
 import type { Admission, DeclaredKind, Kind, Reader } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
-import { type AdmissionReview, admittedKinds, answerAdmission, type Phase } from './admission-review.ts'
+import { type AdmissionReview, admittedKinds, answerAdmission, fitsIn, type Phase } from './admission-review.ts'
 import { answerConversion, type ConversionReview } from './conversion-review.ts'
 
 /** An object, the one before it, and what surrounds them. An API server sends no objects larger than 3 MiB. */
@@ -23,9 +23,10 @@ export const admissionPath = (phase: Phase, { group, version, kind }: Kind): str
 export function webhookHandler({ kinds, admission }: WebhooksOptions): (request: Request) => Promise<Response> {
   const routes = new Map<string, (review: never) => object | Promise<object>>()
   for (const admitted of admittedKinds(admission?.of ?? [])) {
+    const fits = fitsIn(kinds, admitted.kind)
     for (const phase of ['default', 'validate'] as const) {
       routes.set(admissionPath(phase, admitted.kind), (review: AdmissionReview) =>
-        answerAdmission(admitted, phase, review, admission!.reader),
+        answerAdmission(admitted, phase, review, { reader: admission!.reader, fits }),
       )
     }
   }

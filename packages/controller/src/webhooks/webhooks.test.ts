@@ -53,6 +53,7 @@ const handle = webhookHandler({
       admission<Sized>({
         kind: Widget as never,
         default(widget, { warn }) {
+          if (widget.metadata.name === 'unlucky') throw new Error('out of luck')
           widget.spec.width ??= 1
           if (widget.spec.width > 10) warn('wide')
         },
@@ -102,6 +103,14 @@ describe('admission', () => {
     })
     const wide = await ask(path, { operation: 'UPDATE', object: widget('a', { width: 11 }), oldObject: widget('a') })
     expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
+  })
+
+  test('what breaks the schema is left as it is: the API server says so right after', async () => {
+    const { spec: _, ...bare } = widget('a')
+    const path = '/mutate-shop-example-com-v2-widget'
+    expect((await ask(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })
+    const broken = await ask(path, { operation: 'CREATE', object: widget('unlucky') })
+    expect(broken.response.status?.message).toBe('out of luck')
   })
 
   test.each([

@@ -30,7 +30,9 @@ test('files are found beside the kubeconfig, and a token file wins over a token'
       ca: 'THE CA',
       tokenFile: join(folder, 'token'),
     })
-    await expect(loadKubeconfig(join(folder, 'absent'))).rejects.toThrow(/Cannot read kubeconfig .*absent: ENOENT/)
+    await expect(loadKubeconfig(join(folder, 'absent'))).rejects.toThrow(
+      /Cannot read kubeconfig .*absent: there is no such file$/,
+    )
   } finally {
     await rm(folder, { recursive: true })
   }

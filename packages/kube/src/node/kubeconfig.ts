@@ -132,7 +132,8 @@ export async function loadKubeconfig(path: string, options: Omit<ResolveOptions,
   try {
     text = await readFile(path, 'utf8')
   } catch (err) {
-    throw new Error(`Cannot read kubeconfig ${path}: ${(err as NodeJS.ErrnoException).code ?? 'unreadable'}`, { cause: err })
+    const { code, message } = err as NodeJS.ErrnoException
+    throw new Error(`Cannot read kubeconfig ${path}: ${code === 'ENOENT' ? 'there is no such file' : message}`)
   }
   try {
     return await resolveKubeconfig(parseKubeconfig(text), { ...options, folder: dirname(resolve(path)) })

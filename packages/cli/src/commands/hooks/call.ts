@@ -1,46 +1,37 @@
-import { readFileSync } from 'node:fs'
 import type { Hook } from '@capstan/api'
 import { hookCatalog } from '@capstan/api'
 import { answerVerdict } from '@capstan/core'
-import type { ClientCertificate } from '@capstan/extension'
-import { callServer, fixture, HookFailed, httpsHookTransport } from '@capstan/extension'
+import { callServer, fixture, HookFailed } from '@capstan/extension'
 import { isRecord, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
-import { parse } from 'yaml'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
-import { serverAt } from './server-at.ts'
+import { valueGiven } from '../../read-given.ts'
+import { serverAt, type ServerOptions, transportTo, withServer } from './server-at.ts'
 
-interface Options {
+interface Options extends ServerOptions {
   handler?: string
   fixture?: string
-  ca?: string
-  clientCert?: string
-  clientKey?: string
-  timeout: number
   output: 'text' | 'json'
 }
 
 /** `capstan hooks call URL HOOK`: one call as core would make it, and what core would make of the answer. */
 export const callCommand = (io: Io, finish: (code: number) => void): Command =>
-  new Command('call')
+  withServer(new Command('call'))
     .description('Call a hook of an extension server as core would')
     .argument('<url>', 'where the server is: https, a host, perhaps a port and a prefix')
     .argument('<hook>', 'name of the hook, such as BeforeClusterCreate')
     .option('--handler <name>', 'which handler of the hook (default: the one that discovery names)')
     .option('--fixture <file>', 'the request as YAML or JSON (default: a valid one)')
-    .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
-    .option('--client-cert <file>', 'certificate to show to the server, PEM')
-    .option('--client-key <file>', 'key of that certificate, PEM')
-    .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(Number))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (url: string, name: string, options: Options) => {
       const hook = hookNamed(name)
       const request = options.fixture === undefined ? fixture(hook) : requestIn(options.fixture)
-      const transport = httpsHookTransport({ client: clientOf(options) })
+      const server = serverAt(url, options)
+      const transport = transportTo(options, io)
       try {
         const answer = await callServer(hook, {
-          server: serverAt(url, options.ca),
+          server,
           request,
           ...(options.handler === undefined ? {} : { handler: options.handler }),
           timeoutSeconds: options.timeout,
@@ -68,12 +59,6 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
       }
     })
 
-function clientOf({ clientCert, clientKey }: Options): ClientCertificate | undefined {
-  if (clientCert === undefined && clientKey === undefined) return undefined
-  if (clientCert === undefined || clientKey === undefined) throw new UsageError('--client-cert and --client-key go together')
-  return { certificate: readFileSync(clientCert, 'utf8'), key: readFileSync(clientKey, 'utf8') }
-}
-
 function hookNamed(name: string): Hook {
   const hook = hookCatalog.find((one) => one.name.toLowerCase() === name.toLowerCase())
   if (hook) return hook
@@ -81,8 +66,8 @@ function hookNamed(name: string): Hook {
 }
 
 function requestIn(file: string): object {
-  const value: unknown = parse(readFileSync(file, 'utf8'))
-  if (!isRecord(value)) throw new UsageError(`${file} holds no request: expected an object`)
+  const value = valueGiven(`--fixture ${file}`, file)
+  if (!isRecord(value)) throw new UsageError(`--fixture ${file}: it holds no request: expected an object`)
   const { apiVersion: _a, kind: _k, ...request } = value
   return request
 }

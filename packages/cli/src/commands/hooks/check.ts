@@ -1,8 +1,9 @@
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { checkModule, checkText, readTape, shortHandler } from '@capstan/extension'
+import { checkModule, checkText, shortHandler } from '@capstan/extension'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { extensionModule, projectOf, registrationOf } from '../../dev/project.ts'
+import { tapeGiven } from '../../hook-tapes.ts'
 import type { Io } from '../../io.ts'
 import { ExitCodes } from '../../io.ts'
 
@@ -23,16 +24,16 @@ export const checkCommand = (io: Io, finish: (code: number) => void): Command =>
     .action(async (path: string, options: Options) => {
       const module = extensionModule(path)
       const settings = { ...registrationOf(projectOf(module)).settings, ...options.setting }
-      const report = await checkModule(pathToFileURL(module), { settings, requests: await requestsOn(options.tape) })
+      const report = await checkModule(pathToFileURL(module), { settings, requests: requestsOn(options.tape) })
       io.out(options.output === 'json' ? JSON.stringify(report) : checkText(report))
       finish(report.findings.length > 0 ? ExitCodes.failed : ExitCodes.done)
     })
 
 /** Each question once, however often it was asked. */
-async function requestsOn(tape: string | undefined) {
+function requestsOn(tape: string | undefined) {
   if (tape === undefined) return []
   const seen = new Set<string>()
-  return (await readTape(tape)).calls.flatMap((call) => {
+  return tapeGiven(tape).calls.flatMap((call) => {
     const { hook, handler, request, line } = call
     const question = JSON.stringify([hook, handler, request])
     if (handler === undefined || seen.has(question)) return []

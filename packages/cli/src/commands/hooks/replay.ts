@@ -1,41 +1,39 @@
 import { createCatalog, hookCatalog } from '@capstan/api'
 import type { Resent, Tape } from '@capstan/extension'
-import { differenceText, httpsHookTransport, readTape, resendTape, shortHandler } from '@capstan/extension'
+import { differenceText, resendTape, shortHandler } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
+import { tapeGiven } from '../../hook-tapes.ts'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
 import { table } from '../../output/table.ts'
-import { serverAt } from './server-at.ts'
+import { serverAt, type ServerOptions, transportTo, withServer } from './server-at.ts'
 
-interface Options {
+interface Options extends ServerOptions {
   url: string
-  ca?: string
   hook?: string
   handler?: string
-  timeout: number
   output: 'text' | 'json'
 }
 
 /** `capstan hooks replay TAPE --url URL`: the requests of a tape again, and what an extension answers differently now. */
 export const replayCommand = (io: Io, finish: (code: number) => void): Command =>
-  new Command('replay')
+  withServer(new Command('replay'))
     .description('Send the requests of a tape to an extension server, and compare its answers with those of the tape')
     .argument('<tape>', 'what `capstan up --record-hooks` or `capstan manager --record-hooks` wrote')
     .requiredOption('--url <url>', 'where the server is: https, a host, perhaps a port and a prefix')
-    .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
     .option('--hook <name>', 'only calls of this hook')
     .option('--handler <name>', 'only calls of this handler')
-    .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(Number))
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (file: string, options: Options) => {
-      const tape = await readTape(file)
-      const transport = httpsHookTransport()
+      const tape = tapeGiven(file)
+      const server = serverAt(options.url, options)
+      const transport = transportTo(options, io)
       const resent: Resent[] = []
       try {
-        const { url, ca, hook, handler, timeout } = options
+        const { hook, handler, timeout } = options
         const sending = resendTape(tape, {
-          server: serverAt(url, ca),
+          server,
           catalog: createCatalog(hookCatalog),
           transport,
           clock: systemClock,

@@ -1,8 +1,55 @@
-/** An extension server as flags name it. */
-import { readFileSync } from 'node:fs'
+/** An extension server as flags name it, and how it is reached. */
 import type { ClientConfig } from '@capstan/api'
+import type { ClientCertificate, HttpsHookTransport } from '@capstan/extension'
+import { httpsHookTransport } from '@capstan/extension'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Io, UsageError } from '../../io.ts'
+import { textGiven } from '../../read-given.ts'
 
-export const serverAt = (url: string, caFile: string | undefined): ClientConfig => ({
-  url,
-  ...(caFile === undefined ? {} : { caBundle: readFileSync(caFile).toString('base64') }),
-})
+export interface ServerOptions {
+  ca?: string
+  clientCert?: string
+  clientKey?: string
+  timeout: number
+}
+
+/** Adds the flags. */
+export const withServer = (command: Command): Command =>
+  command
+    .option('--ca <file>', 'certificates to trust, PEM (default: those of the system)')
+    .option('--client-cert <file>', 'certificate to show to the server, PEM')
+    .option('--client-key <file>', 'key of that certificate, PEM')
+    .addOption(new Option('--timeout <seconds>', 'how long the server may take').default(10).argParser(seconds))
+
+function seconds(text: string): number {
+  const value = Number(text)
+  if (text.trim() === '' || !(value > 0 && value <= 30))
+    throw new InvalidArgumentError('expected seconds, up to 30 as core has them.')
+  return value
+}
+
+/** @throws UsageError when it cannot be asked for what it is */
+export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed?.protocol !== 'https:')
+    throw new UsageError(
+      `${url} is no URL with https`,
+      'Hooks are called over HTTPS only: https://127.0.0.1:9443, perhaps with a prefix.',
+    )
+  return { url, ...(ca === undefined ? {} : { caBundle: Buffer.from(textGiven(`--ca ${ca}`, ca)).toString('base64') }) }
+}
+
+/** Through the proxy that the environment names, as core goes. @throws UsageError for files that cannot be used */
+export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTransport {
+  const client = clientOf(options)
+  return httpsHookTransport({ env, ...(client === undefined ? {} : { client }) })
+}
+
+function clientOf({ clientCert, clientKey }: ServerOptions): ClientCertificate | undefined {
+  if (clientCert === undefined && clientKey === undefined) return undefined
+  if (clientCert === undefined || clientKey === undefined) throw new UsageError('--client-cert and --client-key go together')
+  return {
+    certificate: textGiven(`--client-cert ${clientCert}`, clientCert),
+    key: textGiven(`--client-key ${clientKey}`, clientKey),
+  }
+}
