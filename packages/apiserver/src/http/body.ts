@@ -106,6 +106,11 @@ export async function readDeleteOptions(request: HttpRequest, yaml: YAMLReader):
       ? await parseYAML(text, yaml, (error) => unrecognized('DeleteOptions', error, text))
       : parseObject(text, 'DeleteOptions').value
   if (!isRecord(value)) throw unrecognized('DeleteOptions', "Object 'Kind' is missing", text)
+  const { kind = 'DeleteOptions', apiVersion = 'v1' } = value
+  if (kind !== 'DeleteOptions')
+    throw badRequest(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "capstan"`,
+    )
   return value
 }
 

@@ -35,7 +35,7 @@ export const aggregatedDiscovery = (groups: readonly GroupVersions[]): object =>
   apiVersion: 'apidiscovery.k8s.io/v2',
   metadata: {},
   items: groups.map(({ group, versions }) => ({
-    metadata: group === '' ? { creationTimestamp: null } : { name: group, creationTimestamp: null },
+    metadata: group === '' ? {} : { name: group },
     versions: versions.map(({ version, resources }) => ({
       version,
       resources: resources.map(resourceDiscovery),
@@ -65,6 +65,10 @@ function resourceDiscovery(resource: Resource): object {
         }),
   }
 }
+
+/** Upstream's router knows groups of built-in kinds, but not those of custom resources. */
+export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
+  group?.versions.some(({ resources }) => resources[0]?.builtin) === true
 
 /** `/apis/GROUP`, and an item of `/apis`. */
 export const apiGroup = ({ group, versions }: GroupVersions): object => {
@@ -123,8 +127,11 @@ export function apiResourceList(group: string, version: string, resources: reado
 }
 
 /** Tells clients whether the version that objects are stored in has changed. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
-const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind }: Resource): string =>
-  createHash('sha256').update(`${storageGroup}/${storageVersion}/${kind}`).digest().subarray(0, 8).toString('base64')
+const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind }: Resource): string => {
+  // Upstream: definitions are stored in a version that is no longer served.
+  const version = group === 'apiextensions.k8s.io' ? 'v1beta1' : storageVersion
+  return createHash('sha256').update(`${storageGroup}/${version}/${kind}`).digest().subarray(0, 8).toString('base64')
+}
 
 /** Questions to the server are not. */
 export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false

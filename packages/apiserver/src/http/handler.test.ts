@@ -198,6 +198,40 @@ test('aggregated discovery comes to those who can read it, tagged, and changes w
   })
 })
 
+test.each([
+  ['/api', 'application/yaml', /^kind: APIVersions\n/],
+  ['/apis', 'application/yaml', /^apiVersion: v1\ngroups:\n- name: /],
+  ['/apis/apps', 'application/yaml', /preferredVersion:\n  groupVersion: apps\/v1\n/],
+  ['/api/v1', 'application/yaml', /^groupVersion: v1\nkind: APIResourceList\n/],
+  ['/apis/apps/v1', 'application/vnd.kubernetes.protobuf', /^{"kind":"APIResourceList"/],
+  ['/api', 'text/html', /"406: Not Acceptable\\n\\nAvailable representations: application\/json, /],
+  ['/apis', 'text/html', /"only the following media types are accepted: application\/json, application\/yaml, /],
+  ['/apis', 'application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList', /"only the following media types/],
+  ['/apis/apps/v1', 'application/json;as=Table;v=v1;g=meta.k8s.io', /"only the following media types/],
+  ['/apis/apps/v9', 'application/json', /"the server could not find the requested resource"/],
+  ['/apis/shop.example.com/v9', 'application/json', /^404 page not found/],
+  ['/index.html', 'application/json', /"paths":\["\/.well-known/],
+])('%s as %s', async (path, accept, text) => {
+  const { ask } = await startWithGadgets()
+  expect(await (await ask(path, { headers: { accept } })).text()).toMatch(text)
+})
+
+test('the hash of the version that definitions are stored in is upstream’s', async () => {
+  const { ask } = await start()
+  const { resources } = (await (await ask('/apis/apiextensions.k8s.io/v1')).json()) as { resources: object[] }
+  expect(resources[0]).toMatchObject({ name: 'customresourcedefinitions', storageVersionHash: 'jfWCUB31mvA=' })
+})
+
+test('a list cannot be the metadata of one object', async () => {
+  const { ask } = await startWithGadgets()
+  const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
+  const messageOf = async (path: string) => ((await (await ask(path, { headers: { accept } })).json()) as Error).message
+  const refused = (type: string) => `you requested PartialObjectMetadata, but the requested object is a list (${type})`
+  expect(await messageOf('/api/v1/configmaps')).toBe(refused('*core.ConfigMapList'))
+  expect(await messageOf('/apis/apps/v1/deployments')).toBe(refused('*apps.DeploymentList'))
+  expect(await messageOf(gadgetPath)).toBe(refused('*unstructured.UnstructuredList'))
+})
+
 test('OpenAPI documents are found by hash, and keep it when another group changes', async () => {
   const { ask, create } = await startWithGadgets()
   const index = async () =>
@@ -266,6 +300,57 @@ test.each([
   const { ask } = await start()
   const answer = await ask('/api/v1/namespaces/default/configmaps', { method: 'POST', body, headers: { 'content-type': type } })
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
+})
+
+test('a refusal is warned of what is named twice, too', async () => {
+  const { ask } = await start()
+  const answer = await ask('/api/v1/namespaces/default/configmaps', {
+    method: 'POST',
+    body: '{"metadata":{"name":"NOT valid"},"data":{"a":"1","a":"2"}}',
+    headers: { 'content-type': 'application/json' },
+  })
+  expect([answer.status, answer.headers.get('warning')]).toEqual([422, '299 - "duplicate field \\"data.a\\""'])
+})
+
+test('whoever deletes says so with DeleteOptions', async () => {
+  const { ask, create } = await start()
+  await create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' } })
+  const path = '/api/v1/namespaces/default/configmaps/a'
+  const remove = async (body: object) =>
+    (await ask(path, { method: 'DELETE', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } })).json()
+  expect(await remove({ kind: 'Pod', apiVersion: 'v1' })).toMatchObject({
+    code: 400,
+    message: expect.stringMatching(/^no kind "Pod" is registered/),
+  })
+  expect(await remove({ kind: 'DeleteOptions', apiVersion: 'v1' })).toMatchObject({ status: 'Success' })
+})
+
+test('roles and limit ranges without any show that', async () => {
+  const { create } = await start()
+  const shown = async (path: string, body: object) => (await create(path, { metadata: { name: 'a' }, ...body })).json()
+  const rbac = '/apis/rbac.authorization.k8s.io/v1'
+  const gathered = { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] } }
+  expect(await shown(`${rbac}/clusterroles`, gathered)).toMatchObject({ rules: null })
+  expect(await shown(`${rbac}/namespaces/default/roles`, { rules: [] })).toMatchObject({ rules: null })
+  expect(await shown('/api/v1/namespaces/default/limitranges', {})).toMatchObject({ spec: { limits: null } })
+})
+
+test('an object of any kind without a name is refused for that', async () => {
+  const { ask, create } = await start()
+  const { groups } = (await (await ask('/apis')).json()) as { groups: { preferredVersion: { groupVersion: string } }[] }
+  const found: string[] = []
+  for (const root of ['/api/v1', ...groups.map(({ preferredVersion }) => `/apis/${preferredVersion.groupVersion}`)]) {
+    const { resources } = (await (await ask(root)).json()) as {
+      resources: { name: string; namespaced: boolean; verbs: string[] }[]
+    }
+    for (const { name, namespaced, verbs } of resources) {
+      if (name.includes('/') || !verbs.includes('create')) continue
+      const path = `${root}${namespaced ? '/namespaces/default' : ''}/${name}`
+      const { status } = await create(path, {})
+      if (status >= 500 && name !== 'bindings') found.push(`${path}: ${status}`)
+    }
+  }
+  expect(found).toEqual([])
 })
 
 test('warnings may hold any text', async () => {

@@ -10,18 +10,18 @@ import { attributesOfPath } from '../auth/request-attributes.ts'
 import type { TokenIssuer } from '../auth/service-account-tokens.ts'
 import type { Caller, Engine } from '../engine.ts'
 import { withCORS } from './cors.ts'
-import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions } from './discovery.ts'
+import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasBuiltin } from './discovery.ts'
 import { Documents } from './documents.ts'
 import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
 import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
-import { methodNotAllowed } from '../verbs/refusal.ts'
+import { methodNotAllowed, unknownResource } from '../verbs/refusal.ts'
 import { type Limited, limited, type Limits } from './limits.ts'
 import { YAMLReader } from './read-yaml.ts'
 import { unauthorized } from './refusal.ts'
 import { healthMetrics, metricsAnswer, RequestCounts } from './metrics.ts'
-import { errorAnswer, json, jsonText, notFoundText } from './represent.ts'
+import { discovered, errorAnswer, json, jsonText, notFoundText } from './represent.ts'
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
@@ -149,11 +149,15 @@ async function routed(
       return discoveryAnswer(request, documents, 'groups', () => apiGroupList(documents.groups))
     case 'group': {
       const group = documents.group(route.group)
-      return group ? json({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(group) }) : notFoundText()
+      return group
+        ? discovered({ kind: 'APIGroup', apiVersion: 'v1', ...apiGroup(group) }, request, { routed: false })
+        : notFoundText()
     }
     case 'resources': {
       const resources = documents.version(route.group, route.version)
-      return resources ? json(apiResourceList(route.group, route.version, resources)) : notFoundText()
+      if (resources) return discovered(apiResourceList(route.group, route.version, resources), request, { routed: true })
+      if (!hasBuiltin(documents.group(route.group))) return notFoundText()
+      throw unknownResource()
     }
     case 'jwks':
       return openIDAnswer(server.issuer?.jwks(), 'application/jwk-set+json')
@@ -205,7 +209,7 @@ function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
 }
 
 function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {
-  if (!acceptsAggregatedDiscovery(request.headers.accept)) return json(plain())
+  if (!acceptsAggregatedDiscovery(request.headers.accept)) return discovered(plain(), request, { routed: of === 'core' })
   const headers = {
     // Clients read the decoder to use from exactly this text.
     'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',

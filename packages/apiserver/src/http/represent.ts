@@ -6,8 +6,9 @@ import type { Answer, Resource } from '../engine.ts'
 import { listBytes, listParts, objectBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
-import { insistsOnProtobuf, parseAccept, wantsPretty } from './negotiate.ts'
+import { insistsOnProtobuf, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
 import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
+import { notAcceptable } from './refusal.ts'
 import { encodeStatus } from './protobuf-status.ts'
 import { includeObjectOf, tableOf } from './table.ts'
 import { formatYAML } from './yaml.ts'
@@ -35,20 +36,16 @@ export function represented(
       )
     case 'PartialObjectMetadataList':
       if (!('items' in body)) {
-        const type = `*${resource.builtin ? 'core' : 'unstructured'}.${resource.builtin ? resource.kind : 'Unstructured'}`
-        throw new StatusError(
-          'NotAcceptable',
-          `you requested PartialObjectMetadataList, but the requested object is not a list (${type})`,
-        )
+        const text = `you requested PartialObjectMetadataList, but the requested object is not a list (${goType(resource)})`
+        throw new StatusError('NotAcceptable', text)
       }
       return send(code, partialMetadataList(body, representation.version), representation, headers)
     case 'PartialObjectMetadata':
-      return send(
-        code,
-        'items' in body ? partialMetadataList(body, representation.version) : partialMetadata(body, representation.version),
-        representation,
-        headers,
-      )
+      if ('items' in body) {
+        const text = `you requested PartialObjectMetadata, but the requested object is a list (${goType(resource)}List)`
+        throw new StatusError('NotAcceptable', text)
+      }
+      return send(code, partialMetadata(body, representation.version), representation, headers)
     case undefined:
   }
   if (!('items' in body)) return send(code, body, representation, headers)
@@ -114,7 +111,25 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
   return send(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
 }
 
+/** `*core.ConfigMap`, `*apps.Deployment` */
+const goType = ({ builtin, group, kind }: Resource): string =>
+  builtin ? `*${group === '' ? 'core' : group.split('.', 1)[0]}.${kind}` : '*unstructured.Unstructured'
+
 const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
+
+/**
+ * A document of discovery. `routed`: upstream's router looks at what is asked for before its handlers do.
+ *
+ * @throws StatusError NotAcceptable
+ */
+export function discovered(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
+  const { accept, 'user-agent': userAgent } = headers
+  const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
+  // There is no protobuf of these: whoever asks for it reads JSON as well.
+  const representation = representationOf(insistsOnProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
+  if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
+  return send(200, value, representation, { 'cache-control': 'no-cache, private' })
+}
 
 export const json = (value: object): HttpAnswer => jsonText(`${JSON.stringify(value)}\n`)
 export const jsonText = (text: string): HttpAnswer => ({

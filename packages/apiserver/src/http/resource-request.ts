@@ -4,6 +4,7 @@ import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@cap
 import { StatusError, verbOf } from '@capstan/kube'
 import type { Caller, Engine, Resource } from '../engine.ts'
 import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
+import { hasBuiltin } from './discovery.ts'
 import type { Documents } from './documents.ts'
 import { errorEventBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
@@ -34,9 +35,7 @@ export async function resourceAnswer(
   const { engine, documents } = server
   const resource = engine.resources.find(path.group, path.version, path.plural)
   if (!resource) {
-    // Upstream's router knows groups of built-in kinds, but not those of custom resources.
-    const versions = documents.group(path.group)?.versions ?? []
-    if (!versions.some(({ resources }) => resources[0]?.builtin)) return notFoundText()
+    if (!hasBuiltin(documents.group(path.group))) return notFoundText()
     throw unknownResource()
   }
   const verb = verbAt(request.method, path, resource, query)
@@ -52,8 +51,13 @@ export async function resourceAnswer(
     await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
     return { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' }
   }
-  const answer = await engine.execute(apiRequest, caller, request.signal)
-  return represented(server.clock, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
+  try {
+    const answer = await engine.execute(apiRequest, caller, request.signal)
+    return represented(server.clock, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
+  } catch (err) {
+    if (err instanceof StatusError) err.warnings = [...warnings, ...err.warnings]
+    throw err
+  }
 }
 
 /** @throws StatusError when the method cannot be used at the path, or the path cannot be */

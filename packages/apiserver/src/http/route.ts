@@ -37,6 +37,8 @@ export function routeOf(path: string): Route {
   switch (root) {
     case '':
       return path === '/' ? { kind: 'paths' } : { kind: 'none' }
+    case 'index.html':
+      return second === '' ? { kind: 'paths' } : { kind: 'none' }
     case 'healthz':
     case 'livez':
     case 'readyz':

@@ -33,7 +33,7 @@ const MaxAliases = 1000
 const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message.includes('Maximum call stack size exceeded')
 
 export const formatYAML = (value: unknown): string =>
-  stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, aliasDuplicateObjects: false })
+  stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false })
 
 const notInGo = new Set([
   'tag:yaml.org,2002:timestamp',

@@ -3,6 +3,7 @@ import { ClusterRole, ClusterRoleBinding, pathSegmentProblems, Role, RoleBinding
 import type { PrinterColumn } from '../engine.ts'
 import { declaredIn, type KindTable } from './builtin-kind.ts'
 import { ageColumn, column, list, nameColumn, text, wide } from './columns.ts'
+import { nullIfNone } from './go-nulls.ts'
 
 function bindingColumns(): PrinterColumn[] {
   const subjects = (o: UnknownObject, kind: string) =>
@@ -20,9 +21,11 @@ function bindingColumns(): PrinterColumn[] {
   ]
 }
 
+const nullRules = (role: Role | ClusterRole): void => nullIfNone(role, 'rules')
+
 export const rbac: KindTable = {
-  roles: { ...declaredIn(Role), names: pathSegmentProblems },
-  clusterroles: { ...declaredIn(ClusterRole), names: pathSegmentProblems },
+  roles: { ...declaredIn(Role), default: nullRules, names: pathSegmentProblems },
+  clusterroles: { ...declaredIn(ClusterRole), default: nullRules, names: pathSegmentProblems },
   rolebindings: { ...declaredIn(RoleBinding), names: pathSegmentProblems, columns: bindingColumns() },
   clusterrolebindings: { ...declaredIn(ClusterRoleBinding), names: pathSegmentProblems, columns: bindingColumns() },
 }

@@ -6,6 +6,8 @@ import { SimulatedDisk } from './simulated-disk.ts'
 import type { Store } from './store.ts'
 import { at, put, storeSuite } from './store.suite.ts'
 
+/** `CAPSTAN_FUZZ=60` tries 1,800 disks in each way. */
+const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
 const folder = '/data/state'
 
 interface Plane {
@@ -56,8 +58,8 @@ describe.each([
   ['a process that dies at any step of a disk that fails now and then', 'death', 0.02],
   ['a loss of power at any step of a disk that fails now and then', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
-  test('loses nothing that was acknowledged', { timeout: 60_000 }, async () => {
-    for (let seed = 0; seed < 30; seed++) await survive(seed, after, failures)
+  test('loses nothing that was acknowledged', { timeout: 60_000 * often }, async () => {
+    for (let seed = 0; seed < 30 * often; seed++) await survive(seed, after, failures)
   })
 })
 

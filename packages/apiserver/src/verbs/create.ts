@@ -59,6 +59,8 @@ export async function createDecoded(
   for (let attempt = 1; ; attempt++) {
     const named = prefix === undefined ? admitted : draft(admitted)
     if (prefix !== undefined) named.metadata.name = generatedName(plane, prefix)
+    // Whoever looks at it from here on finds a name, if an empty one, which validation refuses.
+    else named.metadata.name ??= ''
     try {
       return await createNamed(plane, call, named)
     } catch (err) {

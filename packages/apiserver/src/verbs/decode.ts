@@ -66,7 +66,7 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
       const isKnown = builtins.all.some((known) => known.kind === raw.kind && known.apiVersion === raw.apiVersion)
       const whyNot = isKnown
         ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
-        : `no kind "${sentKind}" is registered for version "${sentVersion}" in scheme "capstan"`
+        : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "capstan"`
       throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
     }
     return

@@ -1,4 +1,4 @@
-import { admission, ConfigMap, forbidden, Namespace, orAbsent, Pod } from '@capstan/kube'
+import { admission, ConfigMap, forbidden, Namespace, type ObjectList, orAbsent, Pod } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
 
@@ -122,6 +122,14 @@ describe('deletecollection', () => {
     await t.client.deleteCollection(Widget, { namespace, labelSelector: 'keep!=true' })
     expect(await names()).toEqual(['b', 'c'])
     expect((await t.client.get(Widget, at('b'))).metadata.deletionTimestamp).toBeDefined()
+  })
+
+  test('with a limit deletes as many, and says where to go on', async () => {
+    const request = { verb: 'deletecollection', group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace } as const
+    const answer = (await t.client.transport.send({ ...request, options: { limit: 1 } })) as ObjectList
+    expect(answer.items.map(({ metadata }) => metadata.name)).toEqual(['a'])
+    expect(answer.metadata).toMatchObject({ continue: expect.stringMatching(/./), remainingItemCount: 2 })
+    expect(await names()).toEqual(['b', 'c'])
   })
 
   test('as a dry run deletes nothing', async () => {

@@ -63,13 +63,18 @@ describe('a list', () => {
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
     ],
     [
+      'a match with a token',
+      { resourceVersion: '5', resourceVersionMatch: 'Exact', continue: 'x' },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
+    ],
+    [
       'a version that is no number',
       { resourceVersion: 'abc' },
       '400 BadRequest: invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],
     [
       'a version with a token',
-      { resourceVersion: '5', continue: 'x' },
+      { resourceVersion: '5', continue: Buffer.from('{"v":"meta.k8s.io/v1","rv":1,"start":"a"}').toString('base64url') },
       '400 BadRequest: specifying resource version is not allowed when using continue',
     ],
   ] as const)('is refused for %s', async (_, options, text) => {

@@ -7,6 +7,7 @@ import {
   invalidObject,
   type KubeObject,
   type ObjectList,
+  type RequestOptions,
   scanJSON,
   seconds,
   sleep,
@@ -69,12 +70,12 @@ interface Page {
 }
 
 async function pageOf(plane: Plane, { definition, options, signal }: Call): Promise<Page> {
-  const { resourceVersion: asked, resourceVersionMatch: match, sendInitialEvents } = options
-  refuseOptions(asked, match, sendInitialEvents)
+  const { resourceVersion: asked, resourceVersionMatch: match } = options
+  refuseOptions(options)
   const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
   if (options.continue) {
-    if (asked && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
     const { rv, start } = parseToken(options.continue)
+    if (asked && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
     return { revision: rv === -1 ? undefined : rv, limit, after: start.replace(/\0$/, '') }
   }
   if (!asked) return { revision: undefined, limit, after: undefined }
@@ -86,7 +87,9 @@ async function pageOf(plane: Plane, { definition, options, signal }: Call): Prom
   return { revision: exact ? revision : undefined, limit, after: undefined }
 }
 
-function refuseOptions(asked: string | undefined, match: string | undefined, sendInitialEvents: boolean | undefined): void {
+/** Upstream: ValidateListOptions of k8s.io/apimachinery. */
+function refuseOptions(options: RequestOptions): void {
+  const { resourceVersion: asked, resourceVersionMatch: match, sendInitialEvents } = options
   const errors: FieldError[] = []
   if (match !== undefined) {
     if (!asked) {
@@ -94,6 +97,7 @@ function refuseOptions(asked: string | undefined, match: string | undefined, sen
     } else if (match === 'Exact' && asked === '0') {
       errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
     }
+    if (options.continue) errors.push(forbidden('resourceVersionMatch', notWithContinue))
     if (match !== 'Exact' && match !== 'NotOlderThan') {
       const text = `Unsupported value: ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan", ""`
       errors.push({ type: 'FieldValueNotSupported', field: 'resourceVersionMatch', text })
@@ -104,6 +108,8 @@ function refuseOptions(asked: string | undefined, match: string | undefined, sen
   }
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
+
+export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
 /** Waits a little for a revision that is still to come. @throws StatusError Timeout when it does not */
 export async function reached(

@@ -133,12 +133,23 @@ describe('a watch', () => {
       '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
     ],
     [
+      'initial events of one version exactly',
+      { sendInitialEvents: true, resourceVersionMatch: 'Exact' },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: [resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan"]',
+    ],
+    [
+      'a token',
+      { continue: 'x' },
+      '422 Invalid: ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided',
+    ],
+    [
       'a version that is no number',
       { resourceVersion: 'abc' },
       '500 : resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax',
     ],
   ] as const)('is refused for %s', async (_, options, text) => {
-    expect(await refusal(watch(options))).toBe(text)
+    // Types would not let anybody ask for some of it.
+    expect(await refusal(watch(options as object))).toBe(text)
   })
 })
 

@@ -6,6 +6,7 @@ import {
   invalidObject,
   type KubeObject,
   minutes,
+  notSupported,
   type RequestOptions,
   seconds,
   StatusError,
@@ -14,6 +15,7 @@ import {
 import type { WatchStream } from '../engine.ts'
 import { type Definition, inVersion } from '../registry/definition.ts'
 import type { Change, Store } from '../store/store.ts'
+import { notWithContinue } from './list.ts'
 import type { Call, Plane } from './plane.ts'
 import { parseRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
@@ -67,14 +69,19 @@ function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: Re
   return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: false }
 }
 
-function refuseOptions({ sendInitialEvents, resourceVersionMatch }: RequestOptions): void {
+/** Upstream: validateWatchOptions of k8s.io/apimachinery. */
+function refuseOptions({ sendInitialEvents, resourceVersionMatch: match, continue: token }: RequestOptions): void {
   const errors: FieldError[] = []
-  const text = 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'
-  if (sendInitialEvents !== undefined && resourceVersionMatch === undefined) errors.push(forbidden('resourceVersionMatch', text))
-  if (sendInitialEvents === undefined && resourceVersionMatch !== undefined) {
-    const why = 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'
-    errors.push(forbidden('resourceVersionMatch', why))
+  const refuse = (why: string) => errors.push(forbidden('resourceVersionMatch', why))
+  if (sendInitialEvents !== undefined && match !== 'NotOlderThan') {
+    refuse('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan')
   }
+  if (match !== undefined) {
+    if (sendInitialEvents === undefined)
+      refuse('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')
+    if (match !== 'NotOlderThan') errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']))
+  }
+  if (token) refuse(notWithContinue)
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 

@@ -72,8 +72,8 @@ export const ClusterRole = defineKind({
       .optional()
       .doc('The rules are those of all ClusterRoles with these labels, gathered by the server.'),
   },
-  validate({ rules = [], aggregationRule }) {
-    const errors = rules.flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: false }))
+  validate({ rules, aggregationRule }) {
+    const errors = (rules ?? []).flatMap((rule, index) => ruleErrors(rule, `rules[${index}]`, { namespaced: false }))
     if (aggregationRule && (aggregationRule.clusterRoleSelectors ?? []).length === 0) {
       errors.push(
         required(

@@ -12,6 +12,7 @@ import {
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { compareAmounts, problems } from '../checks.ts'
 import { ageColumn, at, column, nameColumn } from '../columns.ts'
+import { nullIfNone } from '../go-nulls.ts'
 import { canOvercommit, containerResourceName, resourceAmount, resourceName } from '../pod/resources.ts'
 import type { LimitRange, LimitRangeItem, ResourceQuota } from '../schemas/types.ts'
 
@@ -128,6 +129,7 @@ function usage(quota: UnknownObject, includes: (name: string) => boolean): strin
 
 export const limitranges: BuiltinKind<LimitRange> = {
   default({ spec }) {
+    nullIfNone(spec, 'limits')
     for (const limit of spec.limits ?? []) if (limit.type === 'Container') defaultContainerLimits(limit)
   },
   validate({ spec }) {
