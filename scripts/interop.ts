@@ -1,7 +1,8 @@
 /**
  * Suites of whole processes, and against programs that are not ours. `npm run interop` runs those of CI, `npm run interop -- SUITE…`
  * the ones named, `--jobs N` as many at once, `--list` says which there are, `--prepare` builds what they need and runs nothing. Says
- * plainly which could not run, and why; one that belongs to CI and did not run is a failure.
+ * plainly which could not run, and why; one that belongs to CI and did not run is a failure. Programs that share cores with those of
+ * other suites may be too slow for each other: a suite that failed beside others runs once more alone, and the summary tells both.
  */
 import { spawn } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -62,6 +63,9 @@ const NameWidth = 22
 /** Minutes that a suite may take; none takes half as long on two cores that have nothing else to do. */
 const Limit = 15
 
+/** Suites that may run a second time: when more have failed, it was not for want of a core. */
+const MostRepeated = 3
+
 const { values: options, positionals: asked } = parseArgs({
   allowPositionals: true,
   options: {
@@ -87,12 +91,23 @@ if (options.list) {
   process.once('disconnect', () => process.exit(1))
   process.send!(await run(suites[asked[0]!]!), () => process.exit())
 } else {
-  const endings = await runAll(chosen)
+  const endings = await runAll(chosen, jobs)
+  const failed = [...endings].filter(([, ending]) => !isGood(ending))
+  const again =
+    jobs > 1 && failed.length <= MostRepeated
+      ? await runAll(
+          failed.map(([name]) => name),
+          1,
+        )
+      : new Map<string, Ending>()
   console.log('')
-  for (const [name, ending] of endings) console.log(`${name.padEnd(NameWidth)} ${textOf(ending)}`)
+  for (const [name, ending] of endings) {
+    const alone = again.get(name)
+    console.log(`${name.padEnd(NameWidth)} ${textOf(ending)}${alone ? `; once more, alone: ${textOf(alone)}` : ''}`)
+  }
   const notAsked = Object.keys(suites).filter((name) => !chosen.includes(name))
   if (notAsked.length > 0) console.log(`not asked for: ${notAsked.join(', ')}`)
-  process.exitCode = [...endings.values()].every((ending) => ending.kind === 'ran' && ending.failed === 0) ? 0 : 1
+  process.exitCode = [...endings].every(([name, ending]) => isGood(again.get(name) ?? ending)) ? 0 : 1
 }
 
 function refuse(why: string): never {
@@ -101,7 +116,7 @@ function refuse(why: string): never {
 }
 
 /** As many at once as there are jobs; what each prints stands together, in the order in which they end. */
-async function runAll(names: readonly string[]): Promise<ReadonlyMap<string, Ending>> {
+async function runAll(names: readonly string[], jobs: number): Promise<ReadonlyMap<string, Ending>> {
   const endings = new Map<string, Ending>()
   const left = [...names]
   const job = async () => {
@@ -177,6 +192,8 @@ function runInside(name: string, prefix: readonly string[], printed: Buffer[] | 
     child.once('close', () => resolve(ending!))
   })
 }
+
+const isGood = (ending: Ending): boolean => ending.kind === 'ran' && ending.failed === 0
 
 function textOf(ending: Ending): string {
   switch (ending.kind) {

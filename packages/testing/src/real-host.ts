@@ -38,7 +38,7 @@ export async function realHost({ kubeconfig, clock, kinds, admission }: RealHost
     // Timeouts of real sockets are real time, whatever clock the controllers run on.
     const transport = httpsTransport(access, { clock: systemClock, random: systemRandom, userAgent: 'test' })
     open.push(transport)
-    return stamps.over(plainRefusals(transport))
+    return stamps.over(plainRefusals(lastingWatches(transport)))
   }
   const client = createClient(connect())
   const webhooks = await testWebhooks(client, admission, kinds)
@@ -124,6 +124,35 @@ async function wipe(client: Client, kinds: readonly Kind[]): Promise<void> {
   while ((await client.list(Namespace)).items.some(({ metadata }) => !furniture.Namespace!.test(metadata.name)))
     await new Promise((resolve) => void setTimeout(resolve, 100))
 }
+
+/**
+ * A watch that the server ends or loses is opened again where it stopped, in real time: an informer would wait a moment before it does
+ * so, and virtual time stands.
+ */
+const lastingWatches = (transport: Transport): Transport => ({
+  close: () => transport.close(),
+  send: (request, signal) => transport.send(request, signal),
+  async watch(request, signal) {
+    const first = await transport.watch(request, signal)
+    return (async function* () {
+      let last = request.options?.resourceVersion
+      for (let events = first; !signal.aborted; ) {
+        try {
+          for await (const event of events) {
+            last = event.object.metadata.resourceVersion
+            yield event
+          }
+        } catch (err) {
+          if (isReason(err, 'Expired', 'Gone')) throw err
+        }
+        if (signal.aborted) return
+        await new Promise((resolve) => void setTimeout(resolve, 100))
+        const options = { ...request.options, ...(last === undefined ? {} : { resourceVersion: last }) }
+        events = await transport.watch({ ...request, options }, signal)
+      }
+    })()
+  },
+})
 
 /** What a webhook refuses is told in the words that admission inside of the server would use. */
 const plainRefusals = (transport: Transport): Transport => ({

@@ -9,7 +9,10 @@ import { resourceName } from '@capstan/kube'
 
 /** What may still be busy. */
 export interface Busy {
-  /** Turns without any progress after which what is busy must be waiting for virtual time; a test that makes something deaf wants few. */
+  /**
+   * Turns without any progress after which what is busy must be waiting for virtual time; a test that makes something deaf wants few.
+   * Default: a second of them in one process, a minute on a server elsewhere, which may have to wait for a core.
+   */
   readonly patience?: number
   readonly managers: () => readonly Manager[]
   readonly stores: () => readonly Store[]
@@ -56,13 +59,15 @@ export function createTraffic(): Traffic {
 
 /** Turns of the event loop that must pass quietly before nothing more is expected. */
 const QuietTurns = 2
-/** Real milliseconds without any progress after which what is busy must be waiting for virtual time. */
-const Patience = 1000
+/** Real milliseconds, about. */
+const PatienceInProcess = 1000
+const PatienceElsewhere = 60_000
 
 export async function settle(busy: Busy): Promise<void> {
   let quiet = 0
   let before = ''
   let still = 0
+  const patience = busy.patience ?? (busy.isCaughtUp ? PatienceElsewhere : PatienceInProcess)
   while (quiet < QuietTurns && !busy.closed?.aborted) {
     // After some quick turns without progress, somebody waits for a thread or a socket: give them real time.
     await (still < 20 ? turn() : pause())
@@ -75,7 +80,7 @@ export async function settle(busy: Busy): Promise<void> {
       .join()}`
     still = now === before ? still + 1 : 0
     before = now
-    if (still > 20 + (busy.patience ?? Patience)) return
+    if (still > 20 + patience) return
   }
 }
 

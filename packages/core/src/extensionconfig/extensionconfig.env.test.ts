@@ -38,7 +38,7 @@ beforeEach(() => {
   calls = 0
 })
 
-async function start(from: { store?: never; clock?: VirtualClock } = {}) {
+async function start(from: { store?: never; clock?: VirtualClock; patience?: number } = {}) {
   const clock = from.clock ?? new VirtualClock()
   const extensions = createExtensionClient({
     transport: inProcess((request) => {
@@ -216,18 +216,17 @@ describe('an ExtensionConfig', () => {
   })
 
   it('is waited for when it is new, so that nothing slips past its hooks', async () => {
-    let answer: (() => void) | undefined
-    const answers = new Promise<void>((resolve) => {
-      answer = resolve
-    })
+    const called = Promise.withResolvers<void>()
+    const answers = Promise.withResolvers<void>()
     server = async (request) => {
-      await answers
+      called.resolve()
+      await answers.promise
       return gate('slow')(request)
     }
     await create()
-    await world.settle()
+    await called.promise
     expect(world.extensions.ready).toBe(false)
-    answer!()
+    answers.resolve()
     await world.settle()
     expect(world.extensions.ready).toBe(true)
     expect(await world.handlers()).toEqual(['slow.sample'])
@@ -290,10 +289,10 @@ describe('the caBundle', () => {
 })
 
 describe('after a restart', () => {
-  const restart = async () => {
+  const restart = async (more: { patience?: number } = {}) => {
     const { store, clock, manager } = world
     await manager.stop()
-    return start({ store: store as never, clock })
+    return start({ store: store as never, clock, ...more })
   }
   beforeEach(async () => {
     world = await start()
@@ -318,7 +317,7 @@ describe('after a restart', () => {
     await create()
     await world.settle()
     server = () => new Promise(() => {})
-    world = await restart()
+    world = await restart({ patience: 300 })
     expect(world.extensions.ready).toBe(false)
     await world.advance(seconds(10))
     expect(world.extensions.ready).toBe(true)
