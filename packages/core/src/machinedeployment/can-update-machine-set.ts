@@ -19,6 +19,7 @@ import { found, type Observed, observed } from '../external/observed.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 interface Answer {
+  readonly handler: string
   /** What nobody covers, a sentence for each object; none when the Machines can be updated in place. */
   readonly uncovered: readonly string[]
   /** When, in milliseconds. */
@@ -35,9 +36,33 @@ const MemoryOfAnswers = hours(24)
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
   readonly #byDeployment = new Map<string, Map<string, Answer>>()
+  /** Deployments for which not all is answered yet. */
+  readonly #asking = new Map<string, ObjectKey>()
 
   constructor(runtime: RuntimeClient) {
     this.runtime = runtime
+  }
+
+  /**
+   * Whenever an extension has changed or is gone, forgets what it answered, and calls `again` for each deployment that waits for an
+   * answer: any extension may be what was missing.
+   */
+  whenExtensionsChange(again: (deployment: ObjectKey) => void): void {
+    this.runtime.onChanged?.((extensionConfig) => {
+      for (const answers of this.#byDeployment.values()) {
+        for (const [question, { handler }] of answers) if (handler.endsWith(`.${extensionConfig}`)) answers.delete(question)
+      }
+      for (const deployment of this.#asking.values()) again(deployment)
+    })
+  }
+
+  /** It is being decided for this deployment; if that fails, the next extension that changes may help. */
+  begin(deployment: ObjectKey): void {
+    this.#asking.set(keyText(deployment), deployment)
+  }
+
+  end(deployment: ObjectKey): void {
+    this.#asking.delete(keyText(deployment))
   }
 
   recall(deployment: ObjectKey, question: string, now: number): Answer | undefined {
@@ -55,6 +80,7 @@ export class InPlaceDecisions {
   /** The rollout is over, or the deployment gone. */
   forget(deployment: ObjectKey): void {
     this.#byDeployment.delete(keyText(deployment))
+    this.end(deployment)
   }
 }
 
@@ -74,6 +100,7 @@ export async function movableSets(
   const { inPlace, events } = io
   if (!inPlace) return movable
   const { machineDeployment } = scope
+  inPlace.begin(keyOf(machineDeployment))
   for (const set of sets) {
     const { name } = set.metadata
     try {
@@ -84,6 +111,7 @@ export async function movableSets(
       throw new Error(message, { cause: err })
     }
   }
+  inPlace.end(keyOf(machineDeployment))
   return movable
 }
 
@@ -107,7 +135,7 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   if (known) return known.uncovered.length === 0
 
   const uncovered = templates.kind === 'obstacle' ? [templates.text] : await ask(handler, set, target, templates, io)
-  inPlace.remember(key, question, { uncovered, given: clock.now() })
+  inPlace.remember(key, question, { handler, uncovered, given: clock.now() })
   if (uncovered.length === 0) {
     log.info('MachineSet can be updated in-place by extensions', { MachineSet: name, handler })
     return true

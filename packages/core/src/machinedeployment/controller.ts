@@ -28,6 +28,7 @@ export function createMachineDeploymentController({
       watches(Machine, () => []),
       watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
     ],
+    sources: inPlace ? [{ start: (enqueue) => inPlace.whenExtensionsChange(enqueue) }] : [],
     concurrency,
     reconcile: (key, context) => reconcileMachineDeployment(key, { ...context, ...(inPlace ? { inPlace } : {}) }),
   }

@@ -1,5 +1,6 @@
 import { isUpdateInProgress } from '@capstan/api'
 import { seconds, StatusError, type Transport } from '@capstan/kube'
+import type { RuntimeClient } from '@capstan/extension'
 import { scriptedRuntime } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ableExtension, inPlaceEnv, type InPlaceEnv, largerAndNewer } from './in-place-env.suite.ts'
@@ -95,6 +96,41 @@ describe('a MachineDeployment whose Machines an extension can update', () => {
       expect((await env.client.get(DevMachine, { namespace, name: metadata.name })).spec).toEqual({ size: 'small' })
     }
   })
+})
+
+test('a rollout that an extension holds up goes on as soon as an extension has changed', async () => {
+  let changed: (extensionConfig: string) => void = () => {}
+  let isBroken = true
+  const { script, asked } = ableExtension()
+  const runtime: RuntimeClient = {
+    ...scriptedRuntime({
+      CanUpdateMachineSet(call) {
+        if (isBroken) throw new Error('no disk')
+        return script['CanUpdateMachineSet']!(call)
+      },
+    }),
+    onChanged(listener) {
+      changed = listener
+    },
+  }
+  env = await inPlaceEnv(runtime)
+  await env.patch(largerAndNewer)
+  // Each failure doubles the time until the next try.
+  await env.advance(seconds(3000))
+  isBroken = false
+  await env.advance(seconds(5))
+  expect(asked).toHaveLength(0)
+  changed('other')
+  await env.advance(seconds(1))
+  expect(asked).toHaveLength(1)
+  // What the extension said before it was changed is no longer what it says.
+  changed('other')
+  await env.advance(seconds(1))
+  expect(asked).toHaveLength(1)
+  changed('test')
+  await env.advance(seconds(60))
+  expect(asked).toHaveLength(2)
+  await env.expectUpdated()
 })
 
 test('a cache that is behind moves no Machine twice, and makes none', async () => {
