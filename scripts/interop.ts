@@ -193,7 +193,9 @@ function runInside(name: string, prefix: readonly string[], printed: Buffer[] | 
   })
 }
 
-const isGood = (ending: Ending): boolean => ending.kind === 'ran' && ending.failed === 0
+function isGood(ending: Ending): boolean {
+  return ending.kind === 'ran' && ending.failed === 0
+}
 
 function textOf(ending: Ending): string {
   switch (ending.kind) {
