@@ -12,6 +12,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, 'packages/cli/templates/**', ...(isProgramsTurn ? [] : [programs])],
     pool: 'threads',
     isolate: false,
+    // All cores: by default one is left out, which is half of two.
+    maxWorkers: '100%',
     testTimeout: 20_000,
   },
 })

@@ -1,5 +1,6 @@
 /** One declaration of a kind gives its static type, its CustomResourceDefinition, defaulting, validation and table columns. */
 import type { FieldError } from './errors.ts'
+import { freeze } from './json.ts'
 import type { KubeObject, ObjectMeta } from './object.ts'
 import { apiVersionOf } from './object.ts'
 import type { JSONSchema, ObjectOfShape, Schema, Shape } from './schema.ts'
@@ -99,7 +100,7 @@ export interface DeclaredKind<T extends KubeObject = KubeObject> extends Kind<T>
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
   readonly doc: string
-  /** Schema of the whole object, metadata left to the server. */
+  /** Schema of the whole object, metadata left to the server. Frozen: servers in this process keep it as it is, and compile it once. */
   readonly schema: JSONSchema
   readonly statusSubresource: boolean
   readonly scale: ScaleSubresource | undefined
@@ -141,12 +142,12 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
     categories: options.categories ?? [],
     scope: options.scope,
     doc: options.doc ?? '',
-    schema: {
+    schema: freeze<JSONSchema>({
       ...(options.doc ? { description: options.doc } : {}),
       type: 'object',
       properties,
       ...(required.length > 0 ? { required } : {}),
-    },
+    }),
     statusSubresource: options.statusSubresource ?? options.status !== undefined,
     scale: options.scale,
     columns: options.columns ?? [],

@@ -1,7 +1,16 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createClient, CustomResourceDefinition, draft, orAbsent, unknownKind, VirtualClock } from '@capstan/kube'
+import {
+  createClient,
+  CustomResourceDefinition,
+  draft,
+  freeze,
+  type JSONSchema,
+  orAbsent,
+  unknownKind,
+  VirtualClock,
+} from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
 import { at, aWidget, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
@@ -72,6 +81,43 @@ describe('a definition', () => {
     await t.client.patch(CustomResourceDefinition, { name }, { type: 'json', operations: [{ op: 'replace', path, value: 3 }] })
     expect(t.server.engine.resources.generation).toBe(before + 1)
     expect(await refusal(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
+  })
+
+  test('declared in this process keeps its schema as it is, through changes of everything else', async () => {
+    const name = 'widgets.shop.example.com'
+    const schema = async () => (await t.client.get(CustomResourceDefinition, { name })).spec.versions[0]?.schema?.openAPIV3Schema
+    await quiet()
+    expect(await schema()).toBe(Widget.schema)
+    const body = { spec: { names: { shortNames: ['w'] } } }
+    await t.client.patch(CustomResourceDefinition, { name }, { type: 'merge', body })
+    await quiet()
+    expect(await schema()).toBe(Widget.schema)
+    expect(t.server.engine.resources.find('shop.example.com', 'v1', 'widgets')?.schema).toBe(Widget.schema)
+  })
+
+  test('whose schema a client may still change has a copy of its own', async () => {
+    const schema = { type: 'object', properties: { spec: { type: 'object' } } } as const
+    const created = await define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
+    expect(created.spec.versions[0]?.schema?.openAPIV3Schema).toEqual(schema)
+    expect(Object.isFrozen(schema)).toBe(false)
+  })
+
+  test('with a schema that is wrong is refused each time, and for as long as it is', async () => {
+    const schema = freeze<JSONSchema>({ type: 'object', properties: { spec: { type: 'object', properties: { a: {} } } } })
+    const wrong = () => define('foos', 'Foo', [version('v1', { storage: true, schema: { openAPIV3Schema: schema } })])
+    const first = await refusal(wrong())
+    expect(first).toContain('properties[a].type: Required value')
+    expect(await refusal(wrong())).toBe(first)
+  })
+
+  test('of a schema that is right on its own is refused where a status subresource asks for more', async () => {
+    const schema = freeze<JSONSchema>({ type: 'object', properties: {}, maxProperties: 5 })
+    const parts = { storage: true, schema: { openAPIV3Schema: schema } }
+    const served = await define('foos', 'Foo', [version('v1', parts)])
+    expect(served.spec.versions).toHaveLength(1)
+    expect(await refusal(define('bars', 'Bar', [version('v1', { ...parts, subresources: { status: {} } })]))).toContain(
+      'fields are allowed at the root of the schema if the status subresource is enabled',
+    )
   })
 
   test('that gains a default shows it on objects that were stored before', async () => {

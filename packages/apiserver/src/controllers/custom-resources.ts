@@ -104,7 +104,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   async function settle(name: string): Promise<void> {
     const current = store.get(keyOfDefinition(name)) as CustomResourceDefinition | undefined
     if (!current) return
-    const next = draft(current)
+    const next = draftOfStatus(current)
     if (current.metadata.deletionTimestamp === undefined) {
       settleNames(next)
       await write(current, next)
@@ -130,7 +130,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
 
   async function cleanUp(current: CustomResourceDefinition): Promise<void> {
     const { name } = current.metadata
-    const next = draft(current)
+    const next = draftOfStatus(current)
     const instances = store.list(name)
     if (instances.length === 0) {
       next.metadata.finalizers = (next.metadata.finalizers ?? []).filter((finalizer) => finalizer !== CleanupFinalizer)
@@ -180,6 +180,13 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     else Object.assign(found, next, found.status === status ? { lastTransitionTime: found.lastTransitionTime } : {})
   }
 }
+
+/** The specification stays the same object: a schema is large, and what was compiled of it is known by it. */
+const draftOfStatus = (crd: CustomResourceDefinition): CustomResourceDefinition => ({
+  ...crd,
+  metadata: draft(crd.metadata),
+  ...(crd.status ? { status: draft(crd.status) } : {}),
+})
 
 const isTrue = ({ status }: CustomResourceDefinition, type: string): boolean =>
   status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true

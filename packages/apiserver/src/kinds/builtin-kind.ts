@@ -36,6 +36,8 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly schema?: JSONSchema
   /** Fills in what a client left out. Part of decoding: counts as sent by the client. Must give the same answer when run again. */
   default?(object: T, old: T | undefined): void
+  /** Ends decoding: puts parts in the draft's place that are the same and frozen, so that they are kept rather than copied. */
+  share?(object: T, sent: unknown, old: T | undefined): void
   /** Sets what the client has no say in, before validation. */
   prepare?(object: T, old: T | undefined, context: WriteContext): void
   /** What is wrong with the object, in upstream's order. */

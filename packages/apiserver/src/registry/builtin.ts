@@ -116,6 +116,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     ...(declared.orphans === undefined ? {} : { orphans: declared.orphans }),
     ...(declared.unknownField ? { unknownField: declared.unknownField } : {}),
     ...(declared.default ? { default: declared.default.bind(declared) } : {}),
+    ...(declared.share ? { share: declared.share.bind(declared) } : {}),
     ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
     ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
     ...(declared.gracePeriod ? { gracePeriod: declared.gracePeriod.bind(declared) } : {}),

@@ -1,9 +1,15 @@
 /** What the server fills into CustomResourceDefinitions themselves. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
-import type { CustomResourceDefinition, UnknownObject } from '@capstan/kube'
+import { type CustomResourceDefinition, type CustomResourceVersion, equal, isRecord, type UnknownObject } from '@capstan/kube'
 import { definitionErrors } from './definition-errors.ts'
 
 /** Holds a definition that is being deleted until its objects are gone. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+
+/** Of what may be anything. */
+function versionsIn(value: unknown): readonly CustomResourceVersion[] {
+  const versions = isRecord(value) && isRecord(value.spec) ? value.spec.versions : undefined
+  return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []
+}
 
 const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
 
@@ -21,6 +27,25 @@ export const definitionHooks = {
     }
     const webhook = spec.conversion.webhook?.clientConfig?.service
     if (webhook) webhook.port ??= 443
+  },
+
+  /**
+   * A schema that was declared in this process, or that the definition has had all along, stays one and the same object: it is
+   * checked and compiled once, however many servers are given it.
+   */
+  share(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
+    const { spec } = as(object)
+    const known = [...versionsIn(sent), ...versionsIn(old)]
+    for (const { name, schema } of spec.versions ?? []) {
+      if (!schema?.openAPIV3Schema) continue
+      const same = known.find(
+        (one) =>
+          one.name === name &&
+          Object.isFrozen(one.schema?.openAPIV3Schema) &&
+          equal(one.schema?.openAPIV3Schema, schema.openAPIV3Schema),
+      )
+      if (same?.schema?.openAPIV3Schema) schema.openAPIV3Schema = same.schema.openAPIV3Schema
+    }
   },
 
   prepare(object: UnknownObject, old: UnknownObject | undefined): void {

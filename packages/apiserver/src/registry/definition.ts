@@ -56,6 +56,8 @@ export interface Definition extends Resource {
   normalize?(object: UnknownObject): void
   /** Part of decoding: what it fills in counts as sent by the client. */
   default?(object: UnknownObject, old: UnknownObject | undefined): void
+  /** Ends decoding: puts parts in the draft's place that are the same and frozen, so that they are kept rather than copied. */
+  share?(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void
   /** Sets what the client has no say in. */
   prepare?(object: UnknownObject, old: UnknownObject | undefined, context: WriteContext): void
   /** Paths of fields that nobody comes to own through a subresource; absent: the usual ones. */

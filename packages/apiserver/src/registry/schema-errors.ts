@@ -9,7 +9,19 @@ export interface SchemaInDefinition {
 }
 
 /** `path` is where the schema stands in the definition. */
-export function schemaErrors(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaInDefinition): FieldError[] {
+export function schemaErrors(schema: JSONSchema, path: string, place: SchemaInDefinition): FieldError[] {
+  const known = place.hasStatus ? soundWithStatus : sound
+  if (known.has(schema)) return []
+  const errors = look(schema, path, place)
+  if (errors.length === 0 && !place.isUnchanged && Object.isFrozen(schema)) known.add(schema)
+  return errors
+}
+
+/** Frozen schemas with nothing wrong, wherever they stand: one is given to many servers, and to the same one again at each start. */
+const sound = new WeakSet<JSONSchema>()
+const soundWithStatus = new WeakSet<JSONSchema>()
+
+function look(schema: JSONSchema, path: string, { isUnchanged, hasStatus }: SchemaInDefinition): FieldError[] {
   const errors: FieldError[] = []
   if (hasStatus) errors.push(...rootErrors(schema, path))
   if (schema.nullable) errors.push(forbidden(`${path}.nullable`, 'nullable cannot be true at the root'))

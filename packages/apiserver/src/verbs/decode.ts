@@ -30,6 +30,7 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   definition.normalize?.(object)
   definition.structural.default(object)
   definition.default?.(object, old)
+  definition.share?.(object, call.request.body, old)
   checkPlace(call, object)
   return object
 }

@@ -9,6 +9,20 @@ export interface Pattern {
 }
 
 export function compilePattern(pattern: string): Pattern {
+  let compiled = compiledOf.get(pattern)
+  if (!compiled) {
+    compiled = compile(pattern)
+    if (compiledOf.size >= MaxCompiled) compiledOf.clear()
+    if (pattern.length <= MaxKnownLength) compiledOf.set(pattern, compiled)
+  }
+  return compiled
+}
+
+/** Schemas say the same few things of names, labels and versions over and over, and compiling takes its time. */
+const compiledOf = new Map<string, Pattern>()
+const MaxCompiled = 256
+
+function compile(pattern: string): Pattern {
   let compiled: RE2JS
   try {
     compiled = RE2JS.compile(pattern)
