@@ -94,6 +94,7 @@ interface WorldOptions {
   readonly clock?: VirtualClock
   readonly runtime?: ReturnType<typeof aRuntime>
   readonly between?: (transport: Transport) => Transport
+  readonly patience?: number
 }
 
 async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
@@ -879,7 +880,8 @@ describe('a stop between any two writes changes nothing in the end', () => {
     const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
     runtime.all(...SixHooks)
     const { state, between } = stopAfter(writes)
-    let world = await aWorld({ store, clock, runtime, between })
+    // What has stopped is never done.
+    let world = await aWorld({ store, clock, runtime, between, patience: 20 })
     const proceed = async () => {
       await world.settle()
       if (!state.stopped) return
