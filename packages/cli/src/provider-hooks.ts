@@ -39,6 +39,12 @@ export async function loadProviderHooks({ providerHooks = [] }: ProviderHooksOpt
   return found
 }
 
+/** The hooks of core, and those of the modules. @throws UsageError naming the module that cannot be used */
+export const allHooks = async (options: ProviderHooksOptions): Promise<readonly Hook[]> => [
+  ...hookCatalog,
+  ...(await loadProviderHooks(options)),
+]
+
 const isHook = (value: unknown): value is Hook =>
   isRecord(value) &&
   [value.group, value.version, value.name].every((part) => typeof part === 'string') &&

@@ -1,6 +1,7 @@
 /** A plane with its API, and those of its simulated workload clusters, served over HTTPS on one port. */
 import type { Endpoint, HttpHandler } from '@capstan/apiserver'
 import { authenticator, createHandler, storeCheck } from '@capstan/apiserver'
+import type { Hook } from '@capstan/api'
 import type { Clock, Logger, Random } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
 import type { CallObserver, HookTransport } from '@capstan/extension'
@@ -26,6 +27,8 @@ export interface ServePlaneOptions {
   /** How extensions are reached, where not over HTTPS. */
   readonly hookTransport?: HookTransport
   readonly onCall?: CallObserver
+  /** Hooks that other providers have declared. */
+  readonly providerHooks?: readonly Hook[]
 }
 
 export interface ServedPlane {
@@ -69,6 +72,7 @@ export async function servePlane(options: ServePlaneOptions): Promise<ServedPlan
       ...(options.onHookCall ? { onHookCall: options.onHookCall } : {}),
       ...(options.hookTransport ? { hookTransport: options.hookTransport } : {}),
       ...(options.onCall ? { onCall: options.onCall } : {}),
+      ...(options.providerHooks ? { providerHooks: options.providerHooks } : {}),
     })
     const { engine, issuer, store } = plane.server
     handler = createHandler({ engine, issuer, clock, log, checks: [storeCheck(store)] })

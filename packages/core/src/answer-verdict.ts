@@ -33,18 +33,25 @@ export type AnswerVerdict =
 
 /**
  * `handler` is the name of the handler in messages, such as `gate.sample`. The answer is one that the client could decode: what the
- * client refuses it has refused before.
+ * client refuses it has refused before. `hooks`: those that extensions may handle.
  */
-export function answerVerdict(hook: Hook, handler: string, request: object, response: object): AnswerVerdict {
+export function answerVerdict(
+  hook: Hook,
+  handler: string,
+  request: object,
+  response: object,
+  hooks: readonly Hook[] = hookCatalog,
+): AnswerVerdict {
   try {
     assertSuccess(response, `failed to call extension handler ${JSON.stringify(handler)}`)
-    return { kind: 'taken', effects: effectsOf(hook, handler, request, response) }
+    return { kind: 'taken', effects: effectsOf(hook, handler, request, response, hooks) }
   } catch (err) {
     return { kind: 'refused', error: messageOf(err), ...(err instanceof HookFailed ? { problem: err.problem } : {}) }
   }
 }
 
-function effectsOf(hook: Hook, handler: string, request: object, response: object): readonly string[] {
+function effectsOf(hook: Hook, handler: string, request: object, response: object, hooks: readonly Hook[]): readonly string[] {
+  if (hook === Discovery) return discovered(response as ResponseOf<typeof Discovery>, hooks)
   if (hook.blocking) return blockingEffects(hook, response)
   const find = effects.get(hook)
   return find ? find(request, response, handler) : ['goes on']
@@ -59,8 +66,8 @@ function blockingEffects({ name }: Hook, response: { retryAfterSeconds?: number;
 
 type Effects<H extends Hook> = (request: RequestOf<H>, response: ResponseOf<H>, handler: string) => string[]
 
-const discovered: Effects<typeof Discovery> = (_, { handlers = [] }) => {
-  checkDiscovery('', handlers, createCatalog(hookCatalog))
+function discovered({ handlers = [] }: ResponseOf<typeof Discovery>, hooks: readonly Hook[]): string[] {
+  checkDiscovery('', handlers, createCatalog(hooks))
   if (handlers.length === 0) return ['registers nothing: the answer has no handlers']
   return handlers.map(({ name, requestHook }) => `registers ${name} for ${requestHook.hook}`)
 }
@@ -101,7 +108,6 @@ const of = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] =>
 
 /** Hooks whose answers say more than whether to go on. */
 const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
-  of(Discovery, discovered),
   of(GeneratePatches, patched),
   of(GenerateUpgradePlan, planned),
   of(DiscoverVariables, defined),

@@ -19,9 +19,10 @@ import { statesOf } from '../output/cluster-states.ts'
 import type { Story } from '../output/story.ts'
 import { createStory } from '../output/story.ts'
 import { portOption } from '../port-option.ts'
+import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { servePlane } from '../serve-plane.ts'
 
-interface Options extends RecordOptions {
+interface Options extends ProviderHooksOptions, RecordOptions {
   data?: string
   port?: number
   extensionPort?: number
@@ -31,7 +32,7 @@ interface Options extends RecordOptions {
 
 /** `capstan dev`: an extension beside a plane, over TLS, loaded anew whenever a file of it is saved. */
 export const devCommand = (io: Io, finish: (code: number) => void): Command =>
-  withRecordHooks(new Command('dev'))
+  withProviderHooks(withRecordHooks(new Command('dev')))
     .description('Run an extension beside a management plane and a cluster, and load it anew whenever a file is saved')
     .argument('[path]', 'module of the extension, or a folder with extension.ts', '.')
     .option(
@@ -54,6 +55,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
   if (existsSync(folder.database)) {
     throw new UsageError(`${folder.path} holds the state of \`capstan up\``, 'Give another folder with --data.')
   }
+  const providerHooks = await loadProviderHooks(options)
   const clock = systemClock
   const startedAt = clock.now()
   const story = createStory(io, options.output, clock, startedAt)
@@ -79,6 +81,7 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
         if (line) tell(line)
       },
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
+      providerHooks,
     })
     closing.push(() => served.close())
     const { client } = served.plane

@@ -3,20 +3,54 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BeforeClusterCreate, Cluster, ClusterNameLabel, ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
-import { defineExtension, extensionServer, fail, fixture, holdFor, inProcess, listen, on } from '@capstan/extension'
+import {
+  defineExtension,
+  type Extension,
+  extensionServer,
+  fail,
+  fixture,
+  holdFor,
+  inProcess,
+  listen,
+  on,
+} from '@capstan/extension'
 import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
 import { applyDemo, planeEnv } from '@capstan/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hostExtension } from '../../../../examples/provider-hook/extension.ts'
 import { sampleExtension } from '../../../../examples/sample-extension/extension.ts'
+import { untilTrue } from '../demo.ts'
 import { recordHooks } from '../hook-tapes.ts'
 import { ended, start } from '../test-io.ts'
+
+const ofProvider = ['--provider-hooks', fileURLToPath(new URL('../../../../examples/provider-hook/hooks.ts', import.meta.url))]
 
 const folder = mkdtempSync(join(tmpdir(), 'capstan-hooks-'))
 const closing: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
 afterAll(async () => {
   for (const close of closing.reverse()) await close()
 })
+
+interface Server {
+  readonly url: string
+  /** File with the authority to trust. */
+  readonly ca: string
+}
+
+async function serve(extension: Extension): Promise<Server> {
+  const authority = await makeAuthority(systemClock, { commonName: 'test' })
+  const serving = await issueCertificate(authority, systemClock, {
+    commonName: '127.0.0.1',
+    ipAddresses: ['127.0.0.1'],
+    usages: ['server'],
+  })
+  const ca = join(folder, `${extension.name}-${closing.length}.pem`)
+  writeFileSync(ca, authority.certificate)
+  const server = await listen(extensionServer(extension), serving)
+  closing.push(() => server.close())
+  return { url: server.url, ca }
+}
 
 describe('capstan hooks call', () => {
   let url: string
@@ -94,6 +128,50 @@ describe('capstan hooks call', () => {
     expect({ code: result.code, out: result.out }).toEqual({ code, out: '' })
     expect(result.err).toMatch(says)
   })
+})
+
+describe('hooks of another provider', () => {
+  let provider: Server
+  beforeAll(async () => {
+    provider = await serve(hostExtension(new Set()))
+  })
+  const call = (hook: string, ...argv: string[]) =>
+    ended(['hooks', 'call', provider.url, hook, '--ca', provider.ca, ...ofProvider, ...argv])
+
+  test('are called in their newest version, with a request that follows from the declaration', async () => {
+    const { code, out, err } = await call('BeforeHostProvision')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^BeforeHostProvision of budget answered after \d+ ms:\n/)
+    expect(out).toMatch(/\nwho calls it goes on$/)
+  })
+
+  test('are called in another version by its name', async () => {
+    const { code, out } = await call('hooks.provider.example.com/v1alpha1/BeforeHostProvision', '-o', 'json')
+    expect(code).toBe(0)
+    expect(JSON.parse(out)).toMatchObject({ handler: 'inventory', response: { message: 'hostname is not in the inventory' } })
+  })
+
+  test('are known to discovery where they are named, and there only', async () => {
+    expect(await call('Discovery')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('registers budget for BeforeHostProvision'),
+    })
+    const { code, err } = await ended(['hooks', 'call', provider.url, 'Discovery', '--ca', provider.ca])
+    expect(code).toBe(1)
+    expect(err).toContain('BeforeHostProvision is not in the Runtime SDK catalog')
+  })
+
+  test.each([
+    ['up'],
+    ['dev', fileURLToPath(new URL('../../../../examples/sample-extension', import.meta.url))],
+    ['hooks', 'call', 'https://127.0.0.1:1', 'Discovery'],
+    ['hooks', 'replay', 'x', '--url', 'https://127.0.0.1:1'],
+  ])('a module that is not there is refused: %j', async (...argv) =>
+    expect(await ended([...argv, '--provider-hooks', join(folder, 'absent.ts')])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('absent.ts: there is no such file'),
+    }),
+  )
 })
 
 describe('what cannot be meant is told with the flag that said it, and ends with 2', () => {
@@ -298,8 +376,6 @@ test('capstan hooks openapi prints the same document each time', async () => {
   expect((await ended(['hooks', 'openapi'])).out).toMatch(/^openapi: 3\.0\.0\n/)
 })
 
-const ofProvider = ['--provider-hooks', fileURLToPath(new URL('../../../../examples/provider-hook/hooks.ts', import.meta.url))]
-
 test("the document has a provider's hooks, too, where they are named", async () => {
   const { out } = await ended(['hooks', 'openapi', '-o', 'json', ...ofProvider])
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
@@ -309,7 +385,7 @@ describe('with a management cluster', () => {
   const kubeconfig = join(folder, 'kubeconfig')
   let client: Client
   beforeAll(async () => {
-    const up = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig])
+    const up = start(['up', '--memory', '--port', '0', '--kubeconfig', kubeconfig, ...ofProvider])
     closing.push(() => up.interrupt())
     await up.line(/https:/)
     const transport = httpsTransport(await loadKubeconfig(kubeconfig), { clock: systemClock, random: systemRandom })
@@ -363,6 +439,16 @@ describe('with a management cluster', () => {
     const { metadata } = await client.get(Cluster, { namespace: 'default', name: 'demo' })
     expect(metadata.annotations).toHaveProperty(['runtime.capstan.dev/retry-hooks'])
     expect(await hooks('retry', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('"nobody" not found') })
+  })
+
+  test('a plane discovers handlers of the hooks of other providers that it was told of', async () => {
+    const provider = await serve(hostExtension(new Set()))
+    const clientConfig = { url: provider.url, caBundle: readFileSync(provider.ca).toString('base64') }
+    await client.create(ExtensionConfig, { metadata: { name: 'cellar' }, spec: { clientConfig } })
+    await untilTrue(client, ExtensionConfig, { name: 'cellar' }, 'Discovered', AbortSignal.timeout(20_000))
+    const { status } = await client.get(ExtensionConfig, { name: 'cellar' })
+    expect(status?.handlers?.map(({ name }) => name)).toEqual(['inventory.cellar', 'budget.cellar'])
+    await client.delete(ExtensionConfig, { name: 'cellar' })
   })
 
   test('preflight names handlers that another release does not call, and ends with 1', async () => {

@@ -13,6 +13,7 @@ import { hookClient, type HookClientOptions, withHookClientCertificate } from '.
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { portOption } from '../port-option.ts'
+import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../provider-hooks.ts'
 import { servePlane } from '../serve-plane.ts'
 import { statesOf } from '../output/cluster-states.ts'
 import type { Story } from '../output/story.ts'
@@ -20,7 +21,7 @@ import { createStory } from '../output/story.ts'
 import type { SampleExtension } from '../sample-extension.ts'
 import { registerSampleExtension, startSampleExtension } from '../sample-extension.ts'
 
-interface Options extends RecordOptions, HookClientOptions {
+interface Options extends ProviderHooksOptions, RecordOptions, HookClientOptions {
   demo?: boolean
   data?: string
   memory?: boolean
@@ -34,7 +35,7 @@ interface Options extends RecordOptions, HookClientOptions {
 
 /** `capstan up`: a whole management plane in this process, and with `--demo` a cluster on it. */
 export const upCommand = (io: Io, finish: (code: number) => void): Command =>
-  withHookClientCertificate(withRecordHooks(new Command('up')))
+  withProviderHooks(withHookClientCertificate(withRecordHooks(new Command('up'))))
     .description('Bring up a management plane in this process: API server, core provider and local provider')
     .option('--demo', 'create a ClusterClass, a runtime extension and a managed Cluster, and tell what happens')
     .option('--data <dir>', 'folder for state, certificates and kubeconfig (default: .capstan)')
@@ -62,6 +63,7 @@ async function up(options: Options, io: Io): Promise<number> {
   const tell = (line: Line) => story.tell({ ...line, at: clock.now() - startedAt })
   if (options.exitWhenReady && !options.demo) throw new UsageError('--exit-when-ready waits for the cluster of --demo')
   const folder = dataFolder(options.data)
+  const providerHooks = await loadProviderHooks(options)
   const reach = hookClient(options, io.env, silent)
   const playing = options.replayHooks === undefined ? undefined : playHooks(options.replayHooks)
   const recording = await recordHooks(options, clock, (text) => tell({ subject: 'Tape', event: 'RecordingStopped', text }))
@@ -91,6 +93,7 @@ async function up(options: Options, io: Io): Promise<number> {
       onHookCall: (call) => tell(lineOf(call)),
       ...(recording.onCall ? { onCall: recording.onCall } : {}),
       hookTransport: (playing ?? reach).hookTransport,
+      providerHooks,
     })
     const { plane, url } = served
     closing.unshift(() => served.close())

@@ -192,7 +192,7 @@ test('settings and requests of the author are asked, too', async () => {
   expect(findings).toMatchObject([{ kind: 'retry', hook: 'BeforeClusterCreate', handler: 'gate', from: 'line 4 of calls.tape' }])
 })
 
-test('a handler of a hook without a fixture is named, unless there are requests for it', async () => {
+test('a handler of a hook of which no valid request can be told is named, unless there are requests for it', async () => {
   const Provision = defineHook({
     name: 'Provision',
     group: 'hooks.example.com',
@@ -200,13 +200,15 @@ test('a handler of a hook without a fixture is named, unless there are requests 
     tag: 'Example',
     blocking: true,
     doc: 'Called first.',
-    request: { machine: s.string() },
+    request: { machine: s.string({ pattern: '^[0-9]$' }) },
     response: retryResponse,
   })
   const handler = on(Provision, { name: 'provision' }, ({ request }) => holdFor(5, request.machine))
   const text = checkText(await checked([handler]))
-  expect(text).toMatch(/^Provision of provision: not asked, since there is no fixture of the hook: give requests\n/)
-  const request = { hook: 'Provision', request: { machine: 'a' }, from: 'the example' }
+  expect(text).toMatch(
+    /^Provision of provision: not asked, since the hook's declaration does not tell a valid request: give requests\n/,
+  )
+  const request = { hook: 'Provision', request: { machine: '1' }, from: 'the example' }
   expect(await checked([handler], { requests: [request] })).toMatchObject({ unasked: [], findings: [], requests: 2 })
 })
 

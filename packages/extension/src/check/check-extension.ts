@@ -104,6 +104,8 @@ export function checkText({ findings, handlers, requests, processes, unasked }: 
   const where = `in ${processes === 1 ? 'one process' : `${processes} processes`}`
   const asked = `${count(handlers, 'handler')} asked ${requests === 1 ? 'one request' : `${requests} requests`} ${where}`
   const result = findings.length === 0 ? 'deterministic and idempotent, as far as that shows' : count(findings.length, 'finding')
-  const missing = unasked.map((name) => `${name}: not asked, since there is no fixture of the hook: give requests`)
+  const missing = unasked.map(
+    (name) => `${name}: not asked, since the hook's declaration does not tell a valid request: give requests`,
+  )
   return [...findings.map(({ message }) => message), ...missing, `${asked}: ${result}`].join('\n')
 }

@@ -48,7 +48,7 @@ export interface ProbeOptions {
 
 export interface Probed {
   readonly observations: readonly Observation[]
-  /** Handlers, as `<hook> of <name>`, for which there was no request: hooks of providers have no fixtures. */
+  /** Handlers, as `<hook> of <name>`, for which there was no request: of hooks of other providers a valid one cannot always be told. */
   readonly unasked: readonly string[]
 }
 
@@ -114,7 +114,7 @@ function casesOf({ handlers }: Extension, settings: ProbeOptions['settings'], re
   return [{ hook: Discovery, handler: '', from: 'the fixture', request: {} }, ...known]
 }
 
-/** Hooks of providers have none. */
+/** None where the declaration of another provider does not tell a valid request. */
 function fixturesOf(hook: Hook): object[] {
   try {
     return [fixture(hook) as object]

@@ -1,6 +1,6 @@
 /** One call of a server that no ExtensionConfig names: for authors who try theirs out. */
 import type { ClientConfig, Hook, ResponseOf } from '@capstan/api'
-import { Discovery } from '@capstan/api'
+import { Discovery, hookApiVersion } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
 import { callHandler } from '../client/call.ts'
 import { targetOf } from '../client/client-config.ts'
@@ -42,11 +42,13 @@ async function announced(hook: Hook, { server, timeoutSeconds, transport, clock,
   const target = targetOf(server, Discovery)
   const call = { hook: Discovery, target, timeoutSeconds, request: {} }
   const { handlers = [] } = (await callHandler(call, { transport, clock, signal })) as Partial<ResponseOf<typeof Discovery>>
-  const names = handlers.filter(({ requestHook }) => requestHook.hook === hook.name).map(({ name }) => name)
+  const ofHook = handlers.filter(({ requestHook }) => requestHook.hook === hook.name)
+  const names = ofHook.filter(({ requestHook }) => requestHook.apiVersion === hookApiVersion(hook)).map(({ name }) => name)
   if (names.length === 1) return names[0]!
+  const others = [...new Set(ofHook.map(({ requestHook }) => requestHook.apiVersion))]
   const problem =
     names.length === 0
-      ? `the server has no handler for ${hook.name}`
+      ? `the server has no handler for ${hook.name}${others.length === 0 ? '' : ` of ${hookApiVersion(hook)}, but of ${others.join(', ')}`}`
       : `${hook.name} has the handlers ${names.join(', ')}: name one`
   throw new HookFailed('not-registered', problem)
 }

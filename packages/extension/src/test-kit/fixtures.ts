@@ -1,9 +1,10 @@
-/** A valid request for every hook, as core would send it: to try handlers on. The same every time. */
+/** A valid request for every hook, as core would send it: to try handlers on. The same every time. Those of other providers follow from their declarations. */
 import * as hooks from '@capstan/api'
 import type { Hook } from '@capstan/api'
 import type { UnknownObject } from '@capstan/kube'
-import { applyMergePatch, freeze } from '@capstan/kube'
+import { applyMergePatch, freeze, messageOf } from '@capstan/kube'
 import type { CallInput } from '../client/runtime-client.ts'
+import { sampleOf } from './sample.ts'
 
 /** What a case is about: objects are merged, lists and values replaced, and null takes a field away. */
 export type Override<T> = T extends readonly unknown[] ? T : T extends object ? { [K in keyof T]?: Override<T[K]> | null } : T
@@ -13,12 +14,22 @@ export type Override<T> = T extends readonly unknown[] ? T : T extends object ? 
  *
  * @example
  * fixture(BeforeClusterUpgrade, { cluster: { metadata: { labels: { tier: 'prod' } } }, toKubernetesVersion: 'v1.36.0' })
+ * @throws TypeError for a hook of another provider when its declaration does not tell a valid request
  */
 export function fixture<H extends Hook>(hook: H, override: Override<CallInput<H>> = {} as Override<CallInput<H>>): CallInput<H> {
-  const found = Object.hasOwn(fixtures, hook.name) ? fixtures[hook.name as keyof typeof fixtures] : undefined
-  if (!found || hook.group !== hooks.HooksGroup)
-    throw new TypeError(`There is no fixture for the hook ${hooks.groupHookText(hook)}`)
-  return applyMergePatch(found, override) as CallInput<H>
+  const found = hook.group === hooks.HooksGroup && Object.hasOwn(fixtures, hook.name)
+  const request = found ? fixtures[hook.name as keyof typeof fixtures] : ofAnotherProvider(hook)
+  return applyMergePatch(request, override) as CallInput<H>
+}
+
+/** Nobody has written one: it follows from the declaration. */
+function ofAnotherProvider(hook: Hook): object {
+  try {
+    const { apiVersion: _a, kind: _k, ...request } = sampleOf(hook.request.json)
+    return request
+  } catch (err) {
+    throw new TypeError(`There is no fixture for the hook ${hooks.groupHookText(hook)}: ${messageOf(err)}`, { cause: err })
+  }
 }
 
 const cluster: hooks.WireCluster = {

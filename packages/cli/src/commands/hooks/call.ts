@@ -1,15 +1,15 @@
-import type { Hook } from '@capstan/api'
-import { hookCatalog } from '@capstan/api'
+import { createCatalog, type Hook, hookApiVersion, HooksGroup } from '@capstan/api'
 import { answerVerdict } from '@capstan/core'
 import { callServer, fixture, HookFailed } from '@capstan/extension'
-import { isRecord, systemClock } from '@capstan/kube'
+import { isRecord, messageOf, systemClock } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
+import { allHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
 import { valueGiven } from '../../read-given.ts'
 import { serverAt, type ServerOptions, transportTo, withServer } from './server-at.ts'
 
-interface Options extends ServerOptions {
+interface Options extends ServerOptions, ProviderHooksOptions {
   handler?: string
   fixture?: string
   output: 'text' | 'json'
@@ -17,16 +17,17 @@ interface Options extends ServerOptions {
 
 /** `capstan hooks call URL HOOK`: one call as core would make it, and what core would make of the answer. */
 export const callCommand = (io: Io, finish: (code: number) => void): Command =>
-  withServer(new Command('call'))
+  withProviderHooks(withServer(new Command('call')))
     .description('Call a hook of an extension server as core would')
     .argument('<url>', 'where the server is: https, a host, perhaps a port and a prefix')
-    .argument('<hook>', 'name of the hook, such as BeforeClusterCreate')
+    .argument('<hook>', 'name of the hook, such as BeforeClusterCreate; GROUP/VERSION/NAME where there are several')
     .option('--handler <name>', 'which handler of the hook (default: the one that discovery names)')
     .option('--fixture <file>', 'the request as YAML or JSON (default: a valid one)')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (url: string, name: string, options: Options) => {
-      const hook = hookNamed(name)
-      const request = options.fixture === undefined ? fixture(hook) : requestIn(options.fixture)
+      const hooks = await allHooks(options)
+      const hook = hookNamed(name, hooks)
+      const request = options.fixture === undefined ? validRequest(hook) : requestIn(options.fixture)
       const server = serverAt(url, options)
       const transport = transportTo(options, io)
       try {
@@ -40,13 +41,14 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
           signal: io.signal,
         })
         const { handler, took, response } = answer
-        const core = answerVerdict(hook, handler, request, response)
+        const core = answerVerdict(hook, handler, request, response, hooks)
         if (options.output === 'json') io.out(JSON.stringify({ ...answer, core }))
         else {
           io.out(`${hook.name}${handler === '' ? '' : ` of ${handler}`} answered after ${took} ms:`)
           io.out(JSON.stringify(response, undefined, 2))
-          if (core.kind === 'refused') io.err(`capstan: core refuses it: ${core.error}`)
-          else for (const effect of core.effects) io.out(`core ${effect}`)
+          const caller = hook.group === HooksGroup ? 'core' : 'who calls it'
+          if (core.kind === 'refused') io.err(`capstan: ${caller} refuses it: ${core.error}`)
+          else for (const effect of core.effects) io.out(`${caller} ${effect}`)
         }
         finish(core.kind === 'taken' ? ExitCodes.done : ExitCodes.failed)
       } catch (err) {
@@ -59,10 +61,24 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
       }
     })
 
-function hookNamed(name: string): Hook {
-  const hook = hookCatalog.find((one) => one.name.toLowerCase() === name.toLowerCase())
+/** Of several versions the one that is called: the newest. */
+function hookNamed(text: string, hooks: readonly Hook[]): Hook {
+  const wanted = text.toLowerCase()
+  const catalog = createCatalog(hooks)
+  const exact = hooks.find((one) => `${hookApiVersion(one)}/${one.name}`.toLowerCase() === wanted)
+  const named = hooks.find((one) => one.name.toLowerCase() === wanted)
+  const hook = exact ?? (named && catalog.versions(named)[0])
   if (hook) return hook
-  throw new UsageError(`there is no hook ${name}`, `There are ${hookCatalog.map((one) => one.name).join(', ')}.`)
+  const names = new Set(hooks.map(({ name }) => name))
+  throw new UsageError(`there is no hook ${text}`, `There are ${[...names].join(', ')}.`)
+}
+
+function validRequest(hook: Hook): object {
+  try {
+    return fixture(hook) as object
+  } catch (err) {
+    throw new UsageError(messageOf(err), 'Give a request with --fixture.')
+  }
 }
 
 function requestIn(file: string): object {

@@ -1,8 +1,8 @@
-import { hookCatalog, hooksOpenApi } from '@capstan/api'
+import { hooksOpenApi } from '@capstan/api'
 import { Command, Option } from 'commander'
 import { stringify } from 'yaml'
 import type { Io } from '../../io.ts'
-import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
+import { allHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
 import { versions } from '../../versions.ts'
 
 interface Options extends ProviderHooksOptions {
@@ -15,7 +15,7 @@ export const openapiCommand = (io: Io): Command =>
     .description('Print the OpenAPI document of all hooks')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['yaml', 'json']).default('yaml'))
     .action(async ({ output, ...options }: Options) => {
-      const document = hooksOpenApi([...hookCatalog, ...(await loadProviderHooks(options))], versions.clusterAPI)
+      const document = hooksOpenApi(await allHooks(options), versions.clusterAPI)
       io.out(
         output === 'json'
           ? JSON.stringify(document, undefined, 2)

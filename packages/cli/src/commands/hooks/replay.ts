@@ -1,4 +1,4 @@
-import { createCatalog, hookCatalog } from '@capstan/api'
+import { createCatalog } from '@capstan/api'
 import type { Resent, Tape } from '@capstan/extension'
 import { differenceText, resendTape, shortHandler } from '@capstan/extension'
 import { systemClock } from '@capstan/kube'
@@ -7,9 +7,10 @@ import { tapeGiven } from '../../hook-tapes.ts'
 import type { Io } from '../../io.ts'
 import { ExitCodes, UsageError } from '../../io.ts'
 import { table } from '../../output/table.ts'
+import { allHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
 import { serverAt, type ServerOptions, transportTo, withServer } from './server-at.ts'
 
-interface Options extends ServerOptions {
+interface Options extends ServerOptions, ProviderHooksOptions {
   url: string
   hook?: string
   handler?: string
@@ -18,7 +19,7 @@ interface Options extends ServerOptions {
 
 /** `capstan hooks replay TAPE --url URL`: the requests of a tape again, and what an extension answers differently now. */
 export const replayCommand = (io: Io, finish: (code: number) => void): Command =>
-  withServer(new Command('replay'))
+  withProviderHooks(withServer(new Command('replay')))
     .description('Send the requests of a tape to an extension server, and compare its answers with those of the tape')
     .argument('<tape>', 'what `capstan up --record-hooks` or `capstan manager --record-hooks` wrote')
     .requiredOption('--url <url>', 'where the server is: https, a host, perhaps a port and a prefix')
@@ -26,6 +27,7 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
     .option('--handler <name>', 'only calls of this handler')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
     .action(async (file: string, options: Options) => {
+      const catalog = createCatalog(await allHooks(options))
       const tape = tapeGiven(file)
       const server = serverAt(options.url, options)
       const transport = transportTo(options, io)
@@ -34,7 +36,7 @@ export const replayCommand = (io: Io, finish: (code: number) => void): Command =
         const { hook, handler, timeout } = options
         const sending = resendTape(tape, {
           server,
-          catalog: createCatalog(hookCatalog),
+          catalog,
           transport,
           clock: systemClock,
           timeoutSeconds: timeout,

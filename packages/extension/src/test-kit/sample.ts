@@ -1,0 +1,42 @@
+/** The smallest value that a schema takes, for hooks that no fixture was written for. Pure, and the same every time. */
+import type { JSONSchema } from '@capstan/kube'
+import { structural } from '@capstan/kube'
+
+/** @throws TypeError naming the field for which the schema does not tell a value, such as one with a pattern */
+export function sampleOf(schema: JSONSchema): { [field: string]: unknown } {
+  const value = sample(schema, '') as { [field: string]: unknown }
+  const [problem] = structural(schema).validate(value)
+  if (problem) throw new TypeError(`${problem.field}: ${problem.text}`)
+  return value
+}
+
+/** `name`: what holds the value, which is as good a text as any. */
+function sample(schema: JSONSchema, name: string): unknown {
+  const { type, default: filled, enum: allowed, minimum, maximum = Infinity, minItems = 0, minProperties = 0 } = schema
+  if (filled !== undefined) return filled
+  if (allowed) return allowed[0]
+  switch (type) {
+    case 'object': {
+      const { properties = {}, required = [], additionalProperties } = schema
+      const fields = Object.entries(properties).filter(([field, of]) => required.includes(field) || of.default !== undefined)
+      if (typeof additionalProperties === 'object') {
+        for (let n = fields.length; n < minProperties; n++) fields.push([`key-${n + 1}`, additionalProperties])
+      }
+      return Object.fromEntries(fields.map(([field, of]) => [field, sample(of, field)]))
+    }
+    case 'array':
+      return Array.from({ length: minItems }, (_, index) => sample(schema.items ?? {}, `${name}-${index + 1}`))
+    case 'integer':
+    case 'number':
+      return minimum ?? Math.min(maximum, 1)
+    case 'boolean':
+      return false
+    case 'string':
+      return schema.format === 'date-time' ? '2026-01-01T00:00:00Z' : textOf(schema, name)
+    case undefined:
+      return {}
+  }
+}
+
+const textOf = ({ minLength = 0, maxLength = Infinity }: JSONSchema, name: string): string =>
+  (name === 'namespace' ? 'default' : name === 'name' ? 'demo' : name).padEnd(minLength, 'x').slice(0, maxLength)
