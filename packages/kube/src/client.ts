@@ -45,6 +45,8 @@ export interface ApiRequest {
   /** The object to create or update, the patch, or DeleteOptions. Never changed by the receiver, nor kept without a copy. */
   readonly body?: unknown
   readonly patchType?: PatchType
+  /** Of a list: nothing but the metadata of its items is wanted. A server that is far away then sends no more than that. */
+  readonly metadataOnly?: true
 }
 
 export interface WatchEvent<T extends KubeObject = KubeObject> {
@@ -70,6 +72,8 @@ export interface ListOptions {
   /** Items per page; absent means all in one answer. */
   limit?: number
   continue?: string
+  /** Nothing else of the items will be read: they may come without it, and as PartialObjectMetadata. */
+  metadataOnly?: true
   signal?: AbortSignal
 }
 
@@ -173,8 +177,9 @@ export function createClient(transport: Transport, defaults: { fieldManager?: st
     async get(kind, key, options = {}) {
       return (await transport.send({ verb: 'get', ...target(kind, key.namespace, key.name) }, options.signal)) as never
     },
-    async list(kind, { namespace, signal, ...options } = {}) {
-      return (await transport.send({ verb: 'list', ...target(kind, namespace), options }, signal)) as never
+    async list(kind, { namespace, signal, metadataOnly, ...options } = {}) {
+      const request = { verb: 'list', ...target(kind, namespace), options, ...(metadataOnly && { metadataOnly }) } as const
+      return (await transport.send(request, signal)) as never
     },
     async watch(kind, { namespace, signal, ...options }) {
       return (await transport.watch({ verb: 'watch', ...target(kind, namespace), options }, signal)) as never

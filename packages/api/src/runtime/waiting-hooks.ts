@@ -1,4 +1,4 @@
-/** What a Cluster or a Machine waits for, as its annotation keeps it: a record for each hook that holds something back. */
+/** What an object waits for, as its annotation keeps it: a record for each hook that holds something back. Core keeps them on Clusters and Machines; providers may on objects of theirs. */
 import type { KubeObject } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../core/well-known.ts'

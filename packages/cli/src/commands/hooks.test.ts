@@ -16,6 +16,7 @@ import {
 } from '@capstan/extension'
 import { type Client, createClient, seconds, systemClock, systemRandom } from '@capstan/kube'
 import { httpsTransport, issueCertificate, loadKubeconfig, makeAuthority } from '@capstan/kube/node'
+import { LocalCluster, LocalMachine } from '@capstan/local'
 import { applyDemo, planeEnv } from '@capstan/testing'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hostExtension } from '../../../../examples/provider-hook/extension.ts'
@@ -410,7 +411,13 @@ describe('with a management cluster', () => {
     const { out } = await hooks('waiting')
     expect(out.split('\n')[0]).toMatch(/^NAMESPACE +CLUSTER +HOOK +HANDLER +SINCE +ASKED AGAIN IN +CALLS +MESSAGE$/)
     expect(out.split('\n')[1]).toMatch(/^default +demo +BeforeClusterCreate +gate\.x +\d+h +<none> +3 +quota$/)
-    expect(JSON.parse((await hooks('waiting', '-o', 'json')).out)).toEqual({ namespace: 'default', cluster: 'demo', ...record })
+    expect(JSON.parse((await hooks('waiting', '-o', 'json')).out)).toEqual({
+      namespace: 'default',
+      cluster: 'demo',
+      kind: 'Cluster',
+      name: 'demo',
+      ...record,
+    })
     const update = { ...record, hook: 'UpdateMachine', calls: 1, message: 'installing' }
     await client.create(Machine, {
       metadata: {
@@ -429,9 +436,27 @@ describe('with a management cluster', () => {
     expect(JSON.parse((await hooks('waiting', '-o', 'json')).out.split('\n')[1]!)).toEqual({
       namespace: 'default',
       cluster: 'demo',
-      machine: 'm1',
+      kind: 'Machine',
+      name: 'm1',
       ...update,
     })
+    // A provider keeps the same records on objects of its own.
+    const host = { ...record, hook: 'BeforeHostProvision', message: 'not in the inventory' }
+    const provided = { name: 'h1', namespace: 'default', annotations: { [WaitingHooksAnnotation]: JSON.stringify([host]) } }
+    await client.create(LocalMachine, { metadata: { ...provided, labels: { [ClusterNameLabel]: 'demo' } }, spec: {} })
+    await client.create(LocalCluster, { metadata: { ...provided, name: 'alone' }, spec: {} })
+    const { out: all, err } = await hooks('waiting')
+    expect(err).toBe('')
+    expect(all.split('\n').map((line) => line.split(/ {2,}/).slice(1, 3).join(' '))).toEqual([
+      'CLUSTER HOOK',
+      '<none> BeforeHostProvision (LocalCluster alone)',
+      'demo BeforeClusterCreate',
+      'demo BeforeHostProvision (LocalMachine h1)',
+      'demo UpdateMachine (m1)',
+    ])
+    expect((await hooks('waiting', '-n', 'kube-system')).out).toBe('0 Clusters, none of which waits for a hook')
+    await client.delete(LocalCluster, { namespace: 'default', name: 'alone' })
+    await client.delete(LocalMachine, { namespace: 'default', name: 'h1' })
     expect(await hooks('retry', 'demo')).toMatchObject({
       code: 0,
       out: 'Cluster default/demo: BeforeClusterCreate, UpdateMachine (m1) asked again',

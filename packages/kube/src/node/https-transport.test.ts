@@ -2,9 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { ApiRequest } from '../client.ts'
+import { type ApiRequest, createClient } from '../client.ts'
 import { seconds, systemClock, VirtualClock } from '../clock.ts'
 import { isReason, StatusError } from '../errors.ts'
+import { ConfigMap } from '../kinds/config-map.ts'
 import { seededRandom } from '../random.ts'
 import type { HttpsTransportOptions } from './https-transport.ts'
 import { httpsTransport } from './https-transport.ts'
@@ -60,6 +61,19 @@ const json = (res: ServerResponse, code: number, body: unknown, headers = {}) =>
 
 const configMap: ApiRequest = { verb: 'get', group: '', version: 'v1', plural: 'configmaps', namespace: 'n', name: 'a' }
 const machines: ApiRequest = { verb: 'list', group: 'cluster.x-k8s.io', version: 'v1beta2', plural: 'machines' }
+
+test('a list of which only the metadata is wanted says so, and takes whole objects, too', async () => {
+  const accepted: (string | undefined)[] = []
+  const { url } = await serve((req, res) => {
+    accepted.push(req.headers.accept)
+    json(res, 200, { apiVersion: 'v1', kind: 'ConfigMapList', metadata: {}, items: [] })
+  })
+  const client = createClient(connect(url))
+  await client.list(ConfigMap, { metadataOnly: true })
+  await client.list(ConfigMap)
+  const metadata = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+  expect(accepted).toEqual([`${metadata},application/json`, 'application/json'])
+})
 
 test('requests carry method, path, token and body, come back frozen, and share connections', async () => {
   const seen: string[] = []

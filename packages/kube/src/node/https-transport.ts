@@ -36,6 +36,8 @@ export function httpsTransport(access: ClusterAccess, options: HttpsTransportOpt
   return new HttpsTransport(access, options)
 }
 
+/** A list as its metadata alone. Upstream: metadata.Client of client-go. */
+const metadataForm = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
 /** Requests that may be under way at once; more wait for their turn. */
 const maxSockets = 64
 /** How often an overloaded server is asked again when it says when to. Upstream: client-go's rest.Request. */
@@ -175,7 +177,7 @@ class HttpsTransport implements Transport {
           port: port === '' ? 443 : Number(port),
           path: (pathname === '/' ? '' : pathname) + urlOf(request),
           headers: {
-            accept: 'application/json',
+            accept: request.metadataOnly ? `${metadataForm},application/json` : 'application/json',
             'user-agent': this.#options.userAgent,
             ...(authorization === undefined ? {} : { authorization }),
             ...(body === undefined

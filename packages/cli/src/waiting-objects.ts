@@ -1,0 +1,98 @@
+/** What waits for a hook on a management cluster, whatever kind it is of: providers keep the same records on objects of theirs. */
+import { Cluster, ClusterNameLabel, Machine, ProviderNameLabel, type WaitingHook, waitingHooks } from '@capstan/api'
+import {
+  apiVersionOf,
+  type Client,
+  CustomResourceDefinition,
+  isReason,
+  type Kind,
+  type KubeObject,
+  resourceName,
+  unknownKind,
+} from '@capstan/kube'
+
+/** A record, with whose it is. */
+export interface Waiting extends WaitingHook {
+  readonly namespace: string
+  /** Of which Cluster the object is; empty where it does not say. */
+  readonly cluster: string
+  readonly kind: string
+  readonly name: string
+}
+
+export interface WaitingObjects {
+  /** By namespace, Cluster, and what belongs to it; the Cluster comes first. */
+  readonly waiting: readonly Waiting[]
+  readonly clusters: number
+  /** What could not be looked at, a sentence each. */
+  readonly unread: readonly string[]
+}
+
+/** Objects of Cluster API and of all its providers: their definitions have the label of their provider. Only metadata is read. */
+export async function waitingObjects(
+  client: Client,
+  { namespace, signal }: { namespace?: string | undefined; signal: AbortSignal },
+): Promise<WaitingObjects> {
+  const unread: string[] = []
+  const readable = async <T>(what: string, reading: Promise<readonly T[]>): Promise<readonly T[]> => {
+    try {
+      return await reading
+    } catch (err) {
+      // Somebody may be allowed to see some of it, and a kind may just be going.
+      if (!isReason(err, 'Forbidden', 'NotFound')) throw err
+      unread.push(`${what} are left out: ${err.message}`)
+      return []
+    }
+  }
+  const ofProviders = client.list(CustomResourceDefinition, { labelSelector: ProviderNameLabel, signal })
+  const definitions = await readable(
+    'Objects of providers',
+    ofProviders.then(({ items }) => items),
+  )
+  const kinds = new Map<string, Kind>([Cluster, Machine].map((kind) => [resourceName(kind), kind]))
+  for (const definition of definitions) {
+    const kind = kindOf(definition)
+    if (!kinds.has(resourceName(kind)) && (namespace === undefined || kind.scope === 'Namespaced'))
+      kinds.set(resourceName(kind), kind)
+  }
+  const listed = await Promise.all(
+    [...kinds.values()].map(async (kind) => {
+      const selection = { ...(namespace === undefined ? {} : { namespace }), metadataOnly: true as const, signal }
+      return {
+        kind,
+        items: await readable(
+          resourceName(kind),
+          client.list(kind, selection).then(({ items }) => items),
+        ),
+      }
+    }),
+  )
+  const waiting = listed.flatMap(({ kind, items }) => items.flatMap((object) => recordsOf(kind.kind, object)))
+  return {
+    waiting: waiting.sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1)),
+    clusters: listed.find(({ kind }) => kind === Cluster)!.items.length,
+    unread: unread.sort(),
+  }
+}
+
+function recordsOf(kind: string, object: KubeObject): Waiting[] {
+  const { namespace = '', name, labels, ownerReferences = [] } = object.metadata
+  const owner = ownerReferences.find((reference) => reference.kind === Cluster.kind)
+  const cluster = kind === Cluster.kind ? name : (labels?.[ClusterNameLabel] ?? owner?.name ?? '')
+  return waitingHooks(object).map((record) => ({ namespace, cluster, kind, name, ...record }))
+}
+
+const placeOf = ({ namespace, cluster, kind, name, hook }: Waiting): string =>
+  [namespace, cluster, kind === Cluster.kind ? '' : kind, name, hook].join('\n')
+
+/** In the version that is stored, if it is served: nothing need be converted. */
+function kindOf({ spec: { group, names, scope, versions } }: CustomResourceDefinition): Kind {
+  const served = versions.filter((one) => one.served)
+  const version = (served.find((one) => one.storage) ?? served[0] ?? versions[0])!.name
+  return unknownKind({
+    apiVersion: apiVersionOf({ group, version }),
+    kind: names.kind,
+    plural: names.plural,
+    scope: scope as Kind['scope'],
+  })
+}
