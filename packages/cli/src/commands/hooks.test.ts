@@ -2,7 +2,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { BeforeClusterCreate, Cluster, ClusterNameLabel, ExtensionConfig, Machine, WaitingHooksAnnotation } from '@capstan/api'
+import {
+  BeforeClusterCreate,
+  Cluster,
+  ClusterNameLabel,
+  ExtensionConfig,
+  hookCatalog,
+  hooksOpenApi,
+  Machine,
+  WaitingHooksAnnotation,
+} from '@capstan/api'
 import {
   defineExtension,
   type Extension,
@@ -382,6 +391,21 @@ test("the document has a provider's hooks, too, where they are named", async () 
   expect(Object.keys(JSON.parse(out).paths)).toHaveLength(19)
 })
 
+test('capstan hooks catalog prints what a release promises, and says what breaks the rules since then', async () => {
+  const [kept, changed] = [join(folder, 'kept.json'), join(folder, 'changed.json')]
+  const printed = (await ended(['hooks', 'catalog', ...ofProvider, '--release', 'v0.1.0', '--date', '2026-11-21'])).out
+  writeFileSync(kept, printed)
+  writeFileSync(changed, printed.replace('"hostname"', '"host"').replace('v0.1.0', 'v0.0.9'))
+  const since = (...files: string[]) => ended(['hooks', 'catalog', ...ofProvider, ...files.flatMap((file) => ['--since', file])])
+  expect(await since(kept)).toEqual({ code: 0, out: 'this release keeps what v0.1.0 promised', err: '' })
+  expect(await since(kept, changed)).toEqual({
+    code: 1,
+    out: 'Rule #1: hooks.provider.example.com/v1alpha1, Hook=BeforeHostProvision: request.host is gone: that needs a new version',
+    err: '',
+  })
+  expect(await since(join(folder, 'ca.pem'))).toMatchObject({ code: 2 })
+})
+
 describe('with a management cluster', () => {
   const kubeconfig = join(folder, 'kubeconfig')
   let client: Client
@@ -461,6 +485,11 @@ describe('with a management cluster', () => {
       code: 0,
       out: 'Cluster default/demo: BeforeClusterCreate, UpdateMachine (m1) asked again',
     })
+    expect(JSON.parse((await hooks('retry', 'demo', '-o', 'json')).out)).toEqual({
+      namespace: 'default',
+      cluster: 'demo',
+      askedAgain: [{ hook: 'BeforeClusterCreate' }, { hook: 'UpdateMachine', machine: 'm1' }],
+    })
     const { metadata } = await client.get(Cluster, { namespace: 'default', name: 'demo' })
     expect(metadata.annotations).toHaveProperty(['runtime.capstan.dev/retry-hooks'])
     expect(await hooks('retry', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('"nobody" not found') })
@@ -500,10 +529,33 @@ describe('with a management cluster', () => {
       err: expect.stringContaining('there is no catalog v0'),
     })
 
+    // What every release of upstream publishes, of a release that there is not yet.
+    const published = join(folder, 'runtime-sdk-openapi.yaml')
+    const { [`/${apiVersion}/updatemachine/{name}`]: _, ...paths } = hooksOpenApi(hookCatalog, 'v1.20.0').paths
+    writeFileSync(published, JSON.stringify({ info: { version: 'v1.20.0' }, paths }))
+    await client.create(ExtensionConfig, { metadata: { name: 'y' }, spec: { clientConfig: { url: 'https://y' } } })
+    expect(await hooks('preflight', '--catalog', published)).toEqual({
+      code: 1,
+      out: expect.stringMatching(
+        /updatemachine\.x +gone .*, Hook=UpdateMachine is not in v1\.20\.0: it does not have this hook$/,
+      ),
+      err: 'capstan: ExtensionConfig y has no handlers: it was not discovered yet, and what it would register is not looked at',
+    })
+    expect(JSON.parse((await hooks('preflight', '-o', 'json')).out)).toMatchObject({
+      handlers: 2,
+      findings: [],
+      undiscovered: ['y'],
+    })
+    await client.delete(ExtensionConfig, { name: 'y' })
+    expect(await hooks('preflight', '--catalog', kubeconfig)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('it names no hooks\nExpected the OpenAPI document of a release'),
+    })
+
     const requestHook = { apiVersion: 'hooks.provider.example.com/v1alpha1', hook: 'BeforeHostProvision' }
     const body = { status: { handlers: [{ name: 'inventory.x', requestHook }] } }
     await client.patch(ExtensionConfig, { name: 'x' }, { type: 'merge', body }, { subresource: 'status' })
     expect(await hooks('preflight')).toMatchObject({ code: 1, out: expect.stringContaining('inventory.x   gone') })
-    expect(await hooks('preflight', ...ofProvider)).toMatchObject({ code: 0, out: '1 handlers, all of which this release calls' })
+    expect(await hooks('preflight', ...ofProvider)).toMatchObject({ code: 0, out: '1 handler, which this release calls' })
   })
 })

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { type Io, UsageError } from '../io.ts'
 import { callCommand } from './hooks/call.ts'
+import { catalogCommand } from './hooks/catalog.ts'
 import { checkCommand } from './hooks/check.ts'
 import { openapiCommand } from './hooks/openapi.ts'
 import { preflightCommand } from './hooks/preflight.ts'
@@ -13,9 +14,8 @@ export const hooksCommand = (io: Io, finish: (code: number) => void): Command =>
   const hooks = new Command('hooks').description(
     'Call hooks, play tapes of them, see what waits for them, check what a release would change',
   )
-  for (const make of [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]) {
-    hooks.addCommand(make(io, finish))
-  }
+  const forEverybody = [waitingCommand, retryCommand, callCommand, checkCommand, replayCommand, openapiCommand, preflightCommand]
+  for (const make of [...forEverybody, catalogCommand]) hooks.addCommand(make(io, finish))
   hooks.addCommand(recordCommand(), { hidden: true })
   hooks.addHelpText('after', `\n${howToRecord}`)
   return hooks

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { s } from '@capstan/kube'
 import { describe, expect, it, test } from 'vitest'
 import { defineHook, type Hook, newerVersion, retryResponse } from '../hook.ts'
@@ -228,9 +229,27 @@ describe('rule #4: a version goes when its time is over', () => {
     expect(removesInTime(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
 })
 
-it('finds nothing wrong with what core has', () => {
-  const now = releasedCatalog('v1.14.0', '2026-08-11', hookCatalog)
-  expect(catalogProblems(createCatalog(hookCatalog), now, [now])).toEqual([])
+// Recorded once, by `capstan hooks catalog`: whoever takes away what it has is told so here.
+const v1140 = JSON.parse(
+  readFileSync(new URL('../../../testdata/hooks-v1.14.0.json', import.meta.url), 'utf8'),
+) as ReleasedCatalog
+
+test('core keeps what v1.14.0 promised', () => {
+  const now = releasedCatalog('v1.15.0', '2026-12-15', hookCatalog)
+  expect(v1140.hooks).toHaveLength(17)
+  expect(catalogProblems(createCatalog(hookCatalog), now, [v1140])).toEqual([])
+})
+
+test('core would be told if it did not', () => {
+  const hooks = hookCatalog.map((hook) =>
+    hook.name === 'BeforeClusterUpgrade'
+      ? changed(hook, { request: s.object({ cluster: s.any(), fromKubernetesVersion: s.int32() }) })
+      : hook,
+  )
+  const id = 'Rule #1: hooks.runtime.cluster.x-k8s.io/v1alpha1, Hook=BeforeClusterUpgrade: request'
+  const problems = catalogProblems(createCatalog(hooks), releasedCatalog('v1.15.0', '2026-12-15', hooks), [v1140])
+  expect(problems).toContain(`${id}.toKubernetesVersion is gone: that needs a new version`)
+  expect(problems).toContain(`${id}.fromKubernetesVersion was string and is integer int32: that needs a new version`)
 })
 
 test.each([

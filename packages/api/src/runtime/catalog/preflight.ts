@@ -43,5 +43,7 @@ function findingOf(
     return { handler: name, kind: 'gone', message: `${text} is not in ${release}: ${instead}` }
   }
   if (!found.deprecated) return undefined
-  return { handler: name, kind: 'deprecated', message: `${text} is deprecated since ${found.deprecated.release}` }
+  const since = found.deprecated.release
+  // The document of a release says that something is deprecated, and not since when.
+  return { handler: name, kind: 'deprecated', message: `${text} is deprecated ${since === release ? 'in' : 'since'} ${since}` }
 }

@@ -1,6 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import type { ReleasedCatalog } from '@capstan/api'
-import { ExtensionConfig, hookCatalog, preflight, registeredHandlers, releasedCatalog, upstreamCatalogs } from '@capstan/api'
+import {
+  ExtensionConfig,
+  hookCatalog,
+  preflight,
+  publishedCatalog,
+  registeredHandlers,
+  releasedCatalog,
+  upstreamCatalogs,
+} from '@capstan/api'
 import { isRecord } from '@capstan/kube'
 import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
@@ -8,6 +16,7 @@ import { ExitCodes, UsageError } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 import { table } from '../../output/table.ts'
 import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
+import { valueGiven } from '../../read-given.ts'
 
 interface Options extends ManagementOptions, ProviderHooksOptions {
   catalog: string
@@ -22,7 +31,7 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
     .description('Say which registered handlers would stop working under another release')
     .option(
       '--catalog <version>',
-      `the release: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file with its catalog as JSON`,
+      `the release: ${Object.keys(upstreamCatalogs).join(', ')} of upstream, current, or a file: the OpenAPI document that it publishes (runtime-sdk-openapi.yaml)`,
       'current',
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
@@ -33,14 +42,22 @@ export const preflightCommand = (io: Io, finish: (code: number) => void): Comman
       const { items } = await withManagement(io, options, (client) => client.list(ExtensionConfig, { signal: io.signal }))
       const handlers = items.flatMap(registeredHandlers)
       const findings = preflight(handlers, target)
-      if (options.output === 'json') io.out(JSON.stringify({ release: target.release, handlers: handlers.length, findings }))
-      else if (findings.length === 0) io.out(`${handlers.length} handlers, all of which ${target.release} calls`)
+      // Nobody knows what they would register: that none of it is gone cannot be said.
+      const undiscovered = items.filter((config) => !config.status?.handlers).map(({ metadata }) => metadata.name)
+      if (options.output === 'json')
+        io.out(JSON.stringify({ release: target.release, handlers: handlers.length, findings, undiscovered }))
+      else if (findings.length === 0) io.out(allCalled(handlers.length, target.release))
       else
         for (const line of table(
           ['HANDLER', 'PROBLEM', 'WHY'],
           findings.map((one) => [one.handler, one.kind, one.message]),
         ))
           io.out(line)
+      if (options.output === 'text')
+        for (const name of undiscovered)
+          io.err(
+            `capstan: ExtensionConfig ${name} has no handlers: it was not discovered yet, and what it would register is not looked at`,
+          )
       finish(findings.some(({ kind }) => kind === 'gone') ? ExitCodes.failed : ExitCodes.done)
     })
 
@@ -54,7 +71,15 @@ function targetOf(name: string): Target {
       `There are ${Object.keys(upstreamCatalogs).join(', ')}, current, and files.`,
     )
   }
-  const value: unknown = JSON.parse(readFileSync(name, 'utf8'))
+  const value = valueGiven(`--catalog ${name}`, name)
+  const published = publishedCatalog(value)
+  if (published) return published
   if (isRecord(value) && typeof value.release === 'string' && Array.isArray(value.hooks)) return value as unknown as Target
-  throw new UsageError(`${name} is no catalog: expected an object with release and hooks`)
+  throw new UsageError(
+    `--catalog ${name}: it names no hooks`,
+    'Expected the OpenAPI document of a release, or what `capstan hooks catalog` prints.',
+  )
 }
+
+const allCalled = (handlers: number, release: string): string =>
+  handlers === 1 ? `1 handler, which ${release} calls` : `${handlers} handlers, all of which ${release} calls`

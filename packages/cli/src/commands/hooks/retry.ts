@@ -1,6 +1,6 @@
 import { Cluster, ClusterNameLabel, Machine, RetryHooksAnnotation, waitingHooks } from '@capstan/api'
 import { systemClock, timestamp } from '@capstan/kube'
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import type { Io } from '../../io.ts'
 import { type ManagementOptions, withKubeconfig, withManagement } from '../../management.ts'
 
@@ -10,22 +10,26 @@ export const retryCommand = (io: Io): Command =>
     .description('Have the hooks that a Cluster and its Machines wait for asked again at once')
     .argument('<cluster>', 'name of the Cluster')
     .option('-n, --namespace <namespace>', 'namespace of the Cluster', 'default')
-    .action(async (name: string, options: ManagementOptions & { namespace: string }) => {
+    .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'))
+    .action(async (name: string, options: ManagementOptions & { namespace: string; output: 'text' | 'json' }) => {
       const key = { namespace: options.namespace, name }
       await withManagement(io, options, async (client) => {
         const cluster = await client.get(Cluster, key, { signal: io.signal })
         const ofCluster = { namespace: options.namespace, labelSelector: `${ClusterNameLabel}=${name}`, signal: io.signal }
         const { items: machines } = await client.list(Machine, ofCluster)
         const waiting = [
-          ...waitingHooks(cluster).map(({ hook }) => hook),
-          ...machines.flatMap((machine) => waitingHooks(machine).map(({ hook }) => `${hook} (${machine.metadata.name})`)),
+          ...waitingHooks(cluster).map(({ hook }) => ({ hook })),
+          ...machines.flatMap((machine) => waitingHooks(machine).map(({ hook }) => ({ hook, machine: machine.metadata.name }))),
         ]
         const annotations = { [RetryHooksAnnotation]: timestamp(systemClock.now()) }
         await client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations } } }, { signal: io.signal })
+        if (options.output === 'json')
+          return io.out(JSON.stringify({ namespace: key.namespace, cluster: name, askedAgain: waiting }))
+        const texts = waiting.map((one) => ('machine' in one ? `${one.hook} (${one.machine})` : one.hook))
         io.out(
           waiting.length === 0
             ? `Cluster ${key.namespace}/${name} waits for no hook; whatever comes next is asked for`
-            : `Cluster ${key.namespace}/${name}: ${waiting.join(', ')} asked again`,
+            : `Cluster ${key.namespace}/${name}: ${texts.join(', ')} asked again`,
         )
       })
     })

@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { hookCatalog } from '../hooks/catalog.ts'
+import { hooksOpenApi } from '../openapi.ts'
+import { hookText } from './catalog.ts'
+import { preflight } from './preflight.ts'
+import { publishedCatalog } from './published.ts'
+
+const known = hookCatalog.map(hookText).sort()
+const upstream: unknown = JSON.parse(readFileSync(new URL('../../../testdata/hooks-openapi.json', import.meta.url), 'utf8'))
+
+test.each([
+  ["upstream's document", upstream],
+  ['our own', hooksOpenApi(hookCatalog, 'v1.14.0')],
+])('%s names all hooks as they are written', (_, document) => {
+  expect(publishedCatalog(document)!.hooks.map(hookText).sort()).toEqual(known)
+})
+
+test('a hook that a document calls deprecated is', () => {
+  const [before, ...others] = hookCatalog.filter(({ name }) => name === 'BeforeClusterCreate')
+  const deprecated = { ...before!, deprecated: { release: 'v1.15.0', date: '2027-04-20' } }
+  const target = publishedCatalog(hooksOpenApi([deprecated, ...others], 'v1.16.0'))!
+  const { group, version, name: hook } = deprecated
+  expect(preflight([{ name: 'gate.x', group, version, hook }], target)).toEqual([
+    { handler: 'gate.x', kind: 'deprecated', message: `${hookText(deprecated)} is deprecated in v1.16.0` },
+  ])
+})
+
+test.each([
+  ['a list', []],
+  ['something else', { release: 'v1' }],
+  ['no paths', { paths: {} }],
+  ['nothing', undefined],
+])('%s is no such document', (_, document) => expect(publishedCatalog(document)).toBeUndefined())

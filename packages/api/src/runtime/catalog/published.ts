@@ -1,0 +1,24 @@
+/** What a release calls, as the OpenAPI document says that it publishes: its hooks by name, without their shapes. */
+import { isRecord } from '@capstan/kube'
+import type { ReleasedCatalog } from './release.ts'
+
+/** The hooks of a document such as upstream's `runtime-sdk-openapi.yaml`; undefined for anything else. */
+export function publishedCatalog(document: unknown): Pick<ReleasedCatalog, 'release' | 'hooks'> | undefined {
+  if (!isRecord(document) || !isRecord(document.paths)) return undefined
+  const { info } = document
+  const release = isRecord(info) && typeof info.version === 'string' ? info.version : 'that release'
+  const hooks = Object.entries(document.paths).flatMap(([path, item]) => {
+    const [, group, version, lowered] = path.split('/')
+    const post = isRecord(item) ? item.post : undefined
+    if (!group || !version || !lowered || !isRecord(post)) return []
+    const deprecated = post.deprecated === true ? { deprecated: { release, date: '' } } : {}
+    return [{ group, version, name: nameIn(post, lowered), blocking: false, ...deprecated, request: {}, response: {} }]
+  })
+  return hooks.length === 0 ? undefined : { release, hooks }
+}
+
+/** Paths are in lower case; the request is called after its hook. */
+function nameIn(operation: object, lowered: string): string {
+  const [, name] = /"[^"]*[./]([A-Za-z0-9]+)Request"/.exec(JSON.stringify(operation)) ?? []
+  return name?.toLowerCase() === lowered ? name : lowered
+}

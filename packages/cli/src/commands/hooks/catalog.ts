@@ -1,0 +1,66 @@
+import { catalogProblems, createCatalog, hookCatalog, type ReleasedCatalog, releasedCatalog } from '@capstan/api'
+import { isRecord, systemClock, timestamp } from '@capstan/kube'
+import { Command } from 'commander'
+import type { Io } from '../../io.ts'
+import { ExitCodes, UsageError } from '../../io.ts'
+import { loadProviderHooks, type ProviderHooksOptions, withProviderHooks } from '../../provider-hooks.ts'
+import { valueGiven } from '../../read-given.ts'
+import { versions } from '../../versions.ts'
+
+interface Options extends ProviderHooksOptions {
+  release?: string
+  date?: string
+  since?: readonly string[]
+}
+
+/** `capstan hooks catalog`: what a release promises of its hooks, to be kept; or whether it keeps what earlier ones promised. */
+export const catalogCommand = (io: Io, finish: (code: number) => void): Command =>
+  withProviderHooks(new Command('catalog'))
+    .description('Print the hooks of this release with their shapes, or check them against those of earlier releases')
+    .option('--release <version>', 'what the release is called (default: the release of Cluster API that core follows)')
+    .option('--date <day>', 'day of the release, such as 2026-08-11 (default: today)', day)
+    .option(
+      '--since <catalog>',
+      'an earlier release, as this command printed it: check the rules for versions of hooks instead; once for each, oldest first',
+      (file, before: readonly string[] | undefined) => [...(before ?? []), file],
+    )
+    .action(async ({ date = today(), since = [], ...options }: Options) => {
+      const ofProviders = await loadProviderHooks(options)
+      // A provider promises what is its own.
+      const hooks = ofProviders.length > 0 ? ofProviders : hookCatalog
+      const release = options.release ?? (ofProviders.length > 0 ? 'this release' : `${versions.clusterAPI}.0`)
+      const now = releasedCatalog(release, date, hooks)
+      if (since.length === 0) return io.out(catalogText(now))
+      const before = since.map(catalogIn)
+      const problems = catalogProblems(createCatalog(hooks), now, before)
+      for (const problem of problems) io.out(problem)
+      if (problems.length === 0) io.out(`${release} keeps what ${before.map((one) => one.release).join(', ')} promised`)
+      finish(problems.length === 0 ? ExitCodes.done : ExitCodes.failed)
+    })
+
+/** A line for each hook, so that a change shows where it is. */
+const catalogText = ({ release, date, hooks }: ReleasedCatalog): string =>
+  [
+    `{"release":${JSON.stringify(release)},"date":${JSON.stringify(date)},"hooks":[`,
+    hooks.map((hook) => JSON.stringify(hook)).join(',\n'),
+    ']}',
+  ].join('\n')
+
+function catalogIn(file: string): ReleasedCatalog {
+  const value = valueGiven(`--since ${file}`, file)
+  const isCatalog =
+    isRecord(value) &&
+    typeof value.release === 'string' &&
+    typeof value.date === 'string' &&
+    Array.isArray(value.hooks) &&
+    value.hooks.every((hook) => isRecord(hook) && isRecord(hook.request) && isRecord(hook.response))
+  if (isCatalog) return value as unknown as ReleasedCatalog
+  throw new UsageError(`--since ${file}: it is no catalog`, '`capstan hooks catalog` prints one.')
+}
+
+const today = (): string => timestamp(systemClock.now()).slice(0, 10)
+
+function day(text: string): string {
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))) return text
+  throw new UsageError(`--date ${text}: expected a day such as 2026-08-11`)
+}
