@@ -17,7 +17,7 @@ export const retryCommand = (io: Io): Command =>
         const cluster = await client.get(Cluster, key, { signal: io.signal })
         const ofCluster = { namespace: options.namespace, labelSelector: `${ClusterNameLabel}=${name}`, signal: io.signal }
         const { items: machines } = await client.list(Machine, ofCluster)
-        const waiting = [
+        const waiting: { hook: string; machine?: string }[] = [
           ...waitingHooks(cluster).map(({ hook }) => ({ hook })),
           ...machines.flatMap((machine) => waitingHooks(machine).map(({ hook }) => ({ hook, machine: machine.metadata.name }))),
         ]
@@ -25,7 +25,7 @@ export const retryCommand = (io: Io): Command =>
         await client.patch(Cluster, key, { type: 'merge', body: { metadata: { annotations } } }, { signal: io.signal })
         if (options.output === 'json')
           return io.out(JSON.stringify({ namespace: key.namespace, cluster: name, askedAgain: waiting }))
-        const texts = waiting.map((one) => ('machine' in one ? `${one.hook} (${one.machine})` : one.hook))
+        const texts = waiting.map((one) => (one.machine !== undefined ? `${one.hook} (${one.machine})` : one.hook))
         io.out(
           waiting.length === 0
             ? `Cluster ${key.namespace}/${name} waits for no hook; whatever comes next is asked for`
