@@ -5,11 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { ExtensionConfig, InjectCAFromSecretAnnotation } from '@capstan/api'
+import { ExtensionConfig } from '@capstan/api'
 import { keepOwnCertificate, type OwnCertificate } from '@capstan/extension'
 import type { Client, Clock, Logger } from '@capstan/kube'
-import { Secret, seconds, silent } from '@capstan/kube'
+import { seconds, silent } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
+import { authorityFrom, publishAuthority } from './extension-authority.ts'
 
 export interface SampleExtension {
   readonly url: string
@@ -47,7 +48,7 @@ export async function startSampleExtension({
       ipAddresses: ['127.0.0.1'],
       clock,
       log,
-      trust: (bundle) => publish(client, bundle),
+      trust: (bundle) => publishAuthority(client, authoritySecret, bundle, 'capstan-up'),
       serve: (certified) => replaceFiles(folder, certified),
     })
     const { url, stop } = await startProgram(folder, clock, onExit)
@@ -60,17 +61,11 @@ export async function startSampleExtension({
 
 /** Tells the plane where the extension is. Its port is new each time, its authority comes from the Secret. */
 export async function registerSampleExtension(client: Client, { url }: SampleExtension): Promise<void> {
-  const annotations = { [InjectCAFromSecretAnnotation]: `${authoritySecret.namespace}/${authoritySecret.name}` }
   await client.apply(
     ExtensionConfig,
-    { metadata: { name: 'sample', annotations }, spec: { clientConfig: { url } } },
+    { metadata: { name: 'sample', annotations: authorityFrom(authoritySecret) }, spec: { clientConfig: { url } } },
     { fieldManager: 'capstan-up', force: true },
   )
-}
-
-async function publish(client: Client, bundle: string): Promise<void> {
-  const data = { 'ca.crt': Buffer.from(bundle).toString('base64') }
-  await client.apply(Secret, { metadata: authoritySecret, data }, { fieldManager: 'capstan-up', force: true })
 }
 
 /** Both files at once, as Kubernetes does it with the contents of a Secret. */

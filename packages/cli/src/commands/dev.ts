@@ -11,6 +11,7 @@ import type { Suggestion } from '../demo.ts'
 import { Announcer } from '../dev/announcer.ts'
 import { HookLines, shown } from '../dev/lines.ts'
 import { extensionModule, manifestsOf, projectOf, registrationOf } from '../dev/project.ts'
+import { trust } from '../dev/register.ts'
 import { reloadingExtension } from '../dev/reloading-extension.ts'
 import { recordHooks, type RecordOptions, withRecordHooks } from '../hook-tapes.ts'
 import type { Io } from '../io.ts'
@@ -94,10 +95,15 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       changed: (clusters, machines) => story.clusters(() => statesOf(clusters, machines)),
     })
 
+    const authorityFile = join(folder.path, 'extension-ca.crt')
     const extension = await reloadingExtension({
       module,
       port: options.extensionPort,
       clock,
+      async trust(bundle) {
+        await writeFile(authorityFile, bundle)
+        await trust(client, bundle)
+      },
       tell,
       loaded(loaded) {
         calls.forget()
@@ -105,16 +111,13 @@ async function dev(path: string, options: Options, io: Io): Promise<number> {
       },
     })
     closing.push(() => extension.close())
-    const { url, authority } = extension
-    const authorityFile = join(folder.path, 'extension-ca.crt')
-    await writeFile(authorityFile, authority)
+    const { url } = extension
     tell({ subject: 'Extension', event: 'ExtensionServed', text: `served at ${url}` })
 
     const announcer = new Announcer({
       client,
       signal,
       url,
-      authority,
       demo: options.demo,
       registration() {
         const project = projectOf(module)

@@ -9,9 +9,8 @@ import { askAgain, demoChangesFor, register } from './register.ts'
 export interface AnnouncerOptions {
   readonly client: Client
   readonly signal: AbortSignal
-  /** Where the extension is reached, and who signed its certificate, PEM. */
+  /** Where the extension is reached. */
   readonly url: string
-  readonly authority: string
   /** Whether there are a ClusterClass and a Cluster to try it on. */
   readonly demo: boolean
   /** What the project says of itself; read each time. */
@@ -44,12 +43,11 @@ export class Announcer {
   }
 
   async #announce({ name, handlers }: RunningExtension, signal: AbortSignal): Promise<void> {
-    const { client, url, authority, demo, registration, ready } = this.#options
+    const { client, url, demo, registration, ready } = this.#options
     const found = registration()
     this.#name ??= found.name ?? name
-    const caBundle = Buffer.from(authority).toString('base64')
     const load = String(this.#loads++)
-    const registered = { name: this.#name, url, caBundle, settings: found.settings ?? {}, handlers, load }
+    const registered = { name: this.#name, url, settings: found.settings ?? {}, handlers, load }
     await register(client, registered, signal)
 
     const changes = demoChangesFor(this.#name, handlers)

@@ -3,13 +3,12 @@ import { Cluster, ExtensionConfig, RetryHooksAnnotation } from '@capstan/api'
 import type { Client } from '@capstan/kube'
 import { keyOf, orAbsent } from '@capstan/kube'
 import type { DemoChanges } from '../demo.ts'
+import { authorityFrom, publishAuthority } from '../extension-authority.ts'
 import type { AnnouncedHandler } from './protocol.ts'
 
 export interface Served {
   readonly name: string
   readonly url: string
-  /** Base64 of the PEM that its certificate is verified with. */
-  readonly caBundle: string
   readonly settings: { readonly [name: string]: string }
   readonly handlers: readonly AnnouncedHandler[]
   /** Tells this load from the others. */
@@ -19,19 +18,26 @@ export interface Served {
 /** A new value has the server asked for its handlers at once, and classes for the variables that it tells. */
 const LoadAnnotation = 'runtime.capstan.dev/dev-load'
 
-const manager = { fieldManager: 'capstan-dev', force: true }
+/** Where the plane keeps the authority that the extension's certificate is verified with. */
+const authoritySecret = { namespace: 'default', name: 'capstan-dev-extension-ca' }
+
+const fieldManager = 'capstan-dev'
+
+/** Has the plane trust these authorities, PEM, when it calls the extension. */
+export const trust = (client: Client, bundle: string): Promise<void> =>
+  publishAuthority(client, authoritySecret, bundle, fieldManager)
 
 /** Resolves when its handlers are the ones that the plane calls. */
 export async function register(client: Client, served: Served, signal: AbortSignal): Promise<void> {
-  const { name, url, caBundle, settings, handlers, load } = served
+  const { name, url, settings, handlers, load } = served
   const wanted = fingerprint(handlers)
   await client.apply(
     ExtensionConfig,
     {
-      metadata: { name, annotations: { [LoadAnnotation]: load } },
-      spec: { clientConfig: { url, caBundle }, settings },
+      metadata: { name, annotations: { [LoadAnnotation]: load, ...authorityFrom(authoritySecret) } },
+      spec: { clientConfig: { url }, settings },
     },
-    { ...manager, signal },
+    { fieldManager, force: true, signal },
   )
   const found = new AbortController()
   const selection = { fieldSelector: `metadata.name=${name}`, signal: AbortSignal.any([signal, found.signal]) }

@@ -14,6 +14,8 @@ export interface ReloadingOptions {
   /** Asked for by the user; absent: the usual one, or any that is free. */
   readonly port: number | undefined
   readonly clock: Clock
+  /** Makes everybody trust these authorities, PEM, which sign the server's certificate. */
+  trust(bundle: string): Promise<void>
   tell(line: Line): void
   /** From now on calls are answered by this one. */
   loaded(extension: RunningExtension): void
@@ -21,8 +23,6 @@ export interface ReloadingOptions {
 
 export interface ReloadingExtension {
   readonly url: string
-  /** Certificate of the authority that signed the server's, PEM. */
-  readonly authority: string
   /** Loads for the first time. */
   start(): void
   /** These files matter, too. */
@@ -33,7 +33,7 @@ export interface ReloadingExtension {
 
 /** @throws Error naming the port that was asked for when it is taken */
 export async function reloadingExtension(options: ReloadingOptions): Promise<ReloadingExtension> {
-  const { module, port, clock, tell, loaded } = options
+  const { module, port, clock, trust, tell, loaded } = options
   const processes = new ExtensionProcesses({
     clock,
     log: (entry) => tell(lineOfLog(entry)),
@@ -49,10 +49,9 @@ export async function reloadingExtension(options: ReloadingOptions): Promise<Rel
       if (reload.kind === 'loaded') loaded(reload.extension)
     },
   })
-  const { listening, authority } = await serveExtension(reloader.handle, port, clock)
+  const listening = await serveExtension(reloader.handle, { port, clock, trust })
   return {
     url: listening.url,
-    authority,
     start() {
       folders.add([module])
       reloader.start()

@@ -1,0 +1,14 @@
+/** The authority of an extension that the plane makes certificates for: in a Secret, from which core takes it. */
+import { InjectCAFromSecretAnnotation } from '@capstan/api'
+import { type Client, type ObjectKey, Secret } from '@capstan/kube'
+
+/** @param bundle authorities to trust, PEM */
+export async function publishAuthority(client: Client, secret: ObjectKey, bundle: string, fieldManager: string): Promise<void> {
+  const data = { 'ca.crt': Buffer.from(bundle).toString('base64') }
+  await client.apply(Secret, { metadata: secret, data }, { fieldManager, force: true })
+}
+
+/** The annotation of an ExtensionConfig that has the authority filled in, now and whenever it is renewed. */
+export const authorityFrom = ({ namespace, name }: ObjectKey): { readonly [InjectCAFromSecretAnnotation]: string } => ({
+  [InjectCAFromSecretAnnotation]: `${namespace}/${name}`,
+})
