@@ -28,7 +28,7 @@ export default defineConfig({
     maxWorkers: '100%',
     sequence: { sequencer: LongFirst },
     // Tells a test that hangs from one on a busy machine; no test waits for time to pass.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 })

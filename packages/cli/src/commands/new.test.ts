@@ -19,9 +19,6 @@ const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name 
 const fileOf = (hook: string): string => hook.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
 const create = (name: string, ...flags: string[]) => ended(['new', 'extension', name, '--dir', join(root, name), ...flags])
 
-/** Starting programs takes its time where much else runs. */
-const patient = { timeout: 120_000 }
-
 const projectFiles = [
   'package.json',
   'tsconfig.json',
@@ -177,7 +174,7 @@ describe('the command', () => {
   })
 })
 
-describe('manifests', patient, () => {
+describe('manifests', () => {
   let judge: ManifestJudge
   beforeAll(async () => {
     judge = await manifestJudge()
