@@ -31,9 +31,9 @@ export function authenticator(
       const extra = fingerprint === undefined ? {} : { extra: { [credentialID]: [`X509SHA256=${fingerprint}`] } }
       return { kind: 'user', ...withAuthenticated({ name, groups, ...extra }) }
     }
-    if (authorization === undefined || authorization === '') return { kind: 'anonymous' }
-    const [, token] = /^Bearer +(\S+)\s*$/i.exec(authorization) ?? []
-    if (token === undefined) return { kind: 'refused' }
+    // Upstream: whoever shows something else than a token, or a space too many before it, has shown nothing.
+    const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ', 2)
+    if (scheme.toLowerCase() !== 'bearer' || token === '') return { kind: 'anonymous' }
     const verdict = authenticateToken(token, apiAudiences)
     return verdict.kind === 'known' ? { kind: 'user', ...verdict.user } : { kind: 'refused' }
   }

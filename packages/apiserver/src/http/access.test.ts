@@ -307,6 +307,62 @@ test('who acts as somebody else must be allowed to, in every part', async () => 
   })
 })
 
+const inPods = 'spec.resourceAttributes'
+test.each([
+  [
+    'nothing',
+    'fieldSelector',
+    {},
+    `${inPods}.fieldSelector.requirements: Required value: when ${inPods}.fieldSelector is specified,`,
+  ],
+  [
+    'both forms',
+    'labelSelector',
+    { rawSelector: 'a=b', requirements: [{ key: 'a', operator: 'Odd' }] },
+    `${inPods}.labelSelector.rawSelector: Invalid value: "a=b": may not specified at the same time as requirements`,
+  ],
+  [
+    'a requirement without a key and values',
+    'fieldSelector',
+    { requirements: [{ operator: 'In' }] },
+    `[${inPods}.fieldSelector.requirements[0].key: Required value: must be specified, ${inPods}.fieldSelector.requirements[0].values: Required value: must be specified when \`operator\` is 'In' or 'NotIn']`,
+  ],
+  [
+    'values that say nothing',
+    'labelSelector',
+    { requirements: [{ key: 'a', operator: 'Exists', values: ['b'] }] },
+    `${inPods}.labelSelector.requirements[0].values: Forbidden: may not be specified when \`operator\` is 'Exists' or 'DoesNotExist'`,
+  ],
+  [
+    'a key that is none',
+    'labelSelector',
+    { requirements: [{ key: 'a b', operator: 'In', values: ['c'] }] },
+    `${inPods}.labelSelector.requirements[0].key: Invalid value: "a b": name part must consist of`,
+  ],
+])('a review with a selector of %s is refused', async (_, field, selector, why) => {
+  const { send } = await start()
+  const spec = { resourceAttributes: { verb: 'list', resource: 'pods', [field]: selector } }
+  const answer = await send('root', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', { spec })
+  expect(((await answer.json()) as Error).message).toContain(`.authorization.k8s.io "" is invalid: ${why}`)
+})
+
+test('reviews have no names, and only who one is has a time', async () => {
+  const { send } = await start()
+  const ask = async (path: string, body: object) => (await send('root', 'POST', `/apis/${path}`, body)).json()
+  const spec = { resourceAttributes: { verb: 'get', resource: 'pods' } }
+  const selfAccess = 'authorization.k8s.io/v1/selfsubjectaccessreviews'
+  expect(await ask(selfAccess, { metadata: { name: 'x' }, spec })).toMatchObject({
+    message: '.authorization.k8s.io "" is invalid: metadata: Invalid value: {"name":"x"}: must be empty',
+  })
+  expect(await ask(selfAccess, { spec })).toMatchObject({ metadata: { managedFields: [{ operation: 'Update' }] } })
+  expect(await ask('authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: { namespace: 'default' } })).toMatchObject({
+    metadata: { managedFields: [{ operation: 'Update' }] },
+    spec: {},
+  })
+  const self = (await ask('authentication.k8s.io/v1/selfsubjectreviews', { metadata: { name: 'x' } })) as { metadata: object }
+  expect(Object.keys(self.metadata)).toEqual(['creationTimestamp'])
+})
+
 test('reviews answer what would be decided, and store nothing', async () => {
   const { client, send, told } = await start()
   await give(client, 'default', [getPods])
@@ -332,11 +388,11 @@ test('reviews answer what would be decided, and store nothing', async () => {
     reason: why,
   })
   expect((await ask('root', 'subjectaccessreviews', { resourceAttributes: pods })).message).toBe(
-    'SubjectAccessReview.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified',
+    '.authorization.k8s.io "" is invalid: spec.user: Invalid value: "": at least one of user or group must be specified',
   )
   const nothing = await send('bob', 'POST', '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {})
   expect(((await nothing.json()) as { message: string }).message).toBe(
-    'SelfSubjectAccessReview.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
+    '.authorization.k8s.io "" is invalid: spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified',
   )
   const local = 'namespaces/default/localsubjectaccessreviews'
   expect((await ask('root', local, { user: 'bob', resourceAttributes: pods })).status).toMatchObject({ allowed: true })

@@ -19,6 +19,7 @@ import type { Attributes } from '../auth/authorizer.ts'
 import { aggregated } from '../auth/rbac.ts'
 import type { User } from '../engine.ts'
 import { decode, draftOf } from './decode.ts'
+import { trackFields } from './managed-fields.ts'
 import type { Call, Plane } from './plane.ts'
 
 type Answer = (plane: Plane, call: Call, review: never) => object
@@ -38,18 +39,24 @@ const answers: { readonly [storage: string]: Answer } = {
 export const isReview = ({ storage }: { readonly storage: string }): boolean => Object.hasOwn(answers, storage)
 
 /** @throws StatusError BadRequest or Invalid */
-export function review(plane: Plane, call: Call): KubeObject {
+export async function review(plane: Plane, call: Call): Promise<KubeObject> {
   const { definition, request } = call
-  const object = decode(call, draftOf(definition, request.body), 'body')
-  delete object.status
+  const decoded = decode(call, draftOf(definition, request.body), 'body')
+  delete decoded.status
+  const isAboutSelf = definition.storage === resourceName(SelfSubjectReview)
+  const object = isAboutSelf ? decoded : await trackFields(plane, call, decoded, undefined)
   const errors = [
     ...definition.structural.validate(object, undefined),
     ...(definition.validate?.(object, undefined, { subresource: undefined, verb: 'create', plane, caller: call.caller }) ?? []),
   ]
-  if (errors.length > 0) throw invalidObject(definition, '', errors)
+  // Upstream: refusals of access reviews name their group alone.
+  const { group } = definition
+  if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : definition, '', errors)
   const status = answers[definition.storage]!(plane, call, object as never)
-  const metadata = { ...object.metadata, creationTimestamp: timestamp(plane.clock.now()) }
-  return { ...object, metadata, status: statusOf(status) } as UnknownObject
+  // Upstream, thing by thing: only who one is has a time, and what rules were asked for is not repeated.
+  const metadata = isAboutSelf ? { creationTimestamp: timestamp(plane.clock.now()) } : object.metadata
+  const spec = definition.storage === resourceName(SelfSubjectRulesReview) ? { spec: {} } : {}
+  return { ...object, ...spec, metadata, status: statusOf(status) } as UnknownObject
 }
 
 /** A decision is shown without the reason that it does not have. */

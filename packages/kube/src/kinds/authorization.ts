@@ -1,9 +1,27 @@
 /** Questions to the server about who may do what. Nothing is stored: the answer is the object that comes back. */
-import { type FieldError, invalid } from '../errors.ts'
+import { type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
+import { labelKeyProblems, labelValueProblems } from '../names.ts'
+import type { ObjectMeta } from '../object.ts'
 import { type Infer, s } from '../schema.ts'
 
 const group = 'authorization.k8s.io'
+
+const selector = () =>
+  s.object({
+    rawSelector: s.string().optional(),
+    requirements: s
+      .list(
+        s.object({
+          key: s.string().optional(),
+          operator: s.string().optional(),
+          values: s.list(s.string()).atomic().optional(),
+        }),
+      )
+      .atomic()
+      .optional(),
+  })
+type Selector = Infer<ReturnType<typeof selector>>
 
 const resourceAttributes = s.object({
   namespace: s.string().optional(),
@@ -13,8 +31,8 @@ const resourceAttributes = s.object({
   resource: s.string().optional(),
   subresource: s.string().optional(),
   name: s.string().optional(),
-  fieldSelector: s.unknownObject().optional(),
-  labelSelector: s.unknownObject().optional(),
+  fieldSelector: selector().optional(),
+  labelSelector: selector().optional(),
 })
 export type ResourceAttributes = Infer<typeof resourceAttributes>
 
@@ -52,7 +70,7 @@ export const SelfSubjectAccessReview = defineKind({
   spec: s.object(action),
   status: decision,
   default: emptySpec,
-  validate: ({ spec }) => actionErrors(spec),
+  validate: ({ metadata, spec }) => [...actionErrors(spec), ...metadataErrors(metadata)],
 })
 export type SelfSubjectAccessReview = ObjectOf<typeof SelfSubjectAccessReview>
 
@@ -65,7 +83,7 @@ export const SubjectAccessReview = defineKind({
   spec: subjectSpec,
   status: decision,
   default: emptySpec,
-  validate: ({ spec }) => subjectReviewErrors(spec),
+  validate: ({ metadata, spec }) => [...subjectReviewErrors(spec), ...metadataErrors(metadata)],
 })
 export type SubjectAccessReview = ObjectOf<typeof SubjectAccessReview>
 
@@ -79,12 +97,15 @@ export const LocalSubjectAccessReview = defineKind({
   status: decision,
   default: emptySpec,
   validate({ metadata, spec }) {
+    const { namespace, managedFields: _, ...rest } = metadata
     const errors = subjectReviewErrors(spec)
+    if (Object.keys(rest).length > 0)
+      errors.push(invalid('metadata', { ...rest, namespace }, 'must be empty except for namespace'))
     if (spec.nonResourceAttributes)
       errors.push(
         invalid('spec.nonResourceAttributes', printedPath(spec.nonResourceAttributes), 'disallowed on this kind of request'),
       )
-    if (spec.resourceAttributes && spec.resourceAttributes.namespace !== metadata.namespace) {
+    if (spec.resourceAttributes && spec.resourceAttributes.namespace !== namespace) {
       const asked = spec.resourceAttributes.namespace ?? ''
       errors.push(invalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace'))
     }
@@ -128,9 +149,60 @@ function actionErrors({ resourceAttributes: resource, nonResourceAttributes: pat
     return [
       invalid('spec.nonResourceAttributes', printedPath(path), 'cannot be specified in combination with resourceAttributes'),
     ]
-  if (resource || path) return []
+  if (path) return []
+  if (resource) {
+    const within = 'spec.resourceAttributes'
+    return [
+      ...selectorErrors(resource.fieldSelector, `${within}.fieldSelector`, fieldRequirementErrors),
+      ...selectorErrors(resource.labelSelector, `${within}.labelSelector`, labelRequirementErrors),
+    ]
+  }
   const why = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
   return [invalid('spec.resourceAttributes', null, why)]
+}
+
+type Requirement = NonNullable<Selector['requirements']>[number]
+
+function selectorErrors(
+  selector: Selector | undefined,
+  field: string,
+  requirementErrors: (requirement: Requirement, field: string) => FieldError[],
+): FieldError[] {
+  if (!selector) return []
+  const { rawSelector = '', requirements = [] } = selector
+  const errors: FieldError[] = []
+  if (rawSelector !== '' && requirements.length > 0)
+    errors.push(invalid(`${field}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'))
+  if (rawSelector === '' && requirements.length === 0)
+    errors.push(required(`${field}.requirements`, `when ${field} is specified, requirements or rawSelector is required`))
+  return [...errors, ...requirements.flatMap((one, index) => requirementErrors(one, `${field}.requirements[${index}]`))]
+}
+
+const fieldRequirementErrors = ({ key = '', ...values }: Requirement, field: string): FieldError[] => [
+  ...(key === '' ? [required(`${field}.key`, 'must be specified')] : []),
+  ...valuesErrors(values, field),
+]
+
+const labelRequirementErrors = ({ key = '', ...rest }: Requirement, field: string): FieldError[] => [
+  ...valuesErrors(rest, field),
+  ...labelKeyProblems(key).map((problem) => invalid(`${field}.key`, key, problem)),
+  ...(rest.values ?? []).flatMap((value, index) =>
+    labelValueProblems(value).map((problem) => invalid(`${field}.values[${index}]`, value, problem)),
+  ),
+]
+
+/** Operators that nobody knows are none's business here: whoever decides looks past them. */
+function valuesErrors({ operator = '', values = [] }: Omit<Requirement, 'key'>, field: string): FieldError[] {
+  if (['In', 'NotIn'].includes(operator) && values.length === 0)
+    return [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
+  if (['Exists', 'DoesNotExist'].includes(operator) && values.length > 0)
+    return [forbidden(`${field}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
+  return []
+}
+
+/** Nothing is stored, so there is nothing to be named. */
+function metadataErrors({ managedFields: _, ...metadata }: Partial<ObjectMeta>): FieldError[] {
+  return Object.keys(metadata).length === 0 ? [] : [invalid('metadata', metadata, 'must be empty')]
 }
 
 function subjectReviewErrors(spec: Infer<typeof subjectSpec>): FieldError[] {
