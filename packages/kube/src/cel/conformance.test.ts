@@ -26,7 +26,7 @@ type Literal = { readonly [kind: string]: never }
 
 /** Messages, enums, and extensions that Kubernetes does not have. */
 const elsewhere =
-  /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier/
+  /^(?:enums|proto|wrappers|dynamic|encoders|block|math_ext|type_deduction|unknowns|network|bindings|namespace)|qualified_identifier|quoted_map_fields/
 /** Upstream has these turned off too: literals of several types. */
 const isMixed = (err: unknown): boolean => err instanceof CompileError && /expected type '.*' but found '/.test(err.message)
 const isMixedRange = (expr: string): boolean => /\bin [[{].*(?:'\w+'|b'|\du)/.test(expr)

@@ -19,7 +19,7 @@ export class SyntaxProblem extends Error implements Issue {
 
 const Space = /(?:[\t\n\f\r ]|\/\/[^\n]*)+/y
 const Name = /[A-Za-z_][A-Za-z0-9_]*/y
-const Quoted = /`([A-Za-z0-9_./ -]+)`/y
+const Quoted = /`[A-Za-z0-9_./ -]+`/y
 const Float = /(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+|\.\d+(?:[eE][+-]?\d+)?)/y
 const Integer = /(0x[0-9a-fA-F]+|\d+)([uU]?)/y
 const Text =
@@ -49,7 +49,7 @@ export function tokens(source: string): Token[] {
     } else if ((match = take(Text))) {
       token = { kind: 'literal', at, text: match[0], value: textOf(match[1]!, match[2]!, at) }
     } else if ((match = take(Name))) token = wordOf(match[0], at)
-    else if ((match = take(Quoted))) token = { kind: 'quoted', at, text: match[1]! }
+    else if ((match = take(Quoted))) token = { kind: 'quoted', at, text: match[0] }
     else if ((match = take(Float))) token = { kind: 'literal', at, text: match[0], value: Number(match[0]) }
     else if ((match = take(Integer))) token = integerOf(match, at)
     else if ((match = take(Operator))) token = { kind: 'operator', at, text: match[0] }

@@ -28,6 +28,7 @@ describe('what is wrong with an expression is said where it is', () => {
     ['self.matches("(")', '1:14: invalid matches argument'],
     ['duration("x") == duration("1s")', '1:10: invalid duration argument'],
     ['timestamp("2024-13-01T00:00:00Z") == timestamp(0)', '1:11: invalid timestamp argument'],
+    ['self.`a-b` == 1', "1:6: unsupported syntax: '`'"],
     ['for == 1', '1:1: reserved identifier: for'],
     ['9223372036854775808 > 1', '1:1: invalid int literal'],
     [`${'('.repeat(400)}1${')'.repeat(400)}`, '1:251: expression recursion limit exceeded: 250'],

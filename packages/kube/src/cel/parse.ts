@@ -148,10 +148,12 @@ class Parser {
       if (this.#skip('.')) {
         const optional = this.#skip('?')
         const token = this.#next
-        if (token.kind !== 'name' && token.kind !== 'quoted') throw this.#unexpected('IDENTIFIER')
+        // Upstream: Kubernetes escapes names in its own way (`__dash__`), and does not turn on CEL's.
+        if (token.kind === 'quoted') throw new SyntaxProblem(token.at, "unsupported syntax: '`'")
+        if (token.kind !== 'name') throw this.#unexpected('IDENTIFIER')
         this.#index++
         const open = this.#next.at
-        if (token.kind === 'name' && !optional && this.#skip('(')) {
+        if (!optional && this.#skip('(')) {
           const args = this.#list(')')
           const isBinding = this.#dialect.bindings && token.text === 'bind' && node.kind === 'name' && node.name === 'cel'
           node = isBinding && args.length === 3 ? binding(args, open) : memberCall(node, token.text, args, open)
