@@ -237,12 +237,12 @@ export const notSupported = (field: string, value: unknown, supported: readonly 
 export const tooLong = (field: string, max: number): FieldError => ({
   type: 'FieldValueTooLong',
   field,
-  text: `Too long: may not be more than ${max} bytes`,
+  text: `Too long: may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`,
 })
 export const tooMany = (field: string, count: number, max: number): FieldError => ({
   type: 'FieldValueTooMany',
   field,
-  text: `Too many: ${count}: must have at most ${max} items`,
+  text: `Too many: ${count}: must have at most ${max} ${max === 1 ? 'item' : 'items'}`,
 })
 
 /** The 422 answer for one or more field errors, in the words of a real API server. */

@@ -34,6 +34,8 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly unknownField?: (field: string) => string
   /** In the place of upstream's: for a kind whose objects are validated by it, too. */
   readonly schema?: JSONSchema
+  /** Removes from what a client sent what no schema knows to be unknown: the paths of it. */
+  tidy?(object: T): string[]
   /** Fills in what a client left out. Part of decoding: counts as sent by the client. Must give the same answer when run again. */
   default?(object: T, old: T | undefined): void
   /** Ends decoding: puts parts in the draft's place that are the same and frozen, so that they are kept rather than copied. */

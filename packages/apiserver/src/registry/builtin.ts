@@ -115,6 +115,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     ...(declared.order ? { order: declared.order } : {}),
     ...(declared.orphans === undefined ? {} : { orphans: declared.orphans }),
     ...(declared.unknownField ? { unknownField: declared.unknownField } : {}),
+    ...(declared.tidy ? { tidy: declared.tidy.bind(declared) } : {}),
     ...(declared.default ? { default: declared.default.bind(declared) } : {}),
     ...(declared.share ? { share: declared.share.bind(declared) } : {}),
     ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),

@@ -98,11 +98,14 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
 }
 
 function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
-  const versions = (spec as Partial<typeof spec>).versions ?? []
+  const given = (spec as Partial<typeof spec>).versions
+  const versions = given ?? []
   const errors: FieldError[] = []
   const storage = versions.filter((version) => version.storage)
   if (storage.length !== 1) {
-    errors.push(invalid('spec.versions', printedVersions(versions), 'must have exactly one version marked as storage version'))
+    errors.push(
+      invalid('spec.versions', given ? printedVersions(given) : null, 'must have exactly one version marked as storage version'),
+    )
   }
   if (new Set(versions.map(({ name }) => name)).size < versions.length) {
     errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))

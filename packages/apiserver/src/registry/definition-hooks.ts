@@ -1,6 +1,11 @@
 /** What the server fills into CustomResourceDefinitions themselves. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
+<<<<<<< HEAD
 import { type CustomResourceDefinition, type CustomResourceVersion, equal, isRecord, type UnknownObject } from '@capstan/kube'
+=======
+import { type CustomResourceDefinition, formatCheck, type UnknownObject } from '@capstan/kube'
+>>>>>>> 0a9cde8 (apiserver: unknown fields and formats in schemas of definitions are told, and schemas are taken that upstream takes)
 import { definitionErrors } from './definition-errors.ts'
+import { tidySchema, unknownFormats } from './schema-fields.ts'
 
 /** Holds a definition that is being deleted until its objects are gone. */
 export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
@@ -13,7 +18,38 @@ function versionsIn(value: unknown): readonly CustomResourceVersion[] {
 
 const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
 
+/** Of a definition as it comes: nothing is sure to be there. */
+function schemasOf(object: UnknownObject): unknown[] {
+  const { versions } = (object.spec ?? {}) as { versions?: unknown }
+  return (Array.isArray(versions) ? versions : []).map(
+    (version: { schema?: { openAPIV3Schema?: unknown } } | null) => version?.schema?.openAPIV3Schema,
+  )
+}
+
+const formatsOfNumbers: { readonly [type: string]: readonly string[] } = {
+  integer: ['int32', 'int64'],
+  number: ['float', 'double'],
+}
+
+const isKnownFormat = (type: string | undefined, format: string): boolean =>
+  type === 'string' ? formatCheck(format) !== undefined : type !== undefined && formatsOfNumbers[type]?.includes(format) === true
+
 export const definitionHooks = {
+  tidy(object: UnknownObject): string[] {
+    const unknown: string[] = []
+    for (const [index, version] of schemasOf(object).entries())
+      tidySchema(version, `spec.versions[${index}].schema.openAPIV3Schema`, (path) => unknown.push(path))
+    return unknown
+  },
+
+  warnings(object: UnknownObject, old: UnknownObject | undefined): string[] {
+    const formatsOf = (one: UnknownObject | undefined) =>
+      (one ? schemasOf(one) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
+    const before = new Set(formatsOf(old))
+    const fresh = new Set(formatsOf(object).filter((format) => !before.has(format)))
+    return [...fresh].map((format) => `unrecognized format ${JSON.stringify(format)}`)
+  },
+
   default(object: UnknownObject): void {
     const { spec } = as(object)
     const { names } = spec

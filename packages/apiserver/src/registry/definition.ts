@@ -52,6 +52,8 @@ export interface Definition extends Resource {
   readonly fields: { readonly [field: string]: (object: UnknownObject) => string }
   /** What is wrong with a name, as texts. */
   nameProblems(name: string, isPrefix: boolean): string[]
+  /** Removes what no schema knows to be unknown from a draft, and says what that was. */
+  tidy?(object: UnknownObject): string[]
   /** Part of decoding: brings a draft into the form that the server keeps. */
   normalize?(object: UnknownObject): void
   /** Part of decoding: what it fills in counts as sent by the client. */

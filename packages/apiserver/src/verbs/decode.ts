@@ -24,7 +24,7 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
     checkTypes(call, definition.component, object, source)
     readNulls(definition.component, object)
   }
-  unknown.push(...definition.structural.prune(object))
+  unknown.push(...definition.structural.prune(object), ...(definition.tidy?.(object) ?? []))
   report(call, unknown, source, patched)
   definition.structural.dropNulls(object)
   definition.normalize?.(object)

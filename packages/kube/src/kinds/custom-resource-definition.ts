@@ -69,7 +69,8 @@ const declared = defineKind({
             .optional(),
         }),
       )
-      .atomic(),
+      .atomic()
+      .optional(),
     conversion: s
       .object({
         strategy: s.string(),

@@ -68,9 +68,8 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
         )
       }
     }
-    if (schema.additionalProperties === false) {
-      errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties cannot be set to false'))
-    } else if (schema.additionalProperties !== undefined && Object.keys(schema.properties ?? {}).length > 0) {
+    const { additionalProperties = true, properties = {} } = schema
+    if (additionalProperties !== true && Object.keys(properties).length > 0) {
       errors.push(forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
     }
     if (schema.uniqueItems) {
@@ -84,7 +83,7 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
     if (Array.isArray(schema.items)) errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
     errors.push(...extensionErrors(schema, path))
   }
-  return [...errors, ...metadataDefaultErrors(root, rootPath)]
+  return errors
 }
 
 /** What every object has is filled in by nobody. */
@@ -203,9 +202,10 @@ function mapItemErrors(items: JSONSchema | undefined, keys: readonly string[], p
 type Level = 'root' | 'item' | 'field'
 
 function structureErrors(root: JSONSchema, path: string): FieldError[] {
-  const errors = [...levelErrors(root, 'root', path), ...completenessErrors(root, path)]
+  const errors = levelErrors(root, 'root', path)
   const textOf = (error: FieldError) => `${error.field}: ${error.text}`
-  return errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1))
+  errors.sort((a, b) => (textOf(a) < textOf(b) ? -1 : 1))
+  return [...errors, ...metadataDefaultErrors(root, path)]
 }
 
 const NoType: { readonly [L in Level]: string } = {
@@ -232,7 +232,7 @@ function levelErrors(schema: JSONSchema, level: Level, path: string): FieldError
     }
     if (isResource && name === 'metadata') errors.push(...metadataErrors(property, level, at))
   }
-  if (additionalProperties) {
+  if (additionalProperties !== undefined) {
     if (level === 'root') errors.push(forbidden(`${path}.additionalProperties`, 'must not be used at the root'))
     if (embedded) {
       errors.push(forbidden(`${path}.additionalProperties`, 'must not be used if x-kubernetes-embedded-resource is set'))
@@ -328,28 +328,6 @@ function nestedErrors(schema: JSONSchema, path: string, allowsIntOrString = fals
     if (!allowsIntOrString || !where.startsWith(`${path}.anyOf[`)) errors.push(...nestedErrors(below, where))
   }
   return [...errors, ...patternErrors(schema.pattern, path)]
-}
-
-/** Every field that a junctor judges must be declared outside of it. */
-function completenessErrors(schema: JSONSchema, path: string): FieldError[] {
-  const below = membersOf(schema, path).flatMap(([member, where]) => completenessErrors(member, where))
-  return [...below, ...junctorsOf(schema, path).flatMap(([nested, where]) => undeclaredErrors(nested, schema, where, path))]
-}
-
-function undeclaredErrors(nested: JSONSchema, declared: JSONSchema, from: string, path: string): FieldError[] {
-  const errors: FieldError[] = []
-  for (const [name, property] of Object.entries(nested.properties ?? {})) {
-    const counterpart = declared.properties && Object.hasOwn(declared.properties, name) ? declared.properties[name] : undefined
-    const at = `${path}.properties[${name}]`
-    if (counterpart) errors.push(...undeclaredErrors(property, counterpart, `${from}.properties[${name}]`, at))
-    else errors.push(required(at, `because it is defined in ${from}.properties[${name}]`))
-  }
-  if (nested.items) {
-    if (declared.items) errors.push(...undeclaredErrors(nested.items, declared.items, `${from}.items`, `${path}.items`))
-    else errors.push(required(`${path}.items`, `because it is defined in ${from}.items`))
-  }
-  for (const [deeper, where] of junctorsOf(nested, from)) errors.push(...undeclaredErrors(deeper, declared, where, path))
-  return errors
 }
 
 // Defaults

@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { definitionHooks } from './definition-hooks.ts'
+import { tidySchema } from './schema-fields.ts'
+
+function tidied(schema: object): { schema: object; unknown: string[] } {
+  const unknown: string[] = []
+  tidySchema(schema, 'at', (path) => unknown.push(path))
+  return { schema, unknown }
+}
+
+test.each<[string, object, object, string[]]>([
+  ['a field that is none', { type: 'string', 'x-foo': 1, minLenght: 2 }, { type: 'string' }, ['at.x-foo', 'at.minLenght']],
+  [
+    'fields far below',
+    {
+      properties: { a: { bad: 1, allOf: [{ bad: 2 }], not: { bad: 3 } } },
+      'x-kubernetes-validations': [{ rule: 'true', bad: 4 }],
+    },
+    { properties: { a: { allOf: [{}], not: {} } }, 'x-kubernetes-validations': [{ rule: 'true' }] },
+    ['at.properties.a.bad', 'at.properties.a.allOf[0].bad', 'at.properties.a.not.bad', 'at.x-kubernetes-validations[0].bad'],
+  ],
+  [
+    'what upstream does not look into',
+    { items: { bad: 1 }, additionalProperties: { properties: { a: { bad: 1 } } } },
+    { items: {}, additionalProperties: { properties: { a: {} } } },
+    [],
+  ],
+  [
+    'what is empty',
+    { description: '', enum: [], properties: {}, nullable: false, minimum: 0, externalDocs: {}, additionalProperties: false },
+    { minimum: 0, externalDocs: {}, additionalProperties: false },
+    [],
+  ],
+  [
+    'values of the author',
+    { default: { bad: '' }, example: { bad: [] }, enum: [{ bad: {} }] },
+    { default: { bad: '' }, example: { bad: [] }, enum: [{ bad: {} }] },
+    [],
+  ],
+  ['what is no schema at all', { properties: 'x', allOf: 5, items: [1] }, { properties: 'x', allOf: 5, items: [1] }, []],
+])('of %s only fields of schemas stay, and those that are dropped are told', (_, schema, left, unknown) => {
+  expect(tidied(schema)).toEqual({ schema: left, unknown })
+})
+
+describe('formats that nobody looks at are warned of, once', () => {
+  const definition = (schema: object) => ({ spec: { versions: [{ schema: { openAPIV3Schema: schema } }] } }) as never
+  const warned = (schema: object, old?: object) => definitionHooks.warnings(definition(schema), old && definition(old))
+  test.each<[object, string[]]>([
+    [{ type: 'string', format: 'date-time' }, []],
+    [{ type: 'string', format: 'datetime' }, []],
+    [{ type: 'string', format: 'bogus' }, ['unrecognized format "bogus"']],
+    [{ type: 'string', format: 'int32' }, ['unrecognized format "int32"']],
+    [{ type: 'integer', format: 'int32' }, []],
+    [{ type: 'integer', format: 'float' }, ['unrecognized format "float"']],
+    [{ type: 'number', format: 'double' }, []],
+    [{ format: 'date', 'x-kubernetes-int-or-string': true }, ['unrecognized format "date"']],
+    [
+      { anyOf: [{ format: 'a' }], properties: { x: { items: { format: 'b' } }, y: { additionalProperties: { format: 'b' } } } },
+      ['unrecognized format "a"', 'unrecognized format "b"'],
+    ],
+  ])('%j', (schema, warnings) => {
+    expect(warned(schema)).toEqual(warnings)
+    expect(warned(schema, schema), 'it was there before').toEqual([])
+  })
+
+  test('whatever is sent in the place of a definition', () => {
+    for (const spec of [undefined, {}, { versions: 5 }, { versions: [null, {}, { schema: null }] }])
+      expect([definitionHooks.warnings({ spec } as never, undefined), definitionHooks.tidy({ spec } as never)]).toEqual([[], []])
+  })
+})
