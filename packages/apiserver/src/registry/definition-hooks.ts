@@ -1,9 +1,12 @@
 /** What the server fills into CustomResourceDefinitions themselves. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
-<<<<<<< HEAD
-import { type CustomResourceDefinition, type CustomResourceVersion, equal, isRecord, type UnknownObject } from '@capstan/kube'
-=======
-import { type CustomResourceDefinition, formatCheck, type UnknownObject } from '@capstan/kube'
->>>>>>> 0a9cde8 (apiserver: unknown fields and formats in schemas of definitions are told, and schemas are taken that upstream takes)
+import {
+  type CustomResourceDefinition,
+  type CustomResourceVersion,
+  equal,
+  formatCheck,
+  isRecord,
+  type UnknownObject,
+} from '@capstan/kube'
 import { definitionErrors } from './definition-errors.ts'
 import { tidySchema, unknownFormats } from './schema-fields.ts'
 
@@ -18,13 +21,7 @@ function versionsIn(value: unknown): readonly CustomResourceVersion[] {
 
 const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
 
-/** Of a definition as it comes: nothing is sure to be there. */
-function schemasOf(object: UnknownObject): unknown[] {
-  const { versions } = (object.spec ?? {}) as { versions?: unknown }
-  return (Array.isArray(versions) ? versions : []).map(
-    (version: { schema?: { openAPIV3Schema?: unknown } } | null) => version?.schema?.openAPIV3Schema,
-  )
-}
+const schemasOf = (object: UnknownObject): unknown[] => versionsIn(object).map(({ schema }) => schema?.openAPIV3Schema)
 
 const formatsOfNumbers: { readonly [type: string]: readonly string[] } = {
   integer: ['int32', 'int64'],

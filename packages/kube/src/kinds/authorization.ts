@@ -201,7 +201,8 @@ function valuesErrors({ operator = '', values = [] }: Omit<Requirement, 'key'>, 
 }
 
 /** Nothing is stored, so there is nothing to be named. */
-function metadataErrors({ managedFields: _, ...metadata }: Partial<ObjectMeta>): FieldError[] {
+function metadataErrors(given: Partial<ObjectMeta>): FieldError[] {
+  const { managedFields: _, ...metadata } = given
   return Object.keys(metadata).length === 0 ? [] : [invalid('metadata', metadata, 'must be empty')]
 }
 
