@@ -44,6 +44,16 @@ export interface Health {
   readonly consecutiveFailures: number
 }
 
+/**
+ * Whether probes have failed, and only failed, for longer than that; counted from `since` if that was later than the last success.
+ * Upstream looks at the time alone. Long silence without a probe that failed is ours: this process stood still, or had too much to do.
+ */
+export const failsForLonger = (
+  { lastProbeSuccess = 0, consecutiveFailures }: Health,
+  than: number,
+  { now, since = 0 }: { readonly now: number; readonly since?: number },
+): boolean => consecutiveFailures > 0 && now - Math.max(lastProbeSuccess, since) > than
+
 /** A connected workload cluster. Nodes come from one watch that all controllers share. */
 export interface WorkloadCluster {
   readonly client: Client

@@ -9,6 +9,7 @@ import {
   type Health,
   Timing,
   type WorkloadCluster,
+  failsForLonger,
 } from './accessor.ts'
 
 export type ClusterCacheEvent =
@@ -77,9 +78,9 @@ export function createClusterCache(options: ClusterCacheOptions): ClusterCache {
 
   function isUnreachable(cluster: ObjectKey, after: number | undefined): boolean {
     if (after === undefined) return false
-    const { lastProbeSuccess, consecutiveFailures } = health(cluster)
-    if (lastProbeSuccess === undefined) return consecutiveFailures >= Timing.failuresToDisconnect
-    return options.clock.now() - lastProbeSuccess > after
+    const known = health(cluster)
+    if (known.lastProbeSuccess === undefined) return known.consecutiveFailures >= Timing.failuresToDisconnect
+    return failsForLonger(known, after, { now: options.clock.now() })
   }
 
   const health = (cluster: ObjectKey): Health => accessors.get(keyText(cluster))?.health ?? neverProbed

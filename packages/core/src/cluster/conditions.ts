@@ -17,7 +17,7 @@ import {
   type ReportedCondition,
   usualPriority,
 } from '@capstan/kube'
-import { type Health, Timing } from '../cluster-cache/accessor.ts'
+import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
 import { found } from '../external/observed.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
@@ -116,18 +116,18 @@ export function remediating({ descendants }: ClusterScope): NewCondition {
 /** None while what the Cluster says already may still hold. */
 export function remoteConnectionProbe(
   cluster: Cluster,
-  { lastProbeSuccess, consecutiveFailures }: Health,
+  health: Health,
   { now, gracePeriod }: { readonly now: number; readonly gracePeriod: number },
 ): NewCondition[] {
   const condition = ClusterConditions.RemoteConnectionProbe
+  const { lastProbeSuccess, consecutiveFailures } = health
   if (lastProbeSuccess === undefined) {
     if (consecutiveFailures >= Timing.failuresToDisconnect)
       return [condition.false('ProbeFailed', 'Remote connection probe failed')]
     if (getCondition(cluster, condition.type)) return []
     return [condition.false('ProbeFailed', 'Remote connection not established yet')]
   }
-  // Upstream looks at the time alone. Long silence without a probe that failed is ours: this process stood still, or had too much to do.
-  if (consecutiveFailures > 0 && now - lastProbeSuccess > gracePeriod) {
+  if (failsForLonger(health, gracePeriod, { now })) {
     const since = timestamp(lastProbeSuccess)
     return [condition.false('ProbeFailed', `Remote connection probe failed, probe last succeeded at ${since}`)]
   }

@@ -3,7 +3,7 @@ import type { ClusterClass, ClusterClassPatch, ClusterClassStatusVariable, Respo
 import { DiscoverVariables, ExtensionConfig, VariableDefinitionFromInline } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { draft, equal, isRecord, messageOf, minutes } from '@capstan/kube'
+import { draft, equal, isRecord, messageOf, minutes, stableText } from '@capstan/kube'
 import { variableDefinitionErrors } from './variable-rules.ts'
 
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
@@ -31,8 +31,7 @@ export class DiscoveredVariables {
     { cache, clock, signal }: ReconcileContext,
   ): Promise<Discovered> {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
-    const sorted = Object.entries(settings ?? {}).sort(([a], [b]) => (a < b ? -1 : 1))
-    const question = JSON.stringify([handler, config?.metadata.resourceVersion, sorted, clusterClass.metadata.namespace])
+    const question = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
     const now = clock.now()
     const known = this.#answers.get(question)
     if (known && known.until > now) return known.variables

@@ -11,7 +11,7 @@ import {
   type ObjectKey,
   timestamp,
 } from '@capstan/kube'
-import { type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
+import { failsForLonger, type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
 import { found, read } from '../external/observed.ts'
 import { nodePatch } from './node-metadata.ts'
 import type { MachineIO, MachinePhase, MachineScope, ObservedNode } from './scope.ts'
@@ -126,8 +126,7 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
   }
   const lastProbe = health.lastProbeSuccess === undefined ? '' : `Last successful probe at ${timestamp(health.lastProbeSuccess)}`
   const initialized = Date.parse(getCondition(cluster, 'ControlPlaneInitialized')?.lastTransitionTime ?? '') || 0
-  // As for the Cluster: that nobody has asked for long says nothing.
-  if (health.consecutiveFailures > 0 && now - Math.max(health.lastProbeSuccess ?? 0, initialized) > gracePeriod) {
+  if (failsForLonger(health, gracePeriod, { now, since: initialized })) {
     return both('unknown', 'ConnectionDown', lastProbe)
   }
 
