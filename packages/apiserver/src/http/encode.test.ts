@@ -1,5 +1,6 @@
 import { freeze } from '@capstan/kube'
 import { expect, test } from 'vitest'
+import { holdPacked } from '../store/packed.ts'
 import { eventBytes, listBytes, listParts, objectBytes } from './encode.ts'
 
 const object = (name: string) => ({
@@ -38,6 +39,36 @@ test('a list is made of its items, with and without their types', () => {
   const untyped = list.items.map(({ metadata }) => ({ metadata }))
   expect(JSON.parse(listBytes(list, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
   expect(JSON.parse(listBytes({ ...list, items: [] }).toString())).toEqual({ ...list, items: [] })
+})
+
+test.each([
+  ['apiVersion first', object('ä')],
+  ['kind first', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'ä' } }],
+  ['between other members', { metadata: { name: 'a' }, apiVersion: 'v1', kind: 'ConfigMap' }],
+])('a packed object looks the same, the type of an item left out or not: %s', (_, given) => {
+  const hold = holdPacked(1)
+  const packed = hold(structuredClone(given) as never)
+  const list = {
+    apiVersion: 'v1',
+    kind: 'ConfigMapList',
+    metadata: { resourceVersion: '7' },
+    items: [packed, freeze(object('b'))],
+  }
+  expect(objectBytes(packed).toString()).toBe(JSON.stringify(given))
+  expect(JSON.parse(listBytes(list as never).toString())).toEqual({ ...list, items: [given, object('b')] })
+  const { metadata } = given
+  const untyped = [{ metadata }, { metadata: object('b').metadata }]
+  expect(JSON.parse(listBytes(list as never, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
+})
+
+test('watchers of a moment share the line of a packed object; whoever comes later gets the same', () => {
+  const hold = holdPacked(1)
+  const packed = hold(object('a') as never)
+  const line = eventBytes('ADDED', packed)
+  expect(eventBytes('ADDED', packed)).toBe(line)
+  hold(object('b') as never)
+  expect(eventBytes('ADDED', packed)).toEqual(line)
+  expect(line.toString()).toBe(`{"type":"ADDED","object":${JSON.stringify(object('a'))}}\n`)
 })
 
 test('a long list comes in parts, each made when it is asked for', () => {

@@ -15,6 +15,7 @@ import {
 } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import type { WriteContext } from '../kinds/builtin-kind.ts'
+import { inMemory } from '../store/packed.ts'
 
 export interface ConversionWebhook {
   readonly clientConfig: WebhookClientConfig
@@ -90,7 +91,12 @@ export function inVersion<T extends KubeObject>(definition: Definition, object: 
   let views = viewsOf.get(definition)
   if (!views) viewsOf.set(definition, (views = new WeakMap()))
   let view = views.get(object)
-  if (!view) views.set(object, (view = viewOf(definition, object)))
+  if (!view) {
+    const inside = inMemory(object)
+    // Whoever stored it knew that it has all its defaults.
+    view = inside && inside !== object && views.get(inside as KubeObject) === inside ? object : viewOf(definition, object)
+    views.set(object, view)
+  }
   return view as T
 }
 const viewsOf = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()

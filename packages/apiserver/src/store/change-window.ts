@@ -1,6 +1,7 @@
 /** The recent past of a store: what watches resume from and what lists of an older revision are computed from. */
 import type { Clock } from '@capstan/kube'
 import type { TimedChange } from './image.ts'
+import { isPacked, jsonOf } from './packed.ts'
 import type { Change, Since } from './store.ts'
 
 export interface HistoryLimits {
@@ -42,7 +43,8 @@ export class ChangeWindow {
 
   /** Adds the newest change; `time` is when it was made, by the clock. */
   push(change: Change, time: number): void {
-    const size = sizeOf(change.previous) + 200
+    const { previous } = change
+    const size = (previous && isPacked(previous) ? jsonOf(previous).length : sizeOf(previous)) + 200
     const now = this.#now()
     // Changes age in the order in which they were made, whatever the clock said of them.
     const made = Math.max(this.#lastMade, now - Math.max(0, this.#seen - time))

@@ -3,11 +3,12 @@
  * last how much there must be in it, with a digest of everything before.
  */
 import { createHash } from 'node:crypto'
-import { freeze, type KubeObject } from '@capstan/kube'
+import type { KubeObject } from '@capstan/kube'
 import { DamagedData } from './damage.ts'
 import type { Files, OpenFile } from './files.ts'
 import { encodeFrame, readFrames } from './frame.ts'
 import { emptyImage, type Image, type Images } from './image.ts'
+import { type Hold, holdObjects, jsonOf } from './packed.ts'
 
 /** Version of this layout, and that of the log. A reader refuses what is newer by name. */
 export const Format = 2
@@ -66,7 +67,7 @@ export async function writeCheckpoint(file: OpenFile, header: CheckpointHeader, 
         digest.update(await write(content))
         content = head
       }
-      content += `\n${JSON.stringify({ key: [key.resource, key.namespace, key.name], object })}`
+      content += `\n{"key":${JSON.stringify([key.resource, key.namespace, key.name])},"object":${jsonOf(object)}}`
       objects++
     }
     digest.update(await write(content))
@@ -84,7 +85,12 @@ export interface Checkpoint {
 }
 
 /** @throws DamagedData when it is not what was written, Error when a later version wrote it or it is something else */
-export async function readCheckpoint(files: Files, path: string, kind: CheckpointHeader['capstan']): Promise<Checkpoint> {
+export async function readCheckpoint(
+  files: Files,
+  path: string,
+  kind: CheckpointHeader['capstan'],
+  hold: Hold = holdObjects,
+): Promise<Checkpoint> {
   const bytes = await files.read(path)
   const digest = createHash('sha256')
   const images: Images = new Map()
@@ -101,7 +107,7 @@ export async function readCheckpoint(files: Files, path: string, kind: Checkpoin
       const lines = content.split('\n').map((line) => JSON.parse(line) as Line)
       const [first] = lines
       if (first && 'end' in first) end = first
-      else readStore(images, lines)
+      else readStore(images, lines, hold)
     }
     if (!end) digest.update(bytes.subarray(from, to))
     from = to
@@ -129,13 +135,13 @@ export function refuseOtherFormats(path: string, format: number): void {
   if (format !== Format) throw new Error(`${path} has format ${format}, and this version reads format ${Format} only`)
 }
 
-function readStore(images: Images, [head, ...lines]: readonly Line[]): void {
+function readStore(images: Images, [head, ...lines]: readonly Line[], hold: Hold): void {
   const { store, revision } = head as { store: string; revision: number }
   const image = images.get(store) ?? { ...emptyImage(), revision }
   images.set(store, image)
   for (const line of lines as unknown as readonly { key: [string, string, string]; object: KubeObject }[]) {
     const [resource, namespace, name] = line.key
-    image.objects.set(line.key.join('/'), { key: { resource, namespace, name }, object: freeze(line.object) })
+    image.objects.set(line.key.join('/'), { key: { resource, namespace, name }, object: hold(line.object) })
   }
 }
 

@@ -2,9 +2,10 @@
  * What the memory store and the durable store share: all state by revision, the window of recent changes, group commit. How a
  * group of changes becomes durable is the `Log`'s business; without one, a commit is done at once.
  */
-import { type Clock, freeze, type KubeObject, messageOf, StatusError } from '@capstan/kube'
+import { type Clock, type KubeObject, messageOf, StatusError } from '@capstan/kube'
 import { ChangeWindow, type HistoryLimits } from './change-window.ts'
 import type { Stored, TimedChange } from './image.ts'
+import { type Hold, holdObjects } from './packed.ts'
 import { type Change, type Since, type Store, StoreConflict, type StoreKey, type Write } from './store.ts'
 
 /** Makes changes durable. Called with one group at a time, in order of revision. */
@@ -28,6 +29,8 @@ export interface Recovered {
 export interface StoreOptions {
   readonly history?: Partial<HistoryLimits>
   readonly clock?: Clock
+  /** How what is stored is held. Absent: as objects. */
+  readonly hold?: Hold
 }
 
 /** Objects of one resource, sorted by `namespace/name`. */
@@ -53,6 +56,7 @@ export class CoreStore implements Store {
   readonly #window: ChangeWindow
   #revision: number
   readonly #clock: Clock | undefined
+  readonly #hold: Hold
   #pending: Pending[] = []
   #flushing: Promise<void> | undefined
   #unpublished: Change[] = []
@@ -63,6 +67,7 @@ export class CoreStore implements Store {
     this.#log = log
     this.#revision = recovered.revision
     this.#clock = options.clock
+    this.#hold = options.hold ?? holdObjects
     for (const { key, object } of recovered.objects) put(this.#table(key.resource), textOf(key), object)
     const oldest = recovered.changes[0]?.change.revision ?? recovered.revision + 1
     this.#window = new ChangeWindow(options.history, oldest - 1, options.clock)
@@ -114,7 +119,7 @@ export class CoreStore implements Store {
     const log = this.#log
     if (!log) {
       if (this.get(write.key) !== write.previous) return Promise.reject(conflictOn(write.key))
-      const change = stamp(write, this.#revision + 1)
+      const change = stamp(write, this.#revision + 1, this.#hold)
       this.#apply(change, this.#now())
       this.#publish([change])
       return Promise.resolve(change)
@@ -155,7 +160,7 @@ export class CoreStore implements Store {
         const id = `${write.key.resource} ${textOf(write.key)}`
         if (group.has(id) || group.size === LargestGroup) this.#pending.push(pending)
         else if (this.get(write.key) !== write.previous) pending.reject(conflictOn(write.key))
-        else group.set(id, { pending, change: stamp(write, this.#revision + 1 + group.size) })
+        else group.set(id, { pending, change: stamp(write, this.#revision + 1 + group.size, this.#hold) })
       }
       if (group.size === 0) continue
       const members = [...group.values()]
@@ -238,12 +243,9 @@ const textOf = ({ namespace, name }: StoreKey): string => `${namespace}/${name}`
 const conflictOn = ({ resource, namespace, name }: StoreKey): StoreConflict =>
   new StoreConflict(`${resource} ${namespace === '' ? name : `${namespace}/${name}`} was written by somebody else meanwhile`)
 
-function stamp({ key, previous, object }: Write, revision: number): Change {
-  if (object) {
-    object.metadata.resourceVersion = String(revision)
-    freeze(object)
-  }
-  return Object.freeze({ revision, key, previous, object })
+function stamp({ key, previous, object: draft }: Write, revision: number, hold: Hold): Change {
+  if (draft) draft.metadata.resourceVersion = String(revision)
+  return Object.freeze({ revision, key, previous, object: draft && hold(draft) })
 }
 
 function put({ byKey, keys, objects }: Table, key: string, object: KubeObject): void {

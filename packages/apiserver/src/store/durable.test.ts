@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hours, minutes, seededRandom, VirtualClock } from '@capstan/kube'
 import { crashRounds } from './crash-rounds.ts'
 import { type DurableStores, openDurable } from './durable.ts'
+import { holdPacked, isPacked } from './packed.ts'
 import { at, put, settableClock, storeSuite } from './store.suite.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-store-'))
@@ -15,7 +16,10 @@ const clock = new VirtualClock()
 const newFolder = () => join(root, String(folders++))
 
 describe('the durable store', () => {
-  describe('as any store', () => {
+  describe.each([
+    ['as any store', {}],
+    ['packed', { hold: holdPacked(1) }],
+  ])('%s', (_, how) => {
     let stores: DurableStores | undefined
     let opened = 0
     afterEach(async () => {
@@ -23,7 +27,7 @@ describe('the durable store', () => {
       stores = undefined
     })
     storeSuite(async (options) => {
-      stores ??= await openDurable(newFolder(), { clock })
+      stores ??= await openDurable(newFolder(), { clock, ...how })
       return stores.store(`store ${opened++}`, options)
     })
   })
@@ -54,6 +58,24 @@ describe('the durable store', () => {
     expect(after.since(0, 'configmaps')).toEqual(told)
     expect(after.listAt(1, 'configmaps')).toMatchObject([{ data: { v: '1' } }])
     expect((await put(after, at('b'))).revision).toBe(5)
+  })
+
+  test('what was written as objects is read as packed ones, each of them once, and the other way round', async () => {
+    const before = await stores.store('main')
+    await put(before, at('a'), { v: '1' })
+    await put(before, at('a'), { v: '2' })
+    const told = before.since(0, 'configmaps')
+    const text = JSON.stringify(before.list('configmaps'))
+    for (const hold of [holdPacked(1), undefined]) {
+      await stores.close()
+      stores = await openDurable(folder, { clock, ...(hold ? { hold } : {}) })
+      const after = await stores.store('main')
+      expect(after.list('configmaps').map(isPacked)).toEqual([hold !== undefined])
+      expect(JSON.stringify(after.list('configmaps'))).toBe(text)
+      const since = after.since(0, 'configmaps')
+      expect(since).toEqual(told)
+      expect(since.kind === 'changes' && since.changes.at(-1)?.object).toBe(after.get(at('a')))
+    }
   })
 
   test('changes forgotten before a restart stay forgotten', async () => {
@@ -164,7 +186,7 @@ describe('the durable store', () => {
     )
   })
 
-  test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', async () => {
+  test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', { timeout: 60_000 }, async () => {
     const { mistakes, rounds, acknowledged } = await crashRounds({ folder: newFolder(), rounds: 4, random: seededRandom(7) })
     expect({ mistakes, rounds }).toEqual({ mistakes: [], rounds: 4 })
     expect(acknowledged).toBeGreaterThan(10)

@@ -14,6 +14,7 @@ import { FolderLock } from './folder-lock.ts'
 import { readFormat1 } from './format-1.ts'
 import { emptyImage } from './image.ts'
 import { Journal, makeState } from './journal.ts'
+import { type Hold, holdObjects } from './packed.ts'
 import { replaceState, settleState, StateName } from './replace-state.ts'
 import type { Store } from './store.ts'
 
@@ -36,22 +37,24 @@ export interface DurableOptions {
   readonly sync?: boolean
   /** Bytes that the log may have before it is begun anew; less than 4 MB is for tests. */
   readonly checkpointAfter?: number
+  /** How what is stored is held. Absent: as objects. */
+  readonly hold?: Hold
 }
 
 /** Opens a data folder, made when absent. @throws Error naming it when another process has it, a later version wrote it, or it is damaged */
 export async function openDurable(folder: string, options: DurableOptions): Promise<DurableStores> {
-  const { clock, log = silent, files = nodeFiles, sync = true, checkpointAfter = 4 * 1024 * 1024 } = options
+  const { clock, log = silent, files = nodeFiles, sync = true, checkpointAfter = 4 * 1024 * 1024, hold = holdObjects } = options
   const lock = await FolderLock.take(folder)
   let journal: Journal
   try {
     await prepare(folder, lock, files, clock)
-    journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter })
+    journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, hold })
   } catch (err) {
     await lock.release()
     throw err instanceof DamagedData ? unreadable(folder, err) : err
   }
 
-  const stores = storesOf(journal, clock)
+  const stores = storesOf(journal, clock, hold)
   return {
     ...stores,
     async close() {
@@ -62,7 +65,7 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
 }
 
 /** The stores of a state folder that nobody else has open. */
-export function storesOf(journal: Journal, clock: Clock): DurableStores {
+export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObjects): DurableStores {
   const open = new Map<string, Promise<Store>>()
   return {
     store(name, storeOptions) {
@@ -70,7 +73,7 @@ export function storesOf(journal: Journal, clock: Clock): DurableStores {
       if (!opened) {
         const { changes, ...image } = journal.images.get(name) ?? emptyImage()
         const objects = image.objects.values()
-        const store = new CoreStore(logOf(name), { ...image, objects, changes }, { clock, ...storeOptions })
+        const store = new CoreStore(logOf(name), { ...image, objects, changes }, { clock, hold, ...storeOptions })
         const kept = journal.images.get(name)
         if (kept) kept.changes = []
         open.set(name, (opened = Promise.resolve(store)))

@@ -1,5 +1,6 @@
 /** The state of one store as the log tells it: objects by key, the newest revision, and the changes that led there. */
-import { freeze, type KubeObject } from '@capstan/kube'
+import type { KubeObject } from '@capstan/kube'
+import { type Hold, holdObjects, jsonOf } from './packed.ts'
 import type { Change, StoreKey } from './store.ts'
 
 export interface Stored {
@@ -38,13 +39,13 @@ export type Entry =
 
 export function changeLine(store: string, { revision, key, object }: Change, time: number): string {
   const head = JSON.stringify({ store, revision, time, key: [key.resource, key.namespace, key.name] })
-  return object === undefined ? head : `${head.slice(0, -1)},"object":${JSON.stringify(object)}}`
+  return object === undefined ? head : `${head.slice(0, -1)},"object":${jsonOf(object)}}`
 }
 
 export const removalLine = (store: string): string => JSON.stringify({ store, removed: true } satisfies Entry)
 
 /** What a line says, done to `images`. @throws when it does not follow from what is there */
-export function replay(images: Images, entry: Entry): void {
+export function replay(images: Images, entry: Entry, hold: Hold = holdObjects): void {
   if ('removed' in entry) {
     images.delete(entry.store)
     return
@@ -56,7 +57,8 @@ export function replay(images: Images, entry: Entry): void {
   const [resource, namespace, name] = entry.key
   const key: StoreKey = { resource, namespace, name }
   const previous = image.objects.get(idOf(key))?.object
-  const change: Change = Object.freeze({ revision: entry.revision, key, previous, object: freeze(entry.object) })
+  const object = entry.object && hold(entry.object)
+  const change: Change = Object.freeze({ revision: entry.revision, key, previous, object })
   applyTo(image, change)
   image.changes.push({ change, time: entry.time })
 }

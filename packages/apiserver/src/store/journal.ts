@@ -10,6 +10,7 @@ import { type CheckpointHeader, Format, stillsOf, writeCheckpoint } from './chec
 import { type Files, type OpenFile, writeWhole } from './files.ts'
 import { encodeFrame } from './frame.ts'
 import { applyTo, changeLine, emptyImage, type Images, removalLine } from './image.ts'
+import type { Hold } from './packed.ts'
 import {
   checkpointName,
   generationsIn,
@@ -30,6 +31,8 @@ export interface JournalOptions {
   readonly sync: boolean
   /** Bytes that a log may have before the next is begun; never less than what a checkpoint takes. */
   readonly checkpointAfter: number
+  /** How what is stored is held. Absent: as objects. */
+  readonly hold?: Hold
 }
 
 /** Writes of one store, as lines of a frame, and what becomes of the images once they are durable. */
@@ -74,8 +77,9 @@ export class Journal {
 
   /** @throws DamagedData when something that was acknowledged cannot be read */
   static async open(folder: string, options: JournalOptions): Promise<Journal> {
-    const { files } = options
-    const { images, acknowledged, end, next, unacknowledged, checkpointSize, skipped } = await readState(files, folder)
+    const { files, hold } = options
+    const state = await readState(files, folder, 'everything', hold)
+    const { images, acknowledged, end, next, unacknowledged, checkpointSize, skipped } = state
     for (const err of skipped) options.log.warn('A damaged file was not needed', { err: err.message })
     // What somebody had begun to write, and never came to its name.
     for (const name of await files.list(folder)) if (name.endsWith('.new')) await files.remove(`${folder}/${name}`)

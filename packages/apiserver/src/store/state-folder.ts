@@ -14,6 +14,7 @@ import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
 import { type Ending, firstNumber, readFrames } from './frame.ts'
 import { type Entry, type Images, replay } from './image.ts'
+import { type Hold, holdObjects } from './packed.ts'
 
 /** A place in the logs. */
 export interface Position {
@@ -61,7 +62,12 @@ export async function generationsIn(files: Files, folder: string): Promise<{ log
 }
 
 /** @throws DamagedData when something that was acknowledged cannot be read */
-export async function readState(files: Files, folder: string, extent: Extent = 'everything'): Promise<State> {
+export async function readState(
+  files: Files,
+  folder: string,
+  extent: Extent = 'everything',
+  hold: Hold = holdObjects,
+): Promise<State> {
   // First: a log that is read later holds at least what the mark says.
   const acknowledged = await readMark(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
@@ -81,7 +87,8 @@ export async function readState(files: Files, folder: string, extent: Extent = '
   throw skipped[0]!
 
   async function readSince(base: number): Promise<Omit<State, 'skipped'>> {
-    const checkpoint = base === 1 ? undefined : await readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint')
+    const checkpoint =
+      base === 1 ? undefined : await readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint', hold)
     const images: Images = checkpoint?.images ?? new Map()
     const opened: Log[] = []
     for (let generation = base; generation <= last; generation++)
@@ -92,7 +99,8 @@ export async function readState(files: Files, folder: string, extent: Extent = '
       // Whoever begins a log knows up to where the one before counts, whatever the mark says of it.
       const previousEnd = opened[index + 1]?.header.previousEnd
       const needed = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
-      const { ending, number } = replayLog(images, log, next, previousEnd ?? (extent === 'acknowledged' ? needed : undefined))
+      const until = previousEnd ?? (extent === 'acknowledged' ? needed : undefined)
+      const { ending, number } = replayLog(images, log, next, until, hold)
       if (ending.kind === 'damaged') throw new DamagedData(log.path, ending.at, ending.why)
       if (ending.at < needed)
         throw new DamagedData(log.path, ending.at, `it ends there, and writes up to byte ${needed} have been acknowledged`)
@@ -139,6 +147,7 @@ export function replayLog(
   { path, bytes }: Log,
   first: number,
   until: number | undefined,
+  hold: Hold = holdObjects,
 ): { ending: Ending; number: number } {
   const frames = readFrames(until === undefined ? bytes : bytes.subarray(0, until), 0, first)
   let number = first
@@ -147,7 +156,7 @@ export function replayLog(
     if (done) return { ending: value, number }
     if (isHead) continue
     try {
-      for (const line of value.content.split('\n')) replay(images, JSON.parse(line) as Entry)
+      for (const line of value.content.split('\n')) replay(images, JSON.parse(line) as Entry, hold)
     } catch (cause) {
       throw new DamagedData(path, value.end, messageOf(cause))
     }

@@ -8,6 +8,7 @@ import type {
   AuthorizationMode,
   DurableStores,
   Endpoint,
+  Hold,
   Limits,
   Listener,
   ServiceAccountTokenOptions,
@@ -19,6 +20,7 @@ import {
   createApiServer,
   createHandler,
   defaultLimits,
+  holdPacked,
   listen,
   memoryStore,
   openDurable,
@@ -252,9 +254,11 @@ async function serve(given: Options, io: Io): Promise<void> {
   const serviceAccountTokens = await tokenOptions(options)
   const { tokenAuthFile } = options
   const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
-  const stores = await openStores(clock, log, options)
+  // Every client is on the other side of a socket.
+  const hold = holdPacked()
+  const stores = await openStores(clock, log, hold, options)
   const history = options.etcdCompactionInterval === 0 ? {} : { age: options.etcdCompactionInterval }
-  const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history })
+  const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history, hold })
   const { rootCA, ...switches } = options.controllers
   // Which authority a given certificate is of, is not known.
   const { rootCaFile } = options
@@ -339,11 +343,16 @@ function limitsOf(options: Options): Limits {
 }
 
 /** Where the state is kept; nowhere when no flag says so. */
-async function openStores(clock: Clock, log: Logger, { data, etcdServers }: Options): Promise<DurableStores | undefined> {
-  if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log })
+async function openStores(
+  clock: Clock,
+  log: Logger,
+  hold: Hold,
+  { data, etcdServers }: Options,
+): Promise<DurableStores | undefined> {
+  if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log, hold })
   if (etcdServers === undefined) return undefined
   const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
-  return openDurable(folder, { clock, log, sync: !isUnsafe })
+  return openDurable(folder, { clock, log, hold, sync: !isUnsafe })
 }
 
 /** As they were given or filled in, by their names. */

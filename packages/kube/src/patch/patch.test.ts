@@ -111,7 +111,6 @@ describe('JSON patch', () => {
       fc.property(any, any, (from, to) => {
         expect(applyJsonPatch(from, diffJson(from as Json, to as Json))).toEqual(to)
       }),
-      { seed: 1 },
     )
   })
 
@@ -159,7 +158,6 @@ describe('JSON patch', () => {
       fc.property(list, list, (from, to) => {
         expect(diffJson(from, to)).toHaveLength(editDistance(from, to))
       }),
-      { seed: 1 },
     )
   })
 
@@ -185,7 +183,6 @@ describe('JSON patch', () => {
       fc.property(any, any, (from, to) => {
         expect(diffJson(turned(from) as Json, to as Json)).toEqual(diffJson(from as Json, turned(to) as Json))
       }),
-      { seed: 1 },
     )
   })
 
@@ -222,7 +219,6 @@ describe('merge patch', () => {
         expect(applyMergePatch(from, patch ?? {})).toEqual(to)
         expect(diffMerge(to, to)).toBeUndefined()
       }),
-      { seed: 1 },
     )
   })
 })

@@ -1,0 +1,130 @@
+/**
+ * Two ways to hold what is stored. As objects, frozen and shared: what a plane wants whose controllers live in its process. Or packed,
+ * as their JSON: a third of the room, for a server whose clients are all on the other side of a socket, and mostly want JSON.
+ *
+ * A packed object is the same object for everybody, as long as it is stored, and has the same members. They are read from the text when
+ * somebody asks for one, and kept for as long as there is demand.
+ */
+import { freeze, type KubeObject } from '@capstan/kube'
+
+/** Makes of a draft what is stored and handed out: frozen, all the way down. */
+export type Hold = (object: KubeObject) => KubeObject
+
+export const holdObjects: Hold = freeze
+
+/** Packs; what has been read last stays unpacked, up to so many objects. */
+export function holdPacked(unpacked = 512): Hold {
+  const warm = new Warm(unpacked)
+  return (object) => {
+    const text = JSON.stringify(object)
+    const members = membersOf(object)
+    return members ? Object.freeze(new Packed(members, text, warm, freeze(object)) as object as KubeObject) : freeze(object)
+  }
+}
+
+/** The object as JSON, without making it anew where that is how it is held. */
+export const jsonOf = (object: object): string => Packed.textOf(object) ?? JSON.stringify(object)
+
+/** Whether `jsonOf` costs nothing. */
+export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
+
+/**
+ * What to remember things by that are made from the object: the object itself; of a packed one what is unpacked at the moment, if
+ * anything, so that they go when that goes.
+ */
+export const inMemory = (object: object): object | undefined => (isPacked(object) ? Packed.unpackedOf(object) : object)
+
+/** Lets a class add its private fields to an object that is there already. */
+const Given = function Given(object: object) {
+  return object
+} as unknown as new (
+  object: object,
+) => object
+
+type Members = Readonly<Record<string, unknown>>
+
+/** What a packed object has beside its members, which are getters: nothing about it tells that it is one. */
+class Packed extends Given {
+  readonly #text: string
+  readonly #warm: Warm
+  #unpacked: Members | undefined
+
+  constructor(members: object, text: string, warm: Warm, unpacked: object) {
+    super(members)
+    this.#text = text
+    this.#warm = warm
+    this.#unpacked = unpacked as Members
+    warm.add(this)
+  }
+
+  static textOf(object: object): string | undefined {
+    return #text in object ? object.#text : undefined
+  }
+
+  static unpackedOf(object: object): object | undefined {
+    return #text in object ? object.#unpacked : undefined
+  }
+
+  static member(object: object, key: string): unknown {
+    if (!(#text in object)) return undefined
+    if (object.#unpacked === undefined) {
+      object.#unpacked = freeze(JSON.parse(object.#text) as Members)
+      object.#warm.add(object)
+    }
+    return object.#unpacked[key]
+  }
+
+  static cool(object: object): void {
+    if (#text in object) object.#unpacked = undefined
+  }
+}
+
+/** Those that are unpacked: the oldest makes room for the newest. */
+class Warm {
+  readonly #ring: (object | undefined)[]
+  #next = 0
+
+  constructor(size: number) {
+    this.#ring = Array.from<undefined>({ length: size })
+  }
+
+  add(packed: object): void {
+    const oldest = this.#ring[this.#next]
+    if (oldest) Packed.cool(oldest)
+    this.#ring[this.#next] = packed
+    this.#next = (this.#next + 1) % this.#ring.length
+  }
+}
+
+/** More members at the top of an object than any kind has: such a one is not packed. */
+const MostMembers = 16
+
+/** An object with the members of another one, each of which is unpacked when it is read. */
+function membersOf(object: object): object | undefined {
+  const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
+  if (keys.length > MostMembers) return undefined
+  const members = {}
+  for (const key of keys) {
+    const getter = getterOf(key)
+    if (!getter) return undefined
+    Object.defineProperty(members, key, getter)
+  }
+  return members
+}
+
+/** The same getter for all objects lets them share what the engine knows of their form. */
+function getterOf(key: string): PropertyDescriptor | undefined {
+  let getter = getters.get(key)
+  if (getter || getters.size === MostGetters) return getter
+  getter = {
+    get(this: object) {
+      return Packed.member(this, key)
+    },
+    enumerable: true,
+  }
+  getters.set(key, getter)
+  return getter
+}
+/** Memory, not state. Names come from clients: the first so many are enough for every kind there is. */
+const getters = new Map<string, PropertyDescriptor>()
+const MostGetters = 500
