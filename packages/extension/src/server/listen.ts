@@ -53,6 +53,8 @@ const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32)
 
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
+/** For answers that are on their way when the last call has ended. */
+const lastWords = seconds(1)
 /** Upstream: as many, for one connection. */
 const MaxStreams = 250
 
@@ -128,18 +130,16 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
 
   const close = async (grace: number): Promise<void> => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-    for (const session of sessions) session.close()
+    const leaving = Promise.all([...sessions].map(leave))
     // Of HTTP/1.1 connections, those that wait for a next request.
     if ('closeIdleConnections' in server) (server.closeIdleConnections as () => void)()
-    if (underWay > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = clock.schedule(grace, resolve)
-        done = () => {
-          timer.cancel()
-          resolve()
-        }
-      })
-    }
+    const answered = new Promise<void>((resolve) => {
+      done = resolve
+      if (underWay === 0) resolve()
+    })
+    // What has been answered is still on its way for a moment.
+    const sent = answered.then(() => within(Math.min(grace, lastWords), leaving, clock))
+    await within(grace, sent, clock)
     for (const socket of sockets) socket.destroy()
     await closed
   }
@@ -172,6 +172,26 @@ function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex): 
 /** Where somebody on this machine reaches it. */
 export const urlOf = (scheme: 'http' | 'https', host: string, port: number): string =>
   `${scheme}://${host === '' ? 'localhost' : host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** Resolves once it has come true, or the time is over. */
+function within(limit: number, fact: Promise<unknown>, clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = clock.schedule(limit, resolve)
+    void fact.then(() => {
+      timer.cancel()
+      resolve()
+    })
+  })
+}
+
+/** Has the client take its next call elsewhere. Resolves once it has what it was answered. */
+function leave(session: ServerHttp2Session): Promise<void> {
+  return new Promise((resolve) => {
+    if (session.destroyed) return resolve()
+    session.once('close', resolve)
+    session.close()
+  })
+}
 
 function closeWhenIdle(session: ServerHttp2Session, idle: number, clock: Clock): void {
   let streams = 0
@@ -256,7 +276,10 @@ function answerHttp1(incoming: Http2ServerRequest, outgoing: Http2ServerResponse
  */
 function answerHttp2(incoming: Http2ServerRequest, { stream }: Http2ServerResponse, { status, headers, body }: Answer): void {
   const isEmpty = body.length === 0 || incoming.method === 'HEAD'
-  stream.respond({ ':status': status, ...headers }, { endStream: isEmpty })
+  // HTTP/2 has no such header. Upstream: net/http does as its handler says, too.
+  const { connection, ...rest } = headers
+  if (connection === 'close') stream.session?.close()
+  stream.respond({ ':status': status, ...rest }, { endStream: isEmpty })
   stream.end(isEmpty ? undefined : body, () => {
     if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)
   })

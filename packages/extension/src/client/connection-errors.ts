@@ -1,0 +1,125 @@
+/** Why a call got no answer, from what Node says of it. People search for these texts: they are those of Go where it has one. */
+import { isIP, isIPv6 } from 'node:net'
+import { NoAnswer } from './hook-failed.ts'
+import type { HookProblem } from './hook-problems.ts'
+
+/** The server did not act upon the call, or there is hope that it did not: it may be made once more. */
+export class NotHandled extends Error {
+  override readonly name = 'NotHandled'
+  /** What to say when there is no other try. */
+  readonly reason: Error
+  /** How often the call may be made, this time included. */
+  readonly tries: number
+
+  constructor(reason: Error, tries: number) {
+    super(reason.message, { cause: reason })
+    this.reason = reason
+    this.tries = tries
+  }
+}
+
+/** @param url whom the call was for */
+export function asGoSaysIt(err: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, url: URL): Error {
+  const port = url.port === '' ? '443' : url.port
+  const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
+  if (!known) return err
+  const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '', message: err.message })
+  return new NoAnswer(problem, text, { cause: err })
+}
+
+/** The answer, or what was to become one, ended too early. */
+export const unexpectedEnd = (cause?: unknown): NoAnswer => new NoAnswer('ConnectionReset', 'unexpected EOF', { cause })
+
+type KnownError = (of: { host: string; port: string; names: string; message: string }) => readonly [HookProblem, string]
+const notVerified = 'tls: failed to verify certificate: x509:'
+const unverified: KnownError = () => ['UnknownAuthority', `${notVerified} certificate signed by unknown authority`]
+const expired: KnownError = () => ['CertificateExpired', `${notVerified} certificate has expired or is not yet valid`]
+
+const malformed =
+  (err: Error): KnownError =>
+  () => ['Garbage', `net/http: HTTP/1.x transport connection broken: malformed HTTP response: ${err.message}`]
+const notTLS: KnownError = () => ['NotTLS', 'tls: first record does not look like a TLS handshake']
+const refused =
+  (alert: string): KnownError =>
+  () => ['ClientCertificate', `remote error: tls: ${alert}`]
+
+const knownErrors: { readonly [code: string]: KnownError } = {
+  ECONNREFUSED: ({ host, port }) => ['ConnectionRefused', `dial tcp ${host}:${port}: connect: connection refused`],
+  ECONNRESET: () => ['ConnectionReset', 'connection reset by peer'],
+  EPIPE: () => ['ConnectionReset', 'write: broken pipe'],
+  ETIMEDOUT: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: connection timed out`],
+  EHOSTUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: no route to host`],
+  ENETUNREACH: ({ host, port }) => ['Unreachable', `dial tcp ${host}:${port}: connect: network is unreachable`],
+  ENOTFOUND: ({ host }) => ['DNS', `dial tcp: lookup ${host}: no such host`],
+  EAI_AGAIN: ({ host }) => ['DNS', `dial tcp: lookup ${host}: Temporary failure in name resolution`],
+  // Somebody who speaks something else, HTTP without TLS most of the time.
+  ERR_SSL_WRONG_VERSION_NUMBER: notTLS,
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: notTLS,
+  // Either of the two again, or what the server has against the handshake.
+  EPROTO: (of) => {
+    const alert = /alert ([a-z ]+)/.exec(of.message)?.[1]
+    return alert === undefined ? notTLS(of) : ['Unreachable', `remote error: tls: ${alert}`]
+  },
+  // The server wants a certificate of its clients, and not what it got.
+  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: refused('certificate required'),
+  ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: refused('unknown certificate authority'),
+  'ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE': refused('bad certificate'),
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unverified,
+  UNABLE_TO_GET_ISSUER_CERT: unverified,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unverified,
+  SELF_SIGNED_CERT_IN_CHAIN: unverified,
+  DEPTH_ZERO_SELF_SIGNED_CERT: unverified,
+  CERT_SIGNATURE_FAILURE: unverified,
+  CERT_HAS_EXPIRED: expired,
+  CERT_NOT_YET_VALID: expired,
+  ERR_TLS_CERT_ALTNAME_INVALID: ({ host, names }) => ['TLSName', `${notVerified} ${namesText(host, names)}`],
+  // What came is no HTTP/2, though it was agreed upon.
+  ERR_HTTP2_ERROR: () => ['Garbage', 'connection error: PROTOCOL_ERROR'],
+  // Without the number of the stream, which upstream's text has: a message must not change from call to call.
+  ERR_HTTP2_STREAM_ERROR: ({ message }) => ['ConnectionReset', `stream error: ${streamErrorIn(message)}`],
+}
+
+function streamErrorIn(message: string): string {
+  const name = /NGHTTP2_(\w+)/.exec(message)?.[1] ?? message
+  // Node does the same about an answer that is wrong or whose headers are too long.
+  return name === 'PROTOCOL_ERROR' || name === 'ENHANCE_YOUR_CALM' ? name : `${name}; received from peer`
+}
+
+/** A server that wants no more calls, and does not answer one that it knew of. */
+export const goneAway = (code: number, cause?: unknown): NoAnswer =>
+  new NoAnswer('ConnectionReset', `http2: server sent GOAWAY and closed the connection; ErrCode=${http2Codes[code] ?? code}`, {
+    cause,
+  })
+
+/** By number. Upstream: golang.org/x/net/http2, ErrCode. */
+const http2Codes = [
+  'NO_ERROR',
+  'PROTOCOL_ERROR',
+  'INTERNAL_ERROR',
+  'FLOW_CONTROL_ERROR',
+  'SETTINGS_TIMEOUT',
+  'STREAM_CLOSED',
+  'FRAME_SIZE_ERROR',
+  'REFUSED_STREAM',
+  'CANCEL',
+  'COMPRESSION_ERROR',
+  'CONNECT_ERROR',
+  'ENHANCE_YOUR_CALM',
+  'INADEQUATE_SECURITY',
+  'HTTP_1_1_REQUIRED',
+]
+
+/** Which names a certificate has of the kind that was wanted. Upstream: crypto/x509, HostnameError, Go 1.26. */
+function namesText(host: string, names: string): string {
+  const address = isIP(host) !== 0
+  const prefix = address ? 'IP Address:' : 'DNS:'
+  const valid = names.split(', ').flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
+  const shown = valid.map((name) => (isIPv6(name) ? shortAddress(name) : name))
+  if (shown.length > 0) return `certificate is valid for ${shown.join(', ')}, not ${host}`
+  return address
+    ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs`
+    : `certificate is not valid for any names, but wanted to match ${host}`
+}
+
+/** `::1` for 0:0:0:0:0:0:0:1. */
+const shortAddress = (address: string): string => new URL(`https://[${address}]`).hostname.slice(1, -1)

@@ -1,0 +1,237 @@
+/** The connections to one host. Which protocol they speak is agreed upon with each of them (ALPN). */
+import { Agent } from 'node:https'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
+import { type Clock, seconds } from '@capstan/kube'
+import type { Target } from './client-config.ts'
+import { asGoSaysIt } from './connection-errors.ts'
+import { exchangeHttp1 } from './http1-exchange.ts'
+import { type Http2Connection, openHttp2 } from './http2-connection.ts'
+import type { HttpAnswer } from './transport.ts'
+
+/** One call, as it goes over the wire. */
+export interface Exchange {
+  readonly url: URL
+  readonly payload: Buffer
+  readonly headers: { readonly [name: string]: string }
+  readonly signal: AbortSignal
+}
+
+interface ConnectionMeans {
+  readonly client?: { readonly certificate: string; readonly key: string } | undefined
+  readonly lookup?: LookupFunction | undefined
+  /** The URL of the proxy that it is reached through. */
+  readonly proxy?: string | undefined
+  /** What is offered to it, the best first. */
+  readonly protocols: readonly string[]
+  readonly clock: Clock
+}
+
+/**
+ * Calls share a connection of HTTP/2 that has room for them; HTTP/1.1 takes one for each call in flight. Once retired it takes no new
+ * calls, and is gone with its last one.
+ */
+export class HostConnections {
+  readonly #agent: HostAgent
+  readonly #connect: ConnectionOptions
+  readonly #url: URL
+  readonly #isProxied: boolean
+  readonly #clock: Clock
+  readonly #http2 = new Set<Http2Connection>()
+  #attempt: Attempt | undefined
+  #calls = 0
+  #retired = false
+
+  constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: ConnectionMeans) {
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const shared = {
+      minVersion: 'TLSv1.2',
+      timeout: idleTimeout,
+      // Names are checked against the host of the URL, whatever the connection says; addresses have no server name.
+      ...(isIP(host) ? {} : { servername: host }),
+      ...(ca === undefined ? {} : { ca }),
+      ...(client ? { cert: client.certificate, key: client.key } : {}),
+      ...(lookup ? { lookup } : {}),
+    } as const
+    this.#agent = new HostAgent({
+      ...shared,
+      keepAlive: true,
+      // A session that is resumed brings its old verdict along: a certificate that has expired meanwhile would go on being trusted.
+      maxCachedSessions: 0,
+      ...(proxy === undefined ? {} : { proxyEnv: { HTTPS_PROXY: proxy } }),
+    })
+    this.#connect = { ...shared, host, port: Number(url.port || 443), ALPNProtocols: [...protocols] }
+    this.#url = url
+    this.#isProxied = proxy !== undefined
+    this.#clock = clock
+  }
+
+  /** @throws NotHandled when it may be made again */
+  async exchange(call: Exchange): Promise<HttpAnswer> {
+    this.#calls++
+    let isUnderWay = true
+    const ended = () => {
+      if (!isUnderWay) return
+      isUnderWay = false
+      this.#calls--
+      this.#endIfUnused()
+    }
+    try {
+      let way = this.#way()
+      while (way === undefined) {
+        await this.#connected(call.signal)
+        way = this.#way()
+      }
+      return await (way === 'http/1.1' ? exchangeHttp1(this.#agent, call, ended) : way.exchange(call, ended))
+    } catch (err) {
+      ended()
+      throw err
+    }
+  }
+
+  retire(): void {
+    this.#retired = true
+    this.#endIfUnused()
+  }
+
+  /** Ends calls that are under way, too. */
+  destroy(): void {
+    this.#attempt?.cancel()
+    this.#agent.destroy()
+    for (const connection of this.#http2) connection.destroy()
+  }
+
+  /** What a call can be made on now. */
+  #way(): Http2Connection | 'http/1.1' | undefined {
+    for (const connection of this.#http2) {
+      if (connection.hasRoom) return connection
+      if (!connection.isOpen) this.#http2.delete(connection)
+    }
+    // As long as it is connected that way. After that it may be another server.
+    return this.#agent.hasSockets ? 'http/1.1' : undefined
+  }
+
+  /** Waits for a connection, which is everybody's who wants one meanwhile. @throws why there is none */
+  #connected(signal: AbortSignal): Promise<void> {
+    const known = this.#attempt
+    if (known && this.#clock.now() - known.since < longestShared) return known.wait(signal)
+    const attempt = new Attempt(this.#clock.now(), (opened) => this.#open(opened))
+    this.#attempt = attempt
+    const over = () => {
+      if (this.#attempt === attempt) this.#attempt = undefined
+    }
+    const connected = attempt.wait(signal)
+    attempt.done.then(over, over)
+    return connected
+  }
+
+  async #open(opened: (socket: Duplex) => void): Promise<void> {
+    const socket = await this.#secureSocket(opened).catch((err: Error) => {
+      throw asGoSaysIt(err, this.#url)
+    })
+    if (socket.alpnProtocol !== 'h2') return this.#agent.give(socket)
+    this.#http2.add(await openHttp2(socket, this.#url, this.#clock))
+  }
+
+  #secureSocket(opened: (socket: Duplex) => void): Promise<TLSSocket> {
+    return new Promise((resolve, reject) => {
+      const options = { ...this.#agent.options, ...this.#connect }
+      if (this.#isProxied) {
+        opened(
+          this.#agent.connect(options, (err, socket) => {
+            if (!err) return resolve(socket as TLSSocket)
+            socket?.destroy()
+            reject(err)
+          }),
+        )
+        return
+      }
+      const socket = this.#agent.connect(options) as TLSSocket
+      opened(socket)
+      socket.once('error', reject)
+      socket.once('secureConnect', () => {
+        socket.off('error', reject)
+        resolve(socket)
+      })
+    })
+  }
+
+  #endIfUnused(): void {
+    if (this.#retired && this.#calls === 0) {
+      this.#agent.destroy()
+      for (const connection of this.#http2) connection.close()
+    }
+  }
+}
+
+const idleTimeout = seconds(90)
+
+/** Who comes later does not join an attempt that hangs: others would keep it alive for ever. */
+const longestShared = seconds(10)
+
+/** An attempt to connect. It ends with the last one who waits for it. */
+class Attempt {
+  readonly since: number
+  readonly done: Promise<void>
+  #socket: Duplex | undefined
+  #waiting = 0
+
+  constructor(since: number, open: (opened: (socket: Duplex) => void) => Promise<void>) {
+    this.since = since
+    this.done = open((socket) => {
+      this.#socket = socket
+    })
+  }
+
+  wait(signal: AbortSignal): Promise<void> {
+    this.#waiting++
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        reject(signal.reason)
+        if (--this.#waiting === 0) this.cancel()
+      }
+      if (signal.aborted) return abort()
+      signal.addEventListener('abort', abort, { once: true })
+      const settled = () => signal.removeEventListener('abort', abort)
+      this.done.then(resolve, reject).finally(settled)
+    })
+  }
+
+  cancel(): void {
+    this.#socket?.destroy()
+  }
+}
+
+/** Keeps connections of HTTP/1.1, the first of which was made before anybody knew what it would speak. */
+class HostAgent extends Agent {
+  #given: TLSSocket | undefined
+
+  get hasSockets(): boolean {
+    return this.#given !== undefined || Object.keys(this.sockets).length > 0 || Object.keys(this.freeSockets).length > 0
+  }
+
+  give(socket: TLSSocket): void {
+    this.#given = socket
+  }
+
+  connect(options: object, connected?: (err: Error | null, socket: Duplex | undefined) => void): Duplex {
+    return super.createConnection(options as never, connected as never) as Duplex
+  }
+
+  override createConnection(...args: Parameters<Agent['createConnection']>): Duplex | null | undefined {
+    const given = this.#given
+    this.#given = undefined
+    return given ?? super.createConnection(...args)
+  }
+
+  /** All connections are alike but for their port. The name that Node gives them has the authorities in it, for each call anew. */
+  override getName({ port }: { port?: number | string | null } = {}): string {
+    return String(port)
+  }
+
+  override destroy(): void {
+    this.#given?.destroy()
+    super.destroy()
+  }
+}

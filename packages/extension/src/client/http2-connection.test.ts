@@ -1,0 +1,426 @@
+/** Calls that share a connection of HTTP/2, and what servers can do to them. */
+import { once } from 'node:events'
+import { createSecureServer, constants as http2, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTLSServer } from 'node:tls'
+import { seconds, systemClock, VirtualClock } from '@capstan/kube'
+import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
+import { readBytes } from '../wire/body.ts'
+import { NoAnswer } from './hook-failed.ts'
+import { httpsHookTransport, type HttpsHookTransport } from './https-transport.ts'
+
+let authority: CertifiedKey
+let certified: { cert: string; key: string }
+beforeAll(async () => {
+  authority = await makeAuthority(systemClock, { commonName: 'test' })
+  const { certificate, key } = await issueCertificate(authority, systemClock, {
+    commonName: 'x',
+    usages: ['server'],
+    ipAddresses: ['127.0.0.1'],
+  })
+  certified = { cert: certificate, key }
+})
+
+let clock: VirtualClock
+let transport: HttpsHookTransport
+let closing: (() => void)[]
+beforeEach(() => {
+  clock = new VirtualClock()
+  transport = httpsHookTransport({ clock })
+  closing = []
+})
+afterEach(() => {
+  transport.close()
+  for (const close of closing) close()
+})
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await turn()
+}
+
+async function serving(server: Server): Promise<string> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+interface Seen {
+  url: string
+  /** How many connections there are, and how many there were. */
+  open: number
+  made: number
+  /** How many calls came. */
+  calls: number
+  session: ServerHttp2Session
+}
+
+/** `answer` is told the number of the call, from one on. */
+async function server(
+  answer: (stream: ServerHttp2Stream, call: number, body: Buffer) => void = ok,
+  settings: { maxConcurrentStreams?: number } = {},
+): Promise<Seen> {
+  const seen = { open: 0, made: 0, calls: 0 } as Seen
+  const serves = createSecureServer({ ...certified, settings })
+  serves.on('session', (session) => {
+    seen.session = session
+    seen.open++
+    seen.made++
+    session.on('error', () => {})
+    session.on('close', () => seen.open--)
+  })
+  serves.on('stream', (stream) => {
+    const call = ++seen.calls
+    stream.on('error', () => {})
+    const read: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => read.push(chunk))
+    stream.on('end', () => answer(stream, call, Buffer.concat(read)))
+  })
+  seen.url = await serving(serves)
+  return seen
+}
+
+const ok = (stream: ServerHttp2Stream): void => {
+  stream.respond({ ':status': 200 })
+  stream.end('fine')
+}
+
+const post = async (url: string, signal: AbortSignal = new AbortController().signal, body = '{}') => {
+  const { status, body: answer } = await transport.post({ url: new URL(url), ca: authority.certificate }, body, signal)
+  return `${status} ${Buffer.from(await readBytes(answer, 2 ** 20)).toString()}`
+}
+/** What came of a call, in words. */
+const outcome = (url: string) =>
+  post(url).catch((err: Error) => (err instanceof NoAnswer ? `${err.problem}: ${err.message}` : String(err)))
+
+describe('calls share a connection', () => {
+  it('also those that come while it is made', async () => {
+    const seen = await server()
+    expect(new Set(await Promise.all(Array.from({ length: 50 }, () => post(seen.url))))).toEqual(new Set(['200 fine']))
+    expect(await post(seen.url)).toBe('200 fine')
+    expect(seen).toMatchObject({ made: 1, calls: 51 })
+  })
+
+  it('as many as the server wants at once, and have another beyond', async () => {
+    let atOnce = 0
+    const held: (() => void)[] = []
+    const seen = await server(
+      (stream) => {
+        atOnce++
+        held.push(() => ok(stream))
+      },
+      { maxConcurrentStreams: 2 },
+    )
+    const answers = Promise.all(Array.from({ length: 5 }, () => post(seen.url)))
+    await until(() => atOnce === 5)
+    expect(seen.made).toBe(3)
+    for (const answer of held) answer()
+    expect(await answers).toEqual(Array.from({ length: 5 }, () => '200 fine'))
+  })
+
+  it('whatever their length', async () => {
+    const seen = await server((stream, _, body) => {
+      stream.respond({ ':status': 200 })
+      stream.end(String(body.length))
+    })
+    const long = ' '.repeat(2 ** 20)
+    const signal = new AbortController().signal
+    const answers = await Promise.all(Array.from({ length: 40 }, () => post(seen.url, signal, long)))
+    expect(new Set(answers)).toEqual(new Set([`200 ${2 ** 20}`]))
+    expect(seen.made).toBe(1)
+  })
+
+  it('and each other’s fate in nothing: one that is given up ends alone', async () => {
+    const codes: number[] = []
+    const seen = await server((stream, call) => {
+      if (call > 1) return ok(stream)
+      stream.on('close', () => codes.push(stream.rstCode))
+    })
+    const given = new AbortController()
+    const first = post(seen.url, given.signal)
+    await until(() => seen.calls === 1)
+    given.abort(new Error('over'))
+    await expect(first).rejects.toThrow('over')
+    expect(await post(seen.url)).toBe('200 fine')
+    await until(() => codes.length === 1)
+    expect(codes).toEqual([http2.NGHTTP2_CANCEL])
+    expect(seen.made).toBe(1)
+  })
+
+  it('and one whose answer is too long ends alone, too', async () => {
+    const seen = await server((stream, call) => {
+      if (call > 1) return ok(stream)
+      stream.respond({ ':status': 200 })
+      const pour = () => {
+        while (!stream.destroyed && stream.write(Buffer.alloc(2 ** 16)));
+        if (!stream.destroyed) stream.once('drain', pour)
+      }
+      pour()
+    })
+    await expect(post(seen.url)).rejects.toThrow('longer than')
+    expect(await post(seen.url)).toBe('200 fine')
+    expect(seen.made).toBe(1)
+  })
+
+  it('until it has been idle for 90 seconds', async () => {
+    const seen = await server()
+    const start = clock.now()
+    await post(seen.url)
+    const passed = () => (clock.nextDue! - start) / seconds(30)
+    while (seen.open === 1) {
+      clock.step(clock.nextDue!)
+      // In between it is asked whether it is there, and says so.
+      await until(() => seen.open === 0 || passed() % 1 === 0)
+      if (clock.now() - start < seconds(90)) expect(seen.open).toBe(1)
+      for (let i = 0; i < 5; i++) await turn()
+    }
+    expect(clock.nextDue).toBeUndefined()
+    expect(await post(seen.url)).toBe('200 fine')
+    expect(seen.made).toBe(2)
+  })
+})
+
+describe('a call is made again when the server did not begin with it', () => {
+  it('since it refused the stream', async () => {
+    const seen = await server((stream, call) => (call < 3 ? stream.close(http2.NGHTTP2_REFUSED_STREAM) : ok(stream)))
+    expect(await outcome(seen.url)).toBe('200 fine')
+    expect(seen).toMatchObject({ made: 1, calls: 3 })
+  })
+
+  it('since it said which was the last one', async () => {
+    const seen = await server((stream, call) => {
+      if (call === 2) stream.session!.goaway(http2.NGHTTP2_NO_ERROR, stream.id! - 2)
+      else ok(stream)
+    })
+    expect(await outcome(seen.url)).toBe('200 fine')
+    expect(await outcome(seen.url)).toBe('200 fine')
+    expect(seen).toMatchObject({ made: 2, calls: 3 })
+  })
+
+  it('since the connection ended before', async () => {
+    const seen = await server()
+    for (let i = 0; i < 5; i++) {
+      expect(await outcome(seen.url)).toBe('200 fine')
+      seen.session.close()
+    }
+  })
+
+  it('and not for ever', async () => {
+    const seen = await server((stream) => stream.close(http2.NGHTTP2_REFUSED_STREAM))
+    expect(await outcome(seen.url)).toBe('ConnectionReset: stream error: REFUSED_STREAM; received from peer')
+    expect(seen.calls).toBe(6)
+  })
+})
+
+describe('a call fails, and is not made again,', () => {
+  const secure = (begun: (socket: Socket) => void) =>
+    serving(createTLSServer({ ...certified, ALPNProtocols: ['h2'] }, begun) as Server)
+
+  const goaway = (code: number) => frame(frames.goaway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, code]))
+  const reset = (code: number) => frame(frames.reset, 0, 1, Buffer.from([0, 0, 0, code]))
+  const begun = Buffer.concat([
+    frame(frames.headers, endHeaders, 1, Buffer.from([status200])),
+    frame(frames.data, 0, 1, Buffer.from('{')),
+  ])
+  const longHeader = Buffer.concat([Buffer.from([0, 1, 120, 0x7f, 0xa1, 0x7e]), Buffer.alloc(16288 - 0x60, 120)])
+
+  it.each<[string, Buffer[], string]>([
+    ['when its stream is reset', [reset(2)], 'ConnectionReset: stream error: INTERNAL_ERROR; received from peer'],
+    [
+      'when its stream is reset within the body',
+      [begun, reset(2)],
+      'ConnectionReset: stream error: INTERNAL_ERROR; received from peer',
+    ],
+    [
+      'when the server has enough of its client',
+      [goaway(11)],
+      'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=ENHANCE_YOUR_CALM',
+    ],
+    [
+      'when the server leaves without an answer',
+      [goaway(0)],
+      'ConnectionReset: http2: server sent GOAWAY and closed the connection; ErrCode=NO_ERROR',
+    ],
+    ['when the connection is closed', [], 'ConnectionReset: unexpected EOF'],
+    ['when the connection is closed within the body', [begun], 'ConnectionReset: unexpected EOF'],
+    ['when it is no HTTP/2 any more', [Buffer.alloc(100, 'HTTP/1.1 200 OK\r\n')], 'Garbage: connection error: PROTOCOL_ERROR'],
+    [
+      'when its headers are too long',
+      [
+        frame(frames.headers, 0, 1, Buffer.concat([Buffer.from([status200])])),
+        ...Array.from({ length: 5 }, (_, i) => frame(frames.continuation, i === 4 ? endHeaders : 0, 1, longHeader)),
+      ],
+      'ConnectionReset: stream error: ENHANCE_YOUR_CALM',
+    ],
+    [
+      'when its headers do not end',
+      [
+        frame(frames.headers, 0, 1, Buffer.from([status200])),
+        ...Array.from({ length: 100 }, () => frame(frames.continuation, 0, 1, Buffer.alloc(0))),
+      ],
+      'Garbage: connection error: PROTOCOL_ERROR',
+    ],
+  ])('%s', async (_, answer, said) => {
+    let calls = 0
+    const url = await secure((socket) => {
+      socket.on('error', () => {})
+      socket.write(frame(frames.settings, 0, 0))
+      let read = Buffer.alloc(0)
+      socket.on('data', (chunk) => {
+        read = Buffer.concat([read, chunk])
+        if (!read.includes('{}')) return
+        calls++
+        socket.end(Buffer.concat(answer))
+      })
+    })
+    expect(await outcome(url)).toBe(said)
+    expect(calls).toBe(1)
+  })
+
+  it('when what comes is not HTTP/2, though that was agreed upon', async () => {
+    const url = await secure((socket) => socket.write('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'.repeat(10)))
+    expect(await outcome(url)).toBe('Garbage: connection error: PROTOCOL_ERROR')
+  })
+
+  it('when nothing comes', async () => {
+    const begun = Promise.withResolvers<void>()
+    let isClosed = false
+    const url = await secure((socket) => {
+      socket.on('error', () => {})
+      socket.on('close', () => (isClosed = true))
+      socket.resume()
+      begun.resolve()
+    })
+    const given = new AbortController()
+    const calls = [post(url, given.signal), post(url, given.signal)]
+    await begun.promise
+    given.abort(new Error('over'))
+    for (const call of calls) await expect(call).rejects.toThrow('over')
+    // Nobody waits for it any more.
+    await until(() => isClosed)
+  })
+})
+
+test('calls do not join an attempt to connect that hangs', async () => {
+  let came = 0
+  const seen = await server()
+  const relayed = await serving(createServer((socket) => void (came++ === 0 || relay(socket, Number(new URL(seen.url).port)))))
+  const given = new AbortController()
+  const hung = post(relayed, given.signal)
+  clock.step(clock.now() + seconds(9))
+  const alsoHung = post(relayed, given.signal)
+  await until(() => came === 1)
+  clock.step(clock.now() + seconds(1))
+  expect(await post(relayed)).toBe('200 fine')
+  given.abort(new Error('over'))
+  await expect(hung).rejects.toThrow('over')
+  await expect(alsoHung).rejects.toThrow('over')
+})
+
+test('a connection that has gone silent is found out, and its calls fail', async () => {
+  const seen = await server((stream, call) => (call === 1 || call > 2 ? ok(stream) : undefined))
+  const cut = { isCut: false }
+  const relayed = await serving(createServer((socket) => relay(socket, Number(new URL(seen.url).port), cut)))
+  expect(await outcome(relayed)).toBe('200 fine')
+  const held = outcome(relayed)
+  await until(() => seen.calls === 2)
+  cut.isCut = true
+  let isOver = false
+  void held.then(() => (isOver = true))
+  // Something may have come since it was looked at first.
+  for (const passed of [30, 30, 14]) {
+    clock.step(clock.now() + seconds(passed))
+    await turn()
+  }
+  expect(isOver).toBe(false)
+  clock.step(clock.now() + seconds(1))
+  expect(await held).toBe('ConnectionReset: http2: client connection lost')
+  cut.isCut = false
+  expect(await outcome(relayed)).toBe('200 fine')
+})
+
+test('a connection whose server takes its time is asked whether it is there, and kept', async () => {
+  const held = Promise.withResolvers<void>()
+  const seen = await server((stream) => void held.promise.then(() => ok(stream)))
+  const answer = outcome(seen.url)
+  await until(() => seen.calls === 1)
+  let pings = 0
+  seen.session.on('ping', () => pings++)
+  for (let i = 0; i < 10; i++) {
+    clock.step(clock.now() + seconds(30))
+    const next = clock.now() + seconds(30)
+    await until(() => clock.nextDue === next)
+  }
+  expect(pings).toBeGreaterThan(5)
+  held.resolve()
+  expect(await answer).toBe('200 fine')
+})
+
+test('HTTP/2 is not spoken where DISABLE_HTTP2 is set', async () => {
+  const versions: string[] = []
+  const serves = createSecureServer({ ...certified, allowHTTP1: true }, ({ httpVersion }, response) => {
+    versions.push(httpVersion)
+    response.end('fine')
+  })
+  const url = await serving(serves)
+  expect(await post(url)).toBe('200 fine')
+  transport.close()
+  transport = httpsHookTransport({ env: { DISABLE_HTTP2: 'yes' } })
+  expect(await post(url)).toBe('200 fine')
+  expect(versions).toEqual(['2.0', '1.1'])
+})
+
+test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', async () => {
+  const seen = await server()
+  let port = 0
+  let isClosed = false
+  const old = createTLSServer(certified, (socket) => {
+    socket.on('error', () => {})
+    socket.on('close', () => (isClosed = true))
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\nold'))
+  }) as Server
+  port = Number(new URL(await serving(old)).port)
+  const url = await serving(createServer((socket) => relay(socket, port)))
+  expect(await post(url)).toBe('200 old')
+  port = Number(new URL(seen.url).port)
+  await until(() => isClosed)
+  await turn()
+  expect(await post(url)).toBe('200 fine')
+  expect(seen.calls).toBe(1)
+})
+
+/** Upstream: RFC 9113, section 6. */
+const frames = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7, continuation: 9 }
+const endHeaders = 4
+/** The eighth field of the table that HPACK begins with. */
+const status200 = 0x88
+
+function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head[3] = type
+  head[4] = flags
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
+
+/** Bytes on both sides, as long as both are there and nobody has cut the line. */
+function relay(socket: Socket, port: number, line = { isCut: false }): void {
+  const there = connect(port, '127.0.0.1')
+  there.on('error', () => {})
+  socket.on('data', (chunk) => line.isCut || there.write(chunk))
+  there.on('data', (chunk) => line.isCut || socket.write(chunk))
+  socket.on('close', () => there.destroy())
+  there.on('close', () => socket.destroy())
+}

@@ -1,0 +1,190 @@
+/** One connection that many calls share at once. Upstream: golang.org/x/net/http2, Transport, as k8s.io/apimachinery sets it up. */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants as http2 } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { type Clock, seconds, type Timer } from '@capstan/kube'
+import { asGoSaysIt, goneAway, NotHandled, unexpectedEnd } from './connection-errors.ts'
+import { NoAnswer } from './hook-failed.ts'
+import type { Exchange } from './host-connections.ts'
+import type { HttpAnswer } from './transport.ts'
+
+/** After silence of `silent` the server is asked whether it is there, and has `answer` to say so. Without calls a connection is kept for `idle`. */
+const patience = { silent: seconds(30), answer: seconds(15), idle: seconds(90) }
+
+/** How often a call is made that servers did not begin with. */
+const maxTries = 6
+
+/** An answer may be that far ahead of its reader. A client with many calls in flight has room for all of theirs. */
+const streamWindow = 4 * 2 ** 20
+const connectionWindow = 64 * 2 ** 20
+
+const settings = { enablePush: false, initialWindowSize: streamWindow, maxHeaderListSize: 64 * 1024 }
+
+/**
+ * The connection of a socket for which HTTP/2 was agreed upon, once the server has said how it is to be used.
+ *
+ * @throws what the server did instead
+ */
+export async function openHttp2(socket: TLSSocket, url: URL, clock: Clock): Promise<Http2Connection> {
+  // Requests count until they are sent, whatever their length; answers are bounded by whoever reads them.
+  const session = connect(url.origin, { createConnection: () => socket, settings, maxSessionMemory: 1024 })
+  const connection = new Http2Connection(session, socket, clock)
+  await new Promise<void>((resolve, reject) => {
+    session.once('remoteSettings', () => resolve())
+    session.once('close', () => reject(connection.whyClosed(url)))
+  })
+  session.setLocalWindowSize(connectionWindow)
+  return connection
+}
+
+export class Http2Connection {
+  readonly #session: ClientHttp2Session
+  readonly #socket: TLSSocket
+  readonly #clock: Clock
+  #streams = 0
+  #maxStreams = 0
+  /** What the server said when it wanted no more calls. */
+  #goaway: { readonly code: number; readonly lastStream: number } | undefined
+  #error: Error | null = null
+  #usedAt: number
+  #watch: Timer
+
+  constructor(session: ClientHttp2Session, socket: TLSSocket, clock: Clock) {
+    this.#session = session
+    this.#socket = socket
+    this.#clock = clock
+    this.#usedAt = clock.now()
+    this.#watch = this.#watchFrom(socket.bytesRead)
+    session.on('remoteSettings', ({ maxConcurrentStreams = Infinity }) => {
+      this.#maxStreams = maxConcurrentStreams
+    })
+    session.on('goaway', (code, lastStream) => {
+      this.#goaway = { code, lastStream }
+    })
+    const failed = (err: Error) => {
+      this.#error ??= err
+      // A session would wait for the other side to take note.
+      socket.destroy()
+    }
+    session.on('error', failed)
+    socket.on('error', failed)
+    session.on('close', () => this.#watch.cancel())
+  }
+
+  get isOpen(): boolean {
+    return !this.#session.closed && !this.#session.destroyed
+  }
+
+  /** One call is always taken, whatever the server says of how many there may be: it waits for its turn. */
+  get hasRoom(): boolean {
+    return this.isOpen && (this.#streams === 0 || this.#streams < this.#maxStreams)
+  }
+
+  /** @throws NotHandled when the server certainly did not begin with it */
+  exchange({ url, payload, headers, signal }: Exchange, ended: () => void): Promise<HttpAnswer> {
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        ended()
+        return reject(signal.reason)
+      }
+      const stream = this.#session.request({
+        ':method': 'POST',
+        ':authority': url.host,
+        ':path': url.pathname + url.search,
+        ...headers,
+        'content-type': 'application/json',
+        'content-length': payload.length,
+      })
+      if (this.#streams++ === 0) this.#session.ref()
+      // Of this stream alone: others are in no way concerned.
+      const abort = () => {
+        stream.close(http2.NGHTTP2_CANCEL)
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      stream.on('response', ({ ':status': status = 0 }) => resolve({ status, body: this.#bodyOf(stream, url) }))
+      // Told when it is closed.
+      stream.on('error', () => {})
+      stream.once('close', () => {
+        signal.removeEventListener('abort', abort)
+        this.#usedAt = this.#clock.now()
+        if (--this.#streams === 0) this.#session.unref()
+        ended()
+        // To no effect when there was an answer.
+        reject(this.#whyUnanswered(stream, url))
+      })
+      stream.end(payload)
+    })
+  }
+
+  /** Takes no more calls; those under way end as if nothing were. */
+  close(): void {
+    this.#session.close()
+  }
+
+  destroy(): void {
+    this.#session.destroy()
+  }
+
+  /** What to say of a call that has come to nothing with the connection. */
+  whyClosed(url: URL, err: NodeJS.ErrnoException | null = this.#error): Error {
+    if (this.#goaway && (err === null || err.code === 'ERR_HTTP2_SESSION_ERROR')) {
+      return goneAway(this.#goaway.code, err)
+    }
+    return err === null ? unexpectedEnd() : asGoSaysIt(err, url)
+  }
+
+  #whyUnanswered(stream: ClientHttp2Stream, url: URL): Error {
+    const failure: NodeJS.ErrnoException | null = stream.errored ?? this.#error
+    const reason = this.whyClosed(url, failure)
+    const wasSent = stream.id !== undefined && !notSent.has(failure?.code ?? '')
+    const wasSeen = wasSent && (this.#goaway === undefined || stream.id! <= this.#goaway.lastStream)
+    return wasSeen && stream.rstCode !== http2.NGHTTP2_REFUSED_STREAM ? reason : new NotHandled(reason, maxTries)
+  }
+
+  /**
+   * A reader that stops early ends the stream with it, and nothing else. Not by the iterator of Node, for which a stream that HTTP/2 is
+   * done with has been broken off, though there is something left to read.
+   */
+  async *#bodyOf(stream: ClientHttp2Stream, url: URL): AsyncGenerator<Uint8Array> {
+    let wake = () => {}
+    for (const event of ['readable', 'end', 'close']) stream.on(event, () => wake())
+    try {
+      while (!stream.readableEnded) {
+        const chunk = stream.read() as Uint8Array | null
+        if (chunk !== null) yield chunk
+        else if (stream.destroyed) throw this.whyClosed(url, stream.errored ?? this.#error)
+        else if (!stream.readableEnded) await new Promise<void>((resolve) => (wake = resolve))
+      }
+    } finally {
+      if (!stream.readableEnded) stream.close(http2.NGHTTP2_CANCEL)
+    }
+  }
+
+  /** @param read how many bytes had come when it was looked at last */
+  #watchFrom(read: number): Timer {
+    return this.#clock.schedule(patience.silent, () => {
+      const { bytesRead } = this.#socket
+      if (this.#streams === 0 && this.#clock.now() - this.#usedAt >= patience.idle) return this.#session.close()
+      if (bytesRead === read) this.#ask()
+      else this.#watch = this.#watchFrom(bytesRead)
+    })
+  }
+
+  #ask(): void {
+    this.#watch = this.#clock.schedule(patience.answer, () => {
+      this.#session.destroy(new NoAnswer('ConnectionReset', 'http2: client connection lost'))
+    })
+    this.#session.ping(() => {
+      this.#watch.cancel()
+      if (this.isOpen) this.#watch = this.#watchFrom(this.#socket.bytesRead)
+    })
+  }
+}
+
+/** What Node says of streams that did not come to be. */
+const notSent: ReadonlySet<string> = new Set([
+  'ERR_HTTP2_GOAWAY_SESSION',
+  'ERR_HTTP2_INVALID_SESSION',
+  'ERR_HTTP2_OUT_OF_STREAMS',
+  'ERR_HTTP2_STREAM_CANCEL',
+])
