@@ -56,8 +56,17 @@ export function lineOf({ hook, handlers, answer, subject, cluster }: HookCall): 
     case 'wait':
       return { subject, cluster, event: 'HookBlocking', text: `${called}: wait ${answer.seconds} s${because}` }
     case 'failed':
-      return { subject, cluster, event: 'HookFailed', text: `${called}: failed: ${answer.message}` }
+      return { subject, cluster, event: 'HookFailed', text: failedText({ hook, handlers }, answer.message) }
   }
+}
+
+/** Without what the line says anyway: which hook, and which handler where there is but one. */
+function failedText({ hook, handlers }: Pick<HookCall, 'hook' | 'handlers'>, message: string): string {
+  const ofHook = message.replace(/^failed to call extension handlers for hook "[^"]*": /, '')
+  const ofHandler = handlers.length === 1 ? ofHook.replace(/^failed to call extension handler "[^"]*": /, '') : ofHook
+  const [, reason] = /^not called, because (.*)$/s.exec(ofHandler) ?? []
+  const names = handlers.join(', ')
+  return reason === undefined ? `${hook} called on ${names}: failed: ${ofHandler}` : `${hook} not called on ${names}: ${reason}`
 }
 
 function answerOf(response: ResponseOf<Hook>): HookCall['answer'] {

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { lineOf } from './hook-calls.ts'
+
+const head = 'failed to call extension handlers for hook "BeforeClusterCreate.hooks.runtime.cluster.x-k8s.io": '
+const refused = 'http call failed: dial tcp 127.0.0.1:9443: connect: connection refused'
+
+test.each([
+  [['a.x'], `${head}failed to call extension handler "a.x": ${refused}`, `called on a.x: failed: ${refused}`],
+  [
+    ['a.x', 'b.x'],
+    `${head}failed to call extension handler "b.x": ${refused}`,
+    `called on a.x, b.x: failed: failed to call extension handler "b.x": ${refused}`,
+  ],
+  [
+    ['a.x'],
+    `${head}failed to call extension handler "a.x": not called, because the last 5 calls did not get through: ${refused}`,
+    `not called on a.x: the last 5 calls did not get through: ${refused}`,
+  ],
+  [
+    ['a.x'],
+    'failed to call extension handler "a.x": got failure response with message: no',
+    'called on a.x: failed: got failure response with message: no',
+  ],
+  [['a.x'], 'out of order', 'called on a.x: failed: out of order'],
+])('a call of %j that failed is told once: %s', (handlers, message, text) => {
+  const call = { hook: 'BeforeClusterCreate', handlers, subject: 'Cluster default/demo', cluster: 'default/demo' }
+  expect(lineOf({ ...call, answer: { kind: 'failed', message } }).text).toBe(`BeforeClusterCreate ${text}`)
+})
