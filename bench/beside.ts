@@ -1,9 +1,10 @@
 /**
  * The same load on `capstan apiserver` and on kube-apiserver with etcd, both durable, on this machine in this run: each figure of
- * ours is followed by theirs and by how ours stands to it. Client and server share the cores, so a fast server also waits for it.
+ * ours is followed by theirs and by how ours stands to it. The load is the same for both, and costs its sender little (`load.ts`),
+ * who shares the cores with the servers.
  */
 import { readFileSync } from 'node:fs'
-import { messageOf } from '@capstan/kube'
+import { type ApiRequest, messageOf, typeMeta } from '@capstan/kube'
 import { startCapstanPlane } from '../interop/capstan-plane.ts'
 import type { ServedPlane } from '../interop/plane.ts'
 import { startRealPlane } from '../interop/real-plane.ts'
@@ -11,18 +12,24 @@ import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
 import { inParallel, median, megabytes, now } from './figure.ts'
-import { aWidget, installWidgets, Widget } from './server.ts'
+import { Load } from './load.ts'
+import { aWidget, creation, installWidgets, Widget, widgets } from './server.ts'
 import { deliver } from './watch.ts'
 
 type Unit = Figure['unit']
 
-/** One figure, measured on one plane. Objects that it needs were made by those before it. */
+interface Side {
+  readonly plane: ServedPlane
+  readonly load: Load
+}
+
+/** One figure, measured on one side. Objects that it needs were made by those before it. */
 interface Measurement {
   readonly name: string
   readonly unit: Unit
   /** Whether a smaller value is the better one. */
   readonly lessIsMore?: boolean
-  measure(plane: ServedPlane, scale: Scale): Promise<number>
+  measure(side: Side, scale: Scale): Promise<number>
 }
 
 interface Scale {
@@ -32,45 +39,48 @@ interface Scale {
   readonly changes: number
 }
 
-const full: Scale = { creates: 3000, listed: 9000, watchers: 200, changes: 100 }
+const full: Scale = { creates: 3000, listed: 9000, watchers: 200, changes: 400 }
 const small: Scale = { creates: 200, listed: 400, watchers: 10, changes: 20 }
 
-const rate = (name: string, inFlight: number, act: (plane: ServedPlane, index: number) => Promise<unknown>): Measurement => ({
+const rate = (name: string, inFlight: number, status: number, request: (index: number) => ApiRequest): Measurement => ({
   name: `${name}, ${inFlight} in flight`,
   unit: '/s',
-  async measure(plane, { creates }) {
-    const count = inFlight === 1 ? Math.ceil(creates / 5) : creates
-    return count / (await inParallel(count, inFlight, (index) => act(plane, index)))
+  async measure({ load }, { creates }) {
+    const requests = indices(inFlight === 1 ? Math.ceil(creates / 5) : creates).map(request)
+    return requests.length / (await load.run(requests, inFlight, status))
   },
 })
 
-const key = (index: number) => ({ namespace: 'default', name: `w-16-${index}` })
+const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index)
+
+const created = (index: number) => ({ ...widgets, name: `w-16-${index}` })
 
 const measurements: readonly Measurement[] = [
-  ...[1, 16, 64].map((inFlight) =>
-    rate('creates', inFlight, (plane, index) => clientOf(plane).create(Widget, aWidget(`w-${inFlight}-${index}`))),
-  ),
-  rate('gets', 16, (plane, index) => clientOf(plane).get(Widget, key(index))),
-  rate('status patches', 16, (plane, index) =>
-    clientOf(plane).patch(
-      Widget,
-      key(index),
-      { type: 'merge', body: { status: { ready: index % 7 } } },
-      { subresource: 'status' },
-    ),
-  ),
-  rate('server-side applies', 16, (plane, index) =>
-    clientOf(plane).apply(
-      Widget,
-      { metadata: key(index), spec: { replicas: 3, image: `registry.example.com/other:v${index}` } },
-      { fieldManager: 'bench', force: true },
-    ),
-  ),
+  ...[1, 16, 64].map((inFlight) => rate('creates', inFlight, 201, (index) => creation(`w-${inFlight}-${index}`))),
+  rate('gets', 16, 200, (index) => ({ verb: 'get', ...created(index) })),
+  rate('status patches', 16, 200, (index) => ({
+    verb: 'patch',
+    ...created(index),
+    subresource: 'status',
+    patchType: 'application/merge-patch+json',
+    body: { status: { ready: index % 7 } },
+  })),
+  rate('server-side applies', 16, 200, (index) => ({
+    verb: 'patch',
+    ...created(index),
+    patchType: 'application/apply-patch+yaml',
+    options: { fieldManager: 'bench', force: true },
+    body: {
+      ...typeMeta(Widget),
+      metadata: { name: created(index).name, namespace: widgets.namespace },
+      spec: { replicas: 3, image: `registry.example.com/other:v${index}` },
+    },
+  })),
   {
     name: 'list of custom resources, parsed by the client',
     unit: 'ms',
     lessIsMore: true,
-    async measure(plane, { listed }) {
+    async measure({ plane }, { listed }) {
       const client = clientOf(plane)
       const { items } = await client.list(Widget)
       await inParallel(Math.max(0, listed - items.length), 64, (index) => client.create(Widget, aWidget(`more-${index}`)))
@@ -86,13 +96,13 @@ const measurements: readonly Measurement[] = [
   {
     name: 'events delivered to watchers',
     unit: '/s',
-    measure: (plane, { watchers, changes }) => deliver(clientOf(plane), watchers, changes),
+    measure: ({ plane, load }, { watchers, changes }) => deliver(clientOf(plane), load, watchers, changes),
   },
   {
     name: 'memory with what is stored by now',
     unit: 'MB',
     lessIsMore: true,
-    measure: async ({ programs }) => megabytes(programs.reduce((sum, { pid }) => sum + residentBytes(pid), 0)),
+    measure: async ({ plane: { programs } }) => megabytes(programs.reduce((sum, { pid }) => sum + residentBytes(pid), 0)),
   },
 ]
 
@@ -105,18 +115,25 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
   await using ours = await startCapstanPlane({ durable: true })
   await using theirs = await startRealPlane({ durable: true, controllers: [] })
   yield* pair('spawn to ready', 's', [ours.readyAfter, theirs.readyAfter], true)
-  for (const plane of [ours, theirs]) await installWidgets(clientOf(plane))
-  // The first requests compile code, here and there.
+  const sides: Side[] = []
   for (const plane of [ours, theirs]) {
-    await inParallel(scale.creates / 2, 16, (index) => clientOf(plane).create(Widget, aWidget(`warm-${index}`)))
+    const load = await Load.of(plane.kubeconfig)
+    sides.push({ plane, load })
+    await installWidgets(clientOf(plane))
+    // The first requests compile code, here and there.
+    await load.run(
+      indices(scale.creates / 2).map((index) => creation(`warm-${index}`)),
+      16,
+      201,
+    )
   }
   for (const { name, unit, lessIsMore = false, measure } of measurements) {
     const values: number[] = []
     const burnt: number[] = []
-    for (const plane of [ours, theirs]) {
-      const before = cpuSeconds(plane)
-      values.push(await measure(plane, scale))
-      burnt.push(cpuSeconds(plane) - before)
+    for (const side of sides) {
+      const before = cpuSeconds(side.plane)
+      values.push(await measure(side, scale))
+      burnt.push(cpuSeconds(side.plane) - before)
     }
     yield* pair(name, unit, values, lessIsMore)
     if (unit === '/s' && name.includes('in flight')) {
@@ -129,6 +146,7 @@ export async function* besideBench({ short }: BenchOptions): AsyncIterable<Figur
       )
     }
   }
+  for (const { load } of sides) load.close()
 }
 
 function* pair(name: string, unit: Unit, [ours = 0, theirs = 0]: readonly number[], lessIsMore: boolean): Iterable<Figure> {

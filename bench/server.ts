@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Client } from '@capstan/kube'
-import { createClient, defineKind, s, systemClock, systemRandom } from '@capstan/kube'
+import type { ApiRequest, Client } from '@capstan/kube'
+import { createClient, defineKind, s, systemClock, systemRandom, typeMeta } from '@capstan/kube'
 import { httpsTransport, loadKubeconfig } from '@capstan/kube/node'
 import { installKinds } from '@capstan/controller'
 import { now } from './figure.ts'
@@ -15,6 +15,8 @@ const program = fileURLToPath(new URL('../packages/cli/bin/capstan.js', import.m
 
 export interface Server {
   readonly client: Client
+  /** File. */
+  readonly kubeconfig: string
   /** Milliseconds from spawn to ready. */
   readonly readyAfter: number
   /** Resident memory of the process. */
@@ -47,6 +49,7 @@ export async function startServer(): Promise<Server> {
   })
   return {
     client: createClient(transport),
+    kubeconfig,
     readyAfter,
     residentBytes: () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1] ?? 0) * 1024,
     async stop() {
@@ -92,6 +95,14 @@ export const aWidget = (name: string) => ({
       Array.from({ length: 10 }, (_, i) => [`setting-${i}`, `value ${i} of ${name}, long enough to weigh something`]),
     ),
   },
+})
+
+export const widgets = { group: Widget.group, version: Widget.version, plural: Widget.plural, namespace: 'default' }
+
+export const creation = (name: string): ApiRequest => ({
+  verb: 'create',
+  ...widgets,
+  body: { ...typeMeta(Widget), ...aWidget(name) },
 })
 
 export const installWidgets = (client: Client): Promise<void> =>

@@ -1,39 +1,35 @@
 import type { Client } from '@capstan/kube'
 import type { BenchOptions, Figure } from './figure.ts'
-import { inParallel, now } from './figure.ts'
-import { aWidget, installWidgets, startServer, Widget } from './server.ts'
+import { now } from './figure.ts'
+import { Load } from './load.ts'
+import { creation, installWidgets, startServer, Widget, widgets } from './server.ts'
 
 /** How many events a second reach many watchers of one kind, over HTTPS. */
 export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure> {
   const watchers = short ? 20 : 200
   const server = await startServer()
+  const load = await Load.of(server.kubeconfig)
   try {
     await installWidgets(server.client)
-    const value = await deliver(server.client, watchers, short ? 50 : 200)
+    const value = await deliver(server.client, load, watchers, short ? 50 : 400)
     yield { name: `events delivered to ${watchers} watchers`, value, unit: '/s' }
   } finally {
+    load.close()
     await server.stop()
   }
 }
 
 /** Events a second that reach so many watchers, while so many objects are created. */
-export async function deliver(client: Client, watchers: number, changes: number): Promise<number> {
-  const abort = new AbortController()
+export async function deliver(client: Client, load: Load, watchers: number, changes: number): Promise<number> {
   const { metadata } = await client.list(Widget, { limit: 1 })
-  const { promise: all, resolve } = Promise.withResolvers<void>()
-  let received = 0
+  const { resourceVersion } = metadata
+  const watches = await load.watch({ verb: 'watch', ...widgets, options: { resourceVersion } }, watchers)
   try {
-    for (let i = 0; i < watchers; i++) {
-      const stream = await client.watch(Widget, { resourceVersion: metadata.resourceVersion, signal: abort.signal })
-      void (async () => {
-        for await (const _ of stream) if (++received === watchers * changes) resolve()
-      })().catch(() => {})
-    }
+    const requests = Array.from({ length: changes }, (_, index) => creation(`watched-${index}`))
     const started = now()
-    await inParallel(changes, 16, (index) => client.create(Widget, aWidget(`watched-${index}`)))
-    await all
-    return received / ((now() - started) / 1000)
+    await Promise.all([load.run(requests, 16, 201), watches.all(changes)])
+    return (watchers * changes) / ((now() - started) / 1000)
   } finally {
-    abort.abort()
+    watches.close()
   }
 }
