@@ -10,7 +10,7 @@ import { now } from './figure.ts'
 /** Whoever the kubeconfig file says, on connections that are kept until it is closed. */
 export class Load {
   readonly #access: ClusterAccess
-  readonly #connections: Connection[] = []
+  #connections: Connection[] = []
 
   private constructor(access: ClusterAccess) {
     this.#access = access
@@ -23,6 +23,8 @@ export class Load {
   /** Sends all of `requests`, so many at a time. @returns the seconds until the last answer @throws Error for an answer that is not `status` */
   async run(requests: readonly ApiRequest[], inFlight: number, status: number): Promise<number> {
     const bytes = requests.map((request) => this.#bytesOf(request))
+    // A server closes those that have not been used for a while.
+    this.#connections = this.#connections.filter((connection) => connection.isOpen)
     while (this.#connections.length < inFlight) this.#connections.push(await Connection.open(this.#access))
     const started = now()
     let next = 0
@@ -38,9 +40,15 @@ export class Load {
 
   /** Opens `count` watches, on a connection each. */
   async watch(request: ApiRequest, count: number): Promise<Watches> {
-    const bytes = this.#bytesOf(request)
-    const watches = new Watches()
-    for (let i = 0; i < count; i++) await watches.add(await Connection.open(this.#access), bytes)
+    const open = async (resourceVersion: string | undefined, watcher: Watcher) => {
+      const options = { ...request.options, ...(resourceVersion === undefined ? {} : { resourceVersion }) }
+      const connection = await Connection.open(this.#access)
+      const head = await connection.beginning(this.#bytesOf({ ...request, options }), watcher)
+      if (statusOf(head) !== 200) throw new Error(`A watch was refused: ${head.toString()}`)
+      return connection
+    }
+    const watches = new Watches(open)
+    for (let i = 0; i < count; i++) await watches.add()
     return watches
   }
 
@@ -65,32 +73,49 @@ export class Load {
   }
 }
 
+/** Told of the bytes of an answer that goes on, which it must not keep, and of its end. */
+interface Watcher {
+  took(bytes: Buffer): void
+  ended(err: Error): void
+}
+
 /** Streams of events, of which it is counted how many have come. */
 export class Watches {
+  readonly #open: (resourceVersion: string | undefined, watcher: Watcher) => Promise<Connection>
   readonly #connections: Connection[] = []
-  #received: number[] = []
+  readonly #received: number[] = []
   #awaited = Infinity
   #total = 0
   #arrived = () => {}
-  #broken: (err: Error) => void = () => {}
+  #failed: (err: Error) => void = () => {}
 
-  async add(connection: Connection, request: Buffer): Promise<void> {
-    const index = this.#connections.push(connection) - 1
-    this.#received.push(0)
-    const counted = (lines: number) => {
-      this.#received[index]! += lines
-      if ((this.#total += lines) >= this.#awaited) this.#arrived()
-    }
-    const head = await connection.beginning(request, counted, (err) => this.#broken(err))
-    if (statusOf(head) !== 200) throw new Error(`A watch was refused: ${head.toString()}`)
+  constructor(open: (resourceVersion: string | undefined, watcher: Watcher) => Promise<Connection>) {
+    this.#open = open
   }
 
-  /** Resolves when each has got `count` events. @throws Error when one has got more, or ended */
+  async add(): Promise<void> {
+    const index = this.#received.push(0) - 1
+    const lines = new Lines((count) => {
+      this.#received[index]! += count
+      if ((this.#total += count) >= this.#awaited) this.#arrived()
+    })
+    const begin = async (resourceVersion: string | undefined) => {
+      lines.begin()
+      this.#connections[index] = await this.#open(resourceVersion, {
+        took: (bytes) => lines.take(bytes),
+        // A server closes watches that do not keep up: as any client, this one goes on behind what it has got.
+        ended: () => void begin(revisionIn(lines.last)).catch((err: Error) => this.#failed(err)),
+      })
+    }
+    await begin(undefined)
+  }
+
+  /** Resolves when each has got `count` events. @throws Error when one has got more */
   async all(count: number): Promise<void> {
     this.#awaited = count * this.#connections.length
     await new Promise<void>((resolve, reject) => {
       this.#arrived = resolve
-      this.#broken = reject
+      this.#failed = reject
       if (this.#total >= this.#awaited) resolve()
     })
     const wrong = this.#received.find((received) => received !== count)
@@ -100,6 +125,47 @@ export class Watches {
   close(): void {
     for (const connection of this.#connections) connection.close()
   }
+}
+
+/** Counts ends of lines but for those of chunks, and keeps the last line. */
+class Lines {
+  readonly #counted: (count: number) => void
+  /** What has come of the line that is not complete. */
+  #rest: Buffer = Buffer.alloc(0)
+  #last: Buffer = Buffer.alloc(0)
+
+  constructor(counted: (count: number) => void) {
+    this.#counted = counted
+  }
+
+  get last(): string {
+    return this.#last.toString()
+  }
+
+  begin(): void {
+    this.#rest = Buffer.alloc(0)
+  }
+
+  take(bytes: Buffer): void {
+    let count = 0
+    let start = 0
+    let before = 0
+    for (let at = bytes.indexOf(LineFeed); at >= 0; at = bytes.indexOf(LineFeed, at + 1)) {
+      if ((at > 0 ? bytes[at - 1] : this.#rest.at(-1)) === CarriageReturn) continue
+      count++
+      before = start
+      start = at + 1
+    }
+    const line = bytes.subarray(before, start)
+    if (count > 0) this.#last = count > 1 ? Buffer.from(line) : Buffer.concat([this.#rest, line])
+    const rest = bytes.subarray(start)
+    this.#rest = count > 0 ? Buffer.from(rest) : Buffer.concat([this.#rest, rest])
+    if (count > 0) this.#counted(count)
+  }
+}
+
+function revisionIn(line: string): string | undefined {
+  return /"resourceVersion":"(\d+)"/.exec(line.replaceAll(/\r\n[0-9a-f]+\r\n/g, ''))?.[1]
 }
 
 /** What has been read is looked at before anything else is: one piece of memory does for all connections. */
@@ -142,6 +208,10 @@ class Connection {
     return true
   }
 
+  get isOpen(): boolean {
+    return this.#socket.readyState === 'open'
+  }
+
   /** @returns all that came, head and body */
   exchange(request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
@@ -155,30 +225,21 @@ class Connection {
     })
   }
 
-  /** @returns the head of an answer that goes on: `lines` is told how many ends of lines come from then on, those of chunks aside */
-  beginning(request: Buffer, lines: (count: number) => void, broken: (err: Error) => void): Promise<Buffer> {
+  /** @returns the head of an answer that goes on: the watcher is told of the rest */
+  beginning(request: Buffer, { took, ended }: Watcher): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
       let head: Buffer = Buffer.alloc(0)
-      let last = 0
-      const count = (bytes: Buffer) => {
-        let found = 0
-        for (let at = bytes.indexOf(LineFeed); at >= 0; at = bytes.indexOf(LineFeed, at + 1)) {
-          if ((at > 0 ? bytes[at - 1] : last) !== CarriageReturn) found++
-        }
-        last = bytes[bytes.length - 1]!
-        if (found > 0) lines(found)
-      }
       this.#receive = (bytes) => {
         head = Buffer.concat([head, bytes])
         const end = endOfHead(head)
         if (end < 0) return
-        this.#receive = count
-        this.#fail = broken
-        if (head.length > end) count(head.subarray(end))
+        this.#receive = took
+        this.#fail = ended
+        if (head.length > end) took(head.subarray(end))
         resolve(head.subarray(0, end))
       }
-      this.#socket.write(request)
+      this.#socket.write(request, (err) => err && reject(err))
     })
   }
 

@@ -19,6 +19,9 @@ export async function* watchBench({ short }: BenchOptions): AsyncIterable<Figure
   }
 }
 
+/** A server that is busy closes watches that fall some hundred events behind: so many are waited for before there are more. */
+const Burst = 100
+
 /** Events a second that reach so many watchers, while so many objects are created. */
 export async function deliver(client: Client, load: Load, watchers: number, changes: number): Promise<number> {
   const { metadata } = await client.list(Widget, { limit: 1 })
@@ -27,7 +30,10 @@ export async function deliver(client: Client, load: Load, watchers: number, chan
   try {
     const requests = Array.from({ length: changes }, (_, index) => creation(`watched-${index}`))
     const started = now()
-    await Promise.all([load.run(requests, 16, 201), watches.all(changes)])
+    for (let done = 0; done < changes; done += Burst) {
+      const burst = requests.slice(done, done + Burst)
+      await Promise.all([load.run(burst, 16, 201), watches.all(done + burst.length)])
+    }
     return (watchers * changes) / ((now() - started) / 1000)
   } finally {
     watches.close()
