@@ -41,6 +41,8 @@ export interface Answer {
 /** One accepted watch. Iterating ends when the server ends it (timeoutSeconds, slow reader) or the signal aborts. */
 export interface WatchStream extends AsyncIterable<WatchEvent> {
   readonly resource: Resource
+  /** The same events, those that wait together: never so many that a slow reader of them would be a burden. Instead of iterating. */
+  batches(): AsyncIterable<readonly WatchEvent[]>
 }
 
 export interface Engine {

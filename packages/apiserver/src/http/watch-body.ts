@@ -8,7 +8,7 @@ import { partialMetadata } from './partial-metadata.ts'
 import type { TableOptions } from './table.ts'
 import { tableOf } from './table.ts'
 
-/** Lines for each event; what breaks the watch off is its last line. */
+/** A line for each event, those that come together in parts of some size; what breaks the watch off is the last line. */
 export async function* watchBody(
   stream: WatchStream,
   representation: Representation,
@@ -16,11 +16,29 @@ export async function* watchBody(
 ): AsyncGenerator<Buffer> {
   const line = lineOf(stream, representation, tableOptions)
   try {
-    for await (const event of stream) yield line(event)
+    for await (const batch of stream.batches()) {
+      let part: Buffer[] = []
+      let size = 0
+      for (const event of batch) {
+        const bytes = line(event)
+        part.push(bytes)
+        if ((size += bytes.length) < PartSize) continue
+        yield joined(part)
+        part = []
+        size = 0
+      }
+      if (size > 0) yield joined(part)
+    }
   } catch (err) {
     yield errorEventBytes(errorOf(err).status)
   }
 }
+
+/** Large enough that the cost of writing is not felt, small enough to be held for each of many readers. */
+const PartSize = 64 * 1024
+
+/** A single line is the one that all watchers share. */
+const joined = (lines: readonly Buffer[]): Buffer => (lines.length === 1 ? lines[0]! : Buffer.concat(lines))
 
 export const errorOf = (err: unknown): StatusError =>
   err instanceof StatusError

@@ -25,6 +25,7 @@ export const MaxBacklog = 10_000
 /** After how many more unread events it is looked whether they are still in the store's history: if not, the reader is closed, too. */
 const LookEvery = 256
 const MaxRead = 1024
+const MaxBatch = 64
 const BookmarkEvery = minutes(1)
 
 /** @throws StatusError for options that cannot be, and Expired when the start is no longer known */
@@ -283,12 +284,15 @@ class Stream implements WatchStream {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<WatchEvent, void, undefined> {
+    for await (const batch of this.batches()) for (const event of batch) yield event
+  }
+
+  async *batches(): AsyncGenerator<readonly WatchEvent[], void, undefined> {
     try {
       for (;;) {
         while (this.#taken < this.#queue.length) {
           const next = this.#take()
-          if (typeof next === 'function') yield* await next()
-          else yield next
+          yield typeof next === 'function' ? await next() : this.#andAfter(next)
         }
         this.#empty()
         this.#bound = MaxBacklog
@@ -301,5 +305,14 @@ class Stream implements WatchStream {
     } finally {
       this.#end()
     }
+  }
+
+  /** An event, and those next in the queue that are as ready. */
+  #andAfter(first: WatchEvent): readonly WatchEvent[] {
+    const batch = [first]
+    while (this.#taken < this.#queue.length && batch.length < MaxBatch && typeof this.#queue[this.#taken] !== 'function') {
+      batch.push(this.#take() as WatchEvent)
+    }
+    return batch
   }
 }
