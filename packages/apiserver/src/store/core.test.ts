@@ -19,7 +19,7 @@ test('writes that arrive while one is under way share the next one', async () =>
     empty,
   )
   const first = put(store, at('a'))
-  await Promise.resolve()
+  await new Promise(setImmediate)
   const others = [put(store, at('b')), put(store, at('c'))]
   expect(store.get(at('a'))).toBeUndefined()
   waiting.shift()!()

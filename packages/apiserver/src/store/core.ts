@@ -2,6 +2,7 @@
  * What the memory store and the durable store share: all state by revision, the window of recent changes, group commit. How a
  * group of changes becomes durable is the `Log`'s business; without one, a commit is done at once.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, type KubeObject, messageOf, StatusError } from '@capstan/kube'
 import { ChangeWindow, type HistoryLimits } from './change-window.ts'
 import type { Stored, TimedChange } from './image.ts'
@@ -126,8 +127,8 @@ export class CoreStore implements Store {
     }
     return new Promise((resolve, reject) => {
       this.#pending.push({ write, resolve, reject })
-      // A moment later, so that what is asked for in the same turn goes together; and never over before it has begun.
-      this.#flushing ??= Promise.resolve().then(() => this.#flush(log))
+      // When all that has been received by now has had its turn, so that it goes together: one sync, and one piece of news for watchers.
+      this.#flushing ??= nextTurn().then(() => this.#flush(log))
     })
   }
 
