@@ -1,9 +1,21 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Tests that start programs, many and for long: `npm run interop -- programs` runs them, and `npm test` all others. */
 const programs = '**/*.process.test.ts'
 const all = ['packages/**/*.test.ts', 'scripts/**/*.test.ts', 'examples/**/*.test.ts', 'interop/**/*.test.ts']
 const isProgramsTurn = process.env.CAPSTAN_PROGRAMS === '1'
+
+/** Whole environments and whole programs: files that take long, whatever their size. */
+const isLong = ({ moduleId }: TestSpecification): boolean => /\.env\.test\.ts$|\/packages\/cli\//.test(moduleId)
+
+/** The long ones first, so that no core waits for another at the end, on a clean clone either: nobody knows there what took how long. */
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
+  }
+}
 
 export default defineConfig({
   test: {
@@ -14,6 +26,9 @@ export default defineConfig({
     isolate: false,
     // All cores: by default one is left out, which is half of two.
     maxWorkers: '100%',
-    testTimeout: 20_000,
+    sequence: { sequencer: LongFirst },
+    // Tells a test that hangs from one on a busy machine; no test waits for time to pass.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 })

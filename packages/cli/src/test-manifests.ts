@@ -56,10 +56,23 @@ function kindOf({ apiVersion, kind }: KubeObject): Kind {
 }
 
 const certManager = [
-  { kind: 'Issuer', spec: { selfSigned: { type: 'object' } } },
+  {
+    kind: 'Issuer',
+    spec: { selfSigned: { type: 'object' }, ca: { type: 'object', properties: { secretName: { type: 'string' } } } },
+  },
   {
     kind: 'Certificate',
     spec: {
+      isCA: { type: 'boolean' },
+      commonName: { type: 'string' },
+      duration: { type: 'string' },
+      privateKey: {
+        type: 'object',
+        properties: {
+          algorithm: { type: 'string', enum: ['RSA', 'ECDSA', 'Ed25519'] },
+          rotationPolicy: { type: 'string', enum: ['Never', 'Always'] },
+        },
+      },
       secretName: { type: 'string' },
       dnsNames: { type: 'array', items: { type: 'string' } },
       issuerRef: {

@@ -159,7 +159,7 @@ async function settle(): Promise<void> {
     managers: () => members.map(({ manager }) => manager).filter((one) => one.started),
     stores: () => [store],
     traffic,
-    patience: 10,
+    patience: 0,
   })
   const leaders = members.filter(({ manager, isDead }) => !isDead && manager.leads).map(({ name }) => name)
   if (leaders.length > 1) clashes.push(`${clock.now()}: ${leaders.join(' and ')}`)

@@ -481,9 +481,7 @@ const cutOffAfter =
     watch: (request, signal) => transport.watch(request, signal),
   })
 
-test('however early the process stops, after the next start there is one Machine of everything', {
-  timeout: 60_000,
-}, async () => {
+test('however early the process stops, after the next start there is one Machine of everything', async () => {
   const newStore = await installedStore()
   for (let writes = 0; ; writes++) {
     const [stores, store, clock] = [keptStores(), await newStore(), new VirtualClock()]

@@ -96,7 +96,9 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     log,
     controllers: typeof controllers === 'function' ? controllers({ client: controllersClient, clock, random }) : controllers,
   })
+  const closing = new AbortController()
   const busy: Busy = {
+    closed: closing.signal,
     managers: () => [manager],
     stores: () => (host.isCaughtUp ? [] : [store]),
     traffic,
@@ -115,6 +117,7 @@ export async function testEnv(options: TestEnvOptions): Promise<TestEnv> {
     settle: () => settle(busy),
     advance: (ms) => advance(clock, ms, busy),
     async close() {
+      closing.abort()
       await manager.stop()
       await host.close()
     },

@@ -62,4 +62,4 @@ test('six hooks make six calls for each Cluster that is created, upgraded and de
   await env.close()
   const each = names.flatMap((name) => sixHooks.map((hook) => `default/${name} ${hook}`))
   expect(calls.sort()).toEqual(each.sort())
-}, 60_000)
+})

@@ -37,9 +37,6 @@ import { expect, test } from 'vitest'
 import { callText } from './call-text.ts'
 import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
 
-/** A whole life takes a while where much else runs. */
-const patient = { timeout: 60_000 }
-
 /** Holds once for each question, then goes. */
 function once(seconds: number, message: string) {
   const asked = new Set<string>()
@@ -51,7 +48,7 @@ function once(seconds: number, message: string) {
   }
 }
 
-test('every hook of the life of a Cluster is told, in its order', patient, async () => {
+test('every hook of the life of a Cluster is told, in its order', async () => {
   const go = () => proceedNow()
   const extension = defineExtension({
     name: 'sample',
@@ -104,7 +101,7 @@ test('every hook of the life of a Cluster is told, in its order', patient, async
   expect(calls.every(({ extensionConfig }) => extensionConfig === 'sample')).toBe(true)
 })
 
-test('an extension that computes patches, declares variables and plans upgrades is part of the class', patient, async () => {
+test('an extension that computes patches, declares variables and plans upgrades is part of the class', async () => {
   const extension = defineExtension({
     name: 'topology',
     handlers: [
@@ -183,7 +180,7 @@ test('an extension that computes patches, declares variables and plans upgrades 
   `)
 })
 
-test('an extension that updates Machines in place is asked for each, and waited for', patient, async () => {
+test('an extension that updates Machines in place is asked for each, and waited for', async () => {
   const inPlace = inPlaceUpdates({ machine: ['version'] })
   const installed = new Set<string>()
   const extension = defineExtension({
@@ -220,12 +217,12 @@ const hooksOf = ({ calls }: Lifecycle) => calls.map(({ hook }) => hook.name)
 test.each<[string, LifecycleOptions, string[]]>([
   ['labels that match', { labels: { tier: 'prod' } }, ['Discovery', 'BeforeClusterCreate']],
   ['labels that do not', { labels: { tier: 'test' } }, ['Discovery']],
-])('a Cluster with %s', patient, async (_, options, hooks) => {
+])('a Cluster with %s', async (_, options, hooks) => {
   const annotations = { [ObjectSelectorAnnotation]: 'tier=prod' }
   expect(hooksOf(await lifecycleOf(gate(), { ...options, annotations, steps: ['create'] }))).toEqual(hooks)
 })
 
-test('settings reach the handler, and a namespace that is not selected does not', patient, async () => {
+test('settings reach the handler, and a namespace that is not selected does not', async () => {
   const settings: object[] = []
   const extension = defineExtension({
     name: 'gate',
@@ -242,7 +239,7 @@ test('settings reach the handler, and a namespace that is not selected does not'
   expect(hooksOf(await lifecycleOf(extension, { namespaceSelector, steps: ['create'] }))).toEqual(['Discovery'])
 })
 
-test('a Cluster that is held for ever is told as stuck, with what it waits for', patient, async () => {
+test('a Cluster that is held for ever is told as stuck, with what it waits for', async () => {
   const options: LifecycleOptions = { patience: minutes(2), steps: ['create', 'delete'] }
   const { trace, stuck } = await lifecycleOf(gate(holdFor(60, 'no quota')), options)
   expect(stuck).toEqual({
@@ -260,7 +257,7 @@ test('a Cluster that is held for ever is told as stuck, with what it waits for',
   `)
 })
 
-test('an extension that is not there holds what it matches, until it is; the breaker spares it meanwhile', patient, async () => {
+test('an extension that is not there holds what it matches, until it is; the breaker spares it meanwhile', async () => {
   let attempts = 0
   const between = (transport: HookTransport): HookTransport => ({
     ...transport,
@@ -288,7 +285,7 @@ test('an extension that is not there holds what it matches, until it is; the bre
   `)
 })
 
-test('a handler that does not answer in time is passed over where its policy says so', patient, async () => {
+test('a handler that does not answer in time is passed over where its policy says so', async () => {
   const annotations = { [HandlerOverridesAnnotation]: '{"gate": {"timeoutSeconds": 3}}' }
   const silent = (clock: VirtualClock) =>
     defineExtension({

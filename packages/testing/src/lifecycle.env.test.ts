@@ -126,7 +126,7 @@ test('a cluster lives its whole life', async () => {
   await env.close()
 })
 
-test('the same story over HTTPS', { timeout: 60_000 }, async () => {
+test('the same story over HTTPS', async () => {
   const https = overHttps()
   const tell = async (env: PlaneEnv) => {
     await live(env)

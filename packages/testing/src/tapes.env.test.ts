@@ -71,9 +71,6 @@ function busyExtension(): Extension {
   })
 }
 
-/** Two whole lives take a while where much else runs. */
-const patient = { timeout: 120_000 }
-
 async function onTape(extension: Extension, options: LifecycleOptions): Promise<{ trace: string; text: string; tape: Tape }> {
   let text = ''
   const file = { bytes: 0, append: async (more: string) => void (text += more), close: async () => {} }
@@ -86,7 +83,7 @@ async function onTape(extension: Extension, options: LifecycleOptions): Promise<
   return { trace, text, tape: parseTape(text) }
 }
 
-test('a life on tape is sent to the extension again: it answers the same', patient, async () => {
+test('a life on tape is sent to the extension again: it answers the same', async () => {
   const { tape } = await onTape(sampleExtension(), {})
   const differing: unknown[] = []
   const transport = inProcess(extensionServer(sampleExtension()))
@@ -105,7 +102,7 @@ test('a life on tape is sent to the extension again: it answers the same', patie
   expect(calls).toBe(tape.calls.length)
 })
 
-test('a life on tape is lived again while the extension is absent, secrets or not', patient, async () => {
+test('a life on tape is lived again while the extension is absent, secrets or not', async () => {
   const options: LifecycleOptions = {
     settings: { region: 'eu1', apiToken: 'canary' },
     variables: { adminPassword: 'canary' },

@@ -186,7 +186,7 @@ describe('the durable store', () => {
     )
   })
 
-  test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', { timeout: 60_000 }, async () => {
+  test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', async () => {
     const { mistakes, rounds, acknowledged } = await crashRounds({ folder: newFolder(), rounds: 4, random: seededRandom(7) })
     expect({ mistakes, rounds }).toEqual({ mistakes: [], rounds: 4 })
     expect(acknowledged).toBeGreaterThan(10)

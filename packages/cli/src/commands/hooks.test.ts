@@ -499,7 +499,7 @@ describe('with a management cluster', () => {
     const provider = await serve(hostExtension(new Set()))
     const clientConfig = { url: provider.url, caBundle: readFileSync(provider.ca).toString('base64') }
     await client.create(ExtensionConfig, { metadata: { name: 'cellar' }, spec: { clientConfig } })
-    await untilTrue(client, ExtensionConfig, { name: 'cellar' }, 'Discovered', AbortSignal.timeout(20_000))
+    await untilTrue(client, ExtensionConfig, { name: 'cellar' }, 'Discovered', AbortSignal.timeout(100_000))
     const { status } = await client.get(ExtensionConfig, { name: 'cellar' })
     expect(status?.handlers?.map(({ name }) => name)).toEqual(['inventory.cellar', 'budget.cellar'])
     await client.delete(ExtensionConfig, { name: 'cellar' })

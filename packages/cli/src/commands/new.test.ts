@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +10,7 @@ import { extensionProject, hooksToHandle } from '../scaffold/extension-project.t
 import { dependencyFrom } from '../scaffold/origin.ts'
 import { extensionTemplates } from '../scaffold/templates.ts'
 import { ended } from '../test-io.ts'
-import { manifestJudge, type ManifestJudge } from '../test-manifests.ts'
+import { manifestJudge, type ManifestJudge, manifestsIn } from '../test-manifests.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-new-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -17,9 +18,6 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 const everyHook = hookCatalog.filter(({ singleton }) => !singleton).map(({ name }) => name)
 const fileOf = (hook: string): string => hook.replace(/(?<=.)[A-Z]/g, (letter) => `-${letter}`).toLowerCase()
 const create = (name: string, ...flags: string[]) => ended(['new', 'extension', name, '--dir', join(root, name), ...flags])
-
-/** Starting programs takes its time where much else runs. */
-const patient = { timeout: 120_000 }
 
 const projectFiles = [
   'package.json',
@@ -176,7 +174,7 @@ describe('the command', () => {
   })
 })
 
-describe('manifests', patient, () => {
+describe('manifests', () => {
   let judge: ManifestJudge
   beforeAll(async () => {
     judge = await manifestJudge()
@@ -192,7 +190,12 @@ describe('manifests', patient, () => {
       `ServiceAccount ${namespace}/${name}`,
       ...(certificates === 'self-made'
         ? [`Secret ${namespace}/${name}-certificate`]
-        : [`Issuer ${namespace}/${name}-self-signed`, `Certificate ${namespace}/${name}`]),
+        : [
+            `Issuer ${namespace}/${name}-self-signed`,
+            `Certificate ${namespace}/${name}-authority`,
+            `Issuer ${namespace}/${name}`,
+            `Certificate ${namespace}/${name}`,
+          ]),
       `Service ${namespace}/${name}`,
       `Deployment ${namespace}/${name}`,
       `ExtensionConfig -/${name}`,
@@ -208,5 +211,31 @@ describe('manifests', patient, () => {
       data: { 'ca.crt': expect.any(String), 'tls.crt': expect.any(String), 'tls.key': expect.any(String) },
     })
     expect((await ended(['new', 'certificate', 'Quota'])).code).toBe(2)
+  })
+
+  test('of a certificate that is renewed trust the authority of before, and none that is older', async () => {
+    const file = join(root, 'renewed.yaml')
+    writeFileSync(file, (await ended(['new', 'certificate', 'quota'])).out, { mode: 0o600 })
+    const secret = () => manifestsIn(file)[0] as unknown as { data: { [name: string]: string } }
+    const authorities = (name = 'ca.crt') => atob(secret().data[name]!).split(/(?<=-----END CERTIFICATE-----\n)/)
+    const seen: string[] = [...authorities()]
+    for (const _ of [1, 2]) {
+      const { code, out } = await ended(['new', 'certificate', 'quota', '--renew', file])
+      expect({ code, out }).toEqual({ code: 0, out: expect.stringMatching(/renewed\.yaml: a new certificate, valid until 20/) })
+      const [fresh, ...before] = authorities()
+      expect(before).toEqual([seen.at(-1)])
+      expect(new X509Certificate(atob(secret().data['tls.crt']!)).verify(new X509Certificate(fresh!).publicKey)).toBe(true)
+      seen.push(fresh!)
+    }
+    expect(new Set(seen).size).toBe(3)
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    for (const [name, path, says] of [
+      ['quota', join(root, 'absent.yaml'), 'there is no such file'],
+      ['other', file, 'expected the Secret other-certificate'],
+    ] as const)
+      expect(await ended(['new', 'certificate', name, '--renew', path])).toMatchObject({
+        code: 2,
+        err: expect.stringContaining(says),
+      })
   })
 })

@@ -1,3 +1,4 @@
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { Hook } from '@capstan/api'
 import { isReason, systemClock } from '@capstan/kube'
@@ -5,7 +6,8 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { shown } from '../dev/lines.ts'
 import type { Io } from '../io.ts'
 import { UsageError } from '../io.ts'
-import { selfMade } from '../scaffold/certificate.ts'
+import { valueGiven } from '../read-given.ts'
+import { authorityIn, selfMade } from '../scaffold/certificate.ts'
 import { checkName, extensionProject, hooksToHandle, namespaceOf } from '../scaffold/extension-project.ts'
 import { checkout, dependencyFrom } from '../scaffold/origin.ts'
 import { extensionTemplates, filledIn } from '../scaffold/templates.ts'
@@ -43,11 +45,17 @@ export const newCommand = (io: Io): Command => {
     .command('certificate')
     .description('Print a Secret with a new certificate for an extension, valid for a year')
     .argument('<name>', 'name of the extension')
-    .action(async (name: string) => {
+    .option('--renew <file>', 'manifest with its Secret, which is written anew: its authority stays trusted until the next time')
+    .action(async (name: string, { renew }: { renew?: string }) => {
       checked(name)
       const template = extensionTemplates().get('manifests/30-certificate.self-made.yaml')!
       const namespace = namespaceOf(name)
-      io.out(filledIn(template, { name, namespace, ...(await selfMade(name, namespace, systemClock)) }).trimEnd())
+      const before = renew === undefined ? '' : authorityOf(name, renew)
+      const made = await selfMade(name, namespace, systemClock, before)
+      const manifest = filledIn(template, { name, namespace, ...made })
+      if (renew === undefined) return io.out(manifest.trimEnd())
+      await writeFile(renew, manifest)
+      io.out(`${renew}: a new certificate, valid until ${made.until}`)
     })
   return make
 }
@@ -73,6 +81,14 @@ async function newExtension(name: string, options: Options, io: Io): Promise<voi
   for (const path of paths) io.out(join(shown(folder), path))
   io.out('\nNext:\n')
   for (const command of next) io.out(`  ${command}`)
+}
+
+function authorityOf(name: string, file: string): string {
+  try {
+    return authorityIn(valueGiven(`--renew ${file}`, file), `${name}-certificate`)
+  } catch (err) {
+    throw err instanceof TypeError ? new UsageError(`--renew ${file}: ${err.message}`) : err
+  }
 }
 
 function checked(name: string): void {

@@ -11,8 +11,11 @@ export interface SelfMade {
   readonly until: string
 }
 
-/** An authority of its own, whose key nobody keeps, and what it has signed for the Service. */
-export async function selfMade(name: string, namespace: string, clock: Clock): Promise<SelfMade> {
+/**
+ * An authority of its own, whose key nobody keeps, and what it has signed for the Service. `before` are authorities that are trusted
+ * beside it, PEM: of what pods still serve.
+ */
+export async function selfMade(name: string, namespace: string, clock: Clock, before = ''): Promise<SelfMade> {
   const authority = await makeAuthority(clock, { commonName: name })
   const service = `${name}.${namespace}.svc`
   const { certificate, key } = await issueCertificate(authority, clock, {
@@ -21,11 +24,21 @@ export async function selfMade(name: string, namespace: string, clock: Clock): P
     dnsNames: [service, `${service}.cluster.local`, 'localhost'],
   })
   return {
-    'ca.crt': base64(authority.certificate),
+    'ca.crt': base64(`${authority.certificate.trimEnd()}\n${before}`),
     'tls.crt': base64(certificate),
     'tls.key': base64(key),
     until: timestamp(certificateExpiry(certificate)),
   }
+}
+
+/** The authority that signed what the manifest of a Secret holds: the first of its ca.crt. @throws TypeError when it is not that Secret */
+export function authorityIn(manifest: unknown, name: string): string {
+  const secret = manifest as { kind?: string; metadata?: { name?: string }; data?: { 'ca.crt'?: string } } | null
+  if (secret?.kind !== 'Secret' || secret.metadata?.name !== name) throw new TypeError(`expected the Secret ${name}`)
+  const authorities = Buffer.from(secret.data?.['ca.crt'] ?? '', 'base64').toString()
+  const [first] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(authorities) ?? []
+  if (first === undefined) throw new TypeError('there is no certificate in ca.crt')
+  return first
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')

@@ -90,4 +90,4 @@ test('stopped between any two writes and started again, nothing is made twice an
     if (!wasStopped) return
   }
   throw new Error('the story has more writes than expected')
-}, 60_000)
+})

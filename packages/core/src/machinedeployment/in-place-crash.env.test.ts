@@ -128,4 +128,4 @@ test('stopped after any write and started again, a rollout in place makes, loses
     const { commits: _, ...ending } = await play(stop)
     expect(ending, `stopped after write ${stop} of ${commits}`).toEqual(undisturbed)
   }
-}, 120_000)
+})

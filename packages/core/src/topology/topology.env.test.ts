@@ -928,7 +928,7 @@ describe('a stop between any two writes changes nothing in the end', () => {
       expect([at, new Set(trace.map((line) => line.split(' ')[0]))]).toEqual([at, new Set(hooks)])
       expect([at, ...found]).toEqual([at, ...undisturbed.inventory])
     }
-  }, 60_000)
+  })
 })
 
 describe('patches of extensions', () => {

@@ -212,7 +212,7 @@ test('a handler of a hook of which no valid request can be told is named, unless
   expect(await checked([handler], { requests: [request] })).toMatchObject({ unasked: [], findings: [], requests: 2 })
 })
 
-describe('in several processes', { timeout: 60_000 }, () => {
+describe('in several processes', () => {
   const folder = mkdtempSync(join(tmpdir(), 'capstan-check-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
   const sources = ['api', 'extension'].map((name) => new URL(`../../../${name}/src/index.ts`, import.meta.url).href)

@@ -56,7 +56,7 @@ describe.skipIf(missing.length > 0)(
       makeCertificate()
       child = spawn(serve![0]!, [...serve!.slice(1, -1), '0'], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] })
       ;[url] = (await once(createInterface({ input: child.stdout! }), 'line')) as [string]
-    }, 60_000)
+    })
     afterAll(() => {
       child.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
@@ -125,7 +125,7 @@ describe.skipIf(missing.length > 0)(
     it('answers what is no request with a failure, and goes on', async () => {
       const transport = httpsHookTransport()
       const post = async (path: string, body: string) => {
-        const answer = await transport.post({ url: new URL(path, url), ca: ca() }, body, AbortSignal.timeout(10_000))
+        const answer = await transport.post({ url: new URL(path, url), ca: ca() }, body, AbortSignal.timeout(60_000))
         return [answer.status, await new Response(answer.body as never).text()]
       }
       const path = hookPath(BeforeClusterUpgrade, 'wait-for-approval')
