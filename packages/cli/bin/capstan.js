@@ -8,8 +8,9 @@ const oldest = 24
 const version = Number(process.versions.node.split('.')[0])
 
 if (version >= oldest) {
-  // From the second start on, sources need neither stripping nor compiling.
-  module.enableCompileCache?.()
+  // From the second start on, sources need neither stripping nor compiling, nor do those of programs that this one starts.
+  const { directory } = module.enableCompileCache?.() ?? {}
+  if (directory) process.env.NODE_COMPILE_CACHE ??= directory
   await import('../src/main.ts')
 } else {
   const node = bundledNode()
