@@ -8,6 +8,7 @@ import {
   type JsonPatchOperation,
   type KubeObject,
   parseJsonPatch,
+  scanJSON,
   type Status,
   StatusError,
   type StatusReason,
@@ -87,8 +88,7 @@ export interface Verdict {
   readonly warnings: readonly string[]
   /** Why the write is refused, if it is. */
   readonly denial: StatusError | undefined
-  /** Text of a JSON patch. */
-  readonly patch: string | undefined
+  readonly patch: readonly JsonPatchOperation[] | undefined
 }
 
 /** @throws Error with the text of what is wrong with an answer that is none */
@@ -104,7 +104,7 @@ export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, a
   const patch = patchOf(type, response, reviewVersion)
   const warnings = Array.isArray(response.warnings) ? response.warnings.filter((text) => typeof text === 'string') : []
   const denial = response.allowed === true ? undefined : denialOf(webhook.name, response.status)
-  return { warnings, denial, patch: denial ? undefined : patch }
+  return { warnings, denial, patch: denial || patch === undefined ? undefined : operationsOf(patch) }
 }
 
 function checkType({ apiVersion = '', kind = '' }: { apiVersion?: unknown; kind?: unknown }, version: string): void {
@@ -171,14 +171,22 @@ function denialOf(name: string, given: unknown): StatusError {
   })
 }
 
-/** @throws StatusError InternalError when the text is no patch, or it does not apply */
-export function patched(object: object, text: string): Record<string, unknown> {
-  let operations: readonly JsonPatchOperation[]
-  try {
-    operations = parseJsonPatch(JSON.parse(text))
-  } catch (err) {
-    throw internalError((err as Error).message)
-  }
+/** A patch that is none. */
+export class UndecodablePatch extends Error {
+  override readonly name = 'UndecodablePatch'
+}
+
+function operationsOf(text: string): readonly JsonPatchOperation[] {
+  const { error } = scanJSON(text)
+  const refuse = (why: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${why}`)
+  if (error !== undefined) throw refuse(error)
+  const given: unknown = JSON.parse(text)
+  if (Array.isArray(given)) return parseJsonPatch(given)
+  throw refuse(`json: cannot unmarshal ${isRecord(given) ? 'object' : typeof given} into Go value of type jsonpatch.Patch`)
+}
+
+/** @throws StatusError InternalError when the patch does not apply */
+export function patched(object: object, operations: readonly JsonPatchOperation[]): Record<string, unknown> {
   try {
     const result = applyJsonPatch<unknown>(object, operations)
     if (isRecord(result) && isRecord(result.metadata)) return result

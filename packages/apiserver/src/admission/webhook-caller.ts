@@ -128,14 +128,20 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 /** @throws WebhookUnreachable when the answer is no document */
 function read({ status, contentType, body }: WebhookAnswer): unknown {
   if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
+  if (body.length === 0)
+    throw new WebhookUnreachable(`0-length response with status code: ${status} and content type: ${contentType}`)
   let document: unknown
   try {
     document = JSON.parse(body.toString('utf8'))
   } catch (err) {
-    throw new WebhookUnreachable(`couldn't get version/kind; json parse error: ${(err as Error).message}`)
+    // Upstream: what is no JSON is read as YAML, in which any word is text.
+    document = err
   }
-  if (!isRecord(document)) throw new WebhookUnreachable(`couldn't get version/kind; json parse error: the answer is no object`)
-  return document
+  if (isRecord(document) && !(document instanceof Error)) return document
+  const type = Array.isArray(document) ? 'array' : typeof document === 'number' ? 'number' : 'string'
+  throw new WebhookUnreachable(
+    `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+  )
 }
 
 /** Upstream: what client-go makes of an answer without a Status, NewGenericServerResponse. */
@@ -219,7 +225,7 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
       agent,
       method: 'POST',
       headers: {
-        accept: 'application/json',
+        accept: 'application/json, */*',
         'content-type': 'application/json',
         'content-length': body.length,
         'user-agent': 'kube-apiserver-admission',

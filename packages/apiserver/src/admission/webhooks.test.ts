@@ -3,6 +3,7 @@ import {
   isRecord,
   MutatingWebhookConfiguration,
   Namespace,
+  Pod,
   ValidatingWebhookConfiguration,
   type Webhook,
 } from '@capstan/kube'
@@ -133,6 +134,14 @@ describe('a mutating webhook', () => {
     )
   })
 
+  test('that leaves a built-in kind with a value of another type is found out', async () => {
+    const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'] }]
+    await hooks.add('mutating', 'break', () => patch({ op: 'add', path: '/data', value: 5 }), { rules })
+    expect(await refusal(hooks.made.client.create(ConfigMap, { metadata: at('a') }))).toBe(
+      '500 InternalError: Internal error occurred: json: cannot unmarshal number into Go struct field ConfigMap.data of type map[string]string',
+    )
+  })
+
   test('cannot rename what is written', async () => {
     await create('a')
     await hooks.add('mutating', 'rename', () => patch({ op: 'replace', path: '/metadata/name', value: 'b' }))
@@ -191,6 +200,28 @@ describe('a validating webhook', () => {
     expect(created!.request.object.metadata.uid).toBeTruthy()
     expect(deleted!.request).toMatchObject({ object: null, oldObject: { metadata: { name: 'a' } } })
     expect(deleted!.request.options).toMatchObject({ propagationPolicy: 'Background' })
+  })
+
+  test('hears of a collection that is deleted object by object, and of no names', async () => {
+    await create('a')
+    await create('b')
+    await hooks.add('validating', 'look', () => ({ allowed: true }))
+    await hooks.made.client.deleteCollection(Widget, { namespace })
+    expect(hooks.asked.map(({ request }) => [request.operation, request.name, request.oldObject?.metadata.name])).toEqual([
+      ['DELETE', undefined, 'a'],
+      ['DELETE', undefined, 'b'],
+    ])
+  })
+
+  test('hears of an eviction, and of nothing that follows from it', async () => {
+    const { client } = hooks.made
+    await client.create(Pod, { metadata: at('p'), spec: { containers: [{ name: 'c', image: 'i' }] } })
+    const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods', 'pods/*'] }]
+    await hooks.add('validating', 'look', () => ({ allowed: true }), { rules })
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: at('p') }
+    const pods = { group: '', version: 'v1', plural: 'pods', ...at('p') } as const
+    await client.transport.send({ verb: 'create', ...pods, subresource: 'eviction', body })
+    expect(hooks.asked.map(({ request }) => [request.operation, request.subResource])).toEqual([['CREATE', 'eviction']])
   })
 
   const denial = 'admission webhook "val.example.com" denied the request'
@@ -257,6 +288,16 @@ describe('a validating webhook', () => {
       'a patch that does not apply',
       () => patch({ op: 'replace', path: '/spec/none/x', value: 1 }),
       'replace operation does not apply: doc is missing path: /spec/none/x: missing value',
+    ],
+    [
+      'a patch that is no JSON',
+      () => ({ allowed: true, patch: Buffer.from('{').toString('base64'), patchType: 'JSONPatch' }),
+      'failed calling webhook "mut.example.com": received undecodable patch in webhook response: unexpected end of JSON input',
+    ],
+    [
+      'a patch that is no list',
+      () => ({ allowed: true, patch: Buffer.from('{}').toString('base64'), patchType: 'JSONPatch' }),
+      'failed calling webhook "mut.example.com": received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch',
     ],
     [
       'a patch of another type',

@@ -31,6 +31,7 @@ import {
   patched,
   requestOf,
   reviewOf,
+  UndecodablePatch,
   type Verdict,
   verdictOf,
 } from './review.ts'
@@ -252,6 +253,7 @@ export class Webhooks {
     try {
       return verdictOf(hook, uid, answer)
     } catch (err) {
+      if (err instanceof UndecodablePatch) throw err
       throw new Error(`received invalid webhook response: ${(err as Error).message}`, { cause: err })
     }
   }

@@ -2,6 +2,8 @@
 import { isRecord, messageOf, type UnknownObject } from '@capstan/kube'
 import { type GroupVersionKind, internalError } from '../admission/review.ts'
 import type { Write } from '../admission/webhooks.ts'
+import { readNulls } from '../kinds/go-nulls.ts'
+import { jsonTypeProblem } from '../kinds/go-types.ts'
 import { checkPlace } from './decode.ts'
 import { coerceMetadata } from './metadata.ts'
 import type { Call, Plane } from './plane.ts'
@@ -28,7 +30,7 @@ export async function mutateWebhooks(
   old: UnknownObject | undefined,
   view?: AdmissionView,
 ): Promise<UnknownObject> {
-  if (!webhooks.concern(call.definition, 'mutating')) return object
+  if (call.isOwn || !webhooks.concern(call.definition, 'mutating')) return object
   const write = writeOf(call, operation, object, old, view)
   if (!view) return (await webhooks.mutate(write, (document) => settled(call, document, old))) ?? object
   const wanted = await webhooks.mutate(write, (document) => document as UnknownObject)
@@ -45,6 +47,7 @@ export async function validateWebhooks(
   old: UnknownObject | undefined,
   view?: AdmissionView,
 ): Promise<void> {
+  if (call.isOwn) return
   const isBoundBy = policies.concern(call.definition)
   const isOfInterest = webhooks.concern(call.definition, 'validating')
   if (!isBoundBy && !isOfInterest) return
@@ -74,6 +77,12 @@ function settled(call: Call, document: Record<string, unknown>, old: UnknownObje
     throw internalError(messageOf(err))
   }
   const object = document as UnknownObject
+  const { component } = definition
+  if (component !== undefined) {
+    const problem = jsonTypeProblem(component, object)
+    if (problem !== undefined) throw internalError(problem)
+    readNulls(component, object)
+  }
   structural.prune(object)
   structural.dropNulls(object)
   structural.default(object)
@@ -91,7 +100,8 @@ function writeOf(
 ): Write {
   const { group, version, plural, namespaced } = definition
   const { metadata } = (object ?? old)!
-  const name = request.name ?? metadata.name ?? ''
+  // Upstream: whoever deletes a collection has named nobody.
+  const name = request.name ?? (operation === 'DELETE' ? '' : (metadata.name ?? ''))
   const isNamespace = plural === 'namespaces' && group === ''
   return {
     definition,

@@ -146,6 +146,7 @@ const writeStatus = (
       caller: { name: 'system:apiserver', groups: ['system:masters'], agent: 'kube-apiserver' },
       warnings: [],
       signal,
+      isOwn: true,
     },
     {
       replaces: false,

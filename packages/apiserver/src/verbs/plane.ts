@@ -64,6 +64,8 @@ export interface Call {
   /** What the client shall be told beside the answer. */
   readonly warnings: string[]
   readonly signal: AbortSignal | undefined
+  /** The server writes by itself, and nobody who watches over writes hears of it. */
+  readonly isOwn?: true
 }
 
 /** What a kind is told of a write. */
