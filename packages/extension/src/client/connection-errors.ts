@@ -18,13 +18,26 @@ export class NotHandled extends Error {
   }
 }
 
+type NodeError = NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }
+
 /** @param url whom the call was for */
-export function asGoSaysIt(err: NodeJS.ErrnoException & { cert?: { subjectaltname?: string } }, url: URL): Error {
-  const port = url.port === '' ? '443' : url.port
+export function asGoSaysIt(err: NodeError, url: URL): Error {
+  const port = url.port === '' ? (url.protocol === 'http:' ? '80' : '443') : url.port
   const known = knownErrors[err.code ?? ''] ?? (err.code?.startsWith('HPE_') ? malformed(err) : undefined)
   if (!known) return err
   const [problem, text] = known({ host: url.hostname, port, names: err.cert?.subjectaltname ?? '', message: err.message })
   return new NoAnswer(problem, text, { cause: err })
+}
+
+/** Of a connection through a proxy: until the tunnel is there it is about the proxy. Upstream: net/http, Transport.dialConn. */
+export function asGoSaysItOfProxy(err: NodeError, proxy: URL, url: URL): Error {
+  if (err.code === 'ERR_PROXY_TUNNEL') {
+    const [, status] = /: HTTP\/1\.\d \d+ (.+)$/.exec(err.message) ?? []
+    return new NoAnswer('Unreachable', status ?? 'unexpected EOF', { cause: err })
+  }
+  if (err.syscall !== 'connect' && err.syscall !== 'getaddrinfo') return asGoSaysIt(err, url)
+  const said = asGoSaysIt(err, proxy)
+  return said instanceof NoAnswer ? new NoAnswer(said.problem, `proxyconnect tcp: ${said.message}`, { cause: err }) : said
 }
 
 /** The answer, or what was to become one, ended too early. */

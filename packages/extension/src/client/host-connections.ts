@@ -5,9 +5,10 @@ import type { Duplex } from 'node:stream'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type Clock, seconds } from '@capstan/kube'
 import type { Target } from './client-config.ts'
-import { asGoSaysIt } from './connection-errors.ts'
+import { asGoSaysIt, asGoSaysItOfProxy } from './connection-errors.ts'
 import { exchangeHttp1 } from './http1-exchange.ts'
 import { type Http2Connection, openHttp2 } from './http2-connection.ts'
+import { proxyAt } from './proxy.ts'
 import type { HttpAnswer } from './transport.ts'
 
 /** One call, as it goes over the wire. */
@@ -36,7 +37,7 @@ export class HostConnections {
   readonly #agent: HostAgent
   readonly #connect: ConnectionOptions
   readonly #url: URL
-  readonly #isProxied: boolean
+  readonly #proxy: URL | undefined
   readonly #clock: Clock
   readonly #http2 = new Set<Http2Connection>()
   #attempt: Attempt | undefined
@@ -44,6 +45,7 @@ export class HostConnections {
   #retired = false
 
   constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: ConnectionMeans) {
+    this.#proxy = proxy === undefined ? undefined : proxyAt(proxy)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const shared = {
       minVersion: 'TLSv1.2',
@@ -59,11 +61,10 @@ export class HostConnections {
       keepAlive: true,
       // A session that is resumed brings its old verdict along: a certificate that has expired meanwhile would go on being trusted.
       maxCachedSessions: 0,
-      ...(proxy === undefined ? {} : { proxyEnv: { HTTPS_PROXY: proxy } }),
+      ...(this.#proxy ? { proxyEnv: { HTTPS_PROXY: this.#proxy.href } } : {}),
     })
     this.#connect = { ...shared, host, port: Number(url.port || 443), ALPNProtocols: [...protocols] }
     this.#url = url
-    this.#isProxied = proxy !== undefined
     this.#clock = clock
   }
 
@@ -128,7 +129,7 @@ export class HostConnections {
 
   async #open(opened: (socket: Duplex) => void): Promise<void> {
     const socket = await this.#secureSocket(opened).catch((err: Error) => {
-      throw asGoSaysIt(err, this.#url)
+      throw this.#proxy ? asGoSaysItOfProxy(err, this.#proxy, this.#url) : asGoSaysIt(err, this.#url)
     })
     if (socket.alpnProtocol !== 'h2') return this.#agent.give(socket)
     this.#http2.add(await openHttp2(socket, this.#url, this.#clock))
@@ -137,7 +138,7 @@ export class HostConnections {
   #secureSocket(opened: (socket: Duplex) => void): Promise<TLSSocket> {
     return new Promise((resolve, reject) => {
       const options = { ...this.#agent.options, ...this.#connect }
-      if (this.#isProxied) {
+      if (this.#proxy) {
         opened(
           this.#agent.connect(options, (err, socket) => {
             if (!err) return resolve(socket as TLSSocket)

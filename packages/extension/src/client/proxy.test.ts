@@ -1,12 +1,13 @@
-import { createServer } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, type Server } from 'node:http'
+import { type AddressInfo, connect, type LookupFunction } from 'node:net'
 import { BeforeClusterCreate, Discovery } from '@capstan/api'
 import { systemClock } from '@capstan/kube'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { proceedNow } from '../author/answer.ts'
 import { callServer } from '../test-kit/call-server.ts'
 import { defineExtension, on } from '../author/define-extension.ts'
+import type { HookFailed } from './hook-failed.ts'
 import { httpsHookTransport } from './https-transport.ts'
 import { listen } from '../server/listen.ts'
 import { proxyFor } from './proxy.ts'
@@ -76,4 +77,49 @@ test('a call goes through the proxy, and the server is verified as ever', async 
   transport.close()
   tunnels.close()
   await server.close(0)
+})
+
+describe('a proxy that is in the way is named', () => {
+  const post = 'Post "https://gate.test/hooks.runtime.cluster.x-k8s.io/v1alpha1/discovery?timeout=10s": '
+  const refusing = createServer().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'))
+  const silent = createServer().on('connect', (_, socket) => socket.end())
+  const portOf = (server: Server) => (server.address() as AddressInfo).port
+  beforeAll(async () => {
+    for (const server of [refusing, silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  })
+  afterAll(() => [refusing, silent].forEach((server) => server.close()))
+
+  test.each([
+    [
+      'nobody listens',
+      () => 'http://127.0.0.1:1',
+      'ConnectionRefused',
+      'proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused',
+    ],
+    ['nobody knows it', () => 'http://proxy.invalid', 'DNS', 'proxyconnect tcp: dial tcp: lookup proxy.invalid: no such host'],
+    ['it refuses', () => `http://user:hunter2@127.0.0.1:${portOf(refusing)}`, 'Unreachable', 'Proxy Authentication Required'],
+    [
+      'nobody can read its URL',
+      () => 'http://user:hunter2@:::',
+      'Unreachable',
+      'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed',
+    ],
+    [
+      'it speaks something else',
+      () => 'socks5://user:hunter2@127.0.0.1:1',
+      'Unreachable',
+      'proxyconnect: scheme socks5 of HTTPS_PROXY: expected http or https',
+    ],
+    ['it says nothing', () => `http://127.0.0.1:${portOf(silent)}`, 'Unreachable', 'unexpected EOF'],
+  ])('%s', async (_, url, problem, message) => {
+    const lookup: LookupFunction = (host, _options, done) =>
+      done(Object.assign(new Error('no'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', host }), '', 4)
+    const transport = httpsHookTransport({ env: { HTTPS_PROXY: url() }, lookup })
+    const call = { server: { url: 'https://gate.test' }, request: {}, timeoutSeconds: 10, transport, clock: systemClock }
+    const failed = await callServer(Discovery, call).catch((err: unknown) => err as HookFailed)
+    transport.close()
+    const text = (failed as HookFailed).message.replace('http call failed: ', '').replace(post, '')
+    expect([(failed as HookFailed).problem, text]).toEqual([problem, message])
+    expect(text).not.toContain('hunter2')
+  })
 })

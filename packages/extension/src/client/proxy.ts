@@ -1,5 +1,6 @@
 /** Which proxy a connection goes through, as the environment says. Upstream: golang.org/x/net/http/httpproxy. */
 import { BlockList, isIP } from 'node:net'
+import { NoAnswer } from './hook-failed.ts'
 
 /** Variables of the environment, by name; those in lower case count as well. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined }
@@ -13,6 +14,14 @@ export function proxyFor({ hostname, port }: URL, env: ProxyEnvironment): string
   const exceptions = (env.NO_PROXY || env.no_proxy || '').toLowerCase().split(',')
   if (exceptions.some((one) => isMeant(one.trim(), host, port === '' ? '443' : port))) return undefined
   return given.includes('://') ? given : `http://${given}`
+}
+
+/** The proxy at that URL, which is not told: it may hold a password. @throws NoAnswer when nobody can connect through it */
+export function proxyAt(url: string): URL {
+  const proxy = URL.canParse(url) ? new URL(url) : undefined
+  if (!proxy) throw new NoAnswer('Unreachable', 'invalid proxy address: the URL in HTTPS_PROXY cannot be parsed')
+  if (proxy.protocol === 'http:' || proxy.protocol === 'https:') return proxy
+  throw new NoAnswer('Unreachable', `proxyconnect: scheme ${proxy.protocol.slice(0, -1)} of HTTPS_PROXY: expected http or https`)
 }
 
 /** `*`, an address, a range of addresses, `example.com` and all below it, `.example.com` and only what is below; each with a port or none. */
