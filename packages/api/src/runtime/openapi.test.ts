@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { JSONSchema } from '@capstan/kube'
 import { expect, it } from 'vitest'
 import { hookCatalog } from './hooks/catalog.ts'
 import { hooksOpenApi } from './openapi.ts'
@@ -35,8 +36,32 @@ it('shows the shapes of requests and responses down to the Cluster', () => {
   const { schemas } = document.components
   const request = schemas['sigs.k8s.io.cluster-api.api.runtime.hooks.v1alpha1.BeforeClusterUpgradeRequest']!
   expect(request.required).toEqual(['apiVersion', 'kind', 'cluster', 'fromKubernetesVersion', 'toKubernetesVersion'])
-  expect(request.properties?.['cluster']?.properties?.['spec']?.properties?.['topology']?.type).toBe('object')
-  expect(request.properties?.['cluster']?.properties?.['status']).toBeUndefined()
+  expect(request.properties?.['cluster']).toEqual({
+    description: 'The Cluster (cluster.x-k8s.io/v1beta2), without status and managed fields.',
+    allOf: [{ $ref: '#/components/schemas/sigs.k8s.io.cluster-api.api.core.v1beta2.Cluster' }],
+  })
+  expect(Object.keys(schemas['sigs.k8s.io.cluster-api.api.core.v1beta2.Cluster']?.properties ?? {})).toEqual([
+    'apiVersion',
+    'kind',
+    'metadata',
+    'spec',
+  ])
+})
+
+it("has a component for whatever has one in upstream's document, and no schema of it twice", () => {
+  const recorded = readFileSync(new URL('../../testdata/hooks-openapi.json', import.meta.url), 'utf8')
+  const upstream = new Set(Object.keys((JSON.parse(recorded) as HooksDocument).components.schemas))
+  const { schemas } = document.components
+  expect(Object.keys(schemas).filter((name) => !upstream.has(name))).toEqual([])
+  const inline: string[] = []
+  const walk = (schema: JSONSchema, path: string, isComponent = false) => {
+    if (schema.properties && !isComponent) inline.push(path)
+    for (const [field, one] of Object.entries(schema.properties ?? {})) walk(one, `${path}.${field}`)
+    if (schema.items) walk(schema.items, `${path}[]`)
+    if (typeof schema.additionalProperties === 'object') walk(schema.additionalProperties, `${path}{}`)
+  }
+  for (const [name, schema] of Object.entries(schemas)) walk(schema, name.slice(name.lastIndexOf('.') + 1), true)
+  expect(inline).toEqual([])
 })
 
 /** Where our document says something else than the one that is made of upstream's types, with the reason. */

@@ -5,6 +5,7 @@
 import type { JSONSchema } from '@capstan/kube'
 import type { Hook } from './hook.ts'
 import { hookApiVersion, hookPath, HooksGroup } from './hook.ts'
+import { withSharedComponents } from './openapi-components.ts'
 
 /** Where upstream's types are published: tools name what they generate after it. */
 const upstreamPackage = 'sigs.k8s.io.cluster-api.api.runtime.hooks'
@@ -30,13 +31,13 @@ export function hooksOpenApi(hooks: readonly Hook[], version: string): OpenApiDo
     },
     paths: Object.fromEntries(sorted.map((hook) => [openApiPath(hook), pathItem(hook)])),
     components: {
-      schemas: Object.fromEntries(
-        sorted
-          .flatMap((hook) => [
+      schemas: withSharedComponents(
+        new Map(
+          sorted.flatMap((hook) => [
             [componentName(hook, 'Request'), published(hook.request.json, new Map())] as const,
             ...responseComponents(hook),
-          ])
-          .sort(([a], [b]) => (a < b ? -1 : 1)),
+          ]),
+        ),
       ),
     },
   }

@@ -1,0 +1,182 @@
+/**
+ * What schemas of hooks have in common, as components of their own: a generator makes one type of a Cluster, not one for each hook.
+ * Names are those of upstream's document.
+ */
+import type { JSONSchema } from '@capstan/kube'
+import { stableText } from '@capstan/kube'
+
+type Components = ReadonlyMap<string, JSONSchema>
+
+/** Packages of upstream's types, as tables below shorten them. */
+const packages = {
+  core: 'sigs.k8s.io.cluster-api.api.core.v1beta2',
+  hooks: 'sigs.k8s.io.cluster-api.api.runtime.hooks.v1alpha1',
+  meta: 'io.k8s.apimachinery.pkg.apis.meta.v1',
+} as const
+
+/** Which component is at a field of another one; `[]` are the items of a list. */
+type Fields = { readonly [field: string]: string }
+
+const steps = (name: string): Fields => ({ 'controlPlaneUpgrades[]': name, 'workersUpgrades[]': name })
+const objectsOf = (hook: string): Fields => ({
+  current: `hooks.${hook}RequestObjects`,
+  desired: `hooks.${hook}RequestObjects`,
+})
+const templateItem: Fields = { holderReference: 'hooks.HolderReference', 'variables[]': 'hooks.Variable' }
+const healthCheckOf = (topology: string): { readonly [component: string]: Fields } => ({
+  [`core.${topology}HealthCheck`]: {
+    checks: `core.${topology}HealthCheckChecks`,
+    remediation: `core.${topology}HealthCheckRemediation`,
+  },
+  [`core.${topology}HealthCheckChecks`]: {
+    'unhealthyMachineConditions[]': 'core.UnhealthyMachineCondition',
+    'unhealthyNodeConditions[]': 'core.UnhealthyNodeCondition',
+  },
+  [`core.${topology}HealthCheckRemediation`]: {
+    templateRef: 'core.MachineHealthCheckRemediationTemplateReference',
+    triggerIf: `core.${topology}HealthCheckRemediationTriggerIf`,
+  },
+})
+const ofMachines: Fields = { 'readinessGates[]': 'core.MachineReadinessGate', 'taints[]': 'core.MachineTaint' }
+const topologyOf = (name: string, variables: string): Fields => ({
+  ...ofMachines,
+  metadata: 'core.ObjectMeta',
+  deletion: `core.${name}MachineDeletionSpec`,
+  healthCheck: `core.${name}HealthCheck`,
+  rollout: `core.${name}RolloutSpec`,
+  variables: `core.${variables}`,
+})
+
+/** Of every request and response; the others are named by their own component. */
+const ofRequests: Fields = { cluster: 'core.Cluster', ...steps('hooks.UpgradeStepInfo'), 'variables[]': 'hooks.Variable' }
+const ofResponses: Fields = {
+  ...Object.fromEntries(
+    [
+      'machine',
+      'machineSet',
+      'infrastructureMachine',
+      'infrastructureMachineTemplate',
+      'bootstrapConfig',
+      'bootstrapConfigTemplate',
+    ].map((what) => [`${what}Patch`, 'hooks.Patch']),
+  ),
+  ...steps('hooks.UpgradeStep'),
+  'handlers[]': 'hooks.ExtensionHandler',
+  'variables[]': 'core.ClusterClassVariable',
+}
+
+const named: { readonly [component: string]: Fields } = {
+  'hooks.CanUpdateMachineRequest': objectsOf('CanUpdateMachine'),
+  'hooks.CanUpdateMachineSetRequest': objectsOf('CanUpdateMachineSet'),
+  'hooks.UpdateMachineRequest': objectsOf('UpdateMachine'),
+  'hooks.CanUpdateMachineRequestObjects': { machine: 'core.Machine' },
+  'hooks.CanUpdateMachineSetRequestObjects': { machineSet: 'core.MachineSet' },
+  'hooks.UpdateMachineRequestObjects': { machine: 'core.Machine' },
+  'hooks.GeneratePatchesRequest': { 'items[]': 'hooks.GeneratePatchesRequestItem' },
+  'hooks.GeneratePatchesRequestItem': templateItem,
+  'hooks.GeneratePatchesResponse': { 'items[]': 'hooks.GeneratePatchesResponseItem' },
+  'hooks.ValidateTopologyRequest': { 'items[]': 'hooks.ValidateTopologyRequestItem' },
+  'hooks.ValidateTopologyRequestItem': templateItem,
+  'hooks.ExtensionHandler': { requestHook: 'hooks.GroupVersionHook' },
+  'core.ClusterClassVariable': { deprecatedV1Beta1Metadata: 'core.ClusterClassVariableMetadata', schema: 'core.VariableSchema' },
+  'core.JSONSchemaProps': { 'x-kubernetes-validations[]': 'core.ValidationRule', 'x-metadata': 'core.VariableSchemaMetadata' },
+  'meta.ObjectMeta': { 'ownerReferences[]': 'meta.OwnerReference' },
+  'core.Cluster': { metadata: 'meta.ObjectMeta', spec: 'core.ClusterSpec' },
+  'core.ClusterSpec': {
+    'availabilityGates[]': 'core.ClusterAvailabilityGate',
+    clusterNetwork: 'core.ClusterNetwork',
+    controlPlaneEndpoint: 'core.APIEndpoint',
+    controlPlaneRef: 'core.ContractVersionedObjectReference',
+    infrastructureRef: 'core.ContractVersionedObjectReference',
+    topology: 'core.Topology',
+  },
+  'core.ClusterNetwork': { pods: 'core.NetworkRanges', services: 'core.NetworkRanges' },
+  'core.Topology': {
+    classRef: 'core.ClusterClassRef',
+    controlPlane: 'core.ControlPlaneTopology',
+    'variables[]': 'core.ClusterVariable',
+    workers: 'core.WorkersTopology',
+  },
+  'core.WorkersTopology': {
+    'machineDeployments[]': 'core.MachineDeploymentTopology',
+    'machinePools[]': 'core.MachinePoolTopology',
+  },
+  'core.ControlPlaneTopology': topologyOf('ControlPlaneTopology', 'ControlPlaneVariables'),
+  'core.MachineDeploymentTopology': topologyOf('MachineDeploymentTopology', 'MachineDeploymentVariables'),
+  'core.MachinePoolTopology': topologyOf('MachinePoolTopology', 'MachinePoolVariables'),
+  ...healthCheckOf('ControlPlaneTopology'),
+  ...healthCheckOf('MachineDeploymentTopology'),
+  'core.MachineDeploymentTopologyRolloutSpec': { strategy: 'core.MachineDeploymentTopologyRolloutStrategy' },
+  'core.MachineDeploymentTopologyRolloutStrategy': {
+    rollingUpdate: 'core.MachineDeploymentTopologyRolloutStrategyRollingUpdate',
+  },
+  'core.ControlPlaneVariables': { 'overrides[]': 'core.ClusterVariable' },
+  'core.MachineDeploymentVariables': { 'overrides[]': 'core.ClusterVariable' },
+  'core.MachinePoolVariables': { 'overrides[]': 'core.ClusterVariable' },
+  'core.Machine': { metadata: 'meta.ObjectMeta', spec: 'core.MachineSpec' },
+  'core.MachineSpec': {
+    ...ofMachines,
+    bootstrap: 'core.Bootstrap',
+    deletion: 'core.MachineDeletionSpec',
+    infrastructureRef: 'core.ContractVersionedObjectReference',
+  },
+  'core.Bootstrap': { configRef: 'core.ContractVersionedObjectReference' },
+  'core.MachineSet': { metadata: 'meta.ObjectMeta', spec: 'core.MachineSetSpec' },
+  'core.MachineSetSpec': {
+    deletion: 'core.MachineSetDeletionSpec',
+    machineNaming: 'core.MachineNamingSpec',
+    selector: 'meta.LabelSelector',
+    template: 'core.MachineTemplateSpec',
+  },
+  'core.MachineTemplateSpec': { metadata: 'core.ObjectMeta', spec: 'core.MachineSpec' },
+  'meta.LabelSelector': { 'matchExpressions[]': 'meta.LabelSelectorRequirement' },
+}
+
+/** The same schemas, with what has a name in components of its own. Where two of one name differ, the later stays where it is. */
+export function withSharedComponents(components: Components): { readonly [name: string]: JSONSchema } {
+  const shared = new Map<string, { readonly schema: JSONSchema; readonly text: string }>()
+
+  const inside = (schema: JSONSchema, name: string): JSONSchema => {
+    const fields = fieldsOf(name)
+    if (!schema.properties || Object.keys(fields).length === 0) return schema
+    const properties = Object.entries(schema.properties).map(([field, given]) => {
+      const itself = fields[field]
+      const item = fields[`${field}[]`]
+      if (itself !== undefined) return [field, referred(given, itself)] as const
+      return [field, item !== undefined && given.items ? { ...given, items: referred(given.items, item) } : given] as const
+    })
+    return { ...schema, properties: Object.fromEntries(properties) }
+  }
+  const referred = (given: JSONSchema, name: string): JSONSchema => {
+    const { description, ...bare } = given
+    if (!bare.properties) return given
+    const schema = inside(bare, name)
+    const text = stableText(schema)
+    const known = shared.get(name)
+    if (known && known.text !== text) return { ...schema, ...(description === undefined ? {} : { description }) }
+    if (!known) shared.set(name, { schema, text })
+    const $ref = `#/components/schemas/${longName(name)}`
+    // Beside a reference nothing counts in OpenAPI 3.0.
+    return description === undefined ? { $ref } : { description, allOf: [{ $ref }] }
+  }
+
+  const own = [...components].map(([name, schema]) => [name, inside(schema, shortName(name))] as const)
+  const all = [...own, ...[...shared].map(([name, { schema }]) => [longName(name), schema] as const)]
+  return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function fieldsOf(name: string): Fields {
+  const ofAll =
+    name.startsWith('hooks.') && (name.endsWith('Request') ? ofRequests : name.endsWith('Response') ? ofResponses : {})
+  return { ...ofAll, ...named[name] }
+}
+
+function shortName(name: string): string {
+  const found = Object.entries(packages).find(([, path]) => name.startsWith(`${path}.`))
+  return found ? `${found[0]}${name.slice(found[1].length)}` : name
+}
+
+function longName(name: string): string {
+  const [short, type] = name.split('.') as [keyof typeof packages, string]
+  return `${packages[short]}.${type}`
+}
