@@ -8,8 +8,7 @@ import type { ServerHttp2Session } from 'node:http2'
 import { createSecureServer } from 'node:http2'
 import { type AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { SecureContext, TLSSocket } from 'node:tls'
-import { createSecureContext } from 'node:tls'
+import type { SecureContext, SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
@@ -273,7 +272,7 @@ class Connections {
   async #contextOf(endpoint: Endpoint): Promise<SecureContext> {
     const known = this.#contexts.get(endpoint)
     this.#contexts.delete(endpoint)
-    const context = known ?? createSecureContext(contextOf(endpoint, await this.#keyOf(endpoint)))
+    const context = known ?? (await secureContext(contextOf(endpoint, await this.#keyOf(endpoint))))
     this.#contexts.set(endpoint, context)
     if (this.#contexts.size > MaxContexts) this.#contexts.delete(this.#contexts.keys().next().value!)
     return context
@@ -303,6 +302,10 @@ class Connections {
     return connection
   }
 }
+
+/** The module is loaded when somebody calls: it reads all the authorities that Node knows. */
+const secureContext = async (options: SecureContextOptions): Promise<SecureContext> =>
+  (await import('node:tls')).createSecureContext(options)
 
 function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {
   if (clientCA === undefined || !socket.authorized) return undefined

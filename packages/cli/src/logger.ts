@@ -1,23 +1,42 @@
 /** The logger that ships: JSON lines on standard error, in the form that pino users know. */
+import { createRequire } from 'node:module'
 import type { LogFields, Logger } from '@capstan/kube'
 import { messageOf } from '@capstan/kube'
-import pino from 'pino'
+import type pino from 'pino'
 import type { Io } from './io.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export function createLogger(io: Pick<Io, 'err'>, level: LogLevel = 'info'): Logger {
-  const destination = { write: (line: string) => io.err(line.trimEnd()) }
-  return wrap(pino({ level, base: null, serializers: { err: withCauses, object: withoutSecrets } }, destination))
+  let logger: pino.Logger | undefined
+  return wrap(level, () => {
+    if (logger) return logger
+    // Thirty modules, for which nobody has to wait who has nothing to say.
+    const make = createRequire(import.meta.url)('pino') as typeof pino
+    const destination = { write: (line: string) => io.err(line.trimEnd()) }
+    logger = make({ level, base: null, serializers: { err: withCauses, object: withoutSecrets } }, destination)
+    return logger
+  })
 }
 
-const wrap = (logger: pino.Logger): Logger => ({
-  debug: (message, fields) => logger.debug(fields ?? {}, message),
-  info: (message, fields) => logger.info(fields ?? {}, message),
-  warn: (message, fields) => logger.warn(fields ?? {}, message),
-  error: (message, fields) => logger.error(fields ?? {}, message),
-  child: (fields: LogFields) => wrap(logger.child(fields)),
-})
+const levels = ['debug', 'info', 'warn', 'error', 'silent'] as const satisfies readonly LogLevel[]
+
+function wrap(level: LogLevel, logger: () => pino.Logger): Logger {
+  const at = (own: Exclude<LogLevel, 'silent'>) =>
+    levels.indexOf(own) < levels.indexOf(level)
+      ? () => {}
+      : (message: string, fields?: LogFields) => logger()[own](fields ?? {}, message)
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child(fields) {
+      let child: pino.Logger | undefined
+      return wrap(level, () => (child ??= logger().child(fields)))
+    },
+  }
+}
 
 /** An error with its causes and, where it is a bug rather than an answer, its stack. */
 function withCauses(err: unknown): unknown {

@@ -3,13 +3,16 @@
  * numbers of base 60.
  * Upstream: sigs.k8s.io/yaml.
  */
+import { createRequire } from 'node:module'
 import type { Tags } from 'yaml'
-import { parseDocument, stringify } from 'yaml'
+
+/** Seventy modules, for which nobody who speaks JSON has to wait. */
+const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
 
 /** @throws Error with Go's wording */
 export function parseYAML(text: string, { strict = false } = {}): unknown {
   try {
-    const document = parseDocument(text, {
+    const document = yaml().parseDocument(text, {
       version: '1.1',
       customTags: goTags,
       uniqueKeys: strict,
@@ -33,7 +36,7 @@ const MaxAliases = 1000
 const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message.includes('Maximum call stack size exceeded')
 
 export const formatYAML = (value: unknown): string =>
-  stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false })
+  yaml().stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false })
 
 const notInGo = new Set([
   'tag:yaml.org,2002:timestamp',

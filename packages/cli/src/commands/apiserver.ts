@@ -32,7 +32,6 @@ import { apiVersionOf, messageOf, parseDuration, sleep, systemClock, systemRando
 import { Command, Option } from 'commander'
 import type { Access } from '../access.ts'
 import { openAccess, openSigningKey, writeKubeconfig } from '../access.ts'
-import { findState } from '../envtest/state-place.ts'
 import type { Io } from '../io.ts'
 import { ExitCodes, untilInterrupted, UsageError } from '../io.ts'
 import { createLogger, type LogLevel } from '../logger.ts'
@@ -351,6 +350,7 @@ async function openStores(
 ): Promise<DurableStores | undefined> {
   if (data !== undefined) return openDurable(resolve(data, 'db'), { clock, log, hold })
   if (etcdServers === undefined) return undefined
+  const { findState } = await import('../envtest/state-place.ts')
   const { folder, isUnsafe } = await findState(etcdServers, (ms) => sleep(clock, ms))
   return openDurable(folder, { clock, log, hold, sync: !isUnsafe })
 }

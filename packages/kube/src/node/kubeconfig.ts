@@ -4,8 +4,8 @@
  * plug-ins (`exec`, `auth-provider`) and proxies are refused by name rather than ignored.
  */
 import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { dirname, resolve } from 'node:path'
-import { parse, stringify } from 'yaml'
 import { isRecord } from '../json.ts'
 
 export interface Kubeconfig {
@@ -92,12 +92,33 @@ export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
   }
 }
 
-export const formatKubeconfig = (config: Kubeconfig): string => stringify(config, { lineWidth: 0 })
+export const formatKubeconfig = (config: Kubeconfig): string => `${linesOf(config).join('\n')}\n`
+
+/** YAML by hand: a server writes its kubeconfig while somebody waits for it, and reads none. */
+function linesOf(value: object): string[] {
+  const isList = Array.isArray(value)
+  return Object.entries(value).flatMap(([key, member]) => {
+    if (member === undefined) return []
+    const head = isList ? '-' : `${scalar(key)}:`
+    if (typeof member !== 'object' || member === null) return [`${head} ${scalar(member)}`]
+    const [first, ...rest] = linesOf(member)
+    if (first === undefined) return [`${head} ${Array.isArray(member) ? '[]' : '{}'}`]
+    return isList ? [`- ${first}`, ...rest.map((line) => `  ${line}`)] : [head, ...[first, ...rest].map((line) => `  ${line}`)]
+  })
+}
+
+/** A scalar of JSON is one of YAML. Words that can be nothing but strings do without quotes. */
+const scalar = (value: unknown): string =>
+  typeof value === 'string' && /^[A-Za-z][\w./+=@-]*(:[\w./+=@-]+)*$/.test(value) && !notStrings.test(value)
+    ? value
+    : JSON.stringify(value)
+const notStrings = /^(y|n|yes|no|on|off|true|false|null|inf|nan)$/i
 
 /** @throws Error naming what is wrong with the text; never quoting from it, since it holds secrets */
 export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
+    const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
     value = parse(text, { prettyErrors: false })
   } catch (err) {
     const at = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
