@@ -96,6 +96,9 @@ export const definitionHooks = {
     const before = as(old).spec.versions.find((version) => version.storage)?.name
     if (storage !== undefined && storage !== before && !stored.includes(storage)) {
       object.status = { ...definition.status, storedVersions: [...stored, storage] }
+    } else if (storage !== undefined && stored.length === 0) {
+      // Whatever is said, objects are stored in that version.
+      object.status = { ...definition.status, storedVersions: [storage] }
     }
   },
 

@@ -12,7 +12,7 @@ import {
 import type { PluginWrite } from '../admission/plugin.ts'
 import type { Definition } from '../registry/definition.ts'
 import { type AdmissionView, mutateWebhooks, validateWebhooks } from './ask-webhooks.ts'
-import { metadataErrors, metadataUpdateErrors } from './metadata.ts'
+import { finalizerWarnings, metadataErrors, metadataUpdateErrors } from './metadata.ts'
 import { type Call, type Plane, writeContext } from './plane.ts'
 import { scaleErrors } from './scale-errors.ts'
 
@@ -68,13 +68,13 @@ export async function validate(
     ...(definition.validatesSchema ? structuralErrors(definition, object, old, ofMetadata, ofScale) : []),
     ...(definition.validate?.(object, old, writeContext(plane, call)) ?? []),
   ]
-  if (old && !definition.builtin) {
-    const broken = definition.structural.stillBroken(object, old)
-    call.warnings.push(...broken.map(({ field, text }) => `${field}: ${text}`))
-  }
   if (errors.length > 0) {
     const { kind, storageGroup: group = definition.group } = definition
     throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(call)))
+  }
+  if (!definition.builtin) {
+    const broken = old ? definition.structural.stillBroken(object, old) : []
+    call.warnings.push(...finalizerWarnings(object, old), ...broken.map(({ field, text }) => `${field}: ${text}`))
   }
   call.warnings.push(...(definition.warnings?.(object, old, writeContext(plane, call)) ?? []))
   const operation = old ? 'UPDATE' : 'CREATE'

@@ -2,8 +2,8 @@
 import {
   applyPatch,
   badRequest,
+  conflict,
   draft,
-  invalid,
   invalidObject,
   isReason,
   type KubeObject,
@@ -41,18 +41,21 @@ export async function apply(plane: Plane, call: Call): Promise<{ object: KubeObj
       const object = await modify(plane, call, {
         replaces: false,
         // What was applied has been checked more strictly than field validation would.
-        apply: async (current) => decode(call, await patchOf(current, applied), 'patch', current),
+        apply: async (current) => decode(call, await patchOf(current, applied), 'apply', current),
         track: asIs,
       })
       return { object, created: false }
     }
     if (request.subresource !== undefined) throw notThere(call)
+    if (!applied.metadata.name) {
+      throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
+    }
     if (applied.metadata.uid !== undefined) throw otherUid(call, applied)
     // Whoever may only patch makes nothing new.
     authorize(plane.authorizer, attributesOf(call.caller, { ...request, verb: 'create' }))
     const fresh = draft(applied)
     delete (fresh.metadata as Partial<KubeObject['metadata']>).resourceVersion
-    const object = decode(call, await patchOf(undefined, fresh), 'patch')
+    const object = decode(call, await patchOf(undefined, fresh), 'apply')
     try {
       return { object: await createDecoded(plane, call, object, asIs), created: true }
     } catch (err) {
@@ -77,10 +80,8 @@ function readApplied(call: Call): UnknownObject {
   coerceMetadata(definition, body)
   const object = body as UnknownObject
   const { metadata } = object
-  if (!metadata.name) {
-    throw badRequest(`the name of the object (${request.name!} based on URL) was undeterminable: name must be provided`)
-  }
-  if (metadata.name !== request.name) {
+  // Whoever applies to what is there need not name it once more.
+  if (metadata.name && metadata.name !== request.name) {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${request.name!})`)
   }
   if (definition.namespaced && metadata.namespace !== undefined && metadata.namespace !== request.namespace) {
@@ -89,10 +90,8 @@ function readApplied(call: Call): UnknownObject {
   return object
 }
 
-/** A uid says which object is meant; there is none, so it cannot be that one. Upstream tells it twice. */
-function otherUid({ definition }: Call, { metadata }: UnknownObject) {
-  const error = invalid('metadata.uid', metadata.uid, 'field is immutable')
-  return invalidObject(definition, metadata.name, [error, error])
-}
+/** A uid says which object is meant; there is none, so it cannot be that one. */
+const otherUid = ({ definition }: Call, { metadata: { name, uid } }: UnknownObject) =>
+  conflict(definition, name, `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`)
 
 const notThere = ({ definition, request }: Call) => notFound(definition, request.name!)

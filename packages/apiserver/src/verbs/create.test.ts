@@ -154,6 +154,22 @@ describe('a create is refused', () => {
   })
 })
 
+test('a finalizer of a custom resource that has no domain is warned of, once', async () => {
+  const warned = async (verb: 'create' | 'update', metadata: object) => {
+    const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }
+    const body = { ...type, ...aWidget('w'), metadata: { ...at('w'), ...metadata } }
+    const named = verb === 'update' ? { name: 'w' } : {}
+    const request = { verb, group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace, ...named, body } as const
+    return t.server.engine.execute(request, { name: 'me', groups: [], agent: 'test' })
+  }
+  const made = await warned('create', { finalizers: ['plain', 'example.com/hold', 'orphan'] })
+  const text = (name: string) =>
+    `metadata.finalizers: "${name}": prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`
+  expect(made.warnings).toEqual([text('plain')])
+  const { resourceVersion } = (made.body as Widget).metadata
+  expect((await warned('update', { resourceVersion, finalizers: ['plain', 'other'] })).warnings).toEqual([text('other')])
+})
+
 describe('unknown fields', () => {
   const body = {
     apiVersion: 'shop.example.com/v1',

@@ -8,7 +8,7 @@ import { coerceMetadata } from './metadata.ts'
 import type { Call } from './plane.ts'
 
 /** Where the object comes from decides how a wrong field is reported. */
-export type Source = 'body' | 'patch'
+export type Source = 'body' | 'patch' | 'apply'
 
 /**
  * @param raw a draft that may be changed, see `draftOf`
@@ -17,7 +17,7 @@ export type Source = 'body' | 'patch'
 export function decode(call: Call, raw: { [field: string]: unknown }, source: Source, old?: UnknownObject): UnknownObject {
   const { definition } = call
   checkType(call, raw, source)
-  const patched = source === 'patch' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
+  const patched = source !== 'body' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
   const unknown = coerceMetadata(definition, raw)
   const object = raw as UnknownObject
   if (definition.component !== undefined) {
@@ -26,7 +26,8 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   }
   unknown.push(...definition.structural.prune(object), ...(definition.tidy?.(object) ?? []))
   report(call, unknown, source, patched)
-  definition.structural.dropNulls(object)
+  // Upstream: who applies null means null, and has to live with it.
+  if (source !== 'apply') definition.structural.dropNulls(object)
   definition.normalize?.(object)
   definition.structural.default(object)
   definition.default?.(object, old)
@@ -85,7 +86,7 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
     throw invalidObject(sent, name, [invalid('kind', raw.kind, `must be ${kind}`)])
   }
   if (raw.apiVersion !== apiVersion) {
-    if (source === 'patch') {
+    if (source !== 'body') {
       // Upstream: nothing is known of an object of a version that there is not.
       const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
       report(call, fields.sort(), source, '')
@@ -100,14 +101,14 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
 /** @throws StatusError BadRequest, or Invalid for what a patch leaves, when a value of a built-in kind is not of its Go type */
 function checkTypes({ definition, request }: Call, component: string, object: UnknownObject, source: Source): void {
   const { kind, version } = definition
-  if (source === 'patch' && request.patchType === 'application/strategic-merge-patch+json') {
+  if (source !== 'body' && request.patchType === 'application/strategic-merge-patch+json') {
     const problem = convertedTypeProblem(component, object)
     if (problem !== undefined) throw invalidPatch(goText(request.body), problem)
     return
   }
   const problem = jsonTypeProblem(component, object)
   if (problem === undefined) return
-  if (source === 'patch') throw invalidPatch(sortedJSON(object), problem)
+  if (source !== 'body') throw invalidPatch(sortedJSON(object), problem)
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
 

@@ -183,6 +183,18 @@ function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldE
 /** Names without a domain that are finalizers all the same. */
 const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
 
+/** Custom resources may have finalizers of any name. Upstream: validateKubeFinalizerName of apiextensions-apiserver. */
+export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
+  const fresh = (metadata.finalizers ?? []).filter((one) => !old?.metadata.finalizers?.includes(one))
+  return fresh
+    .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
+    .sort()
+    .map(
+      (finalizer) =>
+        `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+    )
+}
+
 function finalizerErrors(finalizers: readonly string[], strict: boolean): FieldError[] {
   const errors: FieldError[] = []
   finalizers.forEach((finalizer, index) => {

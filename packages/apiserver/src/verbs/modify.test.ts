@@ -213,6 +213,22 @@ describe('an apply', () => {
   const apply = (fieldManager: string, spec: object, more: { force?: boolean } = {}, metadata = {}) =>
     t.client.apply(Widget, aWidget('a', spec, metadata), { fieldManager, ...more })
 
+  const unnamed = (body: object, subresource?: string) =>
+    t.client.transport.send({
+      verb: 'patch',
+      ...{ group: Widget.group, version: Widget.version, plural: Widget.plural, ...at('a') },
+      ...(subresource === undefined ? {} : { subresource }),
+      patchType: 'application/apply-patch+yaml',
+      options: { fieldManager: 'm' },
+      body: { apiVersion: 'shop.example.com/v1', kind: 'Widget', ...body },
+    })
+
+  test('to what is there need not name it', async () => {
+    await apply('m', { color: 'red' })
+    expect(await unnamed({ spec: { color: 'blue' } })).toMatchObject({ spec: { color: 'blue' } })
+    expect(await unnamed({ status: { phase: 'x' } }, 'status')).toMatchObject({ status: { phase: 'x' } })
+  })
+
   test('creates, changes what is its own, and removes what it no longer says', async () => {
     expect(await apply('m1', { color: 'red', replicas: 2 })).toMatchObject({ spec: { color: 'red', replicas: 2 } })
     const after = await apply('m1', { replicas: 3 })
@@ -249,7 +265,17 @@ describe('an apply', () => {
     [
       'with a uid when there is no object',
       () => apply('m', {}, {}, { uid: 'u' }),
-      '422 Invalid: Widget.shop.example.com "a" is invalid: metadata.uid: Invalid value: "u": field is immutable',
+      '409 Conflict: Operation cannot be fulfilled on widgets.shop.example.com "a": uid mismatch: the provided object specified uid u, and no existing object was found',
+    ],
+    [
+      'without a name when there is no object',
+      () => unnamed({ spec: {} }),
+      '400 BadRequest: the name of the object (a based on URL) was undeterminable: name must be provided',
+    ],
+    [
+      'of null where there must be a value',
+      () => apply('m', { color: null }),
+      '422 Invalid: Widget.shop.example.com "a" is invalid: spec.color: Invalid value: "null": spec.color in body must be of type string: "null"',
     ],
     [
       'with managed fields',

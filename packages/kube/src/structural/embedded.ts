@@ -2,7 +2,7 @@
 import type { FieldError } from '../errors.ts'
 import { invalid, required } from '../errors.ts'
 import { isRecord } from '../json.ts'
-import { dns1035LabelProblems } from '../names.ts'
+import { dns1035LabelProblems, dnsLabelProblems, labelKeyProblems, labelValueProblems, qualifiedNameProblems } from '../names.ts'
 import type { JSONSchema } from '../schema.ts'
 
 export type CheckEmbedded = (value: unknown, path: string, errors: FieldError[]) => void
@@ -49,5 +49,24 @@ function checkType({ apiVersion, kind, metadata }: Record<string, unknown>, path
       errors.push(invalid(`${path}.kind`, kind, `may have mixed case, but should otherwise match: ${problems.join(',')}`))
     }
   }
-  if (metadata !== undefined && !isRecord(metadata)) errors.push(invalid(`${path}.metadata`, metadata, 'must be an object'))
+  if (isRecord(metadata)) checkMetadata(metadata, `${path}.metadata`, errors)
+  else if (metadata !== undefined) errors.push(invalid(`${path}.metadata`, metadata, 'must be an object'))
+}
+
+/** Upstream: ValidateObjectMetaAccessor, of what nobody will store by itself. */
+function checkMetadata(metadata: Record<string, unknown>, path: string, errors: FieldError[]): void {
+  const { namespace, labels, annotations, ownerReferences } = metadata
+  const check = (field: string, value: unknown, problems: readonly string[]) =>
+    errors.push(...problems.map((problem) => invalid(`${path}.${field}`, value, problem)))
+  if (typeof namespace === 'string' && namespace !== '') check('namespace', namespace, dnsLabelProblems(namespace))
+  for (const [key, value] of Object.entries(isRecord(labels) ? labels : {})) {
+    check('labels', key, labelKeyProblems(key))
+    if (typeof value === 'string') check('labels', value, labelValueProblems(value))
+  }
+  for (const key of Object.keys(isRecord(annotations) ? annotations : {}))
+    check('annotations', key, qualifiedNameProblems(key.toLowerCase()))
+  for (const owner of Array.isArray(ownerReferences) ? ownerReferences.filter(isRecord) : []) {
+    if (!owner.apiVersion) check('ownerReferences.apiVersion', '', ['version must not be empty'])
+    for (const field of ['kind', 'name', 'uid']) if (!owner[field]) check(`ownerReferences.${field}`, '', ['must not be empty'])
+  }
 }

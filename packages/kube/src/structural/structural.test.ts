@@ -153,6 +153,26 @@ describe('validation', () => {
       [null],
       ['spec[0]: Invalid value: "null": spec[0] in body must be of type string: "null"'],
     ],
+    [
+      'metadata of an embedded resource that no object could have',
+      { type: 'object', 'x-kubernetes-embedded-resource': true, 'x-kubernetes-preserve-unknown-fields': true },
+      {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { namespace: 'N', labels: { a: '-' }, annotations: { '/': '' }, ownerReferences: [{}] },
+      },
+      [
+        expect.stringMatching(/^spec\.metadata\.namespace: Invalid value: "N": a lowercase RFC 1123 label/),
+        expect.stringMatching(/^spec\.metadata\.labels: Invalid value: "-": a valid label must be/),
+        expect.stringMatching(/^spec\.metadata\.annotations: Invalid value: "\/": prefix part must be non-empty/),
+        expect.stringMatching(/^spec\.metadata\.annotations: Invalid value: "\/": name part must be non-empty/),
+        expect.stringMatching(/^spec\.metadata\.annotations: Invalid value: "\/": name part must consist/),
+        'spec.metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
+        'spec.metadata.ownerReferences.kind: Invalid value: "": must not be empty',
+        'spec.metadata.ownerReferences.name: Invalid value: "": must not be empty',
+        'spec.metadata.ownerReferences.uid: Invalid value: "": must not be empty',
+      ] as string[],
+    ],
     ['whole numbers where numbers belong', { type: 'number' }, 3, []],
     ['length in characters, not in UTF-16 units', { type: 'string', maxLength: 2 }, '😀😀', []],
     [
