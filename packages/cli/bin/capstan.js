@@ -7,13 +7,9 @@ const oldest = 24
 const version = Number(process.versions.node.split('.')[0])
 
 if (version >= oldest) {
-<<<<<<< HEAD
   // From the second start on, sources need neither stripping nor compiling, nor do those of programs that this one starts.
   const { directory } = module.enableCompileCache?.() ?? {}
   if (directory) process.env.NODE_COMPILE_CACHE ??= directory
-=======
-  // From the second start on, sources need neither stripping nor compiling.
-  module.enableCompileCache?.()
   // Our sources say exactly which file they import, and mean the same by a package of ours: that saves the loader a search, and several
   // looks at the file system, for each of a thousand imports.
   const sources = new URL('../../', import.meta.url).href
@@ -29,7 +25,6 @@ if (version >= oldest) {
       return found
     },
   })
->>>>>>> e623e6f (cli, kube, apiserver: ready sooner: YAML, the logger and TLS authorities are loaded when needed, sources found without searching)
   await import('../src/main.ts')
 } else {
   const { spawn } = await import('node:child_process')
