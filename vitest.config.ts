@@ -27,7 +27,7 @@ export default defineConfig({
     pool: 'threads',
     isolate: false,
     // By default one core is left out, which is half of two. One worker more than there are cores: some wait for programs and sockets.
-    maxWorkers: availableParallelism() + 1,
+    ...(isProgramsTurn ? {} : { maxWorkers: availableParallelism() + 1 }),
     // Programs that tests start are stripped of their types once, not each time.
     env: { NODE_COMPILE_CACHE: fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url)) },
     sequence: { sequencer: LongFirst },
