@@ -23,7 +23,7 @@ export function textGiven(given: string, path: string): string {
 export function valueGiven(given: string, path: string): unknown {
   const text = textGiven(given, path)
   try {
-    return parse(text)
+    return parse(text, { logLevel: 'error' })
   } catch (err) {
     throw new UsageError(`${given}: it is neither YAML nor JSON: ${(err as Error).message.split('\n')[0]}`)
   }

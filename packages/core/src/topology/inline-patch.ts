@@ -65,7 +65,7 @@ function operation({ op, path, value, valueFrom }: JSONPatch, variables: JsonObj
 function renderedValue(name: string, template: string, variables: JsonObject): Json {
   const text = goTemplate(name, template).render(variables)
   try {
-    return (parseYaml(text, { version: '1.1' }) ?? null) as Json
+    return (parseYaml(text, { version: '1.1', logLevel: 'error' }) ?? null) as Json
   } catch (cause) {
     throw new Error(`failed to parse rendered template ${name} as YAML: ${(cause as Error).message}`, { cause })
   }

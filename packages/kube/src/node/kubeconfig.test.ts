@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { formatKubeconfig, kubeconfigFor, loadKubeconfig, parseKubeconfig, resolveKubeconfig } from './kubeconfig.ts'
 
 const access = {
@@ -65,6 +65,16 @@ test.each([
   const attempt = (async () => resolveKubeconfig(parseKubeconfig(text)))()
   await expect(attempt).rejects.toThrow(message)
   await expect(attempt).rejects.not.toThrow(/secret/)
+})
+
+test('nothing of a strange one is printed: it may be a secret', () => {
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
+  try {
+    expect(() => parseKubeconfig('? {token: secret}\n: x\n&a: b')).toThrow('kubeconfig')
+    expect(warned).not.toHaveBeenCalled()
+  } finally {
+    warned.mockRestore()
+  }
 })
 
 test('a server that is not verified is accepted when asked for', async () => {

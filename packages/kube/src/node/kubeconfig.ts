@@ -119,7 +119,8 @@ export function parseKubeconfig(text: string): Kubeconfig {
   let value: unknown
   try {
     const { parse } = createRequire(import.meta.url)('yaml') as typeof import('yaml')
-    value = parse(text, { prettyErrors: false })
+    // The parser's warnings would go to the process, and quote the text.
+    value = parse(text, { prettyErrors: false, logLevel: 'error' })
   } catch (err) {
     const at = (err as { linePos?: { line: number }[] }).linePos?.[0]?.line
     throw new Error(`Cannot read kubeconfig: it is not YAML${at === undefined ? '' : ` (line ${at})`}`)
