@@ -99,12 +99,17 @@ class Warm {
 /** More members at the top of an object than any kind has: such a one is not packed. */
 const MostMembers = 16
 
-/** An object with the members of another one, each of which is unpacked when it is read. */
+/** An object with the members of another one, each of which but for its type is unpacked when it is read. */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
   if (keys.length > MostMembers) return undefined
-  const members = {}
+  const members: Record<string, unknown> = {}
   for (const key of keys) {
+    // Every request looks at these.
+    if (key === 'apiVersion' || key === 'kind') {
+      members[key] = (object as Members)[key]
+      continue
+    }
     const getter = getterOf(key)
     if (!getter) return undefined
     Object.defineProperty(members, key, getter)
