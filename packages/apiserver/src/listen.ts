@@ -13,7 +13,7 @@ import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './http/exchange.ts'
-import { BodyRoom, readBody, type Req, type Res, respond } from './node-exchange.ts'
+import { BodyRoom, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
  * What cannot be read as HTTP/1.1 is answered and let go. Node would close at once, and mostly before the answer is sent; whatever
@@ -319,9 +319,6 @@ function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['
     fingerprint: peer.fingerprint256.replaceAll(':', '').toLowerCase(),
   }
 }
-
-/** One reason for all, since each new one costs a stack trace. */
-const clientGone = new Error('the client went away')
 
 interface Site {
   readonly connections: Connections

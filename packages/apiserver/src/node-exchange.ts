@@ -58,9 +58,12 @@ export function readBody(req: Req, limit: number, room: { take(bytes: number): b
       else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
     })
     req.on('error', reject)
-    req.on('close', () => reject(new Error('the client went away')))
+    req.on('close', () => reject(clientGone))
   })
 }
+
+/** One reason for all, since each new one costs a stack trace. */
+export const clientGone = new Error('the client went away')
 
 export interface Delivery {
   readonly clock: Clock
@@ -73,15 +76,18 @@ export interface Delivery {
 export async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, delivery: Delivery): Promise<void> {
   const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
   const isEmpty = req.method === 'HEAD' || status === 304 || status === 204
-  const length = isStream || isEmpty ? {} : { 'content-length': String(Buffer.byteLength(body)) }
+  const length = isStream || isEmpty ? undefined : Buffer.byteLength(body)
   const isUnread = hasUnreadBody(req)
   res.writeHead(status, {
     ...headers,
-    ...length,
+    ...(length === undefined ? {} : { 'content-length': String(length) }),
     ...(isUnread && req.httpVersionMajor === 1 ? { connection: 'close' } : {}),
   } as Record<string, string | string[]>)
-  if (!isStream) {
-    res.end(isEmpty ? undefined : body)
+  if (isEmpty) res.end()
+  else if (!isStream) {
+    // ASCII is joined with the head, and both are encoded in one go: heads are Latin-1.
+    if (typeof body === 'string' && body.length === length) res.end(body, 'latin1')
+    else res.end(body)
   } else {
     // Clients wait for the head before they take a watch as started.
     res.flushHeaders()

@@ -9,6 +9,10 @@ export function objectBytes(object: object): Buffer {
   return cached(whole, object, () => jsonOf(object))
 }
 
+/** The object as a line: as text where nobody keeps its bytes. */
+export const objectLine = (object: object): Buffer | string =>
+  isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
+
 /** A list as a line, put together from the bytes of its items. Upstream leaves the type out of the items of built-in lists. */
 export const listBytes = (list: ObjectList, options?: { typedItems?: boolean }): Buffer =>
   Buffer.concat([...listParts(list, options)])
@@ -96,6 +100,7 @@ function cached(cache: WeakMap<object, Buffer>, object: object, make: () => stri
   return bytes
 }
 
+const lineEnd = Buffer.from('\n')
 const eventEnd = Buffer.from('}\n')
 const eventStarts = {
   ADDED: Buffer.from('{"type":"ADDED","object":'),

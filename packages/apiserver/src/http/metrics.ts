@@ -5,28 +5,27 @@ import { checksOf, type HealthCheck } from './health.ts'
 import type { HealthPath } from './route.ts'
 
 export class RequestCounts {
+  /** By the values of their labels, as a list in JSON. */
   readonly #counts = new Map<string, number>()
 
   add(attributes: ResourceAttributes, version: string, dryRun: string, code: number): void {
     const { verb, group, resource, subresource = '', namespace, name } = attributes
-    const series = labels({
-      code: String(code),
-      component: 'apiserver',
-      dry_run: dryRun,
-      group,
-      resource,
-      scope: name === undefined && verb !== 'create' ? (namespace === undefined ? 'cluster' : 'namespace') : 'resource',
-      subresource,
-      verb: verbNames[verb] ?? verb.toUpperCase(),
-      version,
-    })
+    const scope = name === undefined && verb !== 'create' ? (namespace === undefined ? 'cluster' : 'namespace') : 'resource'
+    const verbName = verbNames[verb] ?? verb.toUpperCase()
+    const series = JSON.stringify([String(code), dryRun, group, resource, scope, subresource, verbName, version])
     this.#counts.set(series, (this.#counts.get(series) ?? 0) + 1)
   }
 
   text(): string {
-    const series = [...this.#counts].sort(([a], [b]) => (a < b ? -1 : 1))
+    const series = [...this.#counts].map(([values, count]) => [labelsOf(JSON.parse(values) as string[]), count] as const)
+    series.sort(([a], [b]) => (a < b ? -1 : 1))
     return metric('apiserver_request_total', 'Requests that were answered, by what they were about.', 'counter', series)
   }
+}
+
+function labelsOf([code = '', dry_run = '', group = '', resource = '', scope = '', subresource = '', ...rest]: string[]): string {
+  const [verb = '', version = ''] = rest
+  return labels({ code, component: 'apiserver', dry_run, group, resource, scope, subresource, verb, version })
 }
 
 const verbNames: { readonly [verb: string]: string } = { create: 'POST', update: 'PUT', deletecollection: 'DELETECOLLECTION' }

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Clock, Status } from '@capstan/kube'
 import { StatusError } from '@capstan/kube'
 import type { Answer, Resource } from '../engine.ts'
-import { listBytes, listParts, objectBytes } from './encode.ts'
+import { listBytes, listParts, objectLine } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
 import { insistsOnProtobuf, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
@@ -84,11 +84,9 @@ function send(
 ): HttpAnswer {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
   // Upstream ends lines for machines only.
-  const body = pretty ? JSON.stringify(value, null, 2) : Buffer.concat([objectBytes(value), lineEnd])
+  const body = pretty ? JSON.stringify(value, null, 2) : objectLine(value)
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
 }
-
-const lineEnd = Buffer.from('\n')
 
 /** A header holds bytes, which Node writes from Latin-1: this is UTF-8 seen as such. */
 const warningOf = (text: string): string => {
