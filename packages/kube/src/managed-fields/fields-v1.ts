@@ -1,7 +1,7 @@
 /** Field sets as managedFields entries hold them. */
 import { freeze, isRecord, setMember } from '../json.ts'
 import type { FieldSet } from './field-set.ts'
-import { emptySet, fieldSet, leaf, sortedElements, union } from './field-set.ts'
+import { emptySet, fieldSet, leaf, sameSet, sortedElements, union } from './field-set.ts'
 import type { PathElement } from './path-element.ts'
 import { parseElement } from './path-element.ts'
 
@@ -42,14 +42,21 @@ function decodeChildren(fields: Record<string, unknown>, owned: boolean): FieldS
   return fieldSet(owned, children)
 }
 
+/** Those that were encoded last: what one manager writes into objects of one kind are mostly the same fields. Memory, not state. */
+const recent: FieldSet[] = []
+const MostRecent = 16
+
 /** FieldsV1 of a set, elements in their order. Frozen, and the same object for the same set. */
 export function encodeFields(set: FieldSet): FieldsV1 {
-  let fields = encoded.get(set)
-  if (!fields) {
-    fields = freeze(encode(set))
-    encoded.set(set, fields)
-    decoded.set(fields, set)
-  }
+  const known = encoded.get(set)
+  if (known) return known
+  const twin = recent.find((one) => sameSet(one, set))
+  if (twin) return encoded.get(twin)!
+  const fields = freeze(encode(set))
+  encoded.set(set, fields)
+  decoded.set(fields, set)
+  recent.unshift(set)
+  if (recent.length > MostRecent) recent.pop()
   return fields
 }
 
