@@ -34,6 +34,24 @@ test.each<[string, Hook, object, readonly string[]]>([
     ],
   ],
   [
+    'says what a patch changes, which is base64 in the answer',
+    GeneratePatches,
+    {
+      ...success,
+      items: [
+        {
+          uid: fixture(GeneratePatches).items[0]!.uid,
+          patchType: 'JSONMergePatch',
+          patch: btoa('{"metadata":{"labels":{"region":"eu1"}}}'),
+        },
+      ],
+    },
+    [
+      'changes 1 of 2 templates',
+      'changes LocalClusterTemplate for Cluster demo (spec.infrastructureRef): add /metadata/labels {"region":"eu1"}',
+    ],
+  ],
+  [
     'plans for the workers what the answer leaves open',
     GenerateUpgradePlan,
     { ...success, controlPlaneUpgrades: [{ version: 'v1.34.0' }, { version: 'v1.35.0' }] },

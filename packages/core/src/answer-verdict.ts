@@ -13,9 +13,10 @@ import {
   uncoveredOfMachineSet,
 } from '@capstan/api'
 import { assertSuccess, checkDiscovery, HookFailed, type HookProblem } from '@capstan/extension'
-import { equal, messageOf } from '@capstan/kube'
+import type { Json, JsonPatchOperation } from '@capstan/kube'
+import { diffJson, messageOf } from '@capstan/kube'
 import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
-import { applyAnswer } from './topology/external-patch.ts'
+import { applyAnswer, itemText } from './topology/external-patch.ts'
 import { upgradePlan } from './topology/upgrade-plan.ts'
 
 export type AnswerVerdict =
@@ -75,9 +76,19 @@ function discovered({ handlers = [] }: ResponseOf<typeof Discovery>, hooks: read
 const patched: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
   const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
   const left = answers.flatMap((answer) => applyAnswer(templates, answer))
-  const changed = templates.filter(({ document }, index) => !equal(document, items[index]!.object))
-  return [`changes ${changed.length} of ${items.length} templates`, ...left.map((what) => `leaves out: ${what}`)]
+  const changes = templates.flatMap((template, index) => {
+    const operations = diffJson(items[index]!.object as unknown as Json, template.document as unknown as Json)
+    return operations.length === 0 ? [] : [`${itemText(template)}: ${operations.map(operationText).join(', ')}`]
+  })
+  return [
+    `changes ${changes.length} of ${items.length} templates`,
+    ...changes.map((what) => `changes ${what}`),
+    ...left.map((what) => `leaves out: ${what}`),
+  ]
 }
+
+const operationText = (operation: JsonPatchOperation): string =>
+  [operation.op, operation.path, ...('value' in operation ? [JSON.stringify(operation.value)] : [])].join(' ')
 
 const planned: Effects<typeof GenerateUpgradePlan> = (request, { controlPlaneUpgrades = [], workersUpgrades = [] }) => {
   const versions = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)

@@ -102,9 +102,14 @@ export function applyAnswer(
   const { document, ignored } = takeOver(item.document, patched)
   item.document = document
   if (ignored.length === 0) return []
-  const which = `${item.document.kind} for ${item.holder.kind} ${item.holder.name} (${item.holder.fieldPath})`
-  return [`${which} does not change ${ignored.join(', ')}: only spec, labels and annotations of a template can be patched`]
+  return [
+    `${itemText(item)} does not change ${ignored.join(', ')}: only spec, labels and annotations of a template can be patched`,
+  ]
 }
+
+/** `LocalMachineTemplate for MachineDeployment md-0 (spec.template.spec.infrastructureRef)`. */
+export const itemText = ({ document, holder }: Pick<PatchItem, 'holder' | 'document'>): string =>
+  `${document.kind} for ${holder.kind} ${holder.name} (${holder.fieldPath})`
 
 /** Only spec, labels and annotations of a template can be patched. A part that a patch removes as a whole stays as it was. */
 export function takeOver(document: UnknownObject, patched: UnknownObject): { document: UnknownObject; ignored: string[] } {

@@ -19,6 +19,6 @@ export const openapiCommand = (io: Io): Command =>
       io.out(
         output === 'json'
           ? JSON.stringify(document, undefined, 2)
-          : stringify(document, { aliasDuplicateObjects: false }).trimEnd(),
+          : stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 }).trimEnd(),
       )
     })
