@@ -216,7 +216,10 @@ describe('an apply', () => {
   const unnamed = (body: object, subresource?: string) =>
     t.client.transport.send({
       verb: 'patch',
-      ...{ group: Widget.group, version: Widget.version, plural: Widget.plural, ...at('a') },
+      group: Widget.group,
+      version: Widget.version,
+      plural: Widget.plural,
+      ...at('a'),
       ...(subresource === undefined ? {} : { subresource }),
       patchType: 'application/apply-patch+yaml',
       options: { fieldManager: 'm' },
