@@ -114,3 +114,35 @@ describe('connections', () => {
     expect(await send('get', 'p', 'log')).toMatchObject({ status: 'Success', code: 204 })
   })
 })
+
+const draftPod = (spec: object) =>
+  t.client.create(Pod, { metadata: at('draft'), spec: { containers: [{ name: 'c', image: 'i' }], ...spec } } as never, {
+    dryRun: true,
+  })
+
+test.each<[object, string]>([
+  [
+    { resourceClaims: [{ name: 'a' }] },
+    'spec.resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":null,"ResourceClaimTemplateName":null}: must specify one of: `resourceClaimName`, `resourceClaimTemplateName`',
+  ],
+  [
+    { resourceClaims: [{ name: 'a', resourceClaimName: 'x', resourceClaimTemplateName: 'y' }] },
+    'spec.resourceClaims[0]: Invalid value: {"Name":"a","ResourceClaimName":"x","ResourceClaimTemplateName":"y"}: at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified',
+  ],
+  [
+    { resourceClaims: ['x', 'y'].map((resourceClaimName) => ({ name: 'a', resourceClaimName })) },
+    'spec.resourceClaims[1].name: Duplicate value: "a"',
+  ],
+  [{ os: { name: 'plan9' } }, 'spec.os: Unsupported value: "plan9": supported values: "linux", "windows"'],
+])('a pod with %j is refused', async (spec, why) => {
+  expect(await refusal(draftPod(spec))).toBe(`422 Invalid: Pod "draft" is invalid: ${why}`)
+})
+
+test.each<[limits: object, container: object, requests: object]>([
+  [{ cpu: '1', memory: '1Gi' }, {}, { cpu: '1', memory: '1Gi' }],
+  [{ cpu: '1', memory: '1Gi' }, { requests: { cpu: '200m' } }, { cpu: '200m', memory: '1Gi' }],
+  [{ cpu: '1' }, { limits: { cpu: '300m' } }, { cpu: '300m' }],
+])('a pod that may have no more than %j, its container %j, asks for %j', async (limits, resources, requests) => {
+  const made = await draftPod({ containers: [{ name: 'c', image: 'i', resources }], resources: { limits } })
+  expect(made).toMatchObject({ spec: { resources: { limits, requests } } })
+})

@@ -1,4 +1,5 @@
 /** What the server fills into pods and pod templates. Upstream: pkg/apis/core/v1/defaults.go and zz_generated.defaults.go, v1.36. */
+import { podResources } from './resources.ts'
 import type { Container, Pod, PodSpec, PodTemplateSpec, Probe, Volume } from '../schemas/types.ts'
 
 /** In pods, and in everything that pods are made from. */
@@ -25,6 +26,7 @@ export function defaultPod({ spec, status }: Pod): void {
   for (const { resources } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     if (resources?.limits) resources.requests = { ...resources.limits, ...resources.requests }
   }
+  defaultPodResources(spec)
   if (spec.terminationGracePeriodSeconds! < 0) spec.terminationGracePeriodSeconds = 1
   spec.enableServiceLinks ??= true
   status.phase ??= 'Pending'
@@ -35,6 +37,20 @@ export function defaultPod({ spec, status }: Pod): void {
   for (const { ports = [] } of [...(spec.initContainers ?? []), ...(spec.containers ?? [])]) {
     for (const port of ports) port.hostPort ??= port.containerPort
   }
+}
+
+/** A pod that may have no more than so much asks for what its containers ask for, or else for all of it. */
+function defaultPodResources(spec: PodSpec): void {
+  const { limits = {}, requests } = spec.resources ?? {}
+  if (Object.keys(limits).length === 0) return
+  const { resources: _, overhead: __, ...containers } = spec
+  const wanted: { [name: string]: string | number } = { ...requests }
+  const fill = (amounts: { readonly [name: string]: string | number }, counts: RegExp) => {
+    for (const [name, amount] of Object.entries(amounts)) if (counts.test(name)) wanted[name] ??= amount
+  }
+  fill(podResources(containers).requests, /^(cpu|memory)$/)
+  fill(limits, /^(cpu|memory|hugepages-.*)$/)
+  spec.resources = { ...spec.resources, requests: wanted }
 }
 
 /** Every container of a pod, of whichever sort, in upstream's order. */

@@ -51,6 +51,7 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
   const pod: PodContext = { spec, volumes, claims: new Set((spec.resourceClaims ?? []).map(({ name }) => name)) }
   const errors = [
     ...volumeErrors,
+    ...claimErrors(`${field}.resourceClaims`, spec),
     ...validateContainers(`${field}.containers`, pod),
     ...validateInitContainers(`${field}.initContainers`, pod),
     ...validateEphemeralContainers(`${field}.ephemeralContainers`, pod),
@@ -94,7 +95,8 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
     const at = `${field}.overhead.limits[${name}]`
     errors.push(...resourceName(at, name), ...resourceAmount(at, name, amount))
   }
-  if (spec.os) errors.push(...requiredOneOf(`${field}.os.name`, spec.os.name, ['linux', 'windows']))
+  if (spec.os)
+    errors.push(...requiredOneOf(spec.os.name ? `${field}.os` : `${field}.os.name`, spec.os.name, ['linux', 'windows']))
   return errors
 }
 
@@ -347,6 +349,25 @@ function spreadErrors(at: string, one: TopologySpreadConstraint, others: readonl
     if (policy !== undefined) errors.push(...oneOf(`${at}.${name}`, policy, ['Honor', 'Ignore']))
   }
   return [...errors, ...labelSelector(`${at}.labelSelector`, one.labelSelector)]
+}
+
+/** Upstream: validatePodResourceClaims. */
+function claimErrors(field: string, { resourceClaims: claims = [] }: PodSpec): FieldError[] {
+  return claims.flatMap(({ name, resourceClaimName: claim, resourceClaimTemplateName: template }, index) => {
+    const at = `${field}[${index}]`
+    const printed = { Name: name, ResourceClaimName: claim ?? null, ResourceClaimTemplateName: template ?? null }
+    const errors: FieldError[] = []
+    if (!name) errors.push(required(`${at}.name`))
+    else if (claims.findIndex((one) => one.name === name) < index) errors.push(duplicate(`${at}.name`, name))
+    else errors.push(...dnsLabel(`${at}.name`, name))
+    if (claim !== undefined && template !== undefined) {
+      errors.push(invalid(at, printed, 'at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified'))
+    } else if (claim === undefined && template === undefined)
+      errors.push(invalid(at, printed, 'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`'))
+    if (claim !== undefined) errors.push(...subdomain(`${at}.resourceClaimName`, claim))
+    if (template !== undefined) errors.push(...subdomain(`${at}.resourceClaimTemplateName`, template))
+    return errors
+  })
 }
 
 function hostNameErrors(field: string, { hostnameOverride, setHostnameAsFQDN, hostNetwork }: PodSpec): FieldError[] {

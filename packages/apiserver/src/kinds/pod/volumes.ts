@@ -48,7 +48,7 @@ const sources: { readonly [source: string]: (at: string, volume: Required<Volume
   nfs: (at, { nfs: { server, path } }) => [
     ...named(`${at}.server`, server),
     ...named(`${at}.path`, path),
-    ...(path && !path.startsWith('/') ? [invalid(`${at}.path`, path, 'must be an absolute path')] : []),
+    ...(!path.startsWith('/') ? [invalid(`${at}.path`, path, 'must be an absolute path')] : []),
   ],
   iscsi: (at, { iscsi: { targetPortal, iqn } }) => [...named(`${at}.targetPortal`, targetPortal), ...named(`${at}.iqn`, iqn)],
   glusterfs: (at, { glusterfs: { endpoints, path } }) => [...named(`${at}.endpoints`, endpoints), ...named(`${at}.path`, path)],
