@@ -51,9 +51,14 @@ export const on = <H extends Hook>(
 /** @throws TypeError when core would refuse the extension: a bad name, a limit out of range, two handlers on one path */
 export function defineExtension(extension: Extension): Extension {
   const paths = new Set<string>()
-  for (const { hook, name, timeoutSeconds } of extension.handlers) {
-    const problems = dnsLabelProblems(name)
+  for (const { hook, name, timeoutSeconds, failurePolicy, handle } of extension.handlers) {
+    const problems = typeof name === 'string' ? dnsLabelProblems(name) : ['must be a text']
     if (problems.length > 0) throw new TypeError(`handler name ${name} is not valid: ${problems.join('; ')}`)
+    if (typeof handle !== 'function') throw new TypeError(`handler ${name} must be a function: on(hook, options, handle)`)
+    // Without types, or beside them. Core would refuse all handlers for it.
+    if (failurePolicy !== undefined && failurePolicy !== 'Ignore' && failurePolicy !== 'Fail') {
+      throw new TypeError(`handler ${name} failurePolicy ${String(failurePolicy)} must equal "Ignore" or "Fail"`)
+    }
     if (hook.singleton) throw new TypeError(`Cannot handle ${hook.name}: every extension server answers it by itself`)
     if (timeoutSeconds !== undefined && (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 1 || timeoutSeconds > 30)) {
       throw new TypeError(`handler ${name} timeoutSeconds ${timeoutSeconds} must be between 1 and 30`)

@@ -70,6 +70,19 @@ describe('a handler', () => {
     expectTypeOf<Hold>().not.toExtend<AnswerOf<typeof AfterControlPlaneInitialized>>()
   })
 
+  test.each([
+    ['nothing', undefined, 'got undefined'],
+    ['what goes over the wire', { status: 'Failure', message: 'no' }, 'got an object with status, message'],
+    ['a kind that there is not', { kind: 'wait' }, 'got an object with kind'],
+  ])('that answers %s is no go', async (_, answer, got) => {
+    const careless = on(BeforeClusterCreate, { name: 'careless' }, (() => answer) as never)
+    const failed = await callHook(careless, BeforeClusterCreate).catch((err: unknown) => err as Error)
+    expect(failed).toMatchObject({
+      message: expect.stringContaining('500 != 200'),
+      cause: new TypeError(`handler careless must answer with proceedNow(), proceedWith(), holdFor() or fail(): ${got}`),
+    })
+  })
+
   it('that throws is answered with 500 and without details', async () => {
     const response = await post(path, JSON.stringify({ cluster, settings: { mood: 'broken' } }))
     expect([response.status, await response.text()]).toEqual([500, 'handler "gate" failed\n'])
@@ -129,6 +142,13 @@ describe('defineExtension refuses', () => {
   test.each([
     ['a name that is no DNS label', [handler('My.Handler')], 'handler name My.Handler is not valid'],
     ['a limit beyond 30 seconds', [handler('a', { timeoutSeconds: 31 })], 'handler a timeoutSeconds 31 must be between 1 and 30'],
+    ['no name', [handler(undefined as never)], 'handler name undefined is not valid: must be a text'],
+    ['no function', [on(BeforeClusterCreate, { name: 'a' }, undefined as never)], 'handler a must be a function'],
+    [
+      'a policy that there is not',
+      [handler('a', { failurePolicy: 'ignore' })],
+      'handler a failurePolicy ignore must equal "Ignore" or "Fail"',
+    ],
     ['two handlers on one path', [handler('a'), handler('a')], 'there is already a handler registered for path'],
     [
       'one name for two hooks',

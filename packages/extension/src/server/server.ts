@@ -2,7 +2,7 @@
 import type { Hook } from '@capstan/api'
 import { Discovery, hookApiVersion, hookPath } from '@capstan/api'
 import type { Clock, Logger } from '@capstan/kube'
-import { messageOf, silent, systemClock } from '@capstan/kube'
+import { isRecord, messageOf, silent, systemClock } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
 import { type Answer, holdFor } from '../author/answer.ts'
 import { NoRoom, readBytes, TooLong } from '../wire/body.ts'
@@ -207,17 +207,30 @@ async function ended(handler: Handler, request: Request, { places, deadline, log
 }
 
 async function answerOf(
-  { hook, handle }: Handler,
+  { hook, name, handle }: Handler,
   request: Record<string, unknown>,
   log: Logger,
   signal: AbortSignal,
 ): Promise<Answer> {
   const settings = (request.settings ?? {}) as { [name: string]: string }
-  const answer = await handle({ request: request as never, settings, log, signal })
+  const answer: Answer | undefined = await handle({ request: request as never, settings, log, signal })
+  // Who writes without types may have put down what goes over the wire: a Failure must not come to be taken for a go.
+  if (!answer || !kinds.includes(answer.kind)) {
+    throw new TypeError(
+      `handler ${name} must answer with proceedNow(), proceedWith(), holdFor() or fail(): got ${shapeOf(answer)}`,
+    )
+  }
   if (answer.kind !== 'hold') return answer
   if (!hook.blocking) throw new TypeError(`${hook.name} cannot be held`)
   // An answer that somebody wrote by hand is held to what `holdFor` is: a fraction would be no answer to core.
   return holdFor(answer.seconds, answer.message)
+}
+
+const kinds: readonly Answer['kind'][] = ['proceed', 'hold', 'fail']
+
+function shapeOf(value: unknown): string {
+  if (isRecord(value)) return `an object with ${Object.keys(value).join(', ') || 'nothing in it'}`
+  return value === undefined || value === null ? String(value) : `a ${typeof value}`
 }
 
 const failure = (message: string): End => ({ kind: 'answer', answer: { kind: 'fail', message } })
