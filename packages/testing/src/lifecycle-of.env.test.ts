@@ -32,7 +32,7 @@ import {
   proceedWith,
   template,
 } from '@capstan/extension'
-import { minutes, sleep, type VirtualClock } from '@capstan/kube'
+import { minutes, seconds, sleep, type VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { callText } from './call-text.ts'
 import { type Lifecycle, lifecycleOf, type LifecycleOptions } from './lifecycle-of.ts'
@@ -255,6 +255,35 @@ test('a Cluster that is held for ever is told as stuck, with what it waits for',
      120.0  BeforeClusterCreate of gate: wait 60 s (no quota)
      120.0  create is not done after 2m0s: TopologyReconciled is False: Following hooks are blocking Cluster topology creation: BeforeClusterCreate: no quota"
   `)
+})
+
+test('what a handler throws is told, where core sees a status 500 and no more', async () => {
+  const extension = defineExtension({
+    name: 'gate',
+    handlers: [
+      on(BeforeClusterCreate, { name: 'gate' }, () => {
+        throw new TypeError('there is no region')
+      }),
+    ],
+  })
+  const { trace, stuck } = await lifecycleOf(extension, { patience: seconds(1), steps: ['create'] })
+  expect(stuck?.why).toContain('got response with status code 500 != 200')
+  expect(trace.split('\n').filter((line) => line.includes('threw'))).toEqual([
+    '   0.0  BeforeClusterCreate of gate threw TypeError: there is no region',
+  ])
+})
+
+test('a deletion that is held or fails says by what', async () => {
+  const holding = (answer: AnswerOf<typeof BeforeClusterDelete>) =>
+    defineExtension({ name: 'keep', handlers: [on(BeforeClusterDelete, { name: 'keep' }, () => answer)] })
+  const why = async (answer: AnswerOf<typeof BeforeClusterDelete>) =>
+    (await lifecycleOf(holding(answer), { patience: seconds(1), steps: ['create', 'delete'] })).stuck?.why
+  expect(await why(holdFor(60, 'backing up'))).toBe(
+    'Deleting: Waiting for BeforeClusterDelete hook: Cluster is deleting. Following hooks are blocking delete: BeforeClusterDelete: backing up',
+  )
+  expect(await why(fail('still used'))).toMatch(
+    /^Deleting: Waiting for BeforeClusterDelete hook: .* got failure response with message: still used$/,
+  )
 })
 
 test('an extension that is not there holds what it matches, until it is; the breaker spares it meanwhile', async () => {

@@ -9,7 +9,7 @@ import {
   type ObservedCall,
 } from '@capstan/extension'
 import type { Client, Json, Logger } from '@capstan/kube'
-import { durationText, getCondition, minutes, orAbsent, seconds, VirtualClock } from '@capstan/kube'
+import { durationText, getCondition, minutes, orAbsent, seconds, silent, VirtualClock } from '@capstan/kube'
 import { memoryStores } from '@capstan/lab'
 import { callText } from './call-text.ts'
 import { createManagedClass } from './managed-class.ts'
@@ -75,7 +75,8 @@ export async function lifecycleOf(
   const clock = new VirtualClock()
   const subjectOf = typeof extension === 'function' ? extension(clock) : extension
   const { from = 'v1.34.0', to = 'v1.36.0', steps = ['create', 'scale', 'upgrade', 'delete'] } = options
-  const transport = inProcess(extensionServer(subjectOf, { clock, ...(options.log ? { log: options.log } : {}) }))
+  const log = tellingErrors((text) => env.tell(text, subject), options.log ?? silent)
+  const transport = inProcess(extensionServer(subjectOf, { clock, log }))
   const calls: ObservedCall[] = []
   const tell = teller((text) => env.tell(text, subject))
   const env = await planeEnv({
@@ -182,7 +183,8 @@ function notDone(step: LifecycleStep, cluster: Cluster | undefined, to: string):
   if (step === 'delete') {
     if (!cluster) return undefined
     const { reason = 'Unknown', message = '' } = getCondition(cluster, 'Deleting') ?? {}
-    return `Deleting: ${message || reason}`
+    const hooks = getCondition(cluster, 'TopologyReconciled')?.message ?? ''
+    return `Deleting: ${message || reason}${hooks === '' || hooks === 'Cluster is deleting' ? '' : `: ${hooks}`}`
   }
   if (!cluster) return 'the Cluster is gone'
   for (const type of ['TopologyReconciled', 'Available']) {
@@ -210,6 +212,24 @@ function teller(tell: (text: string) => void): CallObserver {
     told.set(subject, text)
     tell(text)
   }
+}
+
+/** The same log; what handlers throw is told, too: core hears of a status 500 and no more. */
+function tellingErrors(tell: (text: string) => void, log: Logger): Logger {
+  const told = new Set<string>()
+  const telling = (of: { readonly [field: string]: unknown }, to: Logger): Logger => ({
+    debug: (message, fields) => to.debug(message, fields),
+    info: (message, fields) => to.info(message, fields),
+    warn: (message, fields) => to.warn(message, fields),
+    error(message, fields) {
+      to.error(message, fields)
+      const text = `${String(of.hook)} of ${String(of.handler)} threw ${String(fields?.err)}`
+      if (fields?.err !== undefined && !told.has(text)) tell(text)
+      told.add(text)
+    },
+    child: (fields) => telling({ ...of, ...fields }, to.child(fields)),
+  })
+  return telling({}, log)
 }
 
 /** Both, and the first patch of every minor between them. */
