@@ -187,13 +187,24 @@ describe('hooks of another provider', () => {
 describe('what cannot be meant is told with the flag that said it, and ends with 2', () => {
   const absent = join(folder, 'absent')
   const broken = join(folder, 'broken.yaml')
+  const other = join(folder, 'other.yaml')
   writeFileSync(broken, 'cluster: {')
+  writeFileSync(other, 'kind: BeforeClusterDeleteRequest')
   const call = ['call', 'https://127.0.0.1:1', 'BeforeClusterCreate']
   test.each([
     [[...call, '--ca', absent], `--ca ${absent}: there is no such file`],
     [[...call, '--client-cert', absent, '--client-key', absent], `--client-cert ${absent}: there is no such file`],
     [[...call, '--fixture', folder], `--fixture ${folder}: that is a folder`],
     [[...call, '--fixture', broken], `--fixture ${broken}: it is neither YAML nor JSON: `],
+    [
+      [...call, '--fixture', other],
+      `--fixture ${other}: its kind is "BeforeClusterDeleteRequest", and BeforeClusterCreate takes a`,
+    ],
+    [[...call, '--ca', broken], `--ca ${broken}: it has no certificate in PEM`],
+    [
+      [...call, '--client-cert', broken, '--client-key', other],
+      `--client-cert ${broken} and --client-key ${other} are no certificate`,
+    ],
     [[...call, '--timeout', 'soon'], "argument 'soon' is invalid. expected seconds, up to 30 as core has them."],
     [[...call, '--timeout', '0'], "argument '0' is invalid. expected seconds, up to 30 as core has them."],
     [

@@ -27,7 +27,7 @@ export const callCommand = (io: Io, finish: (code: number) => void): Command =>
     .action(async (url: string, name: string, options: Options) => {
       const hooks = await allHooks(options)
       const hook = hookNamed(name, hooks)
-      const request = options.fixture === undefined ? validRequest(hook) : requestIn(options.fixture)
+      const request = options.fixture === undefined ? validRequest(hook) : requestIn(options.fixture, hook)
       const server = serverAt(url, options)
       const transport = transportTo(options, io)
       try {
@@ -81,9 +81,11 @@ function validRequest(hook: Hook): object {
   }
 }
 
-function requestIn(file: string): object {
+function requestIn(file: string, { name }: Hook): object {
   const value = valueGiven(`--fixture ${file}`, file)
   if (!isRecord(value)) throw new UsageError(`--fixture ${file}: it holds no request: expected an object`)
-  const { apiVersion: _a, kind: _k, ...request } = value
+  const { apiVersion: _, kind, ...request } = value
+  if (kind !== undefined && kind !== `${name}Request`)
+    throw new UsageError(`--fixture ${file}: its kind is ${JSON.stringify(kind)}, and ${name} takes a ${name}Request`)
   return request
 }

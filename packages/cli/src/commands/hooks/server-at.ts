@@ -1,7 +1,9 @@
 /** An extension server as flags name it, and how it is reached. */
+import { createSecureContext } from 'node:tls'
 import type { ClientConfig } from '@capstan/api'
 import type { ClientCertificate, HttpsHookTransport } from '@capstan/extension'
 import { httpsHookTransport } from '@capstan/extension'
+import { messageOf } from '@capstan/kube'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type Io, UsageError } from '../../io.ts'
 import { textGiven } from '../../read-given.ts'
@@ -36,7 +38,13 @@ export function serverAt(url: string, { ca }: ServerOptions): ClientConfig {
       `${url} is no URL with https`,
       'Hooks are called over HTTPS only: https://127.0.0.1:9443, perhaps with a prefix.',
     )
-  return { url, ...(ca === undefined ? {} : { caBundle: Buffer.from(textGiven(`--ca ${ca}`, ca)).toString('base64') }) }
+  return { url, ...(ca === undefined ? {} : { caBundle: Buffer.from(authoritiesIn(ca)).toString('base64') }) }
+}
+
+function authoritiesIn(file: string): string {
+  const text = textGiven(`--ca ${file}`, file)
+  if (!text.includes('-----BEGIN CERTIFICATE-----')) throw new UsageError(`--ca ${file}: it has no certificate in PEM`)
+  return text
 }
 
 /** Through the proxy that the environment names, as core goes. @throws UsageError for files that cannot be used */
@@ -48,8 +56,14 @@ export function transportTo(options: ServerOptions, { env }: Io): HttpsHookTrans
 function clientOf({ clientCert, clientKey }: ServerOptions): ClientCertificate | undefined {
   if (clientCert === undefined && clientKey === undefined) return undefined
   if (clientCert === undefined || clientKey === undefined) throw new UsageError('--client-cert and --client-key go together')
-  return {
-    certificate: textGiven(`--client-cert ${clientCert}`, clientCert),
-    key: textGiven(`--client-key ${clientKey}`, clientKey),
+  const certificate = textGiven(`--client-cert ${clientCert}`, clientCert)
+  const key = textGiven(`--client-key ${clientKey}`, clientKey)
+  try {
+    createSecureContext({ cert: certificate, key })
+  } catch (err) {
+    throw new UsageError(
+      `--client-cert ${clientCert} and --client-key ${clientKey} are no certificate and its key: ${messageOf(err)}`,
+    )
   }
+  return { certificate, key }
 }
