@@ -25,7 +25,7 @@ import { discovered, errorAnswer, json, jsonText, notFoundText } from './represe
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
-import { errorOf } from './watch-body.ts'
+import { errorOf, JoinedLines } from './watch-body.ts'
 import { flagsPage, statusPage } from './zpages.ts'
 
 export interface HandlerOptions {
@@ -54,6 +54,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     engine,
     documents: new Documents(engine.resources),
     yaml: new YAMLReader(options.clock),
+    watched: new JoinedLines(),
     limited: limited(options.clock, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),
     versionName,
@@ -79,6 +80,7 @@ interface Server {
   readonly clock: Clock
   readonly documents: Documents
   readonly yaml: YAMLReader
+  readonly watched: JoinedLines
   readonly limited: Limited
   /** What `/version` answers. */
   readonly version: string

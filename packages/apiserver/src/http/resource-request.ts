@@ -16,13 +16,14 @@ import { watchNotAcceptable } from './refusal.ts'
 import { notFoundText, represented } from './represent.ts'
 import type { YAMLReader } from './read-yaml.ts'
 import { includeObjectOf } from './table.ts'
-import { watchBody } from './watch-body.ts'
+import { type JoinedLines, watchBody } from './watch-body.ts'
 
 interface Server {
   readonly engine: Engine
   readonly clock: Clock
   readonly documents: Documents
   readonly yaml: YAMLReader
+  readonly watched: JoinedLines
 }
 
 export async function resourceAnswer(
@@ -124,7 +125,7 @@ async function apiRequestOf(
 }
 
 async function watchAnswer(
-  { engine, clock }: Server,
+  { engine, clock, watched }: Server,
   apiRequest: ApiRequest,
   representation: Representation,
   request: HttpRequest,
@@ -137,7 +138,7 @@ async function watchAnswer(
   try {
     const stream = await engine.watch(apiRequest, caller, request.streamSignal)
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
-    return { status: 200, headers, body: watchBody(stream, representation, tableOptions) }
+    return { status: 200, headers, body: watchBody(stream, representation, tableOptions, watched) }
   } catch (err) {
     // A start that is too old is news of a stream that was accepted, not a refusal.
     if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }

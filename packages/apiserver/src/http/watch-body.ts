@@ -13,6 +13,7 @@ export async function* watchBody(
   stream: WatchStream,
   representation: Representation,
   tableOptions: () => TableOptions,
+  shared: JoinedLines,
 ): AsyncGenerator<Buffer> {
   const line = lineOf(stream, representation, tableOptions)
   try {
@@ -23,11 +24,11 @@ export async function* watchBody(
         const bytes = line(event)
         part.push(bytes)
         if ((size += bytes.length) < PartSize) continue
-        yield joined(part)
+        yield shared.of(part)
         part = []
         size = 0
       }
-      if (size > 0) yield joined(part)
+      if (size > 0) yield shared.of(part)
     }
   } catch (err) {
     yield errorEventBytes(errorOf(err).status)
@@ -37,8 +38,20 @@ export async function* watchBody(
 /** Large enough that the cost of writing is not felt, small enough to be held for each of many readers. */
 const PartSize = 64 * 1024
 
-/** A single line is the one that all watchers share. */
-const joined = (lines: readonly Buffer[]): Buffer => (lines.length === 1 ? lines[0]! : Buffer.concat(lines))
+/** Lines put together: watchers who are told of the same changes share the bytes. */
+export class JoinedLines {
+  #lines: readonly Buffer[] = []
+  #bytes: Buffer = Buffer.alloc(0)
+
+  of(lines: readonly Buffer[]): Buffer {
+    if (lines.length === 1) return lines[0]!
+    if (lines.length !== this.#lines.length || lines.some((line, at) => line !== this.#lines[at])) {
+      this.#lines = lines
+      this.#bytes = Buffer.concat(lines)
+    }
+    return this.#bytes
+  }
+}
 
 export const errorOf = (err: unknown): StatusError =>
   err instanceof StatusError
