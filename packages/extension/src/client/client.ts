@@ -201,19 +201,29 @@ export function createExtensionClient({
     return response as ResponseOf<typeof hook>
   }
 
+  const targets = new WeakMap<Registration, Target>()
+  const targetFor = (registration: Registration, registered: Hook): Target => {
+    const { clientConfig, handler, extensionConfig } = registration
+    const known = targets.get(registration)
+    if (known) return known
+    const target = { ...targetOf(clientConfig, registered, handler), extensionConfig }
+    targets.set(registration, target)
+    return target
+  }
+
   const callRegistered = async (
     hook: Hook,
-    { name, version, handler, extensionConfig, clientConfig, timeoutSeconds }: Registration,
+    registration: Registration,
     request: object,
     settings: Registration['settings'],
     signal: AbortSignal | undefined,
   ): Promise<AnyResponse> => {
+    const { name, version, extensionConfig, timeoutSeconds } = registration
     const registered = catalog.find(hook.group, version, hook.name)
     if (!registered) throw new HookFailed('conversion', `http call failed: ${hook.group}/${version} of ${hook.name} is not known`)
-    const target = { ...targetOf(clientConfig, registered, handler), extensionConfig }
     const call = {
       hook: registered,
-      target,
+      target: targetFor(registration, registered),
       timeoutSeconds: timeoutSeconds || defaultTimeout,
       // Settings are the same in all versions: no conversion has to think of them.
       request: {

@@ -101,7 +101,11 @@ export class Http2Connection {
         reject(signal.reason)
       }
       signal.addEventListener('abort', abort, { once: true })
-      stream.on('response', ({ ':status': status = 0 }) => resolve({ status, body: this.#bodyOf(stream, url) }))
+      let isAnswered = false
+      stream.on('response', ({ ':status': status = 0 }) => {
+        isAnswered = true
+        resolve({ status, body: this.#bodyOf(stream, url) })
+      })
       // Told when it is closed.
       stream.on('error', () => {})
       stream.once('close', () => {
@@ -109,8 +113,7 @@ export class Http2Connection {
         this.#usedAt = this.#clock.now()
         if (--this.#streams === 0) this.#session.unref()
         ended()
-        // To no effect when there was an answer.
-        reject(this.#whyUnanswered(stream, url))
+        if (!isAnswered) reject(this.#whyUnanswered(stream, url))
       })
       stream.end(payload)
     })

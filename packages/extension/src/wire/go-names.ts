@@ -21,6 +21,13 @@ export function goFieldPath({ properties }: JSONSchema, name: string, isOfDocume
   }
 }
 
+/** Fields by what all ways to write their names have in common. */
+export const byFoldedName = (properties: object): Map<string, string> =>
+  new Map(Object.keys(properties).map((name) => [folded(name), name]))
+
+/** Keys match whatever their case; of what is not ASCII two characters count as letters in another form. Upstream: encoding/json, foldName. */
+export const folded = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
+
 /** The type of a field of a struct, as Go prints it. */
 export const goType = (struct: string, name: string, schema: JSONSchema, isOfDocument: boolean): string =>
   isOfDocument && name === 'status' ? 'v1alpha1.ResponseStatus' : (types[struct]?.[name] ?? goTypeOf(schema))

@@ -8,12 +8,13 @@ export function goString(bytes: Uint8Array): string {
 }
 
 export function goText(bytes: Uint8Array): string {
-  return strictly(bytes) ?? byteByByte(bytes)
+  return strictText(bytes) ?? byteByByte(bytes)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-function strictly(bytes: Uint8Array): string | undefined {
+/** `undefined` when some of it is no UTF-8. */
+export function strictText(bytes: Uint8Array): string | undefined {
   try {
     return utf8.decode(bytes)
   } catch {
@@ -26,7 +27,7 @@ function byteByByte(bytes: Uint8Array): string {
   let text = ''
   for (let at = 0; at < bytes.length; ) {
     const length = lengthOf(bytes[at]!)
-    const char = strictly(bytes.subarray(at, at + length))
+    const char = strictText(bytes.subarray(at, at + length))
     text += char ?? '\ufffd'
     at += char === undefined ? 1 : length
   }
@@ -41,7 +42,7 @@ export function goQuoted(bytes: Uint8Array, more = ''): string {
   let text = ''
   for (let at = 0; at < bytes.length; ) {
     const length = lengthOf(bytes[at]!)
-    const char = strictly(bytes.subarray(at, at + length))
+    const char = strictText(bytes.subarray(at, at + length))
     text += char === undefined ? `\\x${bytes[at]!.toString(16)}` : quotedGoChar(char)
     at += char === undefined ? 1 : length
   }

@@ -5,7 +5,7 @@
 import { WireError } from './wire-error.ts'
 
 /** No value may be nested deeper, in Go neither. */
-const maxDepth = 10_000
+export const maxDepth = 10_000
 
 /** What is said of a text that ends too early: Go's reader of a connection and that of a whole text differ. */
 export interface EndingWords {
@@ -47,6 +47,11 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
     }
   }
   const string = () => {
+    const end = endOfPlainString(bytes, at)
+    if (end !== undefined) {
+      at = end
+      return
+    }
     for (at++; bytes[at] !== Byte.quote; at++) {
       const byte = bytes[at]
       if (byte === undefined || byte < 0x20) throw unexpected('in string literal')
@@ -114,6 +119,16 @@ export function endOfValue(bytes: Uint8Array, ending: EndingWords): number {
     }
   }
 }
+
+/** The index after a long string that begins at `at` and means what it says; `undefined` of others, which have to be read byte by byte. */
+export function endOfPlainString(bytes: Uint8Array, at: number): number | undefined {
+  const quote = bytes.indexOf(Byte.quote, at + 1)
+  if (quote - at < 32) return undefined
+  return notPlain.test(Buffer.from(bytes.buffer, bytes.byteOffset + at, quote - at).toString('latin1')) ? undefined : quote + 1
+}
+
+// eslint-disable-next-line no-control-regex
+const notPlain = /[\\\u0000-\u001f]/
 
 /** @throws WireError when something but white space follows */
 export function assertNothingAfter(bytes: Uint8Array, end: number): void {

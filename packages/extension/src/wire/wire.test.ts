@@ -10,7 +10,8 @@ import { answerBodies } from './answer-bodies.suite.ts'
 import { createExtensionClient } from '../client/client.ts'
 import { HookFailed } from '../client/hook-failed.ts'
 import { inProcess } from '../client/transport.ts'
-import { decodeWire } from './wire.ts'
+import { decodePlain } from './plain-json.ts'
+import { decodeAsGo, decodeWire } from './wire.ts'
 
 const hookNamed = (name: string): Hook => hookCatalog.find((hook) => hook.name === name)!
 const read = (name: string, body: string | Uint8Array) => decodeWire(body, hookNamed(name).response, `${name}Response`, 'answer')
@@ -144,6 +145,63 @@ test('whatever is answered, the client gives the shape of the response or one of
     { seed: 1, numRuns: 1500 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
   )
 })
+
+describe('a text without anything odd about it', () => {
+  const response = hookCatalog.find(({ name }) => name === 'GeneratePatches')!.response
+  const plain = (text: string) => decodePlain(new TextEncoder().encode(text), response.json)
+
+  test.each([
+    ['as JSON.stringify spells it', '{"status":"Success","items":[{"uid":"1","patchType":"JSONPatch","patch":"QQ=="}]}'],
+    ['as Go spells it', '{"status":"Failure","message":"\\u003ca\\u003e \\u0026 \\u2028 b"}\n'],
+    ['with fields that nobody knows', '{"status":"Success","x":{"y":[null]}}'],
+  ])('%s is left to JSON.parse', (_, text) => {
+    expect(plain(text)).toEqual(decodeAsGo(new TextEncoder().encode(text), response, 'x', 'answer'))
+  })
+
+  test.each([
+    ['a key twice', '{"status":"Success","status":"Failure"}'],
+    ['a key twice that nobody knows', '{"x":1,"x":2}'],
+    ['a key in another case', '{"Status":"Success"}'],
+    ['a null', '{"status":null}'],
+    ['another type', '{"status":1}'],
+    ['no base64', '{"items":[{"patch":"Q"}]}'],
+    ['half of a surrogate pair', '{"message":"\\ud800"}'],
+    ['spaces', '{"status": "Success"}'],
+    ['a number in another form', '{"x":1.0}'],
+    ['more than a value', '{} {}'],
+    ['too many levels', `{"x":${'['.repeat(10_000)}${']'.repeat(10_000)}}`],
+    ['no object', '[]'],
+  ])('has not %s', (_, text) => {
+    expect(plain(text)).toBeUndefined()
+  })
+
+  test('is decoded as it would be by all of the rules', () => {
+    let left = 0
+    const cases = fc.oneof(...hookCatalog.map((hook) => fc.tuple(fc.constant(hook), answerBodies(hook.response.json))))
+    fc.assert(
+      fc.property(cases, ([{ response }, body]) => {
+        const spelled = respelled(body)
+        const decoded = decodePlain(spelled, response.json)
+        if (decoded === undefined) return
+        left++
+        const all = decodeAsGo(spelled, response, 'x', 'answer')
+        expect(decoded).toEqual(all)
+        expect(JSON.stringify(decoded)).toBe(JSON.stringify(all))
+      }),
+      { seed: 1, numRuns: 2000 * Number(process.env.CAPSTAN_FUZZ ?? 1) },
+    )
+    expect(left).toBeGreaterThan(300)
+  })
+})
+
+/** The text as JSON.stringify has it, if it is one; most are not to begin with. */
+function respelled(body: Uint8Array): Uint8Array {
+  try {
+    return new TextEncoder().encode(JSON.stringify(JSON.parse(new TextDecoder().decode(body))))
+  } catch {
+    return body
+  }
+}
 
 /** Where a value is not of the types that its schema has. Told apart from the decoder: it looks at values, not at text. */
 function shapeProblems(value: unknown, given: JSONSchema, definitions: { [name: string]: JSONSchema }, path = ''): string[] {

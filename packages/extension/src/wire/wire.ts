@@ -6,10 +6,12 @@
 import type { JSONSchema, Schema } from '@capstan/kube'
 import { isRecord, setMember } from '@capstan/kube'
 import { base64Bytes, bytesBase64, checkBase64 } from './go-bytes.ts'
-import { goFieldPath, goType } from './go-names.ts'
+import { byFoldedName, folded, goFieldPath, goType } from './go-names.ts'
 import { goString, goText } from './go-string.ts'
-import { assertNothingAfter, Byte, type EndingWords, endOfValue, isSpace } from './json-syntax.ts'
+import { assertNothingAfter, Byte, type EndingWords, endOfPlainString, endOfValue, isSpace } from './json-syntax.ts'
+import { decodePlain } from './plain-json.ts'
 import { WireError } from './wire-error.ts'
+import { filled, resolved, zero } from './zero-values.ts'
 
 export { WireError } from './wire-error.ts'
 
@@ -28,6 +30,11 @@ export function decodeWire(
   what: WireText,
 ): Record<string, unknown> {
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
+  return decodePlain(bytes, schema.json) ?? decodeAsGo(bytes, schema, structName, what)
+}
+
+/** By all of Go's rules, byte by byte. @throws WireError */
+export function decodeAsGo(bytes: Uint8Array, schema: Schema, structName: string, what: WireText): Record<string, unknown> {
   const end = endOfValue(bytes, endings[what])
   if (what === 'request') assertNothingAfter(bytes, end)
   return new Decoder(bytes, schema.json, structName).document()
@@ -78,13 +85,13 @@ class Decoder {
       throw new WireError(`json: cannot unmarshal number ${this.#tooLarge} into Go value of type float64`, { isJson: true })
     }
     // Go leaves everything as it was when all that is said is null.
-    return this.#filled(isRecord(decoded) ? decoded : {}, this.#root)
+    return filled(isRecord(decoded) ? decoded : {}, this.#root, this.#root)
   }
 
   /** `known` is what was decoded before, when a key is there twice. `undefined`: the zero value. */
   #value(given: JSONSchema, known: unknown, place: Place): unknown {
     this.#space()
-    const schema = this.#resolved(given)
+    const schema = resolved(given, this.#root)
     const byte = this.#bytes[this.#at]
     const isAny = schema.type === undefined || schema['x-kubernetes-preserve-unknown-fields'] === true
     if (isAny && !(schema.type === 'object' && byte !== Byte.openObject && byte !== Byte.n)) return this.#any()
@@ -138,13 +145,13 @@ class Decoder {
       if (value === undefined) delete decoded[name]
       else decoded[name] = value
     }
-    return this.#filled(decoded, schema)
+    return filled(decoded, schema, this.#root)
   }
 
   #map(schema: JSONSchema, known: unknown, place: Place): Record<string, unknown> {
     const decoded: Record<string, unknown> = isRecord(known) ? known : {}
     const element = { ...place, type: place.type.replace(/^map\[string\]/, '') }
-    for (const key of this.#keys()) setMember(decoded, key, this.#value(schema, undefined, element) ?? this.#zero(schema))
+    for (const key of this.#keys()) setMember(decoded, key, this.#value(schema, undefined, element) ?? zero(schema, this.#root))
     return decoded
   }
 
@@ -153,7 +160,7 @@ class Decoder {
     const element = { ...place, type: place.type.replace(/^\[\]/, '') }
     const decoded: unknown[] = []
     for (const index of this.#elements()) {
-      decoded.push(this.#value(items, before[index], element) ?? this.#zero(items))
+      decoded.push(this.#value(items, before[index], element) ?? zero(items, this.#root))
     }
     this.#backing.set(decoded, decoded.length === 0 ? [] : [...decoded, ...before.slice(decoded.length)])
     return decoded
@@ -264,56 +271,17 @@ class Decoder {
   }
 
   #skipString(): void {
+    const end = endOfPlainString(this.#bytes, this.#at)
+    if (end !== undefined) {
+      this.#at = end
+      return
+    }
     for (this.#at++; this.#bytes[this.#at] !== Byte.quote; this.#at++) if (this.#bytes[this.#at] === Byte.backslash) this.#at++
     this.#at++
   }
 
   #mismatch(place: Place): WireError {
     return mismatch(kindOf(this.#bytes[this.#at]), place)
-  }
-
-  /** A schema that stands for another of the same document, since it holds itself. */
-  #resolved(schema: JSONSchema): JSONSchema {
-    if (schema.$ref === undefined) return schema
-    return this.#root.definitions?.[schema.$ref.slice('#/definitions/'.length)] ?? schema
-  }
-
-  #filled(decoded: Record<string, unknown>, { properties = {}, required = [] }: JSONSchema): Record<string, unknown> {
-    for (const [name, field] of Object.entries(properties)) {
-      if (decoded[name] !== undefined) continue
-      // Other defaults are the API server's, which fills them in when it is written.
-      const value = required.includes(name) ? this.#required(this.#resolved(field)) : field.default === 0 ? 0 : undefined
-      if (value !== undefined) decoded[name] = value
-    }
-    return decoded
-  }
-
-  /** What an element of a list or a map is when null is said of it. */
-  #zero(given: JSONSchema): unknown {
-    const schema = this.#resolved(given)
-    switch (schema.type) {
-      case 'string':
-        return ''
-      case 'integer':
-      case 'number':
-        return 0
-      case 'boolean':
-        return false
-      case 'object':
-        return this.#filled({}, schema)
-      case 'array':
-        return []
-      case undefined:
-        return null
-    }
-  }
-
-  /** What a field that must be there has when it is not. */
-  #required(schema: JSONSchema): unknown {
-    if (schema.type === 'string') return ''
-    // Whole objects of the API are carried as they are: one that is missing is missing.
-    if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
-    return schema.type === 'object' && schema.properties ? this.#filled({}, schema) : undefined
   }
 }
 
@@ -325,12 +293,6 @@ const isPointer = ({ type, format, default: filled, enum: values, additionalProp
   typeof additionalProperties === 'object' ||
   (type === 'integer' && filled === undefined) ||
   (type === 'string' && values?.includes('Ignore') === true)
-
-const byFoldedName = (properties: object): Map<string, string> =>
-  new Map(Object.keys(properties).map((name) => [folded(name), name]))
-
-/** Keys match whatever their case; of what is not ASCII two characters count as letters in another form. Upstream: foldName. */
-const folded = (key: string): string => key.replaceAll('\u017f', 's').toLowerCase()
 
 const isLiteral = (byte: number | undefined): boolean =>
   byte !== undefined &&

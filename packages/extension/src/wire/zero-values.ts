@@ -1,0 +1,49 @@
+/** What there is where nothing is said: Go's zero values, as far as a schema tells what they are. */
+import type { JSONSchema } from '@capstan/kube'
+
+/** A schema that stands for another of the same document, since it holds itself. */
+export function resolved(schema: JSONSchema, root: JSONSchema): JSONSchema {
+  if (schema.$ref === undefined) return schema
+  return root.definitions?.[schema.$ref.slice('#/definitions/'.length)] ?? schema
+}
+
+/** Gives an object the fields that must be there. */
+export function filled(decoded: Record<string, unknown>, schema: JSONSchema, root: JSONSchema): Record<string, unknown> {
+  const { properties = {}, required = [] } = schema
+  for (const name of Object.keys(properties)) {
+    if (decoded[name] !== undefined) continue
+    const field = properties[name]!
+    // Other defaults are the API server's, which fills them in when it is written.
+    const value = required.includes(name) ? requiredValue(resolved(field, root), root) : field.default === 0 ? 0 : undefined
+    if (value !== undefined) decoded[name] = value
+  }
+  return decoded
+}
+
+/** What an element of a list or a map is when null is said of it. */
+export function zero(given: JSONSchema, root: JSONSchema): unknown {
+  const schema = resolved(given, root)
+  switch (schema.type) {
+    case 'string':
+      return ''
+    case 'integer':
+    case 'number':
+      return 0
+    case 'boolean':
+      return false
+    case 'object':
+      return filled({}, schema, root)
+    case 'array':
+      return []
+    case undefined:
+      return null
+  }
+}
+
+/** What a field that must be there has when it is not. */
+function requiredValue(schema: JSONSchema, root: JSONSchema): unknown {
+  if (schema.type === 'string') return ''
+  // Whole objects of the API are carried as they are: one that is missing is missing.
+  if (schema['x-kubernetes-preserve-unknown-fields']) return undefined
+  return schema.type === 'object' && schema.properties ? filled({}, schema, root) : undefined
+}
