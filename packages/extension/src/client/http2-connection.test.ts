@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createSecureServer, constants as http2, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer } from 'node:tls'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { seconds, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
@@ -170,6 +172,22 @@ describe('calls share a connection', () => {
     })
     await expect(post(seen.url)).rejects.toThrow('longer than')
     expect(await post(seen.url)).toBe('200 fine')
+    expect(seen.made).toBe(1)
+  })
+
+  it('and what was too long leaves nothing behind', async () => {
+    const seen = await server((stream) => {
+      stream.respond({ ':status': 200 })
+      const pour = () => {
+        while (!stream.destroyed && stream.write(Buffer.alloc(2 ** 16)));
+        if (!stream.destroyed) stream.once('drain', pour)
+      }
+      pour()
+    })
+    await expect(post(seen.url)).rejects.toThrow('longer than')
+    const before = await memory()
+    for (let i = 0; i < 20; i++) await expect(post(seen.url)).rejects.toThrow('longer than')
+    expect((await memory()) - before).toBeLessThan(10 * 2 ** 20)
     expect(seen.made).toBe(1)
   })
 
@@ -399,6 +417,17 @@ test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', a
   expect(await post(url)).toBe('200 fine')
   expect(seen.calls).toBe(1)
 })
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+async function memory(): Promise<number> {
+  for (let i = 0; i < 5; i++) {
+    collect()
+    await turn()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
 
 /** Upstream: RFC 9113, section 6. */
 const frames = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7, continuation: 9 }

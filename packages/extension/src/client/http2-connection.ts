@@ -4,6 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { type Clock, seconds, type Timer } from '@capstan/kube'
 import { asGoSaysIt, goneAway, NotHandled, unexpectedEnd } from './connection-errors.ts'
 import { NoAnswer } from './hook-failed.ts'
+import { http2Body } from './http2-body.ts'
 import type { Exchange } from './host-connections.ts'
 import type { HttpAnswer } from './transport.ts'
 
@@ -94,7 +95,7 @@ export class Http2Connection {
         'content-type': 'application/json',
         'content-length': payload.length,
       })
-      if (this.#streams++ === 0) this.#session.ref()
+      this.#streams++
       // Of this stream alone: others are in no way concerned.
       const abort = () => {
         stream.close(http2.NGHTTP2_CANCEL)
@@ -104,14 +105,14 @@ export class Http2Connection {
       let isAnswered = false
       stream.on('response', ({ ':status': status = 0 }) => {
         isAnswered = true
-        resolve({ status, body: this.#bodyOf(stream, url) })
+        resolve({ status, body: http2Body(stream, () => this.whyClosed(url, stream.errored ?? this.#error)) })
       })
       // Told when it is closed.
       stream.on('error', () => {})
       stream.once('close', () => {
         signal.removeEventListener('abort', abort)
         this.#usedAt = this.#clock.now()
-        if (--this.#streams === 0) this.#session.unref()
+        this.#streams--
         ended()
         if (!isAnswered) reject(this.#whyUnanswered(stream, url))
       })
@@ -142,25 +143,6 @@ export class Http2Connection {
     const wasSent = stream.id !== undefined && !notSent.has(failure?.code ?? '')
     const wasSeen = wasSent && (this.#goaway === undefined || stream.id! <= this.#goaway.lastStream)
     return wasSeen && stream.rstCode !== http2.NGHTTP2_REFUSED_STREAM ? reason : new NotHandled(reason, maxTries)
-  }
-
-  /**
-   * A reader that stops early ends the stream with it, and nothing else. Not by the iterator of Node, for which a stream that HTTP/2 is
-   * done with has been broken off, though there is something left to read.
-   */
-  async *#bodyOf(stream: ClientHttp2Stream, url: URL): AsyncGenerator<Uint8Array> {
-    let wake = () => {}
-    for (const event of ['readable', 'end', 'close']) stream.on(event, () => wake())
-    try {
-      while (!stream.readableEnded) {
-        const chunk = stream.read() as Uint8Array | null
-        if (chunk !== null) yield chunk
-        else if (stream.destroyed) throw this.whyClosed(url, stream.errored ?? this.#error)
-        else if (!stream.readableEnded) await new Promise<void>((resolve) => (wake = resolve))
-      }
-    } finally {
-      if (!stream.readableEnded) stream.close(http2.NGHTTP2_CANCEL)
-    }
   }
 
   /** @param read how many bytes had come when it was looked at last */

@@ -26,5 +26,5 @@ export async function readBytes(
     if (!hasRoom(chunk.byteLength)) throw new NoRoom('too much is being read')
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks)
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)
 }
