@@ -5,7 +5,7 @@
 
 /**
  * `on` and `off`: part of this server, and whether it runs unless told otherwise. `absent`: upstream runs it unless told otherwise,
- * and there is nothing here that it would look after. `refused`: whoever names it wants something that nobody here would do.
+ * and here it does nothing: docs/reference/gaps.md. `refused`: whoever names it wants something that nobody here would do.
  */
 const plugins = {
   AlwaysAdmit: 'off',

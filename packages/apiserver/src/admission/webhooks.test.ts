@@ -385,6 +385,8 @@ describe('a validating webhook', () => {
       {},
       'validation failed due to running out of cost budget',
     ],
+    ['about where it is asked', 'has(request.namespace) && request.namespace == "default"', {}, 'denied the request'],
+    ['about another place', 'request.namespace == "elsewhere"', {}, 'accepted'],
     ['about what is asked', 'request.operation == "CREATE" && oldObject == null', {}, 'denied the request'],
     [
       'that fails',

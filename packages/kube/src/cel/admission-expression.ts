@@ -126,7 +126,8 @@ function valuesOf(input: AdmissionInput, scope: AdmissionScope, known: KnownVari
   return [
     dynamicView.view(input.object),
     dynamicView.view(input.oldObject),
-    new ObjectValue(input.request, fieldNamed, true),
+    // Names of these fields are not spelled out: `namespace` is one.
+    new ObjectValue(input.request, fieldNamed, false),
     dynamicView.view(input.namespaceObject),
     ...(scope.hasParams ? [dynamicView.view(input.params)] : []),
     ...(scope.variables?.length ? [new Variables(input, scope.variables, known)] : []),
