@@ -74,9 +74,11 @@ export const hookProblems = {
     remedy: 'Start the manager with `--runtime-extension-client-cert-file` and `--runtime-extension-client-key-file`.',
   },
   CABundle: {
-    codes: [],
-    meaning: 'The authorities could not be taken over from the Secret that `inject-ca-from-secret` names. Nobody was called.',
-    remedy: 'The Secret must be there and have `ca.crt`. It is read again as soon as it changes.',
+    codes: ['unreachable'],
+    meaning:
+      'The authorities could not be taken over from the Secret that `inject-ca-from-secret` names, or hold no certificate. Nobody was called.',
+    remedy:
+      'The Secret must be there and have certificates in PEM in `ca.crt`: it is read again as soon as it changes. Otherwise look at `spec.clientConfig.caBundle`, which is base64 of PEM.',
   },
   BadURL: {
     codes: ['bad-url'],

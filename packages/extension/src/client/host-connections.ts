@@ -6,6 +6,7 @@ import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type Clock, seconds } from '@capstan/kube'
 import type { Target } from './client-config.ts'
 import { asGoSaysIt, asGoSaysItOfProxy } from './connection-errors.ts'
+import { NoAnswer } from './hook-failed.ts'
 import { exchangeHttp1 } from './http1-exchange.ts'
 import { type Http2Connection, openHttp2 } from './http2-connection.ts'
 import { proxyAt } from './proxy.ts'
@@ -45,6 +46,9 @@ export class HostConnections {
   #retired = false
 
   constructor({ url, ca }: Target, { client, lookup, proxy, protocols, clock }: ConnectionMeans) {
+    // Node takes no authorities at all for some that nobody has signed with. Upstream: k8s.io/client-go/transport, rootCertPool.
+    if (ca !== undefined && !/-----BEGIN (TRUSTED |X509 )?CERTIFICATE-----/.test(ca))
+      throw new NoAnswer('CABundle', 'unable to load root certificates: unable to parse bytes as PEM block')
     this.#proxy = proxy === undefined ? undefined : proxyAt(proxy)
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const shared = {

@@ -79,6 +79,17 @@ describe('refuses to talk', () => {
     })
   })
 
+  it.each(['\n', 'no certificate', '-----BEGIN PRIVATE KEY-----'])('when the authorities are %j', async (ca) => {
+    const client = clientOf()
+    const failed = await client.discover(config(server.url, ca)).catch((err: unknown) => err)
+    client.close()
+    expect(failed).toMatchObject({
+      code: 'unreachable',
+      problem: 'CABundle',
+      message: `${post(server.url)}unable to load root certificates: unable to parse bytes as PEM block`,
+    })
+  })
+
   it('when the certificate is for another name', async () => {
     const url = `https://localhost:${server.port}`
     expect(await failureOf(config(url))).toEqual({
