@@ -431,7 +431,7 @@ describe('with a management cluster', () => {
   const hooks = (...argv: string[]) => ended(['hooks', ...argv, '--kubeconfig', kubeconfig])
 
   test('waiting lists what Clusters wait for, and retry has it asked again', async () => {
-    expect(await hooks('waiting')).toMatchObject({ code: 0, out: '0 Clusters, none of which waits for a hook' })
+    expect(await hooks('waiting')).toMatchObject({ code: 0, out: 'There are no Clusters, and nothing waits for a hook' })
     const record = {
       hook: 'BeforeClusterCreate',
       handlers: ['gate.x'],
@@ -489,7 +489,7 @@ describe('with a management cluster', () => {
       'demo BeforeHostProvision (LocalMachine h1)',
       'demo UpdateMachine (m1)',
     ])
-    expect((await hooks('waiting', '-n', 'kube-system')).out).toBe('0 Clusters, none of which waits for a hook')
+    expect((await hooks('waiting', '-n', 'kube-system')).out).toBe('There are no Clusters, and nothing waits for a hook')
     await client.delete(LocalCluster, { namespace: 'default', name: 'alone' })
     await client.delete(LocalMachine, { namespace: 'default', name: 'h1' })
     expect(await hooks('retry', 'demo')).toMatchObject({

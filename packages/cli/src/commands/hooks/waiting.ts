@@ -27,7 +27,7 @@ export const waitingCommand = (io: Io): Command =>
         for (const record of waiting) io.out(JSON.stringify(record))
         return
       }
-      if (waiting.length === 0) return io.out(`${clusters} Clusters, none of which waits for a hook`)
+      if (waiting.length === 0) return io.out(nothingWaits(clusters))
       const now = systemClock.now()
       const rows = waiting.map((one) => [
         one.namespace || '<none>',
@@ -54,4 +54,9 @@ function ago(ms: number): string {
   const seconds = Math.round(ms / 1000)
   if (seconds < 120) return `${seconds}s`
   return seconds < 7200 ? `${Math.round(seconds / 60)}m` : `${Math.round(seconds / 3600)}h`
+}
+
+function nothingWaits(clusters: number): string {
+  if (clusters === 0) return 'There are no Clusters, and nothing waits for a hook'
+  return clusters === 1 ? '1 Cluster, which waits for no hook' : `${clusters} Clusters, none of which waits for a hook`
 }
