@@ -56,13 +56,16 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
   const { metadata } = converted
   if (converted.apiVersion !== apiVersion) {
     const received = typeof converted.apiVersion === 'string' ? converted.apiVersion : ''
-    throw new InvalidConversion('object', `invalid groupVersion (expected ${apiVersion}, received ${received})`)
+    throw new InvalidConversion('type', `invalid groupVersion (expected ${apiVersion}, received ${received})`)
+  }
+  if (converted.kind !== original.kind) {
+    const received = typeof converted.kind === 'string' ? converted.kind : ''
+    throw new InvalidConversion('type', `invalid kind (expected ${original.kind}, received ${received})`)
   }
   const same = (what: string, was: string | undefined, is: unknown) => {
     if (was === is) return
     throw new InvalidConversion('object', `must have the same ${what}: ${was ?? ''} != ${typeof is === 'string' ? is : ''}`)
   }
-  same('kind', original.kind, converted.kind)
   same('name', original.metadata.name, metadata.name)
   same('namespace', original.metadata.namespace, metadata.namespace)
   same('UID', original.metadata.uid, metadata.uid)
@@ -79,9 +82,9 @@ export function checkedConversion(original: KubeObject, converted: unknown, apiV
 
 export class InvalidConversion extends Error {
   override readonly name = 'InvalidConversion'
-  readonly what: 'object' | 'metadata'
+  readonly what: 'type' | 'object' | 'metadata'
 
-  constructor(what: 'object' | 'metadata', why: string) {
+  constructor(what: 'type' | 'object' | 'metadata', why: string) {
     super(why)
     this.what = what
   }

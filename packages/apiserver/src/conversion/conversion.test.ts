@@ -210,9 +210,14 @@ describe('objects of a definition with a conversion webhook', () => {
       'returned invalid object: must have the same name: a != renamed',
     ],
     [
+      'makes another kind of it',
+      (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, kind: 'Other' })) }),
+      'returned invalid object at index 0: invalid kind (expected Conv, received Other)',
+    ],
+    [
       'does nothing',
       (r) => ({ ...r, convertedObjects: r.convertedObjects.map((o) => ({ ...o, apiVersion: `${group}/v2` })) }),
-      'returned invalid object: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
+      'returned invalid object at index 0: invalid groupVersion (expected t.example.com/v1, received t.example.com/v2)',
     ],
   ])('cannot be read through a converter that %s', async (_, spoil, text) => {
     await server.client.create(V2, conv({ width: 1 }))

@@ -70,6 +70,7 @@ export class Converter {
         return freeze(object)
       } catch (err) {
         if (!(err instanceof InvalidConversion)) throw err
+        if (err.what === 'type') throw fail(`returned invalid object at index ${index}: ${err.message}`)
         const where = sources.length === 1 ? '' : ` at index ${index}`
         throw fail(`returned invalid ${sources.length === 1 ? '' : 'converted '}${err.what}${where}: ${err.message}`)
       }

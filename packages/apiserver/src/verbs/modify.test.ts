@@ -1,7 +1,17 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { admission, ConfigMap, draft, forbidden, Namespace, Node, VirtualClock } from '@capstan/kube'
+import {
+  admission,
+  ConfigMap,
+  CustomResourceDefinition,
+  customResourceDefinition,
+  draft,
+  forbidden,
+  Namespace,
+  Node,
+  VirtualClock,
+} from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
 import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
@@ -377,6 +387,33 @@ describe('scale', () => {
     )
     expect(await scale({ spec: { replicas: 4 } })).toMatchObject({ spec: { replicas: 4 } })
     expect((await t.client.get(Widget, at('w'))).spec).toEqual({ replicas: 4, color: 'grey' })
+  })
+
+  test('of a custom resource that does not say how many there are cannot be shown, and can be set', async () => {
+    const { spec } = customResourceDefinition(Widget)
+    const scale = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' }
+    await t.client.create(CustomResourceDefinition, {
+      metadata: { name: 'gadgets.shop.example.com' },
+      spec: {
+        ...spec,
+        names: { kind: 'Gadget', plural: 'gadgets' },
+        versions: spec.versions.map((version) => ({
+          ...version,
+          schema: { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } },
+          subresources: { scale },
+        })),
+      },
+    })
+    const gadgets = { group: 'shop.example.com', version: 'v1', plural: 'gadgets', ...at('g') } as const
+    const body = { apiVersion: 'shop.example.com/v1', kind: 'Gadget', metadata: { name: 'g' } }
+    await t.client.transport.send({ verb: 'create', ...gadgets, body })
+    expect(await refusal(t.client.transport.send({ verb: 'get', ...gadgets, subresource: 'scale' }))).toBe(
+      '500 InternalError: Internal error occurred: the spec replicas field ".spec.replicas" does not exist',
+    )
+    const change = { patchType: 'application/merge-patch+json', body: { spec: { replicas: 3 } } } as const
+    expect(await t.client.transport.send({ verb: 'patch', ...gadgets, subresource: 'scale', ...change })).toMatchObject({
+      spec: { replicas: 3 },
+    })
   })
 
   test('and status are refused where a kind has none', async () => {

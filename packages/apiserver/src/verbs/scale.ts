@@ -13,6 +13,7 @@ import {
   type ScaleSubresource,
   type UnknownObject,
 } from '@capstan/kube'
+import { internalError } from '../admission/review.ts'
 import { memberAt } from '../registry/member.ts'
 import { apply } from './apply.ts'
 import { draftOf } from './decode.ts'
@@ -26,7 +27,11 @@ export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
   const paths = definition.scale!
   if (request.verb === 'get') {
     const object = stored(plane, definition, keyFor(definition, request.namespace, request.name!))
-    return scaleOf(paths, await plane.converter.show(definition, object))
+    const shown = await plane.converter.show(definition, object)
+    // Upstream: of a custom resource that does not say how many, nobody can be told. Setting it is fine.
+    if (!definition.builtin && getPath(shown, paths.specReplicasPath) === undefined)
+      throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
+    return scaleOf(paths, shown)
   }
   if (request.verb === 'update') {
     const body = draftOf(definition, request.body)
