@@ -10,7 +10,7 @@ const NewSpace = 8 * 1024 * 1024
  * measured: most of what is stored is text, which the collector need not look through.
  */
 export function keepHeapSmall(): void {
-  setFlagsFromString('--heap-growing-percent=60')
+  setFlagsFromString('--heap-growing-percent=35')
   let factor = 1
   const growBy = (next: number) => {
     if (next === factor) return

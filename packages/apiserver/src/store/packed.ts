@@ -12,9 +12,12 @@ export type Hold = (object: KubeObject) => KubeObject
 
 export const holdObjects: Hold = freeze
 
-/** Packs; what has been read last stays unpacked, up to so many objects. */
+/**
+ * Packs; what is read again and again stays unpacked, up to so many objects. What has just been written, or is read for the first time,
+ * stays so only for as long as whoever is busy with it: longer, and the collector of garbage would take it for something that lasts.
+ */
 export function holdPacked(unpacked = 512): Hold {
-  const warm = new Warm(unpacked)
+  const warm = { once: new Warm(Math.min(unpacked, 64)), often: new Warm(unpacked) }
   return (object) => {
     const text = JSON.stringify(object)
     const members = membersOf(object)
@@ -43,18 +46,24 @@ const Given = function Given(object: object) {
 
 type Members = Readonly<Record<string, unknown>>
 
+interface Warmth {
+  readonly once: Warm
+  readonly often: Warm
+}
+
 /** What a packed object has beside its members, which are getters: nothing about it tells that it is one. */
 class Packed extends Given {
   readonly #text: string
-  readonly #warm: Warm
+  readonly #warm: Warmth
   #unpacked: Members | undefined
+  #wasRead = false
 
-  constructor(members: object, text: string, warm: Warm, unpacked: object) {
+  constructor(members: object, text: string, warm: Warmth, unpacked: object) {
     super(members)
     this.#text = text
     this.#warm = warm
     this.#unpacked = unpacked as Members
-    warm.add(this)
+    warm.once.add(this)
   }
 
   static textOf(object: object): string | undefined {
@@ -69,7 +78,8 @@ class Packed extends Given {
     if (!(#text in object)) return undefined
     if (object.#unpacked === undefined) {
       object.#unpacked = freeze(JSON.parse(object.#text) as Members)
-      object.#warm.add(object)
+      object.#warm[object.#wasRead ? 'often' : 'once'].add(object)
+      object.#wasRead = true
     }
     return object.#unpacked[key]
   }
