@@ -7,6 +7,7 @@ import { type Clock, type KubeObject, messageOf, StatusError } from '@capstan/ku
 import { ChangeWindow, type HistoryLimits } from './change-window.ts'
 import type { Stored, TimedChange } from './image.ts'
 import { type Hold, holdObjects } from './packed.ts'
+import { Table } from './table.ts'
 import { type Change, type Since, type Store, StoreConflict, type StoreKey, type Write } from './store.ts'
 
 /** Makes changes durable. Called with one group at a time, in order of revision. */
@@ -32,13 +33,6 @@ export interface StoreOptions {
   readonly clock?: Clock
   /** How what is stored is held. Absent: as objects. */
   readonly hold?: Hold
-}
-
-/** Objects of one resource, sorted by `namespace/name`. */
-interface Table {
-  readonly byKey: Map<string, KubeObject>
-  readonly keys: string[]
-  readonly objects: KubeObject[]
 }
 
 interface Pending {
@@ -69,7 +63,7 @@ export class CoreStore implements Store {
     this.#revision = recovered.revision
     this.#clock = options.clock
     this.#hold = options.hold ?? holdObjects
-    for (const { key, object } of recovered.objects) put(this.#table(key.resource), textOf(key), object)
+    for (const { key, object } of recovered.objects) this.#table(key.resource).put(textOf(key), object)
     const oldest = recovered.changes[0]?.change.revision ?? recovered.revision + 1
     this.#window = new ChangeWindow(options.history, oldest - 1, options.clock)
     for (const { change, time } of recovered.changes) this.#window.push(change, time)
@@ -84,13 +78,11 @@ export class CoreStore implements Store {
   }
 
   get(key: StoreKey): KubeObject | undefined {
-    return this.#tables.get(key.resource)?.byKey.get(textOf(key))
+    return this.#tables.get(key.resource)?.get(textOf(key))
   }
 
   list(resource: string, namespace?: string): readonly KubeObject[] {
-    const table = this.#tables.get(resource)
-    if (!table) return []
-    return namespace === undefined ? table.objects.slice() : table.objects.slice(...range(table.keys, namespace))
+    return this.#tables.get(resource)?.list(namespace) ?? []
   }
 
   listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined {
@@ -98,21 +90,16 @@ export class CoreStore implements Store {
     const later = this.#window.since(revision, resource)
     if (later.kind === 'expired') return undefined
     if (later.changes.length === 0) return this.list(resource, namespace)
-    const current = this.#tables.get(resource)
-    const past: Table = {
-      byKey: new Map(current?.byKey),
-      keys: current?.keys.slice() ?? [],
-      objects: current?.objects.slice() ?? [],
+    const past = this.#tables.get(resource)?.copy() ?? Table.empty()
+    for (const { key, previous } of later.changes.toReversed()) {
+      if (previous) past.put(textOf(key), previous)
+      else past.remove(textOf(key))
     }
-    for (const change of later.changes.toReversed()) {
-      if (change.previous) put(past, textOf(change.key), change.previous)
-      else remove(past, textOf(change.key))
-    }
-    return namespace === undefined ? past.objects : past.objects.slice(...range(past.keys, namespace))
+    return past.list(namespace)
   }
 
   count(resource: string): number {
-    return this.#tables.get(resource)?.keys.length ?? 0
+    return this.#tables.get(resource)?.size ?? 0
   }
 
   commit(write: Write): Promise<Change> {
@@ -188,8 +175,8 @@ export class CoreStore implements Store {
   #apply(change: Change, time: number): void {
     this.#revision = change.revision
     const table = this.#table(change.key.resource)
-    if (change.object) put(table, textOf(change.key), change.object)
-    else remove(table, textOf(change.key))
+    if (change.object) table.put(textOf(change.key), change.object)
+    else table.remove(textOf(change.key))
     this.#window.push(change, time)
   }
 
@@ -210,7 +197,7 @@ export class CoreStore implements Store {
 
   #table(resource: string): Table {
     let table = this.#tables.get(resource)
-    if (!table) this.#tables.set(resource, (table = { byKey: new Map(), keys: [], objects: [] }))
+    if (!table) this.#tables.set(resource, (table = Table.empty()))
     return table
   }
 }
@@ -248,39 +235,3 @@ function stamp({ key, previous, object: draft }: Write, revision: number, hold: 
   if (draft) draft.metadata.resourceVersion = String(revision)
   return Object.freeze({ revision, key, previous, object: draft && hold(draft) })
 }
-
-function put({ byKey, keys, objects }: Table, key: string, object: KubeObject): void {
-  const at = position(keys, key)
-  if (keys[at] === key) objects[at] = object
-  else {
-    keys.splice(at, 0, key)
-    objects.splice(at, 0, object)
-  }
-  byKey.set(key, object)
-}
-
-function remove({ byKey, keys, objects }: Table, key: string): void {
-  if (!byKey.delete(key)) return
-  const at = position(keys, key)
-  keys.splice(at, 1)
-  objects.splice(at, 1)
-}
-
-/** Index of the first key that is not below `key`. */
-function position(keys: readonly string[], key: string): number {
-  let low = 0
-  let high = keys.length
-  if (high > 0 && keys[high - 1]! < key) return high
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (keys[middle]! < key) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-/** From the first key of a namespace to the one after its last: '0' follows '/'. */
-const range = (keys: readonly string[], namespace: string): [number, number] => [
-  position(keys, `${namespace}/`),
-  position(keys, `${namespace}0`),
-]

@@ -1,0 +1,36 @@
+import { type KubeObject, seededRandom } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { Table } from './table.ts'
+
+/** An object that tells where and when it was put. */
+const objectOf = (key: string, turn: number): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: key, resourceVersion: String(turn) } }) as KubeObject
+
+test.each([
+  ['after every change', 1, 1000],
+  ['after some', 7, 1000],
+  ['after many', 200, 2000],
+  ['after more than wait to be put in order', 6000, 12_000],
+])('objects are in the order of their keys, asked for %s', (_, every, turns) => {
+  const random = seededRandom(1)
+  const below = (most: number) => Math.floor(random.next() * most)
+  const table = Table.empty()
+  const expected = new Map<string, KubeObject>()
+  for (let turn = 1; turn <= turns; turn++) {
+    const key = `${['', 'a', 'ab', 'b'][below(4)]}/${below(turns / 5)}`
+    if (below(3) === 0) {
+      table.remove(key)
+      expected.delete(key)
+    } else {
+      const object = objectOf(key, turn)
+      table.put(key, object)
+      expected.set(key, object)
+    }
+    if (turn % every !== 0) continue
+    const keys = [...expected.keys()].sort()
+    expect(table.size).toBe(keys.length)
+    expect(table.list()).toEqual(keys.map((one) => expected.get(one)))
+    const inNamespace = keys.filter((one) => one.startsWith('a/'))
+    expect(table.copy().list('a')).toEqual(inNamespace.map((one) => expected.get(one)))
+  }
+})

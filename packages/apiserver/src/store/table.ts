@@ -1,0 +1,121 @@
+import type { KubeObject } from '@capstan/kube'
+
+/** So few changes are put in place one by one; more are merged. */
+const Few = 8
+/** So many wait at most: each is held by its key until then. */
+const MostUnsettled = 4096
+
+/**
+ * Objects of one resource by `namespace/name`, and in that order. Order is made when somebody asks for it: moving everything behind
+ * a new key would cost a write among many objects more than all else that the store does with it.
+ */
+export class Table {
+  readonly #byKey: Map<string, KubeObject>
+  /** In order, as they were before what has changed since. */
+  #keys: string[]
+  #objects: KubeObject[]
+  readonly #unsettled = new Set<string>()
+
+  private constructor(byKey: Map<string, KubeObject>, keys: string[], objects: KubeObject[]) {
+    this.#byKey = byKey
+    this.#keys = keys
+    this.#objects = objects
+  }
+
+  static empty(): Table {
+    return new Table(new Map(), [], [])
+  }
+
+  copy(): Table {
+    this.#settle()
+    return new Table(new Map(this.#byKey), this.#keys.slice(), this.#objects.slice())
+  }
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  get(key: string): KubeObject | undefined {
+    return this.#byKey.get(key)
+  }
+
+  /** In order of their keys. */
+  list(namespace?: string): readonly KubeObject[] {
+    this.#settle()
+    if (namespace === undefined) return this.#objects.slice()
+    // From the first key of the namespace to the one after its last: '0' follows '/'.
+    return this.#objects.slice(position(this.#keys, `${namespace}/`), position(this.#keys, `${namespace}0`))
+  }
+
+  put(key: string, object: KubeObject): void {
+    this.#byKey.set(key, object)
+    this.#changed(key)
+  }
+
+  remove(key: string): void {
+    if (this.#byKey.delete(key)) this.#changed(key)
+  }
+
+  #changed(key: string): void {
+    this.#unsettled.add(key)
+    if (this.#unsettled.size === MostUnsettled) this.#settle()
+  }
+
+  #settle(): void {
+    if (this.#unsettled.size === 0) return
+    if (this.#unsettled.size <= Few) for (const key of this.#unsettled) this.#place(key)
+    else this.#merge([...this.#unsettled].sort())
+    this.#unsettled.clear()
+  }
+
+  #place(key: string): void {
+    const at = position(this.#keys, key)
+    const isThere = this.#keys[at] === key ? 1 : 0
+    const object = this.#byKey.get(key)
+    if (object && isThere) {
+      this.#objects[at] = object
+    } else if (object) {
+      this.#keys.splice(at, 0, key)
+      this.#objects.splice(at, 0, object)
+    } else {
+      this.#keys.splice(at, isThere)
+      this.#objects.splice(at, isThere)
+    }
+  }
+
+  #merge(changed: readonly string[]): void {
+    const keys: string[] = []
+    const objects: KubeObject[] = []
+    let next = 0
+    const take = (until: string | undefined) => {
+      for (; next < changed.length && (until === undefined || changed[next]! <= until); next++) {
+        const object = this.#byKey.get(changed[next]!)
+        if (!object) continue
+        keys.push(changed[next]!)
+        objects.push(object)
+      }
+    }
+    for (const [at, key] of this.#keys.entries()) {
+      take(key)
+      if (changed[next - 1] === key) continue
+      keys.push(key)
+      objects.push(this.#objects[at]!)
+    }
+    take(undefined)
+    this.#keys = keys
+    this.#objects = objects
+  }
+}
+
+/** Index of the first key that is not below `key`. */
+function position(keys: readonly string[], key: string): number {
+  let low = 0
+  let high = keys.length
+  if (high > 0 && keys[high - 1]! < key) return high
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (keys[middle]! < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
