@@ -1,6 +1,6 @@
 import type { TestEnv } from '@capstan/testing'
 import { testEnv } from '@capstan/testing'
-import type { Client, KubeObject, ObjectOf, Transport } from '@capstan/kube'
+import type { Client, KubeObject, Logger, ObjectOf, Transport } from '@capstan/kube'
 import {
   conditionTypes,
   defineKind,
@@ -12,6 +12,7 @@ import {
   s,
   seconds,
   setConditions,
+  silent,
   StatusError,
   VirtualClock,
 } from '@capstan/kube'
@@ -105,6 +106,8 @@ const kinds = [Parent, Child] as never[]
 let env: TestEnv
 afterEach(() => env.close())
 
+const conflict = new StatusError('Conflict', 'the object has been modified')
+
 describe('a controller', () => {
   test('makes exactly what is asked for, and rests', async () => {
     const passes: string[] = []
@@ -163,6 +166,28 @@ describe('a controller', () => {
     failing = false
     await env.advance(seconds(10))
     expect((await env.client.list(Child)).items).toHaveLength(1)
+  })
+
+  test.each<[string, unknown, boolean]>([
+    ['a conflict', conflict, false],
+    ['a conflict that says in which step it came up', new Error('error of a step: conflict', { cause: conflict }), false],
+    ['conflicts alone', new AggregateError([conflict, new Error('step: conflict', { cause: conflict })], 'two'), false],
+    ['a conflict among others', new AggregateError([conflict, new Error('out of order')], 'two'), true],
+    ['another failure', new Error('out of order', { cause: new StatusError('NotFound', 'gone') }), true],
+  ])('complains of %s: %#', async (_, failure, complains) => {
+    const complaints: string[] = []
+    const log: Logger = { ...silent, error: (message) => void complaints.push(message), child: () => log }
+    let passes = 0
+    const failing = controller({
+      name: 'failing',
+      for: Parent,
+      reconcile: () => (passes++ === 0 ? Promise.reject(failure) : Promise.resolve(proceed())),
+    })
+    env = await testEnv({ kinds, controllers: [failing], log })
+    await env.client.create(Parent, aParent('a', 0))
+    await env.advance(seconds(1))
+    expect(passes).toBe(2)
+    expect(complaints).toEqual(complains ? ['Reconciler error'] : [])
   })
 
   test('is brought back when the time it asked for has come', async () => {

@@ -212,4 +212,10 @@ const controllerOfKind =
 const causesOf = (err: unknown): readonly unknown[] => (err instanceof AggregateError ? err.errors : [err])
 const isTerminal = (err: unknown): boolean =>
   causesOf(err).every((cause) => cause instanceof Error && cause.name === 'TerminalError')
-const onlyConflicts = (err: unknown): boolean => causesOf(err).every((cause) => isReason(cause, 'Conflict'))
+
+/** Whatever was said before it: which step a conflict came up in makes it no other thing. */
+function onlyConflicts(err: unknown): boolean {
+  if (isReason(err, 'Conflict')) return true
+  if (err instanceof AggregateError) return err.errors.length > 0 && err.errors.every(onlyConflicts)
+  return err instanceof Error && err.cause !== undefined && onlyConflicts(err.cause)
+}
