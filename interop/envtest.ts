@@ -142,7 +142,9 @@ function readStat(pid: string): string[] {
 
 function peakOf(pid: number): number | undefined {
   try {
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+    // One that has ended, and that nobody has taken notice of yet, has no memory.
+    const [, peak] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return peak === undefined ? undefined : Number(peak)
   } catch {
     return undefined
   }
