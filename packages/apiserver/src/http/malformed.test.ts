@@ -68,7 +68,7 @@ test.each<[string, string, unknown, RegExp]>([
     'a time of managed fields that is none',
     maps,
     { metadata: { ...metadata, managedFields: [{ time: 'now' }] } },
-    /^400 parsing time "now" as "2006-01-02T15:04:05Z07:00"/,
+    /^400 ConfigMap in version "v1" cannot be handled as a ConfigMap: parsing time "now" as "2006-01-02T15:04:05Z07:00"/,
   ],
   [
     'a kind that is an object',

@@ -154,6 +154,19 @@ describe('a create is refused', () => {
   })
 })
 
+test.each([
+  [{ creationTimestamp: 'bad' }, 'parsing time "bad" as "2006-01-02T15:04:05Z07:00": cannot parse "bad" as "2006"'],
+  [
+    { deletionTimestamp: '2020-01-01' },
+    'parsing time "2020-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "2020-01-01" as "2006"',
+  ],
+  [{ creationTimestamp: 5 }, /^json: cannot unmarshal number into /],
+])('an object with %j is refused', async (metadata, why) => {
+  const told = await refusal(t.client.create(ConfigMap, { metadata: { ...at('c'), ...metadata } as never }))
+  const [, text] = /^400 BadRequest: ConfigMap in version "v1" cannot be handled as a ConfigMap: (.*)$/.exec(told) ?? []
+  expect(text).toEqual(typeof why === 'string' ? why : expect.stringMatching(why))
+})
+
 test('a finalizer of a custom resource that has no domain is warned of, once', async () => {
   const warned = async (verb: 'create' | 'update', metadata: object) => {
     const type = { apiVersion: 'shop.example.com/v1', kind: 'Widget' }

@@ -21,7 +21,7 @@ import {
 import { timeProblem } from '../kinds/go-types.ts'
 import type { Definition } from '../registry/definition.ts'
 
-type Shape = 'string' | 'number' | 'strings' | 'stringMap' | 'objects'
+type Shape = 'string' | 'time' | 'number' | 'strings' | 'stringMap' | 'objects'
 
 const fields: { readonly [field: string]: Shape } = {
   name: 'string',
@@ -31,8 +31,8 @@ const fields: { readonly [field: string]: Shape } = {
   uid: 'string',
   resourceVersion: 'string',
   generation: 'number',
-  creationTimestamp: 'string',
-  deletionTimestamp: 'string',
+  creationTimestamp: 'time',
+  deletionTimestamp: 'time',
   deletionGracePeriodSeconds: 'number',
   labels: 'stringMap',
   annotations: 'stringMap',
@@ -48,6 +48,8 @@ const fields: { readonly [field: string]: Shape } = {
  * @throws StatusError BadRequest when a field has a wrong type
  */
 export function coerceMetadata({ kind, version, builtin }: Definition, object: { metadata?: unknown }): string[] {
+  const refuse = (why: string) =>
+    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`)
   const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
     const found = Array.isArray(value) ? 'array' : isRecord(value) ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
     // Custom resources have their metadata decoded by itself.
@@ -57,9 +59,7 @@ export function coerceMetadata({ kind, version, builtin }: Definition, object: {
           ? `Go struct field ${kind}.metadata`
           : 'Go value'
         : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
-    return badRequest(
-      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: json: cannot unmarshal ${found} into ${where} of type ${wanted}`,
-    )
+    return refuse(`json: cannot unmarshal ${found} into ${where} of type ${wanted}`)
   }
   object.metadata ??= {}
   if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')
@@ -70,7 +70,7 @@ export function coerceMetadata({ kind, version, builtin }: Definition, object: {
     const value = metadata[field]
     if (shape === undefined) unknown.push(`metadata.${field}`)
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
-    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted))
+    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), refuse)
     if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]) && field !== 'managedFields'))
       delete metadata[field]
   }
@@ -79,8 +79,16 @@ export function coerceMetadata({ kind, version, builtin }: Definition, object: {
 
 type WrongType = (value: unknown, wanted: string) => StatusError
 
-function coerced(shape: Shape, value: unknown, wrongType: WrongType): unknown {
+function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (why: string) => StatusError): unknown {
+  const checkTime = (text: string): void => {
+    const problem = timeProblem(text, false)
+    if (problem !== undefined) throw refuse(problem)
+  }
   switch (shape) {
+    case 'time':
+      if (typeof value !== 'string') throw wrongType(value, 'string')
+      if (value !== '') checkTime(value)
+      return value
     case 'string':
       if (typeof value !== 'string') throw wrongType(value, 'string')
       return value
@@ -117,11 +125,6 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType): unknown {
 
 /** Of references to owners; all else that they and managed fields have is text. */
 const flags = new Set(['controller', 'blockOwnerDeletion'])
-
-function checkTime(text: string): void {
-  const problem = timeProblem(text, false)
-  if (problem !== undefined) throw badRequest(problem)
-}
 
 const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
