@@ -240,6 +240,6 @@ describe('a process that is stopped some writes after a hook has let go, and sta
       expect(story.order.violations).toEqual([])
       expect(names.filter((hook) => callsOf(story, hook).some((calls) => calls > 2))).toEqual([])
     },
-    every ? 600_000 : 120_000,
+    every ? 600_000 : 240_000,
   )
 })

@@ -465,7 +465,7 @@ const property = <T>(arbitrary: fc.Arbitrary<T>, asked: (value: T) => Asking) =>
     runs,
   )
 
-const limit = 120_000 * often
+const limit = 240_000 * often
 
 test('objects that are not quite right', { timeout: limit }, () =>
   property(sampleAt, ({ path, object }) => ({ method: 'POST', url: path, body: json(object) })),

@@ -58,7 +58,7 @@ describe.each([
   ['a process that dies at any step of a disk that fails now and then', 'death', 0.02],
   ['a loss of power at any step of a disk that fails now and then', 'loss of power', 0.02],
 ] as const)('%s', (_, after, failures) => {
-  test('loses nothing that was acknowledged', { timeout: 120_000 * often }, async () => {
+  test('loses nothing that was acknowledged', { timeout: 240_000 * often }, async () => {
     for (let seed = 0; seed < 30 * often; seed++) await survive(seed, after, failures)
   })
 })

@@ -70,7 +70,7 @@ async function answerOf(url: string, hook = 'BeforeClusterCreate'): Promise<{ ha
 }
 
 /** Processes start slowly where much else runs. */
-const patient = { timeout: 180_000 }
+const patient = { timeout: 240_000 }
 
 describe('a saved file', patient, () => {
   test('changes the next answer, however it is saved; what does not load changes nothing', async () => {
