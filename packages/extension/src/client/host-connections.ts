@@ -31,7 +31,7 @@ interface ConnectionMeans {
 }
 
 /**
- * Calls share a connection of HTTP/2 that has room for them; HTTP/1.1 takes one for each call in flight. Once retired it takes no new
+ * Calls share few connections of HTTP/2; HTTP/1.1 takes one for each call in flight. Once retired it takes no new
  * calls, and is gone with its last one.
  */
 export class HostConnections {
@@ -42,6 +42,7 @@ export class HostConnections {
   readonly #clock: Clock
   readonly #http2 = new Set<Http2Connection>()
   #attempt: Attempt | undefined
+  #triedAhead = -Infinity
   #calls = 0
   #retired = false
 
@@ -109,32 +110,54 @@ export class HostConnections {
 
   /** What a call can be made on now. */
   #way(): Http2Connection | 'http/1.1' | undefined {
+    let emptiest: Http2Connection | undefined
     for (const connection of this.#http2) {
-      if (connection.hasRoom) return connection
       if (!connection.isOpen) this.#http2.delete(connection)
+      else if (connection.hasRoom && (!emptiest || connection.calls < emptiest.calls)) emptiest = connection
     }
-    // As long as it is connected that way. After that it may be another server.
-    return this.#agent.hasSockets ? 'http/1.1' : undefined
+    if (emptiest && emptiest.calls >= crowd) this.#connectAhead()
+    // HTTP/1.1 as long as it is connected that way. After that it may be another server.
+    return emptiest ?? (this.#agent.hasSockets ? 'http/1.1' : undefined)
   }
 
   /** Waits for a connection, which is everybody's who wants one meanwhile. @throws why there is none */
   #connected(signal: AbortSignal): Promise<void> {
     const known = this.#attempt
     if (known && this.#clock.now() - known.since < longestShared) return known.wait(signal)
+    return this.#begin().wait(signal)
+  }
+
+  /** Nobody has to wait for this one, though somebody may. */
+  #connectAhead(): void {
+    const now = this.#clock.now()
+    if (this.#attempt || now - this.#triedAhead < longestShared) return
+    this.#triedAhead = now
+    const attempt = this.#begin()
+    const late = this.#clock.schedule(longestShared, () => attempt.cancel())
+    const over = () => late.cancel()
+    attempt.done.then(() => {
+      this.#triedAhead = -Infinity
+      over()
+    }, over)
+  }
+
+  #begin(): Attempt {
     const attempt = new Attempt(this.#clock.now(), (opened) => this.#open(opened))
     this.#attempt = attempt
     const over = () => {
       if (this.#attempt === attempt) this.#attempt = undefined
+      this.#endIfUnused()
     }
-    const connected = attempt.wait(signal)
     attempt.done.then(over, over)
-    return connected
+    return attempt
   }
 
   async #open(opened: (socket: Duplex) => void): Promise<void> {
     const socket = await this.#secureSocket(opened).catch((err: Error) => {
       throw this.#proxy ? asGoSaysItOfProxy(err, this.#proxy, this.#url) : asGoSaysIt(err, this.#url)
     })
+    // Until somebody uses it, nobody is concerned.
+    socket.on('error', () => {})
     if (socket.alpnProtocol !== 'h2') return this.#agent.give(socket)
     this.#http2.add(await openHttp2(socket, this.#url, this.#clock))
   }
@@ -155,10 +178,7 @@ export class HostConnections {
       const socket = this.#agent.connect(options) as TLSSocket
       opened(socket)
       socket.once('error', reject)
-      socket.once('secureConnect', () => {
-        socket.off('error', reject)
-        resolve(socket)
-      })
+      socket.once('secureConnect', () => resolve(socket))
     })
   }
 
@@ -171,6 +191,12 @@ export class HostConnections {
 }
 
 const idleTimeout = seconds(90)
+
+/**
+ * From so many calls on another connection is made. All that is written to one at a time arrives at a time: with one alone, client and
+ * server take turns at a long row of calls, and each waits while the other works.
+ */
+const crowd = 8
 
 /** Who comes later does not join an attempt that hangs: others would keep it alive for ever. */
 const longestShared = seconds(10)
@@ -217,7 +243,11 @@ class HostAgent extends Agent {
   }
 
   give(socket: TLSSocket): void {
+    this.#given?.destroy()
     this.#given = socket
+    socket.once('close', () => {
+      if (this.#given === socket) this.#given = undefined
+    })
   }
 
   connect(options: object, connected?: (err: Error | null, socket: Duplex | undefined) => void): Duplex {

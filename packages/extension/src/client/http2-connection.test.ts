@@ -109,9 +109,45 @@ const outcome = (url: string) =>
 describe('calls share a connection', () => {
   it('also those that come while it is made', async () => {
     const seen = await server()
-    expect(new Set(await Promise.all(Array.from({ length: 50 }, () => post(seen.url))))).toEqual(new Set(['200 fine']))
+    expect(new Set(await Promise.all(Array.from({ length: 8 }, () => post(seen.url))))).toEqual(new Set(['200 fine']))
     expect(await post(seen.url)).toBe('200 fine')
-    expect(seen).toMatchObject({ made: 1, calls: 51 })
+    expect(seen).toMatchObject({ made: 1, calls: 9 })
+  })
+
+  it('and have another from eight in flight on, for which none of them waits', async () => {
+    const held: (() => void)[] = []
+    const seen = await server((stream) => held.push(() => ok(stream)))
+    const answers: Promise<string>[] = []
+    const calls = async (count: number) => {
+      for (let i = 0; i < count; i++) answers.push(post(seen.url))
+      await until(() => held.length === answers.length)
+    }
+    await calls(20)
+    await until(() => seen.made === 2)
+    await calls(7)
+    for (let i = 0; i < 10; i++) await turn()
+    expect(seen.made).toBe(2)
+    while (seen.made === 2 && held.length < 50) await calls(1)
+    expect(seen.made).toBe(3)
+    for (const answer of held) answer()
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['200 fine']))
+  })
+
+  it('if no other can be had, too, and do not ask for one all the time', async () => {
+    let came = 0
+    const seen = await server()
+    const only = (socket: Socket) => (came++ === 0 ? relay(socket, Number(new URL(seen.url).port)) : void socket.destroy())
+    const relayed = await serving(createServer(only))
+    const calls = async () => {
+      expect(new Set(await Promise.all(Array.from({ length: 20 }, () => post(relayed))))).toEqual(new Set(['200 fine']))
+    }
+    await calls()
+    await until(() => came === 2)
+    for (let i = 0; i < 3; i++) await calls()
+    expect(came).toBe(2)
+    clock.step(clock.now() + seconds(10))
+    await calls()
+    await until(() => came === 3)
   })
 
   it('as many as the server wants at once, and have another beyond', async () => {
@@ -140,7 +176,6 @@ describe('calls share a connection', () => {
     const signal = new AbortController().signal
     const answers = await Promise.all(Array.from({ length: 40 }, () => post(seen.url, signal, long)))
     expect(new Set(answers)).toEqual(new Set([`200 ${2 ** 20}`]))
-    expect(seen.made).toBe(1)
   })
 
   it('and each other’s fate in nothing: one that is given up ends alone', async () => {

@@ -71,6 +71,11 @@ export class Http2Connection {
     session.on('close', () => this.#watch.cancel())
   }
 
+  /** How many are under way. */
+  get calls(): number {
+    return this.#streams
+  }
+
   get isOpen(): boolean {
     return !this.#session.closed && !this.#session.destroyed
   }

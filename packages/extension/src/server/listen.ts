@@ -280,9 +280,14 @@ function answerHttp2(incoming: Http2ServerRequest, { stream }: Http2ServerRespon
   const { connection, ...rest } = headers
   if (connection === 'close') stream.session?.close()
   stream.respond({ ':status': status, ...rest }, { endStream: isEmpty })
-  stream.end(isEmpty ? undefined : body, () => {
-    if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)
-  })
+  if (isEmpty) stream.end()
+  else stream.end(body)
+  // Rather than as a callback: Node calls it with an error, and a stack, when all has gone well and the stream is closed already.
+  if (!incoming.complete) {
+    stream.once('finish', () => {
+      if (!incoming.complete) stream.close(http2.NGHTTP2_NO_ERROR)
+    })
+  }
 }
 
 function requestOf(incoming: Http2ServerRequest, signal: AbortSignal): Request {
