@@ -104,6 +104,12 @@ test.each<[string, string, unknown, RegExp]>([
     /^422 .*spec\.containers\[0\]\.name: Required value/,
   ],
   ['a variable that is null', pods, container({ env: [null] }), /^422 .*env\[0\]\.name: Required value/],
+  [
+    'a backend that is nothing',
+    '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
+    { metadata, spec: { defaultBackend: { resource: {} } } },
+    /^422 .*resource\.kind: Required value/,
+  ],
   ['a port that is null', services, { metadata, spec: { ports: [null] } }, /^422 .*spec\.ports\[0\]\.port/],
   ['a definition without a specification', definitions, { metadata, spec: null }, /^422 .*spec\.group: Required value/],
   ['a version that is null', definitions, { metadata, spec: { versions: [null] } }, /^422 .*spec\.versions/],
@@ -128,6 +134,7 @@ test.each<[string, string, unknown, RegExp]>([
     [pods]: 'Pod',
     [definitions]: 'CustomResourceDefinition',
     [services]: 'Service',
+    '/apis/networking.k8s.io/v1/namespaces/default/ingresses': 'Ingress',
   }
   const [, root, group, version] = path.split('/')
   const apiVersion = root === 'api' ? group : `${group}/${version}`

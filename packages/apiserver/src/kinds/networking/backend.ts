@@ -21,10 +21,11 @@ function serviceErrors(path: string, { name, port }: IngressServiceBackend): Fie
 /** An object of any kind, by its name. */
 export function referenceErrors(
   path: string,
-  { apiGroup, kind, name }: { apiGroup?: string; kind: string; name: string },
+  { apiGroup, kind, name }: { apiGroup?: string | null; kind: string; name: string },
 ): FieldError[] {
   return [
-    ...(apiGroup === undefined ? [] : problems(`${path}.apiGroup`, apiGroup, subdomainProblems(apiGroup))),
+    // Go shows one that is not there as null.
+    ...(apiGroup === undefined || apiGroup === null ? [] : problems(`${path}.apiGroup`, apiGroup, subdomainProblems(apiGroup))),
     ...(kind === '' ? [required(`${path}.kind`)] : problems(`${path}.kind`, kind, pathSegmentProblems(kind))),
     ...(name === '' ? [required(`${path}.name`)] : problems(`${path}.name`, name, pathSegmentProblems(name))),
   ]
