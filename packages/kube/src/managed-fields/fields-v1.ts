@@ -17,11 +17,26 @@ export function decodeFields(fields: unknown): FieldSet {
   if (!isRecord(fields)) throw new Error('fieldsV1 is not an object')
   const known = decoded.get(fields)
   if (known) return known
-  const set = decodeChildren(fields, false)
+  const set = decodeText(JSON.stringify(fields), fields)
   if (Object.isFrozen(fields)) {
     decoded.set(fields, set)
     if (!encoded.has(set)) encoded.set(set, fields)
   }
+  return set
+}
+
+/** What one manager wrote into objects of one kind reads the same in all of them. Memory, not state: the last so many, unless they are long. */
+const texts = new Map<string, FieldSet>()
+const MostTexts = 64
+const LongestText = 8192
+
+function decodeText(text: string, fields: Record<string, unknown>): FieldSet {
+  const known = texts.get(text)
+  if (known) return known
+  const set = decodeChildren(fields, false)
+  if (text.length > LongestText) return set
+  texts.set(text, set)
+  if (texts.size > MostTexts) texts.delete(texts.keys().next().value!)
   return set
 }
 
