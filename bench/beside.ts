@@ -39,7 +39,7 @@ interface Scale {
   readonly changes: number
 }
 
-const full: Scale = { creates: 3000, listed: 9000, watchers: 200, changes: 400 }
+const full: Scale = { creates: 3000, listed: 9000, watchers: 200, changes: 800 }
 const small: Scale = { creates: 200, listed: 400, watchers: 10, changes: 20 }
 
 const rate = (name: string, inFlight: number, status: number, request: (index: number) => ApiRequest): Measurement => ({

@@ -65,6 +65,8 @@ export class Load {
       `host: ${host}`,
       'user-agent: bench',
       'accept: application/json',
+      // The end of a watch is that of its connection.
+      ...(verb === 'watch' ? ['connection: close'] : []),
       ...(body === undefined
         ? []
         : [`content-type: ${patchType ?? 'application/json'}`, `content-length: ${Buffer.byteLength(content)}`]),
