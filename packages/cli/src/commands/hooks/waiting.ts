@@ -35,7 +35,7 @@ export const waitingCommand = (io: Io): Command =>
         `${one.hook}${ofWhat(one)}`,
         one.handlers.join(',') || '<annotation>',
         ago(now - Date.parse(one.since)),
-        one.until === undefined ? '<none>' : ago(Math.max(0, Date.parse(one.until) - now)),
+        askedAgainIn(one, now),
         String(one.calls),
         one.message,
       ])
@@ -47,6 +47,12 @@ export const waitingCommand = (io: Io): Command =>
 function ofWhat({ kind, name }: Waiting): string {
   if (kind === Cluster.kind) return ''
   return kind === Machine.kind ? ` (${name})` : ` (${kind} ${name})`
+}
+
+/** A call that failed has no time: it is tried again soon, and then later and later. An annotation is not asked. */
+function askedAgainIn({ until, handlers }: Waiting, now: number): string {
+  if (until === undefined) return handlers.length > 0 ? 'backing off' : '<none>'
+  return ago(Math.max(0, Date.parse(until) - now))
 }
 
 /** `45s`, `12m`, `3h`: as precise as somebody who waits needs it. */
