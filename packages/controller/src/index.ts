@@ -1,4 +1,5 @@
 export * from './outcome.ts'
+export * from './only-conflicts.ts'
 export * from './controller.ts'
 export * from './commit.ts'
 export * from './install-crds.ts'

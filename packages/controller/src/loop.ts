@@ -1,12 +1,13 @@
 /** Runs one controller: events to keys, keys to passes, and each pass's outcome back to the queue. */
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random } from '@capstan/kube'
-import { isReason, keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan/kube'
+import { keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan/kube'
 import type { Informers } from './cache.ts'
 import type { Controller, EventRecorder, MapFunction, Predicate, ReconcileContext } from './controller.ts'
 import type { InformerEvent } from './informer.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import type { Outcome } from './outcome.ts'
 import { proceed } from './outcome.ts'
+import { onlyConflicts } from './only-conflicts.ts'
 import { noteWrites, within } from './own-writes.ts'
 import { Queue } from './queue.ts'
 import { unlessAborted } from './unless-aborted.ts'
@@ -212,10 +213,3 @@ const controllerOfKind =
 const causesOf = (err: unknown): readonly unknown[] => (err instanceof AggregateError ? err.errors : [err])
 const isTerminal = (err: unknown): boolean =>
   causesOf(err).every((cause) => cause instanceof Error && cause.name === 'TerminalError')
-
-/** Whatever was said before it: which step a conflict came up in makes it no other thing. */
-function onlyConflicts(err: unknown): boolean {
-  if (isReason(err, 'Conflict')) return true
-  if (err instanceof AggregateError) return err.errors.length > 0 && err.errors.every(onlyConflicts)
-  return err instanceof Error && err.cause !== undefined && onlyConflicts(err.cause)
-}

@@ -13,7 +13,16 @@ import {
   OkToDeleteAnnotation,
   pendingHooks,
 } from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import {
+  commitChanges,
+  mergeOutcomes,
+  onlyConflicts,
+  type Outcome,
+  proceed,
+  type ReconcileContext,
+  requeue,
+  wait,
+} from '@capstan/controller'
 import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { callAfterHooks } from './after-hooks.ts'
@@ -193,16 +202,17 @@ async function report(pass: Pass, paused: boolean, error: unknown): Promise<void
     upgradePending: pendingHooks(before).has('AfterClusterUpgrade'),
     upgrade,
   })
-  status.conditions = setConditions(before.status?.conditions, [condition], {
-    now: context.clock.now(),
-    generation: before.metadata.generation,
-    order: ConditionOrder,
-  })
+  // Upstream tells of a conflict as of any failure, for the moment until the next pass.
+  if (!onlyConflicts(error)) {
+    const now = context.clock.now()
+    const { generation } = before.metadata
+    status.conditions = setConditions(before.status?.conditions, [condition], { now, generation, order: ConditionOrder })
+    reportLegacyConditions(after, [legacyTopologyReconciled(condition)], { now })
+  }
   if (upgrade) {
     setPlan(status, 'controlPlane', upgrade.plan.controlPlane)
     setPlan(status, 'workers', upgrade.plan.workers)
   }
-  reportLegacyConditions(after, [legacyTopologyReconciled(condition)], { now: context.clock.now() })
   const owned = [condition.type]
   const options = { conditions: owned, legacyConditions: owned, signal: context.signal }
   await orAbsent(commitChanges(context.client, Cluster, before, after, options))

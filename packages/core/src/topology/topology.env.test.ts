@@ -13,6 +13,7 @@ import {
   seconds,
   seededRandom,
   silent,
+  StatusError,
   timestamp,
   type Transport,
   type UnknownObject,
@@ -801,6 +802,31 @@ function stopAfter(writes: number) {
   })
   return { state, between }
 }
+
+test('that somebody else wrote first, again and again, is no failure to tell anybody of', async () => {
+  let conflicts = 0
+  const told: string[] = []
+  const between = (transport: Transport): Transport => ({
+    ...transport,
+    watch: (request, signal) => transport.watch(request, signal),
+    close: () => transport.close(),
+    async send(request, signal) {
+      if (request.verb === 'patch' && request.plural === 'clusters') {
+        told.push(JSON.stringify(request.body))
+        const isConnecting = request.subresource === undefined && told.at(-1)!.includes('infrastructureRef')
+        if (isConnecting && conflicts++ < 5) throw new StatusError('Conflict', 'the object has been modified')
+      }
+      return transport.send(request, signal)
+    },
+  })
+  const world = await aWorld({ between })
+  await createClass(world)
+  await createCluster(world)
+  await world.advance(seconds(1))
+  expect(conflicts).toBeGreaterThan(5)
+  expect(await world.reconciled()).toBe('True ReconcileSucceeded')
+  expect(told.filter((body) => body.includes('ReconcileFailed'))).toEqual([])
+})
 
 describe('an old copy of the Cluster', () => {
   /** One more pass, by a process whose cache has not moved since `stale`. */
