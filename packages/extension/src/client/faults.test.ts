@@ -4,18 +4,9 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  type AddressInfo,
-  connect,
-  createServer as createTCPServer,
-  type LookupFunction,
-  type Server,
-  type Socket,
-} from 'node:net'
+import { connect, createServer as createTCPServer, type LookupFunction, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer, type TLSSocket } from 'node:tls'
 import { createInterface } from 'node:readline'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { BeforeClusterCreate, createCatalog, type ExtensionConfig, hookCatalog } from '@capstan/api'
 import { hours, seconds, silent, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
@@ -25,6 +16,7 @@ import { createExtensionClient, type ExtensionClient } from './client.ts'
 import { defineExtension, on } from '../author/define-extension.ts'
 import { HookFailed } from './hook-failed.ts'
 import { httpsHookTransport, type HttpsHookTransport } from './https-transport.ts'
+import { flood, memory, serving as servingUntil, turn } from './test-sockets.ts'
 import { type Listening, listen } from '../server/listen.ts'
 import { extensionServer } from '../server/server.ts'
 
@@ -99,27 +91,9 @@ const outcomeOf = (client: ExtensionClient) =>
     },
   )
 
-const turn = () => new Promise((resolve) => setImmediate(resolve))
-
-async function serving(server: Server): Promise<string> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    raw.set(socket.remotePort, socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closing.push(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
 /** What TLS sockets are made of: only they can be reset. */
 const raw = new Map<number | undefined, Socket>()
+const serving = (server: Server) => servingUntil(server, closing, (socket) => void raw.set(socket.remotePort, socket))
 const reset = ({ remotePort }: Socket) => void raw.get(remotePort)!.resetAndDestroy()
 
 /** A server below TLS. */
@@ -487,24 +461,4 @@ function relay(socket: Socket, port: number): void {
   socket.pipe(there).pipe(socket)
   socket.on('close', () => there.destroy())
   there.on('close', () => socket.destroy())
-}
-
-/** Writes as long as somebody reads. */
-function flood(socket: TLSSocket, chunk: () => string | Buffer = () => Buffer.alloc(64 * 1024, ' ')): void {
-  const pour = () => {
-    while (!socket.destroyed && socket.write(chunk()));
-    if (!socket.destroyed) socket.once('drain', pour)
-  }
-  pour()
-}
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-async function memory(): Promise<number> {
-  for (let i = 0; i < 5; i++) {
-    collect()
-    await turn()
-  }
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
 }

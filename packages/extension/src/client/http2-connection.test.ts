@@ -1,16 +1,14 @@
 /** Calls that share a connection of HTTP/2, and what servers can do to them. */
-import { once } from 'node:events'
 import { createSecureServer, constants as http2, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer } from 'node:tls'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { seconds, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import { readBytes } from '../wire/body.ts'
 import { NoAnswer } from './hook-failed.ts'
 import { httpsHookTransport, type HttpsHookTransport } from './https-transport.ts'
+import { flood, memory, serving as servingUntil, turn } from './test-sockets.ts'
 
 let authority: CertifiedKey
 let certified: { cert: string; key: string }
@@ -37,25 +35,9 @@ afterEach(() => {
   for (const close of closing) close()
 })
 
-const turn = () => new Promise((resolve) => setImmediate(resolve))
+const serving = (server: Server) => servingUntil(server, closing)
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await turn()
-}
-
-async function serving(server: Server): Promise<string> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('error', () => {})
-    socket.on('close', () => sockets.delete(socket))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  closing.push(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 interface Seen {
@@ -199,11 +181,7 @@ describe('calls share a connection', () => {
     const seen = await server((stream, call) => {
       if (call > 1) return ok(stream)
       stream.respond({ ':status': 200 })
-      const pour = () => {
-        while (!stream.destroyed && stream.write(Buffer.alloc(2 ** 16)));
-        if (!stream.destroyed) stream.once('drain', pour)
-      }
-      pour()
+      flood(stream)
     })
     await expect(post(seen.url)).rejects.toThrow('longer than')
     expect(await post(seen.url)).toBe('200 fine')
@@ -213,11 +191,7 @@ describe('calls share a connection', () => {
   it('and what was too long leaves nothing behind', async () => {
     const seen = await server((stream) => {
       stream.respond({ ':status': 200 })
-      const pour = () => {
-        while (!stream.destroyed && stream.write(Buffer.alloc(2 ** 16)));
-        if (!stream.destroyed) stream.once('drain', pour)
-      }
-      pour()
+      flood(stream)
     })
     await expect(post(seen.url)).rejects.toThrow('longer than')
     const before = await memory()
@@ -452,17 +426,6 @@ test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', a
   expect(await post(url)).toBe('200 fine')
   expect(seen.calls).toBe(1)
 })
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-async function memory(): Promise<number> {
-  for (let i = 0; i < 5; i++) {
-    collect()
-    await turn()
-  }
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}
 
 /** Upstream: RFC 9113, section 6. */
 const frames = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7, continuation: 9 }

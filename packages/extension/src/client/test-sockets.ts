@@ -1,0 +1,52 @@
+/** For tests over real sockets: servers that go with their test, writers without end, and what is left in memory. */
+import { once } from 'node:events'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import type { Writable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+export const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** Listens on loopback. What ends it, with all its connections, goes to `closing`. */
+export async function serving(
+  server: Server,
+  closing: (() => void)[],
+  connected: (socket: Socket) => void = () => {},
+): Promise<string> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    connected(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  closing.push(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Writes as long as somebody reads. */
+export function flood(to: Writable, chunk: () => string | Buffer = () => Buffer.alloc(64 * 1024, ' ')): void {
+  const pour = () => {
+    while (!to.destroyed && to.write(chunk()));
+    if (!to.destroyed) to.once('drain', pour)
+  }
+  pour()
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** Bytes that are in use once all garbage has been collected. */
+export async function memory(): Promise<number> {
+  for (let i = 0; i < 5; i++) {
+    collect()
+    await turn()
+  }
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
