@@ -6,6 +6,7 @@ import type { Clock } from '@capstan/kube'
 import { type Checkpoint, type CheckpointHeader, Format, readCheckpoint, stillsOf, writeCheckpoint } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import { type Files, nodeFiles, writeWhole } from './files.ts'
+import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
 import { makeState } from './journal.ts'
 import { replaceState, settleState, StateName } from './replace-state.ts'
@@ -89,22 +90,20 @@ export async function restoreBackup(options: RestoreOptions): Promise<Backup> {
   }
   const lock = await FolderLock.take(folder)
   try {
-    const format = await lock.format()
+    const format = await readFormat(files, folder)
     await settleState(files, folder)
-    if (!force && (format !== undefined || (await files.list(folder)).includes(StateName)))
+    if (!force && (format || (await files.list(folder)).includes(StateName)))
       throw new Error(`Data folder ${folder} holds data already: nothing has been changed. --force replaces it`)
     await replaceState(files, folder, (made) => makeState(files, made, checkpoint.images, clock.now()))
-    await lock.setFormat('2')
+    await writeFormat(files, folder)
   } finally {
-    await lock.release()
+    lock.release()
   }
   return summaryOf(checkpoint)
 }
 
 async function readAcknowledged(files: Files, folder: string): Promise<Salvaged> {
-  if (!(await files.list(folder)).includes(StateName)) {
-    throw new Error(`There is no state in data folder ${folder}; one of an earlier version has to be opened by a server once`)
-  }
+  if (!(await files.list(folder)).includes(StateName)) throw new Error(`There is no state in data folder ${folder}`)
   for (let attempt = 1; ; attempt++) {
     try {
       return { ...(await readState(files, `${folder}/${StateName}`, 'acknowledged')), damage: [] }

@@ -1,7 +1,6 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ClassicLevel } from 'classic-level'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hours, minutes, seededRandom, VirtualClock } from '@capstan/kube'
 import { crashRounds } from './crash-rounds.ts'
@@ -120,56 +119,46 @@ describe('the durable store', () => {
     expect((await stores.store('a/b/c')).count('configmaps')).toBe(2)
   })
 
-  test('a folder of the version before is brought over; that version then refuses it by name', async () => {
-    const old = newFolder()
-    const db = new ClassicLevel<string, string>(old)
-    await db.batch([
-      { type: 'put', key: 'format', value: '1' },
-      { type: 'put', key: 'stores/main/revision', value: '7' },
-      { type: 'put', key: 'stores/main/objects/configmaps/default/a', value: '{"metadata":{"name":"a","resourceVersion":"5"}}' },
-      { type: 'put', key: 'stores/main/objects/nodes//n', value: '{"metadata":{"name":"n","resourceVersion":"7"}}' },
-      { type: 'put', key: 'stores/main/changes/0000000000000007', value: '{}' },
-      { type: 'put', key: 'stores/workload%2Fx/revision', value: '3' },
-    ])
-    await db.close()
-    for (let time = 0; time < 2; time++) {
-      const brought = await openDurable(old, { clock })
-      const main = await brought.store('main')
-      expect([main.revision, main.get(at('a'))?.metadata.resourceVersion, main.count('nodes')]).toEqual([7, '5', 1])
-      expect([main.since(7, 'nodes').kind, main.since(6, 'nodes').kind]).toEqual(['changes', 'expired'])
-      expect((await brought.store('workload/x')).revision).toBe(3)
-      await brought.close()
-    }
-    await db.open()
-    expect(await db.iterator().all()).toEqual([['format', '2']])
-    await db.close()
+  const left = ['000005.ldb', '000012.log', 'CURRENT', 'LOG', 'LOG.old', 'MANIFEST-000011']
+  test('a folder of before, with a LevelDB for its lock and its format, is opened, and that is cleared away', async () => {
+    await put(await stores.store('main'), at('a'))
+    await stores.close()
+    rmSync(join(folder, 'format'))
+    for (const name of left) writeFileSync(join(folder, name), 'MANIFEST-000011\n')
+    writeFileSync(join(folder, 'mine.log'), '')
+    stores = await openDurable(folder, { clock })
+    expect((await stores.store('main')).count('configmaps')).toBe(1)
+    expect(readdirSync(folder).sort()).toEqual(['LOCK', 'format', 'mine.log', 'state'])
   })
 
   test('a folder of a later version is refused by name', async () => {
     await stores.close()
-    const db = new ClassicLevel<string, string>(folder)
-    await db.put('format', '3')
-    await db.close()
+    writeFileSync(join(folder, 'format'), '3\n')
     await expect(openDurable(folder, { clock })).rejects.toThrow(
-      `Cannot open data folder ${folder}: it has format 3, and this version reads formats 1 and 2 only`,
+      `Cannot open data folder ${folder}: it has format 3, and this version reads format 2 only`,
     )
   })
 
   test.each([
-    ['is missing', (path: string) => rmSync(path)],
-    ['is empty', (path: string) => writeFileSync(path, '')],
-    ['names what is not there', (path: string) => writeFileSync(path, 'MANIFEST-000099\n')],
-  ])('a lock whose CURRENT %s is made anew: nothing is in it', async (_, damage) => {
+    ['is missing', () => rmSync(join(folder, 'format')), false],
+    ['is empty', () => writeFileSync(join(folder, 'format'), ''), true],
+    ['is something else', () => writeFileSync(join(folder, 'format'), Buffer.alloc(5000, 7)), true],
+    ['was that of a LevelDB', () => renameSync(join(folder, 'format'), join(folder, 'CURRENT')), true],
+  ])('a folder whose format %s is opened, unless its state is missing as well', async (_, damage, isKnown) => {
     await put(await stores.store('main'), at('a'))
     await stores.close()
-    damage(join(folder, 'CURRENT'))
+    damage()
     stores = await openDurable(folder, { clock })
     expect((await stores.store('main')).count('configmaps')).toBe(1)
     await stores.close()
+    expect(readFileSync(join(folder, 'format'), 'utf8')).toBe('2\n')
+    damage()
     rmSync(join(folder, 'state'), { recursive: true })
-    await expect(openDurable(folder, { clock })).rejects.toThrow(
-      `Cannot open data folder ${folder}: ${folder}/state is damaged: it is missing`,
-    )
+    if (isKnown) {
+      await expect(openDurable(folder, { clock })).rejects.toThrow(
+        `Cannot open data folder ${folder}: ${folder}/state is damaged: it is missing`,
+      )
+    }
   })
 
   test('only its owner can read what is in it', async () => {
@@ -178,12 +167,6 @@ describe('the durable store', () => {
     expect([statSync(folder).mode & 0o777, statSync(join(folder, 'state')).mode & 0o777, ...new Set(modes)]).toEqual([
       0o700, 0o700, 0o600,
     ])
-  })
-
-  test('a folder that is in use is refused by name', async () => {
-    await expect(openDurable(folder, { clock })).rejects.toThrow(
-      `Cannot open data folder ${folder}: it is in use by another process`,
-    )
   })
 
   test('kill -9 loses no acknowledged write, the revision never goes back, and watches resume', async () => {

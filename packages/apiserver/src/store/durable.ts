@@ -3,15 +3,16 @@
  * synced write (`journal.ts`). All of it is read when the folder is opened.
  *
  * Layout:
- *   state/           checkpoints, logs and the mark: see `state-folder.ts`
- *   everything else  a LevelDB, which holds the version of the layout, and the folder for one process at a time
+ *   state/  checkpoints, logs and the mark: see `state-folder.ts`
+ *   format  the version of the layout
+ *   LOCK    for one process at a time
  */
 import { type Clock, type Logger, silent } from '@capstan/kube'
 import { CoreStore, type Log, type StoreOptions } from './core.ts'
 import { DamagedData } from './damage.ts'
 import { type Files, nodeFiles } from './files.ts'
+import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
-import { readFormat1 } from './format-1.ts'
 import { emptyImage } from './image.ts'
 import { Journal, makeState } from './journal.ts'
 import { type Hold, holdObjects } from './packed.ts'
@@ -47,25 +48,18 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
   const lock = await FolderLock.take(folder)
   let journal: Journal
   try {
-    await prepare(folder, lock, files, clock)
+    await prepare(folder, files, clock)
     journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, hold })
   } catch (err) {
-    await lock.release()
+    lock.release()
     throw err instanceof DamagedData ? unreadable(folder, err) : err
   }
 
-  const stores = storesOf(journal, clock, hold)
-  return {
-    ...stores,
-    async close() {
-      await stores.close()
-      await lock.release()
-    },
-  }
+  return storesOf(journal, clock, hold, lock)
 }
 
-/** The stores of a state folder that nobody else has open. */
-export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObjects): DurableStores {
+/** The stores of a state folder that nobody else has open: `lock` sees to that, and is kept as long as any store is. */
+export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObjects, lock?: FolderLock): DurableStores {
   const open = new Map<string, Promise<Store>>()
   return {
     store(name, storeOptions) {
@@ -87,6 +81,7 @@ export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObject
     async close() {
       await Promise.all([...open.values()].map(async (store) => (await store).close()))
       await journal.close()
+      lock?.release()
     },
   }
 
@@ -106,18 +101,14 @@ export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObject
   }
 }
 
-/** Sees to it that there is a state to open: made when the folder is new, brought over from the layout before, or put in place when a restore was cut short. */
-async function prepare(folder: string, lock: FolderLock, files: Files, clock: Clock): Promise<void> {
-  const format = await lock.format()
+/** Sees to it that there is a state to open: made when the folder is new, or put in place when a restore was cut short. */
+async function prepare(folder: string, files: Files, clock: Clock): Promise<void> {
+  const format = await readFormat(files, folder)
   await settleState(files, folder)
   const hasState = (await files.list(folder)).includes(StateName)
-  if (format === '2' && !hasState) throw new DamagedData(`${folder}/${StateName}`, undefined, 'it is missing')
-  if (format === undefined && hasState) return lock.setFormat('2')
-  if (format === '2') return
-  // Format 1 is told from format 2 by what the lock says: a state that is there already is half of an earlier attempt.
-  const images = format === '1' ? await readFormat1(lock.db) : new Map()
-  await replaceState(files, folder, (made) => makeState(files, made, images, clock.now()))
-  await lock.setFormat('2')
+  if (format && !hasState) throw new DamagedData(`${folder}/${StateName}`, undefined, 'it is missing')
+  if (!hasState) await replaceState(files, folder, (made) => makeState(files, made, new Map(), clock.now()))
+  if (format !== 'current') await writeFormat(files, folder)
 }
 
 /** What to do about damage is said where it is met. */

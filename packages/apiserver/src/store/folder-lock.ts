@@ -1,68 +1,65 @@
 /**
- * One process for a data folder, and the version of what is in it. Node has no locks on files; LevelDB takes one that the kernel
- * gives back however its owner ends, so an otherwise empty one lies in the folder. It is also what earlier versions look for, and
- * refuse by its version.
+ * One process for a data folder. Node has no locks on files; SQLite, which comes with it, takes one that the kernel gives back however
+ * its owner ends. It is a transaction on a file with nothing in it that never ends: nothing is written.
+ *
+ * Closing a file gives back all locks that the process has on it: nothing else may open this one.
  */
-import { existsSync } from 'node:fs'
+import { truncateSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '@capstan/kube'
-import { ClassicLevel } from 'classic-level'
-import { StateName } from './replace-state.ts'
+
+/** Of the same name, and by the same means, as the lock of LevelDB, which earlier versions took: they and this one keep each other out. */
+const LockName = 'LOCK'
+
+/** What SQLite says: https://www.sqlite.org/rescode.html */
+const Busy = 5
+const NotADatabase = 26
 
 export class FolderLock {
-  readonly db: ClassicLevel<string, string>
+  readonly #held: DatabaseSync
 
-  private constructor(db: ClassicLevel<string, string>) {
-    this.db = db
+  private constructor(held: DatabaseSync) {
+    this.#held = held
   }
 
-  /** @throws Error naming the folder when another process has it */
+  /** @throws Error naming the folder when another process has it, or this one already */
   static async take(folder: string): Promise<FolderLock> {
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 })
-      return new FolderLock(await opened(folder))
+      return new FolderLock(lockOn(`${folder}/${LockName}`))
     } catch (err) {
-      if (codeOf(err) === 'LEVEL_LOCKED')
-        throw new Error(`Cannot open data folder ${folder}: it is in use by another process`, { cause: err })
-      if (!existsSync(`${folder}/${StateName}`)) throw unusable(folder, err)
-    }
-    // It is damaged, and holds nothing that the state does not say as well.
-    try {
-      await ClassicLevel.destroy(folder)
-      return new FolderLock(await opened(folder))
-    } catch (err) {
-      throw unusable(folder, err)
+      const why = codeOf(err) === Busy ? 'it is in use by another process' : messageOf(err)
+      throw new Error(`Cannot open data folder ${folder}: ${why}`, { cause: err })
     }
   }
 
-  /** Version of the layout; undefined for a folder that is new. @throws Error when it is of another version than this can read */
-  async format(): Promise<'1' | '2' | undefined> {
-    const format = await this.db.get('format')
-    if (format === undefined || format === '1' || format === '2') return format
-    throw new Error(
-      `Cannot open data folder ${this.db.location}: it has format ${format}, and this version reads formats 1 and 2 only`,
-    )
-  }
-
-  /** Durable once it resolves; whatever else an earlier version kept here goes. */
-  async setFormat(format: '2'): Promise<void> {
-    await this.db.put('format', format, { sync: true })
-    await this.db.clear({ gt: 'format' })
-  }
-
-  release(): Promise<void> {
-    return this.db.close()
+  release(): void {
+    if (this.#held.isOpen) this.#held.close()
   }
 }
 
-async function opened(folder: string): Promise<ClassicLevel<string, string>> {
-  const db = new ClassicLevel<string, string>(folder)
-  await db.open()
-  return db
+function lockOn(path: string): DatabaseSync {
+  try {
+    return held(path)
+  } catch (err) {
+    if (codeOf(err) !== NotADatabase) throw err
+    // Something has been written over it. Nobody held it just now, and for whoever has taken it since, nothing is what should be in it.
+    truncateSync(path)
+    return held(path)
+  }
 }
 
-const unusable = (folder: string, err: unknown): Error =>
-  new Error(`Cannot open data folder ${folder}: ${messageOf(causeOf(err) ?? err)}`, { cause: err })
+function held(path: string): DatabaseSync {
+  const file = new DatabaseSync(path)
+  try {
+    file.exec('PRAGMA journal_mode=MEMORY; BEGIN EXCLUSIVE')
+    return file
+  } catch (err) {
+    file.close()
+    throw err
+  }
+}
 
-const causeOf = (err: unknown): unknown => (err as { cause?: unknown }).cause
-const codeOf = (err: unknown): string | undefined => (causeOf(err) as { code?: string } | undefined)?.code
+/** Without what is said of it more closely, which is in the higher bits. */
+const codeOf = (err: unknown): number => ((err as { errcode?: number }).errcode ?? 0) & 0xff

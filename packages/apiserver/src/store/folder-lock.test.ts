@@ -1,0 +1,100 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { VirtualClock } from '@capstan/kube'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { openDurable } from './durable.ts'
+import { FolderLock } from './folder-lock.ts'
+
+const root = mkdtempSync(join(tmpdir(), 'capstan-lock-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+let folder = ''
+let folders = 0
+beforeEach(() => {
+  folder = join(root, String(folders++))
+})
+const inUse = () => `Cannot open data folder ${folder}: it is in use by another process`
+
+/** A process that has the folder, until it is killed. */
+async function holder(): Promise<ChildProcess> {
+  const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url))
+  const child = spawn(process.execPath, [writer, folder, '4000000', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(child.stdout, 'data')
+  child.stdout.resume()
+  return child
+}
+
+async function saidBy(program: string): Promise<string> {
+  const args = ['--expose-gc', '--input-type=module', '-e', program, folder]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  return said.toString().trim()
+}
+
+describe('the lock of a data folder', () => {
+  test('keeps a second process out, and is given back when the first one is killed', async () => {
+    for (let time = 0; time < 2; time++) {
+      const child = await holder()
+      await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      const stores = await openDurable(folder, { clock: new VirtualClock() })
+      expect((await stores.store('crash')).revision).toBeGreaterThan(0)
+      await stores.close()
+    }
+  })
+
+  test('keeps the same process out as well, however often it tries, until it is released', async () => {
+    const lock = await FolderLock.take(folder)
+    for (let time = 0; time < 3; time++) await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
+    lock.release()
+    ;(await FolderLock.take(folder)).release()
+  })
+
+  test('is still there for another process after a second opening has failed', async () => {
+    const lock = await FolderLock.take(folder)
+    await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
+    const said = await saidBy(`import { FolderLock } from '${new URL('./folder-lock.ts', import.meta.url).href}'
+      await FolderLock.take(process.argv[1]).then(() => console.log('taken'), (err) => console.log(err.message))`)
+    expect(said).toBe(inUse())
+    lock.release()
+  })
+
+  test('is kept as long as a store of the folder is, whatever garbage is collected', async () => {
+    const said = await saidBy(`import { openDurable } from '${new URL('./durable.ts', import.meta.url).href}'
+      const open = () => openDurable(process.argv[1], { clock: { now: () => 0 } })
+      globalThis.kept = await (await open()).store('main')
+      for (let time = 0; time < 3; time++) await new Promise((done) => setImmediate(() => done(gc())))
+      await open().then(() => console.log('taken'), (err) => console.log(err.message))`)
+    expect(said).toBe(inUse())
+  })
+
+  test('is a file in which nothing is ever written', async () => {
+    const lock = await FolderLock.take(folder)
+    expect(readdirSync(folder)).toEqual(['LOCK'])
+    expect(statSync(join(folder, 'LOCK')).size).toBe(0)
+    lock.release()
+  })
+
+  test.each([
+    ['a letter', Buffer.from('x')],
+    ['a text', Buffer.from('not a lock\n'.repeat(1000))],
+    ['zeros', Buffer.alloc(4096)],
+    ['a beginning of a database', Buffer.from('SQLite format 3\0'.padEnd(5000, '\x07'))],
+  ])('can be taken when its file was overwritten with %s, by one at a time', async (_, bytes) => {
+    ;(await FolderLock.take(folder)).release()
+    writeFileSync(join(folder, 'LOCK'), bytes)
+    const lock = await FolderLock.take(folder)
+    await expect(FolderLock.take(folder)).rejects.toThrow(inUse())
+    lock.release()
+    ;(await FolderLock.take(folder)).release()
+  })
+
+  test('that cannot be made is told with the name of the folder', async () => {
+    writeFileSync(folder, '')
+    await expect(FolderLock.take(folder)).rejects.toThrow(`Cannot open data folder ${folder}: EEXIST`)
+  })
+})
