@@ -1,9 +1,8 @@
 /** The command's real entry: with `envtest/main.ts` the only place that touches the process, its environment and its streams. */
 import { processIo } from './process-io.ts'
 import { run } from './program.ts'
-import { keepHeapSmall } from './small-heap.ts'
 
 const argv = process.argv.slice(2)
 // First of all: loading modules is what makes the heap grow.
-if (argv[0] === 'apiserver') keepHeapSmall()
+if (argv[0] === 'apiserver') (await import('./small-heap.ts')).keepHeapSmall()
 process.exitCode = await run(argv, processIo(process))

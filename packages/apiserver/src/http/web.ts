@@ -1,4 +1,3 @@
-import { ReadableStream } from 'node:stream/web'
 import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 
@@ -34,5 +33,7 @@ function bodyOf({ body, status }: HttpAnswer): BodyInit | null {
   if (status === 304) return null
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return new Uint8Array(body)
+  // The global is loaded when it is asked for, an import with everything else.
+  const { ReadableStream } = globalThis as unknown as typeof import('node:stream/web')
   return ReadableStream.from(body) as unknown as BodyInit
 }

@@ -1,10 +1,9 @@
 /** Entry of the launchers. Each program loads what it needs and no more: a test suite waits for both. */
 import { processIo } from '../process-io.ts'
-import { keepHeapSmall } from '../small-heap.ts'
 
 const [program, ...argv] = process.argv.slice(2)
 const io = processIo(process)
-if (program !== 'etcd') keepHeapSmall()
+if (program !== 'etcd') (await import('../small-heap.ts')).keepHeapSmall()
 process.exitCode =
   program === 'etcd'
     ? await (await import('./etcd.ts')).runEtcd(argv, io)
