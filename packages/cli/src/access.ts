@@ -27,17 +27,23 @@ export async function openAccess(
   const keep = (name: string, make: () => Promise<CertifiedKey>) =>
     folder === undefined ? make() : kept(clock, `${folder}/${name}`, make)
   const authority = await keep('ca', () => makeAuthority(clock, { commonName: 'capstan' }))
-  const server = await keep('apiserver', () =>
-    issueCertificate(authority, clock, {
-      commonName: 'kube-apiserver',
-      usages: ['server'],
-      ipAddresses: addresses.ip,
-      dnsNames: addresses.dns,
-    }),
-  )
-  const admin = await keep('admin', () =>
-    issueCertificate(authority, clock, { commonName: 'kubernetes-admin', organizations: ['system:masters'], usages: ['client'] }),
-  )
+  const [server, admin] = await Promise.all([
+    keep('apiserver', () =>
+      issueCertificate(authority, clock, {
+        commonName: 'kube-apiserver',
+        usages: ['server'],
+        ipAddresses: addresses.ip,
+        dnsNames: addresses.dns,
+      }),
+    ),
+    keep('admin', () =>
+      issueCertificate(authority, clock, {
+        commonName: 'kubernetes-admin',
+        organizations: ['system:masters'],
+        usages: ['client'],
+      }),
+    ),
+  ])
   return { authority, server, admin }
 }
 

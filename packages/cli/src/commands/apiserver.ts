@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import type {
   AdmissionPlugin,
+  ApiServer,
   Authenticate,
   AuthorizationMode,
   DurableStores,
@@ -249,45 +250,48 @@ async function serve(given: Options, io: Io): Promise<void> {
   if (options.authorizationMode.includes('Node'))
     io.err('capstan: warning: --authorization-mode Node has no effect: there are no kubelets here')
 
-  const access = await accessOf(clock, options)
-  const serviceAccountTokens = await tokenOptions(options)
-  const { tokenAuthFile } = options
-  const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
   // Every client is on the other side of a socket.
   const hold = holdPacked()
-  const stores = await openStores(clock, log, hold, options)
-  const history = options.etcdCompactionInterval === 0 ? {} : { age: options.etcdCompactionInterval }
-  const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history, hold })
-  const { rootCA, ...switches } = options.controllers
-  // Which authority a given certificate is of, is not known.
-  const { rootCaFile } = options
-  const published =
-    rootCaFile === undefined
-      ? options.tlsCertFile === undefined
-        ? access.authority.certificate
-        : undefined
-      : await readFlag('--root-ca-file', rootCaFile, certificatePem)
-  const server = createApiServer({
-    store,
-    clock,
-    random: systemRandom,
-    log,
-    authorization: options.authorizationMode,
-    serviceAccountTokens,
-    admissionPlugins: pluginSwitches(options.enableAdmissionPlugins, options.disableAdmissionPlugins),
-    controllers: {
-      ...switches,
-      systemObjects: true,
-      garbageCollector: switches.garbageCollector && options.enableGarbageCollector,
-      ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
-      ...(rootCA && published !== undefined ? { rootCA: published } : {}),
-    },
-    serviceClusterIPRange: options.serviceClusterIpRange,
-    serviceNodePortRange: options.serviceNodePortRange,
-    ...(tokens ? { tokens } : {}),
-  })
+  // Begun before the certificates, which are made while this waits for the disk. Whoever awaits it is told of its failure.
+  const opening = openStores(clock, log, hold, options)
+  opening.catch(() => {})
+  let server: ApiServer | undefined
   let listener: Listener | undefined
   try {
+    const [access, serviceAccountTokens] = await Promise.all([accessOf(clock, options), tokenOptions(options)])
+    const { tokenAuthFile } = options
+    const tokens = tokenAuthFile === undefined ? undefined : await readFlag('--token-auth-file', tokenAuthFile, parseTokenFile)
+    const stores = await opening
+    const history = options.etcdCompactionInterval === 0 ? {} : { age: options.etcdCompactionInterval }
+    const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history, hold })
+    const { rootCA, ...switches } = options.controllers
+    // Which authority a given certificate is of, is not known.
+    const { rootCaFile } = options
+    const published =
+      rootCaFile === undefined
+        ? options.tlsCertFile === undefined
+          ? access.authority.certificate
+          : undefined
+        : await readFlag('--root-ca-file', rootCaFile, certificatePem)
+    server = createApiServer({
+      store,
+      clock,
+      random: systemRandom,
+      log,
+      authorization: options.authorizationMode,
+      serviceAccountTokens,
+      admissionPlugins: pluginSwitches(options.enableAdmissionPlugins, options.disableAdmissionPlugins),
+      controllers: {
+        ...switches,
+        systemObjects: true,
+        garbageCollector: switches.garbageCollector && options.enableGarbageCollector,
+        ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
+        ...(rootCA && published !== undefined ? { rootCA: published } : {}),
+      },
+      serviceClusterIPRange: options.serviceClusterIpRange,
+      serviceNodePortRange: options.serviceNodePortRange,
+      ...(tokens ? { tokens } : {}),
+    })
     const builtin = server.engine.resources.list().filter((one) => one.builtin)
     checkApiSwitches(options.runtimeConfig ?? [], new Set(builtin.map(apiVersionOf)))
     await server.ready
@@ -326,8 +330,8 @@ async function serve(given: Options, io: Io): Promise<void> {
     await untilInterrupted(io)
   } finally {
     await listener?.close()
-    await server.close()
-    await stores?.close()
+    await server?.close()
+    await (await opening.catch(() => undefined))?.close()
   }
 }
 
