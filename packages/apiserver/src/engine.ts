@@ -41,8 +41,11 @@ export interface Answer {
 /** One accepted watch. Iterating ends when the server ends it (timeoutSeconds, slow reader) or the signal aborts. */
 export interface WatchStream extends AsyncIterable<WatchEvent> {
   readonly resource: Resource
-  /** The same events, those that wait together: never so many that a slow reader of them would be a burden. Instead of iterating. */
-  batches(): AsyncIterable<readonly WatchEvent[]>
+  /**
+   * The same events, those that wait together: never so many that a slow reader of them would be a burden. Instead of iterating. Before some
+   * are taken, what `pace` answers is waited for: meanwhile there may be more.
+   */
+  batches(pace?: () => Promise<void> | undefined): AsyncIterable<readonly WatchEvent[]>
 }
 
 export interface Engine {

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { connect as connectHTTP2, constants } from 'node:http2'
 import { request } from 'node:https'
+import { connect } from 'node:tls'
 import { StatusError, systemClock } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
@@ -101,6 +103,19 @@ test('a request comes with who sent it', async () => {
     'management: bob(system:authenticated) PUT /x?y=1 body',
     'management: refused GET /x?y=1 ',
   ])
+})
+
+test.each([
+  ['Node', {}],
+  ['a client that prefers the other one', { ciphers: 'TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256' }],
+])('%s speaks the cipher of Go, by name or without', async (_, options) => {
+  const { listener } = await start()
+  for (const servername of ['', 'localhost']) {
+    const socket = connect({ host: listener.host, port: listener.port, ca: management.ca.certificate, servername, ...options })
+    await once(socket, 'secureConnect')
+    expect(socket.getCipher().name).toBe('TLS_AES_128_GCM_SHA256')
+    socket.destroy()
+  }
 })
 
 test('planes on one port are told apart by name, each with its own authority, and a name of nobody is refused', async () => {

@@ -61,16 +61,6 @@ test.each([
   expect(JSON.parse(listBytes(list as never, { typedItems: false }).toString())).toEqual({ ...list, items: untyped })
 })
 
-test('watchers of a moment share the line of a packed object; whoever comes later gets the same', () => {
-  const hold = holdPacked(1)
-  const packed = hold(object('a') as never)
-  const line = eventBytes('ADDED', packed)
-  expect(eventBytes('ADDED', packed)).toBe(line)
-  hold(object('b') as never)
-  expect(eventBytes('ADDED', packed)).toEqual(line)
-  expect(line.toString()).toBe(`{"type":"ADDED","object":${JSON.stringify(object('a'))}}\n`)
-})
-
 test('a long list comes in parts, each made when it is asked for', () => {
   const items = Array.from({ length: 100 }, (_, index) => ({ ...object(`w-${index}`), data: { text: 'x'.repeat(10_000) } }))
   const long = { kind: 'WidgetList', apiVersion: 'example.com/v1', metadata: { resourceVersion: '1' }, items }

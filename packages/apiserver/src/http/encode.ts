@@ -3,7 +3,7 @@
  * lists and watchers show them. Where it is held as JSON, that is what they are made of, and they are not kept beside it.
  */
 import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
-import { inMemory, isPacked, jsonOf } from '../store/packed.ts'
+import { isPacked, jsonOf } from '../store/packed.ts'
 
 export function objectBytes(object: object): Buffer {
   return cached(whole, object, () => jsonOf(object))
@@ -45,8 +45,9 @@ const joined = (parts: readonly (Buffer | string)[]): Buffer =>
 
 /** One line of a watch. From then on the object's own bytes are a part of it, so that both take their room once. */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
-  if (isPacked(object)) return packedEventBytes(type, object)
-  const lines = linesOf(object)
+  if (isPacked(object)) return Buffer.from(`{"type":"${type}","object":${jsonOf(object)}}\n`)
+  let lines = events.get(object)
+  if (!lines) events.set(object, (lines = {}))
   let line = lines[type]
   if (!line) {
     const start = eventStarts[type]
@@ -54,19 +55,6 @@ export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
     if (Object.isFrozen(object)) whole.set(object, line.subarray(start.length, line.length - eventEnd.length))
   }
   return line
-}
-
-/** All watchers of a moment share the line. Whoever comes later has another one made. */
-function packedEventBytes(type: WatchEvent['type'], object: object): Buffer {
-  const key = inMemory(object)
-  const lines = key ? linesOf(key) : {}
-  return (lines[type] ??= Buffer.from(`{"type":"${type}","object":${jsonOf(object)}}\n`))
-}
-
-function linesOf(key: object): { [type in WatchEvent['type']]?: Buffer } {
-  let lines = events.get(key)
-  if (!lines) events.set(key, (lines = {}))
-  return lines
 }
 
 /** The line that ends a watch which cannot go on. */

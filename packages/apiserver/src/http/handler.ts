@@ -25,7 +25,8 @@ import { discovered, errorAnswer, json, jsonText, notFoundText } from './represe
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
-import { errorOf, JoinedLines } from './watch-body.ts'
+import { Rounds } from './rounds.ts'
+import { errorOf, SharedLines, type Watched } from './watch-body.ts'
 import { flagsPage, statusPage } from './zpages.ts'
 
 export interface HandlerOptions {
@@ -54,7 +55,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     engine,
     documents: new Documents(engine.resources),
     yaml: new YAMLReader(options.clock),
-    watched: new JoinedLines(),
+    watched: { lines: new SharedLines(), rounds: new Rounds(options.clock) },
     limited: limited(options.clock, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),
     versionName,
@@ -64,12 +65,15 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     checks: options.checks ?? [],
   }
   const handler: HttpHandler = async (request, identity) => {
+    server.watched.rounds.asked()
     try {
       return await answerTo(server, request, identity)
     } catch (err) {
       if (!(err instanceof StatusError || request.signal.aborted))
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
       return errorAnswer(errorOf(err), request)
+    } finally {
+      server.watched.rounds.answered()
     }
   }
   return withCORS(handler, options.allowedOrigins ?? [])
@@ -80,7 +84,7 @@ interface Server {
   readonly clock: Clock
   readonly documents: Documents
   readonly yaml: YAMLReader
-  readonly watched: JoinedLines
+  readonly watched: Watched
   readonly limited: Limited
   /** What `/version` answers. */
   readonly version: string

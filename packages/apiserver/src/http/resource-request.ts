@@ -16,14 +16,14 @@ import { watchNotAcceptable } from './refusal.ts'
 import { notFoundText, represented } from './represent.ts'
 import type { YAMLReader } from './read-yaml.ts'
 import { includeObjectOf } from './table.ts'
-import { type JoinedLines, watchBody } from './watch-body.ts'
+import { type Watched, watchBody } from './watch-body.ts'
 
 interface Server {
   readonly engine: Engine
   readonly clock: Clock
   readonly documents: Documents
   readonly yaml: YAMLReader
-  readonly watched: JoinedLines
+  readonly watched: Watched
 }
 
 export async function resourceAnswer(

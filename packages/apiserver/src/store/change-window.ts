@@ -83,10 +83,10 @@ export class ChangeWindow {
     return this.#passed
   }
 
-  since(revision: number, resource: string): Since {
+  since(revision: number, resource: string, most?: number): Since {
     this.#forget(this.#now())
     if (revision < this.#floor) return { kind: 'expired', oldest: this.#floor + 1 }
-    return { kind: 'changes', changes: this.#byResource.get(resource)?.after(revision, (change) => change.revision) ?? [] }
+    return { kind: 'changes', changes: this.#byResource.get(resource)?.after(revision, revisionOf, most) ?? [] }
   }
 }
 
@@ -118,8 +118,8 @@ class Queue<T> {
     return item
   }
 
-  /** Items whose place, as `placeOf` tells it, is beyond `place`; places ascend. */
-  after(place: number, placeOf: (item: T) => number): T[] {
+  /** The first `most` items whose place, as `placeOf` tells it, is beyond `place`; places ascend. */
+  after(place: number, placeOf: (item: T) => number, most = Infinity): T[] {
     let low = this.#head
     let high = this.#items.length
     while (low < high) {
@@ -127,9 +127,11 @@ class Queue<T> {
       if (placeOf(this.#items[middle]!) <= place) low = middle + 1
       else high = middle
     }
-    return this.#items.slice(low)
+    return this.#items.slice(low, low + most)
   }
 }
+
+const revisionOf = ({ revision }: Change): number => revision
 
 /** Roughly how many characters of JSON a value is: good enough to bound memory, and cheap. */
 function sizeOf(value: unknown): number {

@@ -119,8 +119,8 @@ export class CoreStore implements Store {
     })
   }
 
-  since(revision: number, resource: string): Since {
-    return this.#window.since(revision, resource)
+  since(revision: number, resource: string, most?: number): Since {
+    return this.#window.since(revision, resource, most)
   }
 
   subscribe(resource: string | undefined, listener: (change: Change) => void): () => void {

@@ -53,8 +53,8 @@ export interface Store {
   count(resource: string): number
   /** Resolves with the change once it is durable. @throws StoreConflict when `previous` is no longer what is stored. */
   commit(write: Write): Promise<Change>
-  /** Changes of a resource after `revision`, oldest first, or `expired` when they are no longer all known. */
-  since(revision: number, resource: string): Since
+  /** Changes of a resource after `revision`, oldest first and `most` of them, or `expired` when they are no longer all known. */
+  since(revision: number, resource: string, most?: number): Since
   /**
    * Calls `listener` with every change of `resource` (of all, when it is `undefined`) from now on, in order, synchronously as it
    * becomes visible.

@@ -3,6 +3,7 @@ import {
   customResourceDefinition,
   CustomResourceDefinition,
   minutes,
+  Secret,
   seconds,
   unknownKind,
   type WatchOptions,
@@ -10,7 +11,6 @@ import {
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { memoryStore } from '../store/memory.ts'
 import { at, aWidget, collected, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
-import { MaxBacklog } from './watch.ts'
 
 let t: TestServer
 let stop: AbortController
@@ -201,17 +201,36 @@ describe('the end of a watch', () => {
   })
 
   test('comes to a reader who does not keep up', async () => {
-    const slow = await t.client.watch(ConfigMap, { namespace, resourceVersion: now(), signal: stop.signal })
-    await t.client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
+    const store = memoryStore({ history: { changes: 100 } })
+    const { server, client } = await testServer({ store })
+    const slow = await client.watch(ConfigMap, { namespace, resourceVersion: String(store.revision), signal: stop.signal })
+    await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
     const key = { resource: 'configmaps', ...at('c') }
-    for (let n = 1; n <= MaxBacklog; n++) {
-      const previous = t.server.store.get(key)!
-      await t.server.store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
+    for (let n = 1; n <= 100; n++) {
+      const previous = store.get(key)!
+      await store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
     }
     const seen = collected(slow)
     await quiet()
-    expect(seen.ended).toBe(true)
-    expect(seen.seen.length).toBeLessThan(MaxBacklog)
+    expect([seen.ended, seen.seen.length]).toEqual([true, 0])
+    await server.close()
+  })
+
+  test('does not come to a reader of what seldom changes, however much else does', async () => {
+    const store = memoryStore({ history: { changes: 100 } })
+    const { server, client } = await testServer({ store })
+    await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })
+    const key = { resource: 'configmaps', ...at('c') }
+    const options = { namespace, resourceVersion: String(store.revision), signal: stop.signal }
+    const seen = collected(await client.watch(Secret, options))
+    for (let n = 1; n <= 200; n++) {
+      const previous = store.get(key)!
+      await store.commit({ key, previous, object: { ...previous, metadata: { ...previous.metadata } } })
+    }
+    await client.create(Secret, { metadata: at('s') })
+    await quiet()
+    expect([seen.ended, seen.texts()]).toEqual([false, ['ADDED s']])
+    await server.close()
   })
 
   test('may be slow as long as history reaches back to what it has not read: the memory of many slow readers is that of one history', async () => {

@@ -20,11 +20,7 @@ import type { Call, Plane } from './plane.ts'
 import { parseRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
 
-/** A reader that is this many events behind is closed; it can come back and resume, or list anew. */
-export const MaxBacklog = 10_000
-/** After how many more unread events it is looked whether they are still in the store's history: if not, the reader is closed, too. */
-const LookEvery = 256
-const MaxRead = 1024
+/** Events that are handed out together, at most. */
 const MaxBatch = 64
 const BookmarkEvery = minutes(1)
 
@@ -36,25 +32,23 @@ export function watch(plane: Plane, call: Call, signal: AbortSignal): WatchStrea
   const view = definition.conversion ? convertedView(plane, call) : viewOf(call)
   const { store } = plane
 
-  const initial: Queued[] = []
+  let begin: Begin = []
   let from = store.revision
+  let unread: number | undefined
   if (start.kind === 'everything') {
-    initial.push(...view.initial(store.list(definition.storage, request.namespace)))
-    if (start.endMark) initial.push(bookmark(definition, from, true))
+    const mark = start.endMark ? [bookmark(definition, from, true)] : []
+    begin = view.initial(store.list(definition.storage, request.namespace), mark)
   } else if (start.kind === 'after') {
-    const since = store.since(start.revision, definition.storage)
+    const since = store.since(start.revision, definition.storage, 1)
     // Upstream: what was before a resource came to be, nobody knows.
     const beginning = Math.max(plane.registry.servedSince(definition.storage), since.kind === 'expired' ? since.oldest - 1 : 0)
     if (since.kind === 'expired' || start.revision < beginning) {
       throw new StatusError('Expired', `too old resource version: ${start.revision} (${beginning})`)
     }
-    for (const change of since.changes) {
-      const event = view.event(change)
-      if (event) initial.push(event)
-    }
+    unread = since.changes[0]?.revision
     from = Math.max(from, start.revision)
   }
-  return new Stream(plane, call, view, initial, from, signal)
+  return new Stream(plane, call, view, { begin, from, unread }, signal)
 }
 
 type Start =
@@ -86,35 +80,42 @@ function refuseOptions({ sendInitialEvents, resourceVersionMatch: match, continu
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 
-/** An event, or how to get at some: by asking a conversion webhook, once the reader is there to read what it says. */
-type Queued = WatchEvent | (() => Promise<readonly WatchEvent[]>)
+/** What a watch begins with; where a conversion webhook has to be asked, once the reader is there to read what it says. */
+type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 
-/** How one watcher sees changes. */
+/** How one watcher sees what is stored, and what happens to it. */
 interface View {
-  initial(stored: readonly KubeObject[]): Queued[]
-  /** `undefined` for what it does not see. */
-  event(change: Change): Queued | undefined
+  /** `mark` comes behind the objects. */
+  initial(stored: readonly KubeObject[], mark: readonly WatchEvent[]): Begin
+  /** How many changes may wait for each other to be looked at. */
+  readonly together: number
+  /** Nothing for what it does not see. */
+  events(changes: readonly Change[]): readonly WatchEvent[] | Promise<readonly WatchEvent[]>
 }
 
 function viewOf({ definition, options, request: { namespace } }: Call): View {
   const selection = selectionOf(definition, options)
   const selects = (object: KubeObject) => selection === undefined || selection(object)
   return {
-    initial(stored) {
+    initial: (stored, mark) => [
+      ...stored
+        .map((one) => inVersion(definition, one))
+        .filter(selects)
+        .map((object) => ({ type: 'ADDED' as const, object })),
+      ...mark,
+    ],
+    together: MaxBatch,
+    events(changes) {
       const events: WatchEvent[] = []
-      for (const one of stored) {
-        const object = inVersion(definition, one)
-        if (selects(object)) events.push({ type: 'ADDED', object })
+      for (const change of changes) {
+        if (namespace !== undefined && change.key.namespace !== namespace) continue
+        const was = change.previous && selects(inVersion(definition, change.previous))
+        const is = change.object && selects(inVersion(definition, change.object))
+        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: inVersion(definition, change.object!) })
+        // Deleted, or no longer selected: the old content, at the revision of the change.
+        else if (was) events.push({ type: 'DELETED', object: inVersion(definition, lastSeen(change)) })
       }
       return events
-    },
-    event(change) {
-      if (namespace !== undefined && change.key.namespace !== namespace) return undefined
-      const was = change.previous && selects(inVersion(definition, change.previous))
-      const is = change.object && selects(inVersion(definition, change.object))
-      if (is) return { type: was ? 'MODIFIED' : 'ADDED', object: inVersion(definition, change.object!) }
-      // Deleted, or no longer selected: the old content, at the revision of the change.
-      return was ? { type: 'DELETED', object: inVersion(definition, lastSeen(change)) } : undefined
     },
   }
 }
@@ -125,23 +126,23 @@ function convertedView({ converter }: Plane, { definition, options, request: { n
   const show = (object: KubeObject) => converter.showShared(definition, object)
   const selects = async (object: KubeObject) => selection === undefined || selection(await show(object))
   return {
-    initial: (stored) => [
-      async () => {
-        const objects = await converter.showAll(definition, stored)
-        return objects
-          .filter((object) => selection === undefined || selection(object))
-          .map((object) => ({ type: 'ADDED', object }))
-      },
-    ],
-    event(change) {
-      if (namespace !== undefined && change.key.namespace !== namespace) return undefined
-      return async () => {
-        const { object, previous } = change
+    initial: (stored, mark) => async () => {
+      const objects = await converter.showAll(definition, stored)
+      const selected = objects.filter((object) => selection === undefined || selection(object))
+      return [...selected.map((object) => ({ type: 'ADDED' as const, object })), ...mark]
+    },
+    together: 1,
+    async events(changes) {
+      const events: WatchEvent[] = []
+      for (const change of changes) {
+        const { key, object, previous } = change
+        if (namespace !== undefined && key.namespace !== namespace) continue
         const was = previous !== undefined && (await selects(previous))
         const is = object !== undefined && (await selects(object))
-        if (is) return [{ type: was ? 'MODIFIED' : 'ADDED', object: await show(object) }]
-        return was ? [{ type: 'DELETED', object: await show(lastSeen(change)) }] : []
+        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: await show(object) })
+        else if (was) events.push({ type: 'DELETED', object: await show(lastSeen(change)) })
       }
+      return events
     },
   }
 }
@@ -166,32 +167,42 @@ function bookmark({ kind, apiVersion }: Definition, revision: number, initialEve
   return { type: 'BOOKMARK', object: freeze({ kind, apiVersion, metadata }) as unknown as KubeObject }
 }
 
-/** One watcher: a bounded queue between the store, which never waits, and a reader, who may. */
+/** Where a watcher stands at first. */
+interface Standing {
+  readonly begin: Begin
+  /** Revision behind which news are news. */
+  readonly from: number
+  /** The oldest change before that which is to be told all the same. */
+  readonly unread: number | undefined
+}
+
+/**
+ * One watcher. What it has yet to read is the store's history, however many watchers there are and however slow they read. Once history has
+ * let go of it, the watch ends: its reader can come back, and is told to list anew.
+ */
 class Stream implements WatchStream {
   readonly resource: Definition
   readonly #store: Store
-  #queue: Queued[]
-  /** Revisions of those in the queue that are not initial. */
-  #revisions: number[] = []
-  #initial: number
-  #taken = 0
-  /** How long the queue may become: initial events, however many, are not the reader's fault. */
-  #bound: number
+  readonly #view: View
+  #begin: Begin
+  /** Revision up to which the reader has been told everything. */
+  #told: number
+  /** Revision of the oldest change that it has not. */
+  #unread: number | undefined
+  /** Revision to tell a quiet reader of. */
+  #bookmark = 0
+  /** Revision behind which nothing is told any more. */
+  #until = Infinity
   #wake: (() => void) | undefined
-  #ended = false
-  readonly #from: number
-  /** The last revision that the reader knows of once it has read all that is queued. */
-  #known: number
   readonly #release: (() => void)[] = []
 
-  constructor(plane: Plane, { definition, options }: Call, view: View, initial: Queued[], from: number, signal: AbortSignal) {
+  constructor(plane: Plane, { definition, options }: Call, view: View, { begin, from, unread }: Standing, signal: AbortSignal) {
     this.resource = definition
     this.#store = plane.store
-    this.#queue = initial
-    this.#initial = initial.length
-    this.#from = from
-    this.#bound = initial.length + MaxBacklog
-    this.#known = from
+    this.#view = view
+    this.#begin = begin
+    this.#told = from
+    this.#unread = unread
     if (signal.aborted) {
       this.#drop()
       return
@@ -200,10 +211,10 @@ class Stream implements WatchStream {
     signal.addEventListener('abort', drop, { once: true })
     this.#release.push(() => signal.removeEventListener('abort', drop))
     this.#release.push(
-      plane.store.subscribe(definition.storage, (change) => {
-        if (change.revision <= from) return
-        const event = view.event(change)
-        if (event) this.#push(event, change.revision)
+      plane.store.subscribe(definition.storage, ({ revision }) => {
+        if (this.#unread !== undefined || revision <= this.#told) return
+        this.#unread = revision
+        this.#wake?.()
       }),
     )
     this.#release.push(plane.registry.onRemoval(definition, () => this.#end()))
@@ -211,7 +222,7 @@ class Stream implements WatchStream {
     const bookmarks = options.allowWatchBookmarks === true
     if (options.timeoutSeconds) {
       const timer = plane.clock.schedule(seconds(options.timeoutSeconds), () => {
-        if (bookmarks) this.#bookmark(plane.store.revision)
+        if (bookmarks) this.#bookmark = plane.store.revision
         this.#end()
       })
       this.#release.push(() => timer.cancel())
@@ -220,65 +231,29 @@ class Stream implements WatchStream {
   }
 
   /** Bookmarks keep a quiet watch from falling out of the window: nothing new, nothing sent. */
-  #bookmarkNowAndThen(plane: Plane): void {
-    let timer = plane.clock.schedule(BookmarkEvery, tick.bind(this))
-    function tick(this: Stream): void {
-      this.#bookmark(plane.store.revision)
-      timer = plane.clock.schedule(BookmarkEvery, tick.bind(this))
+  #bookmarkNowAndThen({ clock, store }: Plane): void {
+    const tick = () => {
+      this.#bookmark = store.revision
+      this.#wake?.()
+      timer = clock.schedule(BookmarkEvery, tick)
     }
+    let timer = clock.schedule(BookmarkEvery, tick)
     this.#release.push(() => timer.cancel())
   }
 
-  #bookmark(revision: number): void {
-    if (revision > this.#known) this.#push(bookmark(this.resource, revision), revision)
-  }
-
-  #push(event: Queued, revision: number): void {
-    this.#known = revision
-    this.#queue.push(event)
-    this.#revisions.push(revision)
-    const unread = this.#queue.length - this.#taken
-    if (this.#queue.length > this.#bound || (unread % LookEvery === 0 && this.#isForgotten())) this.#drop()
-    else this.#wake?.()
-  }
-
-  /**
-   * What is unread is kept by the store's history anyway, however many readers have yet to see it. Once history has let go of it,
-   * it would be kept for this reader alone.
-   */
-  #isForgotten(): boolean {
-    const next = this.#revisions[this.#taken - this.#initial]
-    return this.#store.since(next === undefined ? this.#from : next - 1, this.resource.storage).kind === 'expired'
-  }
-
-  /** Ends without handing out what is still queued: nobody reads it any more, or it comes too late. */
+  /** Ends without handing out what is unread: nobody reads it any more, or it comes too late. */
   #drop(): void {
-    this.#empty()
+    this.#begin = []
     this.#end()
+    this.#until = -1
   }
 
-  #take(): Queued {
-    const next = this.#queue[this.#taken++]!
-    // What has been read is let go of in time, also by a reader that is never quite done.
-    if (this.#taken === MaxRead) {
-      this.#queue.splice(0, MaxRead)
-      this.#revisions.splice(0, Math.max(0, MaxRead - this.#initial))
-      this.#initial = Math.max(0, this.#initial - MaxRead)
-      this.#bound = Math.max(MaxBacklog, this.#bound - MaxRead)
-      this.#taken = 0
-    }
-    return next
-  }
-
-  #empty(): void {
-    this.#queue = []
-    this.#revisions = []
-    this.#initial = 0
-    this.#taken = 0
+  get #isDropped(): boolean {
+    return this.#until < 0
   }
 
   #end(): void {
-    this.#ended = true
+    this.#until = Math.min(this.#until, this.#store.revision)
     for (const release of this.#release.splice(0)) release()
     this.#wake?.()
   }
@@ -287,32 +262,51 @@ class Stream implements WatchStream {
     for await (const batch of this.batches()) for (const event of batch) yield event
   }
 
-  async *batches(): AsyncGenerator<readonly WatchEvent[], void, undefined> {
+  async *batches(pace?: () => Promise<void> | undefined): AsyncGenerator<readonly WatchEvent[], void, undefined> {
     try {
+      const begin = typeof this.#begin === 'function' ? await this.#begin() : this.#begin
+      this.#begin = []
+      for (let at = 0; at < begin.length && !this.#isDropped; at += MaxBatch) yield begin.slice(at, at + MaxBatch)
       for (;;) {
-        while (this.#taken < this.#queue.length) {
-          const next = this.#take()
-          yield typeof next === 'function' ? await next() : this.#andAfter(next)
-        }
-        this.#empty()
-        this.#bound = MaxBacklog
-        if (this.#ended) return
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-        this.#wake = undefined
+        const changes = this.#take()
+        if (changes.length > 0) {
+          const seen = this.#view.events(changes)
+          const events = 'then' in seen ? await seen : seen
+          if (events.length > 0) yield events
+        } else if (this.#bookmark > this.#told && !this.#isDropped) {
+          this.#told = this.#bookmark
+          yield [bookmark(this.resource, this.#bookmark)]
+        } else if (this.#until < Infinity) return
+        else await this.#news()
+        const turn = pace?.()
+        if (turn) await turn
       }
     } finally {
       this.#end()
     }
   }
 
-  /** An event, and those next in the queue that are as ready. */
-  #andAfter(first: WatchEvent): readonly WatchEvent[] {
-    const batch = [first]
-    while (this.#taken < this.#queue.length && batch.length < MaxBatch && typeof this.#queue[this.#taken] !== 'function') {
-      batch.push(this.#take() as WatchEvent)
+  /** The next changes to tell of, oldest first. */
+  #take(): readonly Change[] {
+    if (this.#unread === undefined || this.#unread > this.#until) return []
+    const { together } = this.#view
+    const since = this.#store.since(this.#unread - 1, this.resource.storage, together + 1)
+    if (since.kind === 'expired') {
+      this.#drop()
+      return []
     }
-    return batch
+    const changes = since.changes.slice(0, together).filter(({ revision }) => revision <= this.#until)
+    this.#unread = since.changes[together]?.revision
+    this.#told = Math.max(this.#told, changes.at(-1)!.revision)
+    return changes
+  }
+
+  #news(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined
+        resolve()
+      }
+    })
   }
 }

@@ -1,0 +1,70 @@
+/**
+ * When watchers on the network are told. Telling two hundred of them takes longer than a write: told of each one by itself they would get
+ * nearly all of the time, and whoever writes next to none. So they are told in rounds. After one that took long, those who ask for something
+ * else have their turn, and what they change is told together. Where few watch, or nobody asks, there is nothing to wait for.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Clock, Timer } from '@capstan/kube'
+
+/** How many times as long as a round others have their turn. */
+const Share = 3
+/** Milliseconds that watchers wait at most. */
+export const LongestRest = 50
+/** Milliseconds without a request after which nobody else is waited for. */
+const Quiet = 2
+
+export class Rounds {
+  readonly #clock: Clock
+  #inRound = false
+  #rest: { readonly over: Promise<void>; end(): void } | undefined
+  #asking = 0
+  #quiet: Timer | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Somebody asks for something else than a watch; `answered` has to follow. */
+  asked(): void {
+    this.#asking++
+    this.#quiet?.cancel()
+  }
+
+  answered(): void {
+    if (--this.#asking === 0) this.#untilQuiet()
+  }
+
+  /** What to wait for before telling a watcher; `undefined` when it is the turn of watchers. */
+  turn(): Promise<void> | undefined {
+    if (this.#rest) return this.#rest.over
+    if (!this.#inRound) void this.#round()
+    return undefined
+  }
+
+  /** Lasts until those who are to be told have been written to, which is before sockets and timers have their next turn. */
+  async #round(): Promise<void> {
+    this.#inRound = true
+    const began = this.#clock.now()
+    await nextTurn()
+    this.#inRound = false
+    const took = this.#clock.now() - began
+    if (took > 0) this.#restFor(Math.min(Share * took, LongestRest))
+  }
+
+  #restFor(time: number): void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const end = () => {
+      timer.cancel()
+      this.#quiet?.cancel()
+      this.#rest = undefined
+      resolve()
+    }
+    const timer = this.#clock.schedule(time, end)
+    this.#rest = { over: promise.then(() => void this.turn()), end }
+    if (this.#asking === 0) this.#untilQuiet()
+  }
+
+  #untilQuiet(): void {
+    if (this.#rest) this.#quiet = this.#clock.schedule(Quiet, this.#rest.end)
+  }
+}
