@@ -18,11 +18,13 @@ beforeEach(() => {
 })
 const inUse = () => `Cannot open data folder ${folder}: it is in use by another process`
 
-/** A process that has the folder, until it is killed. */
+/** A process that has the folder and has written to it, until it is killed. */
 async function holder(): Promise<ChildProcess> {
   const writer = fileURLToPath(new URL('./crash-writer.ts', import.meta.url))
   const child = spawn(process.execPath, [writer, folder, '4000000', '0'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
+  // First it says what it has found, then what has been acknowledged.
+  let said = ''
+  while (said.split('\n').length < 3) said += ((await once(child.stdout, 'data')) as [Buffer])[0].toString()
   child.stdout.resume()
   return child
 }
