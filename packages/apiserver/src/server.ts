@@ -22,7 +22,6 @@ import { pluginsFor } from './admission/plugins.ts'
 import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
 import { Policies } from './admission/policies.ts'
 import { Webhooks } from './admission/webhooks.ts'
-import { bootstrapRBAC } from './auth/bootstrap.ts'
 import { runAPIServices } from './controllers/api-services.ts'
 import { runClusterRoles } from './controllers/cluster-roles.ts'
 import { Converter } from './conversion/converter.ts'
@@ -266,7 +265,7 @@ async function prepare(client: ReturnType<typeof createClient>, options: ApiServ
   for (const definition of options.customResources ?? []) work.push(install(client, definition))
   if (options.controllers?.systemObjects) work.push(ensureSystemObjects(client, options.clock.now()))
   await Promise.all(work)
-  if (options.authorization?.includes('RBAC')) await bootstrapRBAC(client)
+  if (options.authorization?.includes('RBAC')) await (await import('./auth/bootstrap.ts')).bootstrapRBAC(client)
 }
 
 async function install(client: ReturnType<typeof createClient>, definition: Input<CustomResourceDefinition>): Promise<void> {

@@ -18,9 +18,16 @@ export interface Overload {
 }
 
 /** Overloads by name; names of methods begin with a dot. */
-export type Functions = ReadonlyMap<string, readonly Overload[]>
+export type Functions = Pick<ReadonlyMap<string, readonly Overload[]>, 'get' | 'has'>
 
+/** Signatures are read when a function is first looked for: many programs have no expressions. */
 export function functionsOf(libraries: readonly Library[]): Functions {
+  let read: Functions | undefined
+  const functions = () => (read ??= overloadsIn(libraries))
+  return { get: (name) => functions().get(name), has: (name) => functions().has(name) }
+}
+
+function overloadsIn(libraries: readonly Library[]): Functions {
   const functions = new Map<string, Overload[]>()
   for (const library of libraries) {
     for (const [signature, run] of Object.entries(library)) {
