@@ -38,6 +38,7 @@ async function waits(): Promise<number> {
 test('watchers who are told in no time wait for nothing, whoever asks', async () => {
   rounds.asked()
   await round(0)
+  await round(1)
   expect(rounds.turn()).toBeUndefined()
 })
 

@@ -48,7 +48,8 @@ export class Rounds {
     await nextTurn()
     this.#inRound = false
     const took = this.#clock.now() - began
-    if (took > 0) this.#restFor(Math.min(Share * took, LongestRest))
+    // Whole milliseconds: one of them may have passed in no time.
+    if (took > 1) this.#restFor(Math.min(Share * took, LongestRest))
   }
 
   #restFor(time: number): void {
