@@ -93,11 +93,12 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
     res.flushHeaders()
     for await (const part of body) {
       if (delivery.gone.aborted) break
-      if (!res.write(part) && !delivery.gone.aborted) await event('drain', res, delivery)
+      if (res.writableLength + part.length < MaxUntaken) res.write(part)
+      else await taken(part, res, delivery)
     }
     res.end()
   }
-  if (!res.writableFinished && !delivery.gone.aborted) await event('finish', res, delivery)
+  if (!res.writableFinished && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('finish', done))
   // Whoever is answered before having sent everything need not send the rest.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
@@ -106,16 +107,25 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
 const hasUnreadBody = (req: Req): boolean =>
   'stream' in req ? !req.stream.endAfterHeaders && !req.stream.readableEnded : !req.complete
 
-/** Resolves when it comes or the client has gone; who makes us wait too long, goes. */
-const event = (name: 'drain' | 'finish', res: Res, { clock, patience, gone }: Delivery): Promise<void> =>
+/**
+ * Bytes of a stream that wait for the socket. Node holds them, encrypted, outside of the JavaScript heap, for each of hundreds of readers,
+ * and what that has once taken it keeps: less than Node would let wait.
+ */
+const MaxUntaken = 32 * 1024
+
+/** A part that cannot be sent any more is not done with before the connection is: others have their turn until then. */
+const taken = (part: string | Buffer, res: Res, delivery: Delivery): Promise<void> =>
+  patiently(res, delivery, (done) => res.write(part, (err) => err || done()))
+
+/** Resolves when it is done or the client has gone; who makes us wait too long, goes. */
+const patiently = (res: Res, { clock, patience, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
   new Promise((resolve) => {
     const timer = clock.schedule(patience, () => res.destroy())
     const done = () => {
       timer.cancel()
-      res.off(name, done)
       gone.removeEventListener('abort', done)
       resolve()
     }
-    res.on(name, done)
     gone.addEventListener('abort', done, { once: true })
+    begin(done)
   })
