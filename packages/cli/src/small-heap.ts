@@ -1,6 +1,7 @@
 /** How much room the JavaScript of a server takes beside what it holds. */
 import { PerformanceObserver } from 'node:perf_hooks'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 // What a server needs of Node's own modules. They come compiled, but for a V8 with the flags it began with: loaded after these are
 // set, they would be compiled anew, which takes 20 ms.
 import 'node:child_process'
@@ -18,6 +19,12 @@ import 'node:zlib'
 
 /** Where new objects go, twice as much as can be there at a time. V8 would let it grow to 16 times that while much is going on. */
 const NewSpace = 8 * 1024 * 1024
+/** Milliseconds without a collection after which there is little to do. */
+const Rest = 1000
+/** What the heap has to have grown by for a collection at rest to be worth its while. */
+const Worthwhile = 12 * 1024 * 1024
+/** A larger heap takes longer than a request may be kept waiting for: some 1.5 ms for each megabyte. */
+const LargestAtRest = 192 * 1024 * 1024
 
 /**
  * Has V8 collect garbage before it is as much as what is needed, instead of several times that. It costs no time that could be
@@ -36,11 +43,33 @@ export function keepHeapSmall(): void {
   }
   setFlagsFromString(`--semi-space-growth-factor=${factor}`)
   let collections = 0
+  let size = getHeapStatistics().total_heap_size
+  const atRest = setTimeout(() => {
+    const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
+    if (now < size + Worthwhile || used > LargestAtRest) return
+    collectAll()
+    size = getHeapStatistics().total_heap_size
+    collections = 0
+  }, Rest).unref()
   // V8 has a limit of new space, but must be told before it starts. It grows after a collection, and shrinks when there is little to do:
   // while it may not grow there is no hurry to look, which costs as much as a request.
   new PerformanceObserver(() => {
+    atRest.refresh()
     if (factor === 1 && ++collections % 32 !== 1) return
-    const size = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? NewSpace
-    growBy(Math.max(1, Math.floor(NewSpace / size)))
+    const newSpace = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? NewSpace
+    growBy(Math.max(1, Math.floor(NewSpace / newSpace)))
   }).observe({ entryTypes: ['gc'] })
+}
+
+/**
+ * Has V8 collect all that it can, and give the memory back, which it otherwise keeps for the next load. What has been compiled stays: the
+ * next load wants it.
+ */
+function collectAll(): void {
+  setFlagsFromString('--no-flush-bytecode')
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (options: object) => void
+  setFlagsFromString('--no-expose-gc')
+  collect({ type: 'major', flavor: 'last-resort' })
+  setFlagsFromString('--flush-bytecode')
 }
