@@ -38,7 +38,7 @@ export async function* watchBody(
 }
 
 /** Large enough that the cost of writing is not felt, small enough to be held for each of many readers. */
-const PartSize = 32 * 1024
+const PartSize = 64 * 1024
 
 /** What all watchers of a server have together. */
 export interface Watched {

@@ -226,7 +226,8 @@ const unavailable = (cause: Error): StatusError =>
     cause,
   })
 
-const textOf = ({ namespace, name }: StoreKey): string => `${namespace}/${name}`
+/** Joined, unlike put together, it is one string and not three that are parts of each other. */
+const textOf = ({ namespace, name }: StoreKey): string => [namespace, name].join('/')
 
 const conflictOn = ({ resource, namespace, name }: StoreKey): StoreConflict =>
   new StoreConflict(`${resource} ${namespace === '' ? name : `${namespace}/${name}`} was written by somebody else meanwhile`)

@@ -69,4 +69,5 @@ export function applyTo(image: Image, { revision, key, object }: Change): void {
   else image.objects.delete(idOf(key))
 }
 
-const idOf = ({ resource, namespace, name }: StoreKey): string => `${resource}/${namespace}/${name}`
+/** Joined, unlike put together, it is one string and not four that are parts of each other. */
+const idOf = ({ resource, namespace, name }: StoreKey): string => [resource, namespace, name].join('/')

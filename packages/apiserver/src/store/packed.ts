@@ -17,11 +17,12 @@ export const holdObjects: Hold = freeze
  * stays so only for as long as whoever is busy with it: longer, and the collector of garbage would take it for something that lasts.
  */
 export function holdPacked(unpacked = 512): Hold {
-  const warm = { once: new Warm(Math.min(unpacked, 64)), often: new Warm(unpacked) }
+  const few = Math.min(unpacked, 64)
+  const written = new Warm(few, new Warm(few, new Warm(unpacked)))
   return (object) => {
     const text = JSON.stringify(object)
     const members = membersOf(object)
-    return members ? Object.freeze(new Packed(members, text, warm, freeze(object)) as object as KubeObject) : freeze(object)
+    return members ? Object.freeze(new Packed(members, text, freeze(object), written) as object as KubeObject) : freeze(object)
   }
 }
 
@@ -46,24 +47,20 @@ const Given = function Given(object: object) {
 
 type Members = Readonly<Record<string, unknown>>
 
-interface Warmth {
-  readonly once: Warm
-  readonly often: Warm
-}
-
-/** What a packed object has beside its members, which are getters: nothing about it tells that it is one. */
+/**
+ * What a packed object has beside its members, which are getters: nothing about it tells that it is one. There are tens of thousands:
+ * each further field would be felt.
+ */
 class Packed extends Given {
   readonly #text: string
-  readonly #warm: Warmth
-  #unpacked: Members | undefined
-  #wasRead = false
+  /** The members while they are unpacked; else who has them unpacked for a while when somebody reads them. */
+  #inside: Members | Warm
 
-  constructor(members: object, text: string, warm: Warmth, unpacked: object) {
+  constructor(members: object, text: string, unpacked: object, warm: Warm) {
     super(members)
     this.#text = text
-    this.#warm = warm
-    this.#unpacked = unpacked as Members
-    warm.once.add(this)
+    this.#inside = unpacked as Members
+    warm.add(this)
   }
 
   static textOf(object: object): string | undefined {
@@ -71,38 +68,40 @@ class Packed extends Given {
   }
 
   static unpackedOf(object: object): object | undefined {
-    return #text in object ? object.#unpacked : undefined
+    return #text in object && !(object.#inside instanceof Warm) ? object.#inside : undefined
   }
 
   static member(object: object, key: string): unknown {
     if (!(#text in object)) return undefined
-    if (object.#unpacked === undefined) {
-      object.#unpacked = freeze(JSON.parse(object.#text) as Members)
-      object.#warm[object.#wasRead ? 'often' : 'once'].add(object)
-      object.#wasRead = true
+    if (object.#inside instanceof Warm) {
+      const warm = object.#inside
+      object.#inside = freeze(JSON.parse(object.#text) as Members)
+      warm.add(object)
     }
-    return object.#unpacked[key]
+    return object.#inside[key]
   }
 
-  static cool(object: object): void {
-    if (#text in object) object.#unpacked = undefined
+  static cool(object: object, next: Warm): void {
+    if (#text in object) object.#inside = next
   }
 }
 
-/** Those that are unpacked: the oldest makes room for the newest. */
+/** Those that are unpacked: the oldest makes room for the newest, and is among those of `next` when it is read again. */
 class Warm {
   readonly #ring: (object | undefined)[]
-  #next = 0
+  readonly #next: Warm
+  #at = 0
 
-  constructor(size: number) {
+  constructor(size: number, next?: Warm) {
     this.#ring = Array.from<undefined>({ length: size })
+    this.#next = next ?? this
   }
 
   add(packed: object): void {
-    const oldest = this.#ring[this.#next]
-    if (oldest) Packed.cool(oldest)
-    this.#ring[this.#next] = packed
-    this.#next = (this.#next + 1) % this.#ring.length
+    const oldest = this.#ring[this.#at]
+    if (oldest) Packed.cool(oldest, this.#next)
+    this.#ring[this.#at] = packed
+    this.#at = (this.#at + 1) % this.#ring.length
   }
 }
 
@@ -117,7 +116,7 @@ function membersOf(object: object): object | undefined {
   for (const key of keys) {
     // Every request looks at these.
     if (key === 'apiVersion' || key === 'kind') {
-      members[key] = (object as Members)[key]
+      members[key] = theSame((object as Members)[key])
       continue
     }
     const getter = getterOf(key)
@@ -126,6 +125,17 @@ function membersOf(object: object): object | undefined {
   }
   return members
 }
+
+/** One string for all objects of a type, where each would have one of its own. */
+function theSame(type: unknown): unknown {
+  const known = types.get(type)
+  if (known !== undefined || typeof type !== 'string') return known ?? type
+  if (types.size < MostTypes) types.set(type, type)
+  return type
+}
+/** Memory, not state, as `getters`. */
+const types = new Map<unknown, string>()
+const MostTypes = 1000
 
 /** The same getter for all objects lets them share what the engine knows of their form. */
 function getterOf(key: string): PropertyDescriptor | undefined {
