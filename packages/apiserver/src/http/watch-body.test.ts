@@ -47,3 +47,15 @@ test('of what is held as JSON only the last lines are kept, and none that is lar
   expect(lines.line(added(first))).not.toBe(line)
   expect(lines.line(added(first))).toEqual(line)
 })
+
+test('what is shared is kept until the last watcher leaves', () => {
+  const lines = new SharedLines()
+  lines.enter()
+  lines.enter()
+  const shared = packed(object('shared'))
+  const line = lines.line(added(shared))
+  lines.leave()
+  expect(lines.line(added(shared))).toBe(line)
+  lines.leave()
+  expect(lines.line(added(shared))).not.toBe(line)
+})

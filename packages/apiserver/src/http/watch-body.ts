@@ -18,6 +18,7 @@ export async function* watchBody(
   { lines, rounds }: Watched,
 ): AsyncGenerator<Buffer> {
   const line = lineOf(stream, representation, tableOptions, lines)
+  lines.enter()
   try {
     for await (const batch of stream.batches(() => rounds.turn())) {
       let part: Buffer[] = []
@@ -34,6 +35,8 @@ export async function* watchBody(
     }
   } catch (err) {
     yield errorEventBytes(errorOf(err).status)
+  } finally {
+    lines.leave()
   }
 }
 
@@ -55,6 +58,21 @@ export class SharedLines {
   #size = 0
   #parts: readonly Buffer[] = []
   #whole: Buffer = Buffer.alloc(0)
+  #watchers = 0
+
+  /** One more watches; `leave` has to follow. */
+  enter(): void {
+    this.#watchers++
+  }
+
+  /** The last one leaves nothing behind: a megabyte is not much, but keeps what lies below it from being given back. */
+  leave(): void {
+    if (--this.#watchers > 0) return
+    this.#recent.clear()
+    this.#size = 0
+    this.#parts = []
+    this.#whole = Buffer.alloc(0)
+  }
 
   line({ type, object }: WatchEvent): Buffer {
     if (!isPacked(object)) return eventBytes(type, object)
