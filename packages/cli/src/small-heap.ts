@@ -22,8 +22,9 @@ import 'node:zlib'
 const NewSpace = 8 * 1024 * 1024
 /** Of HTTP/1.1, kept for connections to come. */
 const IdleParsers = 16
-/** Milliseconds without a collection after which there is little to do. */
-const Rest = 1000
+/** Milliseconds without a collection after which there is little to do: after the start, and ever after. */
+const FirstRest = 1000
+const Rest = 30_000
 /** What the heap has to have grown by for a collection at rest to be worth its while. */
 const Worthwhile = 12 * 1024 * 1024
 /** A larger heap takes longer than a request may be kept waiting for: some 1.5 ms for each megabyte. */
@@ -49,13 +50,15 @@ export function keepHeapSmall(): void {
   setFlagsFromString(`--semi-space-growth-factor=${factor}`)
   let collections = 0
   let size = getHeapStatistics().total_heap_size
-  const atRest = setTimeout(() => {
+  const rested = () => {
+    atRest = setTimeout(rested, Rest).unref()
     const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
     if (now < size + Worthwhile || used > LargestAtRest) return
     collectAll()
     size = getHeapStatistics().total_heap_size
     collections = 0
-  }, Rest).unref()
+  }
+  let atRest = setTimeout(rested, FirstRest).unref()
   // V8 has a limit of new space, but must be told before it starts. It grows after a collection, and shrinks when there is little to do:
   // while it may not grow there is no hurry to look, which costs as much as a request.
   new PerformanceObserver(() => {
@@ -67,8 +70,9 @@ export function keepHeapSmall(): void {
 }
 
 /**
- * Has V8 collect all that it can, and give the memory back, which it otherwise keeps for the next load. What has been compiled stays: the
- * next load wants it.
+ * Has V8 collect all that it can, and give the memory back, which it otherwise keeps for the next load. Byte code stays; what was made of it
+ * for objects of kinds that come and go has to be made again, so that the next thousand requests cost half as much again. That is nothing
+ * after a start, and too much between one burst and the next.
  */
 function collectAll(): void {
   // Small buffers share a piece of memory, and the last one that was taken lies at the very end: with another one instead, all that is
