@@ -22,8 +22,10 @@ import 'node:zlib'
 const NewSpace = 8 * 1024 * 1024
 /** Of HTTP/1.1, kept for connections to come. */
 const IdleParsers = 16
-/** Milliseconds without a collection after which there is little to do: after the start, and ever after. */
-const FirstRest = 1000
+/** Milliseconds without a collection after which there is little to do: after the start, or when half of so many connections have gone. */
+const ShortRest = 1000
+const Many = 64
+/** The same for all other times. */
 const Rest = 30_000
 /** What the heap has to have grown by for a collection at rest to be worth its while. */
 const Worthwhile = 12 * 1024 * 1024
@@ -49,25 +51,51 @@ export function keepHeapSmall(): void {
   }
   setFlagsFromString(`--semi-space-growth-factor=${factor}`)
   let collections = 0
-  let size = getHeapStatistics().total_heap_size
-  const rested = () => {
-    atRest = setTimeout(rested, Rest).unref()
-    const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
-    if (now < size + Worthwhile || used > LargestAtRest) return
+  const rest = whenAtRest(() => {
     collectAll()
-    size = getHeapStatistics().total_heap_size
     collections = 0
-  }
-  let atRest = setTimeout(rested, FirstRest).unref()
+  })
   // V8 has a limit of new space, but must be told before it starts. It grows after a collection, and shrinks when there is little to do:
   // while it may not grow there is no hurry to look, which costs as much as a request.
   new PerformanceObserver(() => {
-    atRest.refresh()
+    rest.disturbed()
     if (factor === 1 && ++collections % 32 !== 1) return
     const newSpace = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space')?.space_size ?? NewSpace
     growBy(Math.max(1, Math.floor(NewSpace / newSpace)))
   }).observe({ entryTypes: ['gc'] })
 }
+
+/** Calls `collect` when there is little to do and enough to be had. `disturbed` is told of each collection. */
+function whenAtRest(collect: () => void): { disturbed(): void } {
+  let size = getHeapStatistics().total_heap_size
+  let most = Infinity
+  let soon = true
+  let timer = setTimeout(rested, ShortRest).unref()
+  function rested(): void {
+    const left = connections()
+    if (soon && most < Infinity && (most < Many || left > most / 2)) {
+      soon = false
+      timer = setTimeout(rested, Rest - ShortRest).unref()
+      return
+    }
+    most = left
+    const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
+    if (now < size + Worthwhile || used > LargestAtRest) return
+    collect()
+    size = getHeapStatistics().total_heap_size
+  }
+  return {
+    disturbed() {
+      if (most < Infinity) most = Math.max(most, connections())
+      if (soon) return void timer.refresh()
+      soon = true
+      clearTimeout(timer)
+      timer = setTimeout(rested, ShortRest).unref()
+    },
+  }
+}
+
+const connections = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
 
 /**
  * Has V8 collect all that it can, and give the memory back, which it otherwise keeps for the next load. Byte code stays; what was made of it

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { VirtualClock } from '@capstan/kube'
 import { beforeEach, expect, test } from 'vitest'
-import { LongestRest, Rounds } from './rounds.ts'
+import { LongestRest, Rounds, Together } from './rounds.ts'
 
 let clock: VirtualClock
 let rounds: Rounds
@@ -45,6 +45,19 @@ test('watchers who are told in no time wait for nothing, whoever asks', async ()
 test('all who are told in one round begin at once', async () => {
   rounds.asked()
   expect([rounds.turn(), rounds.turn(), rounds.turn()]).toEqual([undefined, undefined, undefined])
+})
+
+test('many who are told in one round let the event loop turn now and then, and are told in their order', async () => {
+  const told: number[] = []
+  for (let watcher = 0; watcher < 2.5 * Together; watcher++) void Promise.resolve(rounds.turn()).then(() => told.push(watcher))
+  await Promise.resolve()
+  const counts = [told.length]
+  for (let turn = 0; turn < 2; turn++) {
+    await setImmediate()
+    counts.push(told.length)
+  }
+  expect(counts.map((count) => count / Together)).toEqual([1, 2, 2.5])
+  expect(told).toEqual(told.toSorted((a, b) => a - b))
 })
 
 test('after a round, those who ask have three times as long', async () => {

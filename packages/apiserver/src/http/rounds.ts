@@ -8,15 +8,20 @@ import type { Clock, Timer } from '@capstan/kube'
 
 /** How many times as long as a round others have their turn. */
 const Share = 3
-/** Milliseconds that watchers wait at most. */
+/** Milliseconds that watchers wait at most once their turn is over. */
 export const LongestRest = 50
 /** Milliseconds without a request after which nobody else is waited for. */
 const Quiet = 2
+/** Watchers who are told before sockets and timers have a turn: a request waits for so many, and not for a whole round. */
+export const Together = 32
 
 export class Rounds {
   readonly #clock: Clock
+  readonly #waiting: (() => void)[] = []
   #inRound = false
-  #rest: { readonly over: Promise<void>; end(): void } | undefined
+  /** In this turn of the event loop. */
+  #told = 0
+  #rest: { end(): void } | undefined
   #asking = 0
   #quiet: Timer | undefined
 
@@ -34,18 +39,26 @@ export class Rounds {
     if (--this.#asking === 0) this.#untilQuiet()
   }
 
-  /** What to wait for before telling a watcher; `undefined` when it is the turn of watchers. */
+  /** What to wait for before telling a watcher; `undefined` when it is the watcher's turn. */
   turn(): Promise<void> | undefined {
-    if (this.#rest) return this.#rest.over
+    if (this.#rest || this.#told === Together) return new Promise((resolve) => this.#waiting.push(resolve))
+    this.#told++
     if (!this.#inRound) void this.#round()
     return undefined
   }
 
-  /** Lasts until those who are to be told have been written to, which is before sockets and timers have their next turn. */
+  /** Lasts until nobody waits. Who is told is written to before the event loop turns. */
   async #round(): Promise<void> {
     this.#inRound = true
     const began = this.#clock.now()
-    await nextTurn()
+    do {
+      await nextTurn()
+      this.#told = 0
+      for (const tell of this.#waiting.splice(0, Together)) {
+        this.#told++
+        tell()
+      }
+    } while (this.#told > 0)
     this.#inRound = false
     const took = this.#clock.now() - began
     // Whole milliseconds: one of them may have passed in no time.
@@ -53,15 +66,14 @@ export class Rounds {
   }
 
   #restFor(time: number): void {
-    const { promise, resolve } = Promise.withResolvers<void>()
     const end = () => {
       timer.cancel()
       this.#quiet?.cancel()
       this.#rest = undefined
-      resolve()
+      if (this.#waiting.length > 0) void this.#round()
     }
     const timer = this.#clock.schedule(time, end)
-    this.#rest = { over: promise.then(() => void this.turn()), end }
+    this.#rest = { end }
     if (this.#asking === 0) this.#untilQuiet()
   }
 
