@@ -167,6 +167,19 @@ describe('time', () => {
     ])
   })
 
+  test('brings a bookmark to a watch of what does not change, while other objects of the kind do', async () => {
+    const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1' })
+    await t.client.create(Widget, aWidget('a'))
+    await t.client.create(Widget, { ...aWidget('k'), metadata: { name: 'k', namespace: 'kube-system' } })
+    await quiet()
+    t.clock.step(t.clock.now() + minutes(1))
+    await quiet()
+    expect(seen.seen.map(({ type, object }) => [type, object.metadata.resourceVersion])).toEqual([['BOOKMARK', now()]])
+    t.clock.step(t.clock.now() + minutes(1))
+    await quiet()
+    expect(seen.seen.length).toBe(1)
+  })
+
   test('ends a watch that asked for it', async () => {
     const seen = await watch({ resourceVersion: now(), timeoutSeconds: 5 })
     t.clock.step(t.clock.now() + seconds(5))

@@ -185,8 +185,10 @@ class Stream implements WatchStream {
   readonly #store: Store
   readonly #view: View
   #begin: Begin
-  /** Revision up to which the reader has been told everything. */
+  /** Revision up to which the reader has been told everything that it watches. */
   #told: number
+  /** Revision that the reader knows of, at least: what it does not watch tells it nothing. */
+  #known: number
   /** Revision of the oldest change that it has not. */
   #unread: number | undefined
   /** Revision to tell a quiet reader of. */
@@ -202,6 +204,7 @@ class Stream implements WatchStream {
     this.#view = view
     this.#begin = begin
     this.#told = from
+    this.#known = from
     this.#unread = unread
     if (signal.aborted) {
       this.#drop()
@@ -272,9 +275,10 @@ class Stream implements WatchStream {
         if (changes.length > 0) {
           const seen = this.#view.events(changes)
           const events = 'then' in seen ? await seen : seen
+          if (events.length === changes.length) this.#known = this.#told
           if (events.length > 0) yield events
-        } else if (this.#bookmark > this.#told && !this.#isDropped) {
-          this.#told = this.#bookmark
+        } else if (this.#bookmark > this.#known && !this.#isDropped) {
+          this.#known = this.#bookmark
           yield [bookmark(this.resource, this.#bookmark)]
         } else if (this.#until < Infinity) return
         else await this.#news()
