@@ -6,6 +6,7 @@ import { hours, minutes, seededRandom, VirtualClock } from '@capstan/kube'
 import { crashRounds } from './crash-rounds.ts'
 import { type DurableStores, openDurable } from './durable.ts'
 import { holdPacked, isPacked } from './packed.ts'
+import { nodeFiles } from './files.ts'
 import { at, put, settableClock, storeSuite } from './store.suite.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'capstan-store-'))
@@ -13,6 +14,19 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 let folders = 0
 const clock = new VirtualClock()
 const newFolder = () => join(root, String(folders++))
+
+test.each(['list', 'open', 'read'] as const)(
+  'a disk that fails while the folder is opened is told with the folder: %s',
+  async (step) => {
+    const folder = newFolder()
+    await (await openDurable(folder, { clock })).close()
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })
+    const files = { ...nodeFiles, [step]: () => Promise.reject(full) }
+    await expect(openDurable(folder, { clock, files })).rejects.toThrow(`Cannot open data folder ${folder}: ${full.message}`)
+    // And is given back for the next attempt.
+    await (await openDurable(folder, { clock })).close()
+  },
+)
 
 describe('the durable store', () => {
   describe.each([

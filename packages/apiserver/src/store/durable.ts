@@ -52,7 +52,7 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
     journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, hold })
   } catch (err) {
     lock.release()
-    throw err instanceof DamagedData ? unreadable(folder, err) : err
+    throw err instanceof DamagedData ? unreadable(folder, err) : isOfSystem(err) ? unopened(folder, err) : err
   }
 
   return storesOf(journal, clock, hold, lock)
@@ -110,6 +110,12 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
   if (!hasState) await replaceState(files, folder, (made) => makeState(files, made, new Map(), clock.now()))
   if (format !== 'current') await writeFormat(files, folder)
 }
+
+const isOfSystem = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
+
+/** A disk that is full, or a folder that may not be read: the system says what, and not where. */
+const unopened = (folder: string, err: Error): Error =>
+  new Error(`Cannot open data folder ${folder}: ${err.message}`, { cause: err })
 
 /** What to do about damage is said where it is met. */
 const unreadable = (folder: string, damage: DamagedData): Error =>
