@@ -1,7 +1,7 @@
 /**
  * Upstream's Cluster API, written in Go and unchanged, on the embedded API server and on the real one: all its kinds, conversion and
  * admission webhooks. A ClusterClass cluster becomes Available, scales, is upgraded and deleted. What a manager logs as an error on
- * ours and not on the real one is explained in `explained`, or a failure.
+ * ours and not on the real one is explained by `reasonOf`, or a failure.
  */
 import { startCapstanPlane } from './capstan-plane.ts'
 import { Checks } from './capstan-process.ts'
@@ -9,7 +9,7 @@ import type { PlaneOptions, ServedPlane } from './plane.ts'
 import { startRealPlane } from './real-plane.ts'
 import type { Suite } from './suite.ts'
 import { moduleFolder } from './tools.ts'
-import { type ErrorLine, errorLines } from './upstream/error-lines.ts'
+import { type ErrorLine, errorLines, reasonOf } from './upstream/error-lines.ts'
 import { type Life, liveUpstream, type Phase, phases } from './upstream/life.ts'
 import { components, install, managersUser, startManagers } from './upstream/managers.ts'
 
@@ -31,14 +31,6 @@ export const upstreamSuite: Suite = {
     return checks
   },
 }
-
-/** Errors that are logged on ours, and not in each run on the real one, with the reason why that is no fault of ours. */
-const explained: readonly { readonly text: RegExp; readonly reason: string }[] = [
-  {
-    text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,
-    reason: 'the object went while its status was being written: whichever comes first, on either server',
-  },
-]
 
 /** What `capstan apiserver` prints in any case. */
 const expected = /^(API server ready|capstan: warning: --)/
@@ -102,7 +94,7 @@ function compareErrors(ours: readonly ErrorLine[], real: readonly ErrorLine[], c
   console.log('errors that the managers logged, how often on capstan and on kubernetes:')
   for (const [id, line] of all) {
     const onOurs = counts(ours).get(id) ?? 0
-    const reason = onReal.has(id) ? undefined : explained.find(({ text }) => text.test(line.text))?.reason
+    const reason = onReal.has(id) ? undefined : reasonOf(line.text)
     console.log(`${String(onOurs).padStart(5)} ${String(onReal.get(id) ?? 0).padStart(5)}  ${id}${reason ? ` (${reason})` : ''}`)
     if (onReal.has(id)) continue
     checks.check('what a manager logs as an error on ours alone is explained', reason !== undefined, line.sample)

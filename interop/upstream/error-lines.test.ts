@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { errorText } from './error-lines.ts'
+import { errorText, reasonOf } from './error-lines.ts'
 
 test.each([
   ['a line of information', '{"ts":1,"caller":"x.go:1","msg":"Starting","v":0}', undefined],
@@ -21,4 +21,31 @@ test.each([
   ],
 ])('%s', (_, line, text) => {
   expect(errorText(line)).toBe(text)
+})
+
+const connect = (err: string) =>
+  errorText(JSON.stringify({ msg: 'Connect failed', controller: 'clustercache', object: { name: 'demo' }, err }))!
+
+test.each([
+  [
+    'a workload cluster that does not listen yet',
+    'error creating HTTP client and mapper: cluster is not reachable: Get "https://127.0.0.1:20000/?timeout=5s": dial tcp 127.0.0.1:20000: connect: connection refused',
+  ],
+  [
+    'a workload cluster without kubeconfig yet',
+    'error creating REST config: error getting kubeconfig secret: Secret "demo-kubeconfig" not found',
+  ],
+])('%s may come on either server', (_, err) => {
+  expect(reasonOf(connect(err))).toMatch('by chance')
+})
+
+test.each([
+  [
+    'a server that refuses a watch',
+    'machine: failed to watch: Get "https://ADDRESS/apis": dial tcp ADDRESS: connect: connection refused',
+  ],
+  ['a conflict', 'machine: Reconciler error: failed to patch Machine team/demo: 409 at N'],
+  ['another reason not to connect', connect('error creating HTTP client and mapper: Unauthorized')],
+])('%s does not', (_, text) => {
+  expect(reasonOf(text)).toBeUndefined()
 })

@@ -46,6 +46,26 @@ export function errorText(line: string): string | undefined {
   return normal([controller, msg, err].filter((part) => part !== undefined && part !== '').join(': '))
 }
 
+/** Errors that come on one server and not on the other, whichever it is, and why. */
+const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
+  {
+    text: /failed to patch (\w+) .*: failed to patch status conditions: \S+ "\S+" not found/,
+    reason: 'the object went while its status was being written: whichever comes first',
+  },
+  {
+    text: /^clustercache: Connect failed: .*(kubeconfig secret: Secret "\S+" not found|ADDRESS: connect: connection refused)$/,
+    reason:
+      "a workload cluster is first asked when its infrastructure has an endpoint, by chance before its kubeconfig or before the provider's listener",
+  },
+  {
+    text: /connection to the workload cluster is down\]?$|^Error writing event: client disconnected$/,
+    reason: "workload clusters are the provider's own servers, and their connections end when it takes them away",
+  },
+]
+
+/** Why this error says nothing of the server that the managers work on; `undefined` when it may. */
+export const reasonOf = (error: string): string | undefined => chances.find(({ text }) => text.test(error))?.reason
+
 /** Without times, generated names, addresses and versions of objects. */
 function normal(text: string): string {
   return text
