@@ -53,6 +53,10 @@ const chances: readonly { readonly text: RegExp; readonly reason: string }[] = [
     reason: 'the object went while its status was being written: whichever comes first',
   },
   {
+    text: /metadata\.finalizers: Forbidden: no new finalizers can be added if the object is being deleted/,
+    reason: 'the object was deleted while its finalizer was being written: whichever comes first',
+  },
+  {
     text: /^clustercache: Connect failed: .*(kubeconfig secret: Secret "\S+" not found|ADDRESS: connect: connection refused)$/,
     reason:
       "a workload cluster is first asked when its infrastructure has an endpoint, by chance before its kubeconfig or before the provider's listener",

@@ -1,5 +1,4 @@
 // What the launchers of `capstan envtest` run: `envtest.js etcd FLAGS` and `envtest.js kube-apiserver FLAGS`.
-import module from 'node:module'
+import { run } from './run.js'
 
-module.enableCompileCache?.()
-await import('../src/envtest/main.ts')
+await run('envtest.js', '../src/envtest/main.ts')

@@ -51,10 +51,6 @@ describe('a Node that is too old', () => {
   test('could read the first file: nothing in it is newer than Node 18', () => {
     // Type syntax or a static import of sources would fail before anything can be said.
     const text = readFileSync(join(bin, 'capstan.js'), 'utf8')
-    expect(text.match(/^import .*/gm)).toEqual([
-      "import { readFileSync } from 'node:fs'",
-      "import module from 'node:module'",
-      "import { fileURLToPath } from 'node:url'",
-    ])
+    expect(text.match(/^import .*/gm)).toEqual(["import module from 'node:module'"])
   })
 })

@@ -1,0 +1,65 @@
+// How a program of ours is loaded. Plain JavaScript: what this spares is loading sources.
+import module from 'node:module'
+import { fileURLToPath } from 'node:url'
+
+// Imported, it would load its streams.
+const { readFileSync, statSync } = process.getBuiltinModule('node:fs')
+
+/** Of the command and of the packages beside it. */
+const sources = new URL('../../', import.meta.url).href
+const bundles = new URL('../dist/', import.meta.url)
+
+/** From its bundle, in half the time, while no source has changed since that was made (`npm run prepare`); otherwise from its sources. */
+export function run(program, source) {
+  // From the second start on nothing needs to be compiled, and sources need not be stripped, in the programs that this one starts neither.
+  const { directory } = module.enableCompileCache?.() ?? {}
+  if (directory) process.env.NODE_COMPILE_CACHE ??= directory
+  if (isBundleFresh()) return import(new URL(program, bundles).href)
+  loadSourcesFast()
+  return import(new URL(source, import.meta.url).href)
+}
+
+function isBundleFresh() {
+  const folder = fileURLToPath(bundles)
+  try {
+    const bundled = JSON.parse(readFileSync(`${folder}sources.json`, 'utf8'))
+    return bundled.every(([path, changed, size]) => {
+      const found = statSync(folder + path)
+      return found.mtimeMs === changed && found.size === size
+    })
+  } catch {
+    // There is none, or one of its sources has gone.
+    return false
+  }
+}
+
+/**
+ * Our sources say exactly which file they import and what it is, and mean the same by a package of ours: that saves the loader a
+ * search, and several looks at the file system, for each of a thousand imports.
+ */
+function loadSourcesFast() {
+  const packages = new Map()
+  module.registerHooks({
+    resolve(name, context, next) {
+      if (!context.parentURL?.startsWith(sources)) return next(name, context)
+      if (name.startsWith('.') && name.endsWith('.ts'))
+        return { url: beside(context.parentURL, name), format: 'module-typescript', shortCircuit: true }
+      if (!name.startsWith('@capstan/')) return next(name, context)
+      let found = packages.get(name)
+      if (!found) packages.set(name, (found = { ...next(name, context), shortCircuit: true }))
+      return found
+    },
+    load(url, context, next) {
+      if (context.format !== 'module-typescript' || !url.startsWith(sources)) return next(url, context)
+      return { source: readFileSync(fileURLToPath(url)), format: context.format, shortCircuit: true }
+    },
+  })
+}
+
+/** What `new URL` says of a plain path, in a third of the time. */
+function beside(parent, name) {
+  let end = parent.lastIndexOf('/')
+  let from = name.startsWith('./') ? 2 : 0
+  for (; name.startsWith('../', from); from += 3) end = parent.lastIndexOf('/', end - 1)
+  return parent.slice(0, end + 1) + name.slice(from)
+}

@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bundle } from './bundle.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+/** Where the bundle finds the packages that it leaves out. */
+const folder = `${root}.capstan/bundle-test`
+const manifest = `${folder}/dist/sources.json`
+
+/** An installation whose sources only say so. */
+beforeAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(`${folder}/src/envtest`, { recursive: true })
+  cpSync(`${root}packages/cli/bin`, `${folder}/bin`, { recursive: true })
+  writeFileSync(`${folder}/package.json`, '{"type":"module"}')
+  for (const source of ['main', 'envtest/main'])
+    writeFileSync(`${folder}/src/${source}.ts`, "console.log('from its sources' as string)")
+  await bundle(`${folder}/dist`)
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const run = (program: string, ...argv: readonly string[]) => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [`${folder}/bin/${program}`, ...argv], { encoding: 'utf8' })
+  return { out: stdout, err: stderr, code: status }
+}
+const sources = () => JSON.parse(readFileSync(manifest, 'utf8')) as [path: string, changed: number, size: number][]
+
+describe('a program', () => {
+  test('runs from its bundle, and finds the files beside its sources', () => {
+    expect(run('capstan.js', 'new', 'extension', '--help')).toMatchObject({
+      code: 0,
+      err: '',
+      out: expect.stringContaining('Usage: capstan new'),
+    })
+    expect(run('capstan.js', 'hooks', 'openapi')).toMatchObject({ code: 0, err: '', out: expect.stringContaining('openapi: ') })
+    expect(run('envtest.js', 'kube-apiserver', '--version')).toMatchObject({
+      code: 0,
+      err: '',
+      out: expect.stringMatching(/^Kubernetes v1\./),
+    })
+  })
+
+  test.each([
+    ['has been written since', (all) => all.map(([path, changed, size], i) => [path, i === 7 ? changed - 1 : changed, size])],
+    ['has another size', (all) => all.map(([path, changed, size], i) => [path, changed, i === 7 ? size + 1 : size])],
+    ['has gone', (all) => [...all, ['../src/gone.ts', 0, 0]]],
+  ] as const satisfies [string, (all: ReturnType<typeof sources>) => unknown][])(
+    'runs from its sources when one %s',
+    (_, change) => {
+      const before = sources()
+      writeFileSync(manifest, JSON.stringify(change(before)))
+      try {
+        for (const program of ['capstan.js', 'envtest.js'])
+          expect(run(program, 'version')).toEqual({ code: 0, err: '', out: 'from its sources\n' })
+      } finally {
+        writeFileSync(manifest, JSON.stringify(before))
+      }
+    },
+  )
+
+  test('runs from its sources when the bundle was never finished', () => {
+    const before = readFileSync(manifest)
+    rmSync(manifest)
+    try {
+      expect(run('capstan.js', 'version').out).toBe('from its sources\n')
+    } finally {
+      writeFileSync(manifest, before)
+    }
+  })
+})
+
+test('every source of the programs is looked at, and nothing that comes with the installation but commander', () => {
+  const paths = sources().map(([path]) => path)
+  expect(paths.filter((path) => path.endsWith('/cli/src/main.ts') || path.endsWith('/apiserver/src/http/yaml.ts'))).toHaveLength(
+    2,
+  )
+  expect(paths.filter((path) => path.includes('node_modules') && !path.includes('/commander/'))).toEqual([])
+})
