@@ -63,16 +63,18 @@ export function keepHeapSmall(): void {
 /** Calls `collect` when there is little to do and enough to be had. `disturbed` is told of each collection. */
 function whenAtRest(collect: () => void): { disturbed(): void } {
   let size = getHeapStatistics().total_heap_size
-  let most = Infinity
+  let starting = true
+  let most = 0
   let soon = true
   let timer = setTimeout(rested, ShortRest).unref()
   function rested(): void {
     const left = connections()
-    if (soon && most < Infinity && (most < Many || left > most / 2)) {
+    if (soon && !starting && (most < Many || left > most / 2)) {
       soon = false
       timer = setTimeout(rested, Rest - ShortRest).unref()
       return
     }
+    starting = false
     most = left
     const { total_heap_size: now, used_heap_size: used } = getHeapStatistics()
     if (now < size + Worthwhile || used > LargestAtRest) return
@@ -81,7 +83,7 @@ function whenAtRest(collect: () => void): { disturbed(): void } {
   }
   return {
     disturbed() {
-      if (most < Infinity) most = Math.max(most, connections())
+      if (!starting) most = Math.max(most, connections())
       if (soon) return void timer.refresh()
       soon = true
       clearTimeout(timer)
