@@ -19,14 +19,13 @@ import {
 } from '@capstan/kube'
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
 import { found } from '../external/observed.ts'
+import { SeeLogs } from '../phase-errors.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
-const ErrorMessage = 'Please check controller logs for errors'
-
 export function workersAvailable({ descendants }: ClusterScope): NewCondition {
   const condition = ClusterConditions.WorkersAvailable
-  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  if (!descendants) return condition.unknown('InternalError', SeeLogs)
   if (descendants.machineDeployments.length === 0) return condition.true('NoWorkers')
   return aggregate(descendants.machineDeployments, 'Available', {
     as: condition,
@@ -37,7 +36,7 @@ export function workersAvailable({ descendants }: ClusterScope): NewCondition {
 /** ControlPlaneMachinesReady and WorkerMachinesReady. */
 export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
   const condition = whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
-  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  if (!descendants) return condition.unknown('InternalError', SeeLogs)
   const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : descendants.workerMachines
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'Ready', {
@@ -53,7 +52,7 @@ export const UpToDateDelay = seconds(10)
 export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker', now: number): NewCondition {
   const condition =
     whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
-  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  if (!descendants) return condition.unknown('InternalError', SeeLogs)
   const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : descendants.workerMachines
   const machines = all.filter((machine) => !awaitsUpToDate(machine, now))
   if (machines.length === 0) return condition.true('NoReplicas')
@@ -74,7 +73,7 @@ export function inMotion(
   const { type } = condition
   const { cluster, controlPlane, descendants } = scope
   if (!descendants || (cluster.spec.controlPlaneRef && controlPlane.state === 'unread')) {
-    return condition.unknown('InternalError', ErrorMessage)
+    return condition.unknown('InternalError', SeeLogs)
   }
   const provider = found(controlPlane)?.object
   const objects: AggregatedObject[] = [
@@ -92,7 +91,7 @@ export function inMotion(
 
 export function remediating({ descendants }: ClusterScope): NewCondition {
   const condition = ClusterConditions.Remediating
-  if (!descendants) return condition.unknown('InternalError', ErrorMessage)
+  if (!descendants) return condition.unknown('InternalError', SeeLogs)
   const unhealthy = [...descendants.controlPlaneMachines, ...descendants.workerMachines].filter(
     (machine) => isFalse(machine, 'HealthCheckSucceeded') && machine.metadata.labels?.[MachinePoolNameLabel] === undefined,
   )

@@ -1,9 +1,11 @@
 import { ClusterConditions, ControlPlaneContract, isValidEndpoint } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, isTrue, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { isDeleting, isTrue, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
+import { mirrored } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
-import { awaitsTopology, observeReference } from './reference.ts'
+import { SeeLogs } from '../phase-errors.ts'
+import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
 /** Adopts the control plane and notes when it was initialized, which is never taken back. */
@@ -60,6 +62,8 @@ function markInitialized(scope: ClusterScope, io: ClusterIO): void {
   )
 }
 
+const WaitingForFirstNode = 'Waiting for the first control plane machine to have status.nodeRef set'
+
 /** The ControlPlaneInitialized condition: once True, always True. Pure. */
 export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane, descendants } = scope
@@ -67,9 +71,9 @@ export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
   if (wasInitialized(scope) || isTrue(cluster, condition.type)) return condition.true('Initialized')
   const kind = cluster.spec.controlPlaneRef?.kind
   if (kind === undefined) {
-    if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
-    if (!descendants) return condition.unknown('InternalError', 'Please check controller logs for errors')
-    return condition.false('NotInitialized', 'Waiting for the first control plane machine to have status.nodeRef set')
+    if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', WaitingForTopology)
+    if (!descendants) return condition.unknown('InternalError', SeeLogs)
+    return condition.false('NotInitialized', WaitingForFirstNode)
   }
   switch (controlPlane.state) {
     case 'found':
@@ -78,9 +82,9 @@ export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
       // Upstream asks for the wrong object here, and says InternalError.
       return condition.unknown('ObjectDoesNotExist', `${kind} does not exist`)
     case 'none':
-      return condition.unknown('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
+      return condition.unknown('ObjectDoesNotExist', WaitingForTopology)
     case 'unread':
-      return condition.unknown('InternalError', 'Please check controller logs for errors')
+      return condition.unknown('InternalError', SeeLogs)
   }
 }
 
@@ -89,35 +93,17 @@ export function controlPlaneAvailable(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane } = scope
   const condition = ClusterConditions.ControlPlaneAvailable
   const kind = cluster.spec.controlPlaneRef?.kind
-  if (kind === undefined) {
-    if (cluster.spec.topology) {
-      return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled')
-    }
-    return wasInitialized(scope)
-      ? condition.true('Available')
-      : condition.false('NotAvailable', 'Waiting for the first control plane machine to have status.nodeRef set')
+  if (kind === undefined || controlPlane.state === 'none') {
+    if (cluster.spec.topology) return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : WaitingForTopology)
+    return wasInitialized(scope) ? condition.true('Available') : condition.false('NotAvailable', WaitingForFirstNode)
   }
-  switch (controlPlane.state) {
-    case 'found': {
-      const initialized = read(controlPlane.external, ControlPlaneContract.initialized)
-      return mirror(controlPlane.external.object, 'Available', {
-        as: condition,
-        trueReason: 'Available',
-        fallback: initialized
-          ? condition.true('Available')
-          : condition.false('NotAvailable', `${kind} status.initialization.controlPlaneInitialized is ${initialized ?? false}`),
-      })
-    }
-    case 'missing': {
-      if (!wasInitialized(scope)) return condition.false('ObjectDoesNotExist', `${kind} does not exist`)
-      const message = isDeleting(cluster) ? `${kind} has been deleted` : `${kind} has been deleted while the cluster still exists`
-      return condition.false('ObjectDeleted', message)
-    }
-    case 'none':
-      return condition.false('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
-    case 'unread':
-      return condition.unknown('InternalError', 'Please check controller logs for errors')
-  }
+  return mirrored(controlPlane, {
+    kind,
+    as: condition,
+    source: 'Available',
+    milestone: ControlPlaneContract.initialized,
+    deleted: wasInitialized(scope) ? deletedText(cluster, kind) : undefined,
+  })
 }
 
 const wasInitialized = ({ cluster }: ClusterScope): boolean => cluster.status?.initialization?.controlPlaneInitialized === true

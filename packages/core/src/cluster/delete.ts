@@ -6,6 +6,7 @@ import { ClusterFinalizer, Machine, MachineDeployment, MachineSet, OkToDeleteAnn
 import { type Outcome, proceed, wait } from '@capstan/controller'
 import { isDeleting, type Kind, keyOf, type KubeObject, orAbsent, removeFinalizer } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
+import { SeeLogs } from '../phase-errors.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope, DeletionStage } from './scope.ts'
 
@@ -82,4 +83,4 @@ function stage(scope: ClusterScope, reason: DeletionStage['reason'], message: st
 }
 
 /** Holds until a step knows better. */
-export const internalError: DeletionStage = { reason: 'InternalError', message: 'Please check controller logs for errors' }
+export const internalError: DeletionStage = { reason: 'InternalError', message: SeeLogs }

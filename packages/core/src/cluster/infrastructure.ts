@@ -1,9 +1,10 @@
 import { ClusterConditions, failureDomainsOf, InfraClusterContract, isValidEndpoint } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
+import { mirrored } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
-import { awaitsTopology, observeReference } from './reference.ts'
+import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
 /** Adopts the infrastructure and, once it is provisioned, takes over its endpoint and failure domains. */
@@ -54,32 +55,17 @@ export function infrastructureReady(scope: ClusterScope): NewCondition {
   const { cluster, infrastructure } = scope
   const condition = ClusterConditions.InfrastructureReady
   const kind = cluster.spec.infrastructureRef?.kind
-  if (kind === undefined) {
+  if (kind === undefined || infrastructure.state === 'none') {
     if (!cluster.spec.topology) return condition.true('Ready')
-    return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : 'Waiting for cluster topology to be reconciled')
+    return condition.false('ObjectDoesNotExist', isDeleting(cluster) ? '' : WaitingForTopology)
   }
-  switch (infrastructure.state) {
-    case 'found': {
-      const provisioned = read(infrastructure.external, InfraClusterContract.provisioned)
-      return mirror(infrastructure.external.object, 'Ready', {
-        as: condition,
-        trueReason: 'Ready',
-        fallback: provisioned
-          ? condition.true('Ready')
-          : condition.false('NotReady', `${kind} status.initialization.provisioned is ${provisioned ?? false}`),
-      })
-    }
-    case 'missing': {
-      if (!wasProvisioned(scope)) return condition.false('ObjectDoesNotExist', `${kind} does not exist`)
-      const message = isDeleting(cluster) ? `${kind} has been deleted` : `${kind} has been deleted while the cluster still exists`
-      return condition.false('ObjectDeleted', message)
-    }
-    case 'none':
-      // The topology names its infrastructure, and not yet its control plane.
-      return condition.false('ObjectDoesNotExist', 'Waiting for cluster topology to be reconciled')
-    case 'unread':
-      return condition.unknown('InternalError', 'Please check controller logs for errors')
-  }
+  return mirrored(infrastructure, {
+    kind,
+    as: condition,
+    source: 'Ready',
+    milestone: InfraClusterContract.provisioned,
+    deleted: wasProvisioned(scope) ? deletedText(cluster, kind) : undefined,
+  })
 }
 
 const wasProvisioned = ({ cluster }: ClusterScope): boolean => cluster.status?.initialization?.infrastructureProvisioned === true

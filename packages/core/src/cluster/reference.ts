@@ -1,7 +1,7 @@
 /** The objects that a Cluster refers to: its infrastructure and its control plane. */
 import { Cluster, PausedAnnotation } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
-import { keyOf, ownerReference } from '@capstan/kube'
+import { isDeleting, keyOf, ownerReference } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
 import type { ContractRef } from '../external/get.ts'
 import { type Observed, observed } from '../external/observed.ts'
@@ -35,3 +35,9 @@ const clustersOfReference: MapFunction = (object, cache) => cache.byIndex(byRefe
 /** A topology is asked for, and the topology controller has not made its objects yet. */
 export const awaitsTopology = ({ spec }: Cluster): boolean =>
   spec.topology !== undefined && (spec.infrastructureRef === undefined || spec.controlPlaneRef === undefined)
+
+export const WaitingForTopology = 'Waiting for cluster topology to be reconciled'
+
+/** What conditions say of a referenced object that is gone. */
+export const deletedText = (cluster: Cluster, kind: string): string =>
+  `${kind} has been deleted${isDeleting(cluster) ? '' : ' while the cluster still exists'}`

@@ -20,12 +20,11 @@ import {
 import { externalKind, externalKindOf } from '../external/contract-version.ts'
 import { contractRefOf, type TemplateRef } from '../external/get.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
+import { SeeLogs } from '../phase-errors.ts'
 import { concernedClasses } from './indexes.ts'
 import { legacyConditions, OwnedLegacyConditions } from './legacy-status.ts'
 import { templateRefsOf } from './template-refs.ts'
 import { classVariables, conflictingVariables, discoveringPatches, type DiscoveredVariables } from './variables.ts'
-
-const InternalError = 'Please check controller logs for errors'
 
 /** Safe to run at any moment, any number of times. */
 export async function reconcileClusterClass(
@@ -120,7 +119,7 @@ async function ownTemplate(clusterClass: ClusterClass, ref: TemplateRef, context
 /** Pure: what the references say about the class. */
 function refVersionsUpToDate({ outdated, errors }: TemplateRefs): NewCondition {
   const condition = ClusterClassConditions.RefVersionsUpToDate
-  if (errors.length > 0) return condition.unknown('InternalError', InternalError)
+  if (errors.length > 0) return condition.unknown('InternalError', SeeLogs)
   if (outdated.length === 0) return condition.true('RefVersionsUpToDate')
   const lines = outdated.map(
     ({ ref, latest }) => `* ${ref.kind} ${ref.name}: current: ${versionOf(ref.apiVersion)}, latest: ${versionOf(latest)}`,

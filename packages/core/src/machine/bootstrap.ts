@@ -1,7 +1,8 @@
 import { BootstrapConfigContract, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, mirror, type NewCondition } from '@capstan/kube'
+import { isDeleting, type NewCondition } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
+import { mirrored } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
@@ -42,23 +43,12 @@ export function bootstrapConfigReady({ machine, bootstrap }: MachineScope): NewC
   const condition = MachineConditions.BootstrapConfigReady
   const kind = machine.spec.bootstrap.configRef?.kind
   if (kind === undefined) return condition.true('DataSecretProvided')
-  switch (bootstrap.state) {
-    case 'found': {
-      const created = read(bootstrap.external, BootstrapConfigContract.dataSecretCreated)
-      return mirror(bootstrap.external.object, 'Ready', {
-        as: condition,
-        trueReason: 'Ready',
-        fallback: created
-          ? condition.true('Ready')
-          : condition.false('NotReady', `${kind} status.initialization.dataSecretCreated is ${created ?? false}`),
-      })
-    }
-    case 'missing':
-      return isDeleting(machine) && machine.status?.initialization?.bootstrapDataSecretCreated
-        ? condition.false('ObjectDeleted', `${kind} has been deleted`)
-        : condition.false('ObjectDoesNotExist', `${kind} does not exist`)
-    case 'unread':
-    case 'none':
-      return condition.unknown('InternalError', 'Please check controller logs for errors')
-  }
+  const wasCreated = machine.status?.initialization?.bootstrapDataSecretCreated === true
+  return mirrored(bootstrap, {
+    kind,
+    as: condition,
+    source: 'Ready',
+    milestone: BootstrapConfigContract.dataSecretCreated,
+    deleted: isDeleting(machine) && wasCreated ? `${kind} has been deleted` : undefined,
+  })
 }

@@ -1,7 +1,8 @@
 import { InfraMachineContract, MachineConditions } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
-import { isDeleting, mirror, type NewCondition, TerminalError } from '@capstan/kube'
+import { isDeleting, type NewCondition, TerminalError } from '@capstan/kube'
 import { failureOf, setFailure } from '../external/failure.ts'
+import { mirrored } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
@@ -43,28 +44,15 @@ export const infrastructure: MachinePhase = async (scope, io) => {
 /** The InfrastructureReady condition for what this pass saw. Pure. */
 export function infrastructureReady(scope: MachineScope): NewCondition {
   const { machine, infrastructure } = scope
-  const condition = MachineConditions.InfrastructureReady
   const { kind } = machine.spec.infrastructureRef
-  switch (infrastructure.state) {
-    case 'found': {
-      const provisioned = read(infrastructure.external, InfraMachineContract.provisioned)
-      return mirror(infrastructure.external.object, 'Ready', {
-        as: condition,
-        trueReason: 'Ready',
-        fallback: provisioned
-          ? condition.true('Ready')
-          : condition.false('NotReady', `${kind} status.initialization.provisioned is ${provisioned ?? false}`),
-      })
-    }
-    case 'missing': {
-      if (!wasProvisioned(scope)) return condition.false('ObjectDoesNotExist', `${kind} does not exist`)
-      const message = isDeleting(machine) ? `${kind} has been deleted` : `${kind} has been deleted while the Machine still exists`
-      return condition.false('ObjectDeleted', message)
-    }
-    case 'unread':
-    case 'none':
-      return condition.unknown('InternalError', 'Please check controller logs for errors')
-  }
+  const unexpected = isDeleting(machine) ? '' : ' while the Machine still exists'
+  return mirrored(infrastructure, {
+    kind,
+    as: MachineConditions.InfrastructureReady,
+    source: 'Ready',
+    milestone: InfraMachineContract.provisioned,
+    deleted: wasProvisioned(scope) ? `${kind} has been deleted${unexpected}` : undefined,
+  })
 }
 
 const wasProvisioned = ({ machine }: MachineScope): boolean => machine.status?.initialization?.infrastructureProvisioned === true

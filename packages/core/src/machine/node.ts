@@ -13,6 +13,7 @@ import {
 } from '@capstan/kube'
 import { failsForLonger, type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
 import { found, read } from '../external/observed.ts'
+import { SeeLogs } from '../phase-errors.ts'
 import { nodePatch } from './node-metadata.ts'
 import type { MachineIO, MachinePhase, MachineScope, ObservedNode } from './scope.ts'
 
@@ -135,7 +136,7 @@ export function nodeConditions(report: NodeReport): NewCondition[] {
     case 'disconnected':
       return unlessReported(both('unknown', 'ConnectionDown', lastProbe))
     case 'unread':
-      return both('unknown', 'InternalError', 'Please check controller logs for errors')
+      return both('unknown', 'InternalError', SeeLogs)
     case 'found':
       return [nodeReady(node.node), nodeHealthy(node.node)]
     case 'missing':

@@ -18,9 +18,9 @@ import {
   nextReport,
   remediating,
   scalingDown,
-  SeeLogs,
   withBullet,
 } from '../machineset/machines-report.ts'
+import { SeeLogs } from '../phase-errors.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 import { machineDeploymentCounts } from './counts.ts'
 import { leastAvailable } from './fenceposts.ts'

@@ -1,10 +1,8 @@
 /** What Machines say together, for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
 import { isUpdateInProgress, type Machine, MachineSetConditions, type ReplicasByVersion } from '@capstan/api'
 import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
+import { SeeLogs } from '../phase-errors.ts'
 import { mergeVersions } from '../versions-in-use.ts'
-
-/** Why something is not known: details are for operators, in the log. */
-export const SeeLogs = 'Please check controller logs for errors'
 
 /** Machines in deletion for longer than this are told of, with what may hold them up. */
 const LongDeletion = minutes(15)

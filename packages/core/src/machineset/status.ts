@@ -2,6 +2,7 @@
 import { ConditionOrder, MachineSetConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
 import { isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
+import { SeeLogs } from '../phase-errors.ts'
 import { nextLegacyReport, reportLegacyStatus } from './legacy-status.ts'
 import {
   counted,
@@ -13,7 +14,6 @@ import {
   nextReport,
   remediating,
   scalingDown,
-  SeeLogs,
   versionsOfMachines,
   withBullet,
 } from './machines-report.ts'
