@@ -136,7 +136,7 @@ export async function ready(program: Program, ask: () => Promise<boolean>, secon
     if (await ask().catch(() => false)) return
     const why = program.ending ?? (performance.now() > end ? `was not ready within ${seconds} s` : undefined)
     if (why !== undefined) throw new Error(`${program.name} ${why}. The end of its log:\n${program.tail()}`)
-    await new Promise((resolve) => void setTimeout(resolve, 50))
+    await new Promise((resolve) => void setTimeout(resolve, 20))
   }
 }
 
