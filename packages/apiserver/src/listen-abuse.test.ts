@@ -6,6 +6,7 @@ import { connect as connectTLS, type TLSSocket } from 'node:tls'
 import { type Clock, seconds, systemClock, VirtualClock } from '@capstan/kube'
 import type { CertifiedKey } from '@capstan/kube/node'
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { endHeaders, endStream, frame } from '@capstan/testing/http2-frame'
 import fc from 'fast-check'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { authenticator } from './auth/authenticate.ts'
@@ -225,40 +226,38 @@ test('bodies of all requests share one room', () => {
   expect([second.take(6), second.take(1)]).toEqual([true, false])
 })
 
-/** Frames of HTTP/2, well formed or not. */
-const frame = (type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
-const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0)])
+const preface = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('settings', 0, 0)])
 /** `GET https /` with an authority, in HPACK. */
 const request = Buffer.from([0x82, 0x87, 0x84, 0x41, 1, 0x61])
 const repeated = (count: number, make: (index: number) => Buffer) =>
   Buffer.concat(Array.from({ length: count }, (_, index) => make(index)))
 
 test.each<[string, () => Buffer]>([
-  ['pings', () => repeated(100_000, () => frame(6, 0, 0, Buffer.alloc(8)))],
-  ['settings', () => repeated(100_000, () => frame(4, 0, 0, Buffer.from([0, 3, 0, 0, 0, 100])))],
+  ['pings', () => repeated(100_000, () => frame('ping', 0, 0, Buffer.alloc(8)))],
+  ['settings', () => repeated(100_000, () => frame('settings', 0, 0, Buffer.from([0, 3, 0, 0, 0, 100])))],
   [
     'requests that are taken back',
     () =>
       repeated(20_000, (index) =>
-        Buffer.concat([frame(1, 5, 2 * index + 1, request), frame(3, 0, 2 * index + 1, Buffer.from([0, 0, 0, 8]))]),
+        Buffer.concat([
+          frame('headers', endStream | endHeaders, 2 * index + 1, request),
+          frame('reset', 0, 2 * index + 1, Buffer.from([0, 0, 0, 8])),
+        ]),
       ),
   ],
   [
     'headers that go on and on',
-    () => Buffer.concat([frame(1, 1, 1, request), repeated(10_000, () => frame(9, 0, 1, Buffer.alloc(1000, 0x82)))]),
+    () =>
+      Buffer.concat([
+        frame('headers', endStream, 1, request),
+        repeated(10_000, () => frame('continuation', 0, 1, Buffer.alloc(1000, 0x82))),
+      ]),
   ],
-  ['empty data', () => Buffer.concat([frame(1, 4, 1, request), repeated(100_000, () => frame(0, 0, 1))])],
-  ['priorities', () => repeated(100_000, (index) => frame(2, 0, 2 * index + 1, Buffer.from([0, 0, 0, 0, 16])))],
-  ['window updates', () => repeated(100_000, () => frame(8, 0, 0, Buffer.from([0, 0, 0, 1])))],
+  ['empty data', () => Buffer.concat([frame('headers', endHeaders, 1, request), repeated(100_000, () => frame('data', 0, 1))])],
+  ['priorities', () => repeated(100_000, (index) => frame('priority', 0, 2 * index + 1, Buffer.from([0, 0, 0, 0, 16])))],
+  ['window updates', () => repeated(100_000, () => frame('windowUpdate', 0, 0, Buffer.from([0, 0, 0, 1])))],
   ['unknown frames', () => repeated(100_000, () => frame(77, 0, 0, Buffer.alloc(10)))],
-  ['more streams than there may be', () => repeated(5000, (index) => frame(1, 4, 2 * index + 1, request))],
+  ['more streams than there may be', () => repeated(5000, (index) => frame('headers', endHeaders, 2 * index + 1, request))],
 ])('a flood of HTTP/2 %s holds up nobody else', async (_, flood) => {
   const listener = await start()
   const socket = await open(listener, 'h2')
@@ -302,7 +301,12 @@ test('whatever bytes come, the server goes on', async () => {
     fc
       .record({ type: fc.nat(12), flags: fc.nat(255), stream: fc.nat(6), payload: fc.uint8Array({ maxLength: 40 }) })
       .map(({ type, flags, stream, payload }) => frame(type, flags, stream, Buffer.from(payload))),
-    fc.constantFrom(preface, frame(1, 5, 1, request), frame(1, 4, 3, request), frame(0, 1, 3, Buffer.from('{}'))),
+    fc.constantFrom(
+      preface,
+      frame('headers', endStream | endHeaders, 1, request),
+      frame('headers', endHeaders, 3, request),
+      frame('data', endStream, 3, Buffer.from('{}')),
+    ),
   )
   const talk = fc.oneof(
     fc.array(piece, { maxLength: 8 }).map((pieces) => ({ protocol: 'http/1.1' as const, bytes: Buffer.concat(pieces) })),

@@ -4,6 +4,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTLSServer } from 'node:tls'
 import { seconds, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
+import { endHeaders, frame } from '@capstan/testing/http2-frame'
 import { afterEach, beforeAll, beforeEach, describe, expect, it, test } from 'vitest'
 import { readBytes } from '../wire/body.ts'
 import { NoAnswer } from './hook-failed.ts'
@@ -254,12 +255,9 @@ describe('a call fails, and is not made again,', () => {
   const secure = (begun: (socket: Socket) => void) =>
     serving(createTLSServer({ ...certified, ALPNProtocols: ['h2'] }, begun) as Server)
 
-  const goaway = (code: number) => frame(frames.goaway, 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, code]))
-  const reset = (code: number) => frame(frames.reset, 0, 1, Buffer.from([0, 0, 0, code]))
-  const begun = Buffer.concat([
-    frame(frames.headers, endHeaders, 1, Buffer.from([status200])),
-    frame(frames.data, 0, 1, Buffer.from('{')),
-  ])
+  const goaway = (code: number) => frame('goaway', 0, 0, Buffer.from([0, 0, 0, 1, 0, 0, 0, code]))
+  const reset = (code: number) => frame('reset', 0, 1, Buffer.from([0, 0, 0, code]))
+  const begun = Buffer.concat([frame('headers', endHeaders, 1, Buffer.from([status200])), frame('data', 0, 1, Buffer.from('{'))])
   const longHeader = Buffer.concat([Buffer.from([0, 1, 120, 0x7f, 0xa1, 0x7e]), Buffer.alloc(16288 - 0x60, 120)])
 
   it.each<[string, Buffer[], string]>([
@@ -285,16 +283,16 @@ describe('a call fails, and is not made again,', () => {
     [
       'when its headers are too long',
       [
-        frame(frames.headers, 0, 1, Buffer.concat([Buffer.from([status200])])),
-        ...Array.from({ length: 5 }, (_, i) => frame(frames.continuation, i === 4 ? endHeaders : 0, 1, longHeader)),
+        frame('headers', 0, 1, Buffer.concat([Buffer.from([status200])])),
+        ...Array.from({ length: 5 }, (_, i) => frame('continuation', i === 4 ? endHeaders : 0, 1, longHeader)),
       ],
       'ConnectionReset: stream error: ENHANCE_YOUR_CALM',
     ],
     [
       'when its headers do not end',
       [
-        frame(frames.headers, 0, 1, Buffer.from([status200])),
-        ...Array.from({ length: 100 }, () => frame(frames.continuation, 0, 1, Buffer.alloc(0))),
+        frame('headers', 0, 1, Buffer.from([status200])),
+        ...Array.from({ length: 100 }, () => frame('continuation', 0, 1, Buffer.alloc(0))),
       ],
       'Garbage: connection error: PROTOCOL_ERROR',
     ],
@@ -302,7 +300,7 @@ describe('a call fails, and is not made again,', () => {
     let calls = 0
     const url = await secure((socket) => {
       socket.on('error', () => {})
-      socket.write(frame(frames.settings, 0, 0))
+      socket.write(frame('settings', 0, 0))
       let read = Buffer.alloc(0)
       socket.on('data', (chunk) => {
         read = Buffer.concat([read, chunk])
@@ -427,20 +425,8 @@ test('a host that spoke HTTP/1.1 is asked again once nothing is left of that', a
   expect(seen.calls).toBe(1)
 })
 
-/** Upstream: RFC 9113, section 6. */
-const frames = { data: 0, headers: 1, reset: 3, settings: 4, goaway: 7, continuation: 9 }
-const endHeaders = 4
 /** The eighth field of the table that HPACK begins with. */
 const status200 = 0x88
-
-function frame(type: number, flags: number, stream: number, payload: Buffer = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
 
 /** Bytes on both sides, as long as both are there and nobody has cut the line. */
 function relay(socket: Socket, port: number, line = { isCut: false }): void {

@@ -1,0 +1,30 @@
+/** Upstream: RFC 9113, section 6. */
+const frameTypes = {
+  data: 0,
+  headers: 1,
+  priority: 2,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+}
+
+export const endStream = 1
+export const endHeaders = 4
+
+/** A frame of HTTP/2, well formed or not, for peers that do not behave. */
+export function frame(
+  type: keyof typeof frameTypes | number,
+  flags: number,
+  stream: number,
+  payload: Buffer = Buffer.alloc(0),
+): Buffer {
+  const head = Buffer.alloc(9)
+  head.writeUIntBE(payload.length, 0, 3)
+  head[3] = typeof type === 'number' ? type : frameTypes[type]
+  head[4] = flags
+  head.writeUInt32BE(stream, 5)
+  return Buffer.concat([head, payload])
+}
