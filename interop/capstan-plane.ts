@@ -1,9 +1,8 @@
 /** `capstan apiserver` in the place of etcd, kube-apiserver and its controllers: same flags, same credentials, one process. */
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { makeCredentials, openAccess, type PlaneOptions, type ServedPlane, serverFlags } from './plane.ts'
-import { freePorts, Programs, ready } from './programs.ts'
-import { answers } from './real-plane.ts'
+import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags } from './plane.ts'
+import { freePorts, Programs } from './programs.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -19,47 +18,28 @@ export async function startCapstanPlane(options: CapstanPlaneOptions = {}): Prom
     const { folder } = programs
     const credentials = await makeCredentials(folder, users)
     const [port = 0] = await freePorts(1)
-    const started = performance.now()
-    const url = `https://127.0.0.1:${port}`
-    const startServer = () =>
-      programs.start(
-        'apiserver',
-        process.execPath,
-        [
-          'packages/cli/bin/capstan.js',
-          'apiserver',
-          ...serverFlags(credentials, port, flags),
-          `--controllers=${controllers.join(',')}`,
-          `--root-ca-file=${credentials.files.ca}`,
-          ...(durable ? [`--data=${join(folder, 'data')}`] : []),
-        ],
-        { cwd: root },
-      )
-    const { close, ...access } = openAccess(credentials, url)
-    const authorization = { headers: { authorization: `Bearer ${access.token}` } }
-    const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
-    let server = startServer()
-    await ready(server, isReady)
-    const readyAfter = (performance.now() - started) / 1000
-    progress(`capstan apiserver ready after ${readyAfter.toFixed(1)} s`)
-    return {
+    const plane = await serve(programs, credentials, {
       name: 'capstan',
-      url,
-      ...access,
-      folder,
-      programs: programs.all,
-      readyAfter,
-      async restart() {
-        if (!durable) throw new Error('A server that keeps nothing has nothing to start again with: ask for a durable one')
-        await server.kill()
-        server = startServer()
-        await ready(server, isReady)
-      },
-      async [Symbol.asyncDispose]() {
-        close()
-        await programs[Symbol.asyncDispose]()
-      },
-    }
+      url: `https://127.0.0.1:${port}`,
+      since: performance.now(),
+      isDurable: durable,
+      start: () =>
+        programs.start(
+          'apiserver',
+          process.execPath,
+          [
+            'packages/cli/bin/capstan.js',
+            'apiserver',
+            ...serverFlags(credentials, port, flags),
+            `--controllers=${controllers.join(',')}`,
+            `--root-ca-file=${credentials.files.ca}`,
+            ...(durable ? [`--data=${join(folder, 'data')}`] : []),
+          ],
+          { cwd: root },
+        ),
+    })
+    progress(`capstan apiserver ready after ${plane.readyAfter.toFixed(1)} s`)
+    return plane
   } catch (err) {
     await programs[Symbol.asyncDispose]()
     throw err

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type Client, ConfigMap, messageOf, StatusError } from '@capstan/kube'
 import { loadKubeconfig } from '@capstan/kube/node'
 import { type CapstanProcess, Checks, startCapstan, withClient } from './capstan-process.ts'
-import { answers } from './real-plane.ts'
+import { answers } from './programs.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 import type { Outcome, Suite } from './suite.ts'
 

@@ -16,7 +16,7 @@ import {
   kubeconfigFor,
   makeAuthority,
 } from '@capstan/kube/node'
-import type { Program } from './programs.ts'
+import { answers, type Program, type Programs, ready } from './programs.ts'
 
 /** Somebody beside the administrator, known by a token. */
 export interface PlaneUser {
@@ -152,8 +152,47 @@ export function withoutGiven(defaults: readonly string[], given: readonly string
 
 const flagName = (flag: string): string => flag.split('=', 1)[0]!
 
+export interface Serving extends Pick<ServedPlane, 'name' | 'url'> {
+  /** When the first process started, of `performance.now()`. */
+  readonly since: number
+  /** Whether another server finds what this one has stored. */
+  readonly isDurable: boolean
+  readonly start: () => Program
+}
+
+/** Starts the API server among `programs`, which become the plane's. Resolves when it answers. */
+export async function serve(
+  programs: Programs,
+  credentials: Credentials,
+  { name, url, since, isDurable, start }: Serving,
+): Promise<ServedPlane> {
+  const { close, ...access } = openAccess(credentials, url)
+  const authorization = { headers: { authorization: `Bearer ${access.token}` } }
+  const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
+  let server = start()
+  await ready(server, isReady)
+  return {
+    name,
+    url,
+    ...access,
+    folder: programs.folder,
+    programs: programs.all,
+    readyAfter: (performance.now() - since) / 1000,
+    async restart() {
+      if (!isDurable) throw new Error('A server that keeps nothing has nothing to start again with: ask for a durable one')
+      await server.kill()
+      server = start()
+      await ready(server, isReady)
+    },
+    async [Symbol.asyncDispose]() {
+      close()
+      await programs[Symbol.asyncDispose]()
+    },
+  }
+}
+
 /** The ways in to a server at `url`. */
-export function openAccess(
+function openAccess(
   { folder, authority, admin, tokens }: Credentials,
   url: string,
 ): Pick<ServedPlane, 'kubeconfig' | 'token' | 'ca' | 'authority' | 'kubeconfigOf' | 'client'> & { close(): void } {

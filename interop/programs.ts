@@ -1,6 +1,8 @@
 /** Programs that are not ours as child processes: one folder, a log each, and an end that nobody can prevent. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { request as plainRequest } from 'node:http'
+import { type RequestOptions, request } from 'node:https'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -139,6 +141,21 @@ export async function ready(program: Program, ask: () => Promise<boolean>, secon
     await new Promise((resolve) => void setTimeout(resolve, 20))
   }
 }
+
+/** Whether a GET is answered with 200. @throws when it is not answered at all */
+export const answers = (url: string, options: RequestOptions = {}): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const send = url.startsWith('https:') ? request : plainRequest
+    send(url, { agent: false, timeout: 2000, ...options }, (answer) => {
+      answer.resume()
+      resolve(answer.statusCode === 200)
+    })
+      .on('timeout', function (this: { destroy(err: Error): void }) {
+        this.destroy(new Error('no answer within 2 s'))
+      })
+      .on('error', reject)
+      .end()
+  })
 
 /**
  * Where free ports are looked for: below those that the kernel gives to outgoing connections, which could take one in between, and

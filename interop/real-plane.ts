@@ -1,10 +1,8 @@
 /** A real Kubernetes API: etcd, kube-apiserver and the controllers that belong to a server, as processes on loopback. */
-import { type RequestOptions, request } from 'node:https'
-import { request as plainRequest } from 'node:http'
 import { join } from 'node:path'
 import { ConfigMap, ServiceAccount } from '@capstan/kube'
-import { makeCredentials, openAccess, type PlaneOptions, type ServedPlane, serverFlags, withoutGiven } from './plane.ts'
-import { freePorts, Programs, ready } from './programs.ts'
+import { makeCredentials, type PlaneOptions, type ServedPlane, serve, serverFlags, withoutGiven } from './plane.ts'
+import { answers, freePorts, Programs, ready } from './programs.ts'
 import { toolPaths } from './tools.ts'
 
 export interface RealPlaneOptions extends PlaneOptions {
@@ -62,16 +60,16 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
       '--endpoint-reconciler-type=none',
       '--allow-privileged=true',
     ]
-    const startServer = () =>
-      programs.start('apiserver', apiserver, [...withoutGiven(own, flags), ...serverFlags(credentials, port, flags)], {
-        disposable: true,
-      })
-    const { close, ...access } = openAccess(credentials, url)
-    const authorization = { headers: { authorization: `Bearer ${access.token}` } }
-    const isReady = () => answers(`${url}/readyz`, { ca: access.ca, ...authorization })
-    let server = startServer()
-    await ready(server, isReady)
-    const readyAfter = (performance.now() - started) / 1000
+    const plane = await serve(programs, credentials, {
+      name: 'kubernetes',
+      url,
+      since: started,
+      isDurable: true,
+      start: () =>
+        programs.start('apiserver', apiserver, [...withoutGiven(own, flags), ...serverFlags(credentials, port, flags)], {
+          disposable: true,
+        }),
+    })
     progress(`kube-apiserver ready after ${since(serverStarted)}`)
 
     if (controllers.length > 0) {
@@ -79,7 +77,7 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
         'controller-manager',
         controllerManager,
         [
-          `--kubeconfig=${access.kubeconfig}`,
+          `--kubeconfig=${plane.kubeconfig}`,
           '--bind-address=127.0.0.1',
           `--secure-port=${managerPort}`,
           `--tls-cert-file=${files.serving}`,
@@ -92,10 +90,10 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
         ],
         { disposable: true },
       )
-      const client = access.client()
+      const client = plane.client()
       const key = { namespace: 'default' }
       await ready(manager, async () => {
-        await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: access.ca })
+        await answers(`https://127.0.0.1:${managerPort}/healthz`, { ca: plane.ca })
         if (controllers.includes('serviceaccount-controller')) await client.get(ServiceAccount, { ...key, name: 'default' })
         if (controllers.includes('root-ca-certificate-publisher-controller'))
           await client.get(ConfigMap, { ...key, name: 'kube-root-ca.crt' })
@@ -103,40 +101,9 @@ export async function startRealPlane(options: RealPlaneOptions = {}): Promise<Se
       })
       progress(`kube-controller-manager ready, everything after ${since(started)}`)
     }
-    return {
-      name: 'kubernetes',
-      url,
-      ...access,
-      folder,
-      programs: programs.all,
-      readyAfter,
-      async restart() {
-        await server.kill()
-        server = startServer()
-        await ready(server, isReady)
-      },
-      async [Symbol.asyncDispose]() {
-        close()
-        await programs[Symbol.asyncDispose]()
-      },
-    }
+    return plane
   } catch (err) {
     await programs[Symbol.asyncDispose]()
     throw err
   }
 }
-
-/** Whether a GET is answered with 200. @throws when it is not answered at all */
-export const answers = (url: string, options: RequestOptions = {}): Promise<boolean> =>
-  new Promise((resolve, reject) => {
-    const send = url.startsWith('https:') ? request : plainRequest
-    send(url, { agent: false, timeout: 2000, ...options }, (answer) => {
-      answer.resume()
-      resolve(answer.statusCode === 200)
-    })
-      .on('timeout', function (this: { destroy(err: Error): void }) {
-        this.destroy(new Error('no answer within 2 s'))
-      })
-      .on('error', reject)
-      .end()
-  })
