@@ -111,148 +111,122 @@ const some = (fields: Fields): Fields => Object.fromEntries(Object.entries(field
 /** In the order in which Go writes its fields. */
 const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => some({ kind, name, apiVersion })
 
-function specToV1({ type, ...sources }: Fields): Fields {
-  const { resource, containerResource, pods, object, external } = sources
-  const ofResource = ({ name, container, target }: Fields) => ({
+/** How each source of a metric is to look; those of resources look alike. */
+type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
+
+const metric =
+  (of: Sources) =>
+  ({ type, object, pods, resource, containerResource, external }: Fields): Fields =>
+    some({
+      type,
+      object: object && some(of.object(object)),
+      pods: pods && some(of.pods(pods)),
+      resource: resource && some(of.resource(resource)),
+      containerResource: containerResource && some(of.resource(containerResource)),
+      external: external && some(of.external(external)),
+    })
+
+const specToV1 = metric({
+  object: ({ describedObject, metric, target }) => ({
+    target: referenceOf(describedObject),
+    metricName: metric.name,
+    targetValue: target.value ?? '0',
+    selector: metric.selector,
+    averageValue: target.averageValue,
+  }),
+  pods: ({ metric, target }) => ({
+    metricName: metric.name,
+    targetAverageValue: target.averageValue ?? '0',
+    selector: metric.selector,
+  }),
+  resource: ({ name, container, target }) => ({
     name,
     targetAverageUtilization: target.averageUtilization,
     targetAverageValue: target.averageValue,
     container,
-  })
-  return some({
-    type,
-    object:
-      object &&
-      some({
-        target: referenceOf(object.describedObject),
-        metricName: object.metric.name,
-        targetValue: object.target.value ?? '0',
-        selector: object.metric.selector,
-        averageValue: object.target.averageValue,
-      }),
-    pods:
-      pods &&
-      some({ metricName: pods.metric.name, targetAverageValue: pods.target.averageValue ?? '0', selector: pods.metric.selector }),
-    resource: resource && some(ofResource(resource)),
-    containerResource: containerResource && some(ofResource(containerResource)),
-    external:
-      external &&
-      some({
-        metricName: external.metric.name,
-        metricSelector: external.metric.selector,
-        targetValue: external.target.value,
-        targetAverageValue: external.target.averageValue,
-      }),
-  })
-}
+  }),
+  external: ({ metric, target }) => ({
+    metricName: metric.name,
+    metricSelector: metric.selector,
+    targetValue: target.value,
+    targetAverageValue: target.averageValue,
+  }),
+})
 
-function specToV2({ type, ...sources }: Fields): Fields {
-  const { resource, containerResource, pods, object, external } = sources
-  const ofResource = ({ name, container, targetAverageUtilization, targetAverageValue }: Fields) =>
-    some({
-      name,
-      target: some({
-        type: targetAverageUtilization === undefined ? 'AverageValue' : 'Utilization',
-        averageValue: targetAverageValue,
-        averageUtilization: targetAverageUtilization,
-      }),
-      container,
-    })
-  const metric = ({ metricName: name, selector, metricSelector }: Fields) => some({ name, selector: selector ?? metricSelector })
-  const valueOf = ({ targetValue, averageValue }: Fields) =>
-    averageValue !== undefined && String(targetValue).startsWith('0') ? undefined : targetValue
-  return some({
-    type,
-    object:
-      object &&
-      some({
-        describedObject: object.target,
-        target: some({
-          type: object.averageValue === undefined ? 'Value' : 'AverageValue',
-          value: valueOf(object),
-          averageValue: object.averageValue,
-        }),
-        metric: metric(object),
-      }),
-    pods: pods && { metric: metric(pods), target: { type: 'AverageValue', averageValue: pods.targetAverageValue } },
-    resource: resource && ofResource(resource),
-    containerResource: containerResource && ofResource(containerResource),
-    external: external && {
-      metric: metric(external),
-      target: some({
-        type: external.targetValue === undefined ? 'AverageValue' : 'Value',
-        value: external.targetValue,
-        averageValue: external.targetAverageValue,
-      }),
-    },
-  })
-}
+const statusToV1 = metric({
+  object: ({ describedObject, metric, current }) => ({
+    target: referenceOf(describedObject),
+    metricName: metric.name,
+    currentValue: current.value ?? '0',
+    selector: metric.selector,
+    averageValue: current.averageValue,
+  }),
+  pods: ({ metric, current }) => ({
+    metricName: metric.name,
+    currentAverageValue: current.averageValue ?? '0',
+    selector: metric.selector,
+  }),
+  resource: ({ name, container, current }) => ({
+    name,
+    currentAverageUtilization: current.averageUtilization,
+    currentAverageValue: current.averageValue ?? '0',
+    container,
+  }),
+  external: ({ metric, current }) => ({
+    metricName: metric.name,
+    metricSelector: metric.selector,
+    currentValue: current.value ?? '0',
+    currentAverageValue: current.averageValue,
+  }),
+})
 
-function statusToV1({ type, ...sources }: Fields): Fields {
-  const { resource, containerResource, pods, object, external } = sources
-  const ofResource = ({ name, container, current }: Fields) =>
-    some({
-      name,
-      currentAverageUtilization: current.averageUtilization,
-      currentAverageValue: current.averageValue ?? '0',
-      container,
-    })
-  return some({
-    type,
-    object:
-      object &&
-      some({
-        target: referenceOf(object.describedObject),
-        metricName: object.metric.name,
-        currentValue: object.current.value ?? '0',
-        selector: object.metric.selector,
-        averageValue: object.current.averageValue,
-      }),
-    pods:
-      pods &&
-      some({
-        metricName: pods.metric.name,
-        currentAverageValue: pods.current.averageValue ?? '0',
-        selector: pods.metric.selector,
-      }),
-    resource: resource && ofResource(resource),
-    containerResource: containerResource && ofResource(containerResource),
-    external:
-      external &&
-      some({
-        metricName: external.metric.name,
-        metricSelector: external.metric.selector,
-        currentValue: external.current.value ?? '0',
-        currentAverageValue: external.current.averageValue,
-      }),
-  })
-}
+const identifier = (name: string, selector: unknown): Fields => some({ name, selector: selector ?? undefined })
 
-function statusToV2({ type, ...sources }: Fields): Fields {
-  const { resource, containerResource, pods, object, external } = sources
-  const ofResource = ({ name, container, currentAverageUtilization, currentAverageValue }: Fields) =>
-    some({
-      name,
-      current: some({ averageValue: currentAverageValue, averageUtilization: currentAverageUtilization }),
-      container,
-    })
-  const metric = ({ metricName: name, selector, metricSelector }: Fields) => some({ name, selector: selector ?? metricSelector })
-  return some({
-    type,
-    object: object && {
-      describedObject: object.target,
-      metric: metric(object),
-      current: some({ value: object.currentValue, averageValue: object.averageValue }),
-    },
-    pods: pods && { metric: metric(pods), current: some({ averageValue: pods.currentAverageValue }) },
-    resource: resource && ofResource(resource),
-    containerResource: containerResource && ofResource(containerResource),
-    external: external && {
-      metric: metric(external),
-      current: some({ value: external.currentValue, averageValue: external.currentAverageValue }),
-    },
-  })
-}
+const specToV2 = metric({
+  object: ({ target, metricName, selector, targetValue, averageValue }) => ({
+    describedObject: target,
+    target: some({
+      type: averageValue === undefined ? 'Value' : 'AverageValue',
+      value: averageValue !== undefined && String(targetValue).startsWith('0') ? undefined : targetValue,
+      averageValue,
+    }),
+    metric: identifier(metricName, selector),
+  }),
+  pods: ({ metricName, selector, targetAverageValue: averageValue }) => ({
+    metric: identifier(metricName, selector),
+    target: { type: 'AverageValue', averageValue },
+  }),
+  resource: ({ name, container, targetAverageUtilization: averageUtilization, targetAverageValue: averageValue }) => ({
+    name,
+    target: some({ type: averageUtilization === undefined ? 'AverageValue' : 'Utilization', averageValue, averageUtilization }),
+    container,
+  }),
+  external: ({ metricName, metricSelector, targetValue: value, targetAverageValue: averageValue }) => ({
+    metric: identifier(metricName, metricSelector),
+    target: some({ type: value === undefined ? 'AverageValue' : 'Value', value, averageValue }),
+  }),
+})
+
+const statusToV2 = metric({
+  object: ({ target, metricName, selector, currentValue: value, averageValue }) => ({
+    describedObject: target,
+    metric: identifier(metricName, selector),
+    current: some({ value, averageValue }),
+  }),
+  pods: ({ metricName, selector, currentAverageValue: averageValue }) => ({
+    metric: identifier(metricName, selector),
+    current: some({ averageValue }),
+  }),
+  resource: ({ name, container, currentAverageUtilization: averageUtilization, currentAverageValue: averageValue }) => ({
+    name,
+    current: some({ averageValue, averageUtilization }),
+    container,
+  }),
+  external: ({ metricName, metricSelector, currentValue: value, currentAverageValue: averageValue }) => ({
+    metric: identifier(metricName, metricSelector),
+    current: some({ value, averageValue }),
+  }),
+})
 
 /** Upstream writes this annotation in the form of its own structs. */
 function behaviorToGo(behavior: Fields): Fields {
