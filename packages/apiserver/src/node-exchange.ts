@@ -114,7 +114,7 @@ const hasUnreadBody = (req: Req): boolean =>
 const MaxUntaken = 32 * 1024
 
 /** A part that cannot be sent any more is not done with before the connection is: others have their turn until then. */
-const taken = (part: string | Buffer, res: Res, delivery: Delivery): Promise<void> =>
+const taken = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
   patiently(res, delivery, (done) => res.write(part, (err) => err || done()))
 
 /** Resolves when it is done or the client has gone; who makes us wait too long, goes. */

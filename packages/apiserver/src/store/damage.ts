@@ -8,3 +8,7 @@ export class DamagedData extends Error {
     this.path = path
   }
 }
+
+/** A data folder cannot be used. The cause is for programs, and left out where it would tell a person nothing more. */
+export const unopened = (folder: string, why: string, cause?: unknown): Error =>
+  new Error(`Cannot open data folder ${folder}: ${why}`, cause === undefined ? {} : { cause })

@@ -9,7 +9,7 @@
  */
 import { type Clock, type Logger, silent } from '@capstan/kube'
 import { CoreStore, type Log, type StoreOptions } from './core.ts'
-import { DamagedData } from './damage.ts'
+import { DamagedData, unopened } from './damage.ts'
 import { type Files, nodeFiles } from './files.ts'
 import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
@@ -52,7 +52,7 @@ export async function openDurable(folder: string, options: DurableOptions): Prom
     journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, hold })
   } catch (err) {
     lock.release()
-    throw err instanceof DamagedData ? unreadable(folder, err) : isOfSystem(err) ? unopened(folder, err) : err
+    throw err instanceof DamagedData ? unreadable(folder, err) : isOfSystem(err) ? unopened(folder, err.message, err) : err
   }
 
   return storesOf(journal, clock, hold, lock)
@@ -111,16 +111,14 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
   if (format !== 'current') await writeFormat(files, folder)
 }
 
+/** Of a disk that is full, or a folder that may not be read: the system says what, and not where. */
 const isOfSystem = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
-
-/** A disk that is full, or a folder that may not be read: the system says what, and not where. */
-const unopened = (folder: string, err: Error): Error =>
-  new Error(`Cannot open data folder ${folder}: ${err.message}`, { cause: err })
 
 /** What to do about damage is said where it is met. */
 const unreadable = (folder: string, damage: DamagedData): Error =>
-  new Error(
-    `Cannot open data folder ${folder}: ${damage.message}. Acknowledged writes may be lost: restore a backup with ` +
+  unopened(
+    folder,
+    `${damage.message}. Acknowledged writes may be lost: restore a backup with ` +
       '`capstan restore FILE --data DIR --force`, or keep what can be read with `capstan backup FILE --salvage --data DIR`',
-    { cause: damage },
+    damage,
   )

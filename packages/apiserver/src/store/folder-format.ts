@@ -1,4 +1,5 @@
 /** The version of a data folder's layout. It stands beside the state, so that a folder whose state is missing is not taken for a new one. */
+import { unopened } from './damage.ts'
 import type { Files } from './files.ts'
 
 const Format = '2'
@@ -18,7 +19,7 @@ export async function readFormat(files: Files, folder: string): Promise<'current
   if (format === Format) return 'current'
   // One that is not even a number was cut short, or damaged: the state says the rest.
   if (!/^\d+$/.test(format)) return 'old'
-  throw new Error(`Cannot open data folder ${folder}: it has format ${format}, and this version reads format ${Format} only`)
+  throw unopened(folder, `it has format ${format}, and this version reads format ${Format} only`)
 }
 
 /** Once the state is there. This does not wait for the disk: should it be lost, the state says as much. */

@@ -8,6 +8,7 @@ import { truncateSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '@capstan/kube'
+import { unopened } from './damage.ts'
 
 /** Of the same name, and by the same means, as the lock of LevelDB, which earlier versions took: they and this one keep each other out. */
 const LockName = 'LOCK'
@@ -29,8 +30,7 @@ export class FolderLock {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       return new FolderLock(lockOn(`${folder}/${LockName}`))
     } catch (err) {
-      const why = codeOf(err) === Busy ? 'it is in use by another process' : messageOf(err)
-      throw new Error(`Cannot open data folder ${folder}: ${why}`, { cause: err })
+      throw codeOf(err) === Busy ? unopened(folder, 'it is in use by another process') : unopened(folder, messageOf(err), err)
     }
   }
 

@@ -107,8 +107,11 @@ describe('a plane with its demo', () => {
     })
 
     const third = await ended(['up', '--data', data, '--port', '0'])
-    expect(third).toMatchObject({ code: 1, out: '' })
-    expect(third.err).toContain(`capstan: Cannot open data folder ${data}/db: it is in use by another process`)
+    expect(third).toEqual({
+      code: 1,
+      out: '',
+      err: `capstan: Cannot open data folder ${data}/db: it is in use by another process`,
+    })
 
     expect(children()).toHaveLength(1)
     expect(await second.interrupt()).toBe(0)
