@@ -3,6 +3,7 @@
  * folder `manifests`; what one row leaves behind, the next may use.
  */
 import type { Explained } from './explained.ts'
+import { podSecurity } from './pod-security.ts'
 
 export interface Row {
   readonly run: string
@@ -879,4 +880,5 @@ export const sections: readonly Section[] = [
       'kubectl create -f roles.yaml',
     ],
   },
+  podSecurity,
 ]

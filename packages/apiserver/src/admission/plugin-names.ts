@@ -38,7 +38,7 @@ const plugins = {
   PodGroupWorkloadExists: 'absent',
   PodNodeSelector: 'refused',
   PodResizeValidator: 'absent',
-  PodSecurity: 'absent',
+  PodSecurity: 'on',
   PodTolerationRestriction: 'refused',
   PodTopologyLabels: 'absent',
   Priority: 'on',

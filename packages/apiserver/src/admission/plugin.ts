@@ -39,6 +39,8 @@ export interface PluginWrite {
   readonly authorizer: Authorizer
   readonly clock: Clock
   readonly random: Random
+  /** Tells whoever writes, whatever comes of the write. */
+  readonly warn: (text: string) => void
 }
 
 /** Upstream: admission.NewForbidden. An object that is still to get its name is called by what it will begin with. */

@@ -5,6 +5,7 @@ import { ownerReferences } from './owner-references.ts'
 import { defaultIngressClass, defaultStorageClass } from './default-classes.ts'
 import type { AdmissionPlugin } from './plugin-names.ts'
 import type { Plugin } from './plugin.ts'
+import { podSecurity } from './pod-security/pod-security.ts'
 import { priority } from './priority.ts'
 import { limitRanger } from './limit-ranger.ts'
 import { taintNodesByCondition } from './new-nodes.ts'
@@ -20,6 +21,7 @@ const plugins: readonly Plugin[] = [
   limitRanger,
   serviceAccount,
   taintNodesByCondition,
+  podSecurity,
   priority,
   defaultTolerationSeconds,
   defaultStorageClass,

@@ -143,7 +143,7 @@ const admissionRequest = (
 
 const pluginWrite = (
   { store, pending, registry, authorizer, clock, random }: Plane,
-  { definition, request: { subresource, name }, caller }: Call,
+  { definition, request: { subresource, name }, caller, warnings }: Call,
   object: UnknownObject,
   old: UnknownObject | undefined,
   operation: Operation,
@@ -162,6 +162,7 @@ const pluginWrite = (
   authorizer,
   clock,
   random,
+  warn: (text) => warnings.push(text),
 })
 
 /** Upstream: plugin NamespaceLifecycle. @throws StatusError NotFound or Forbidden */

@@ -1,0 +1,85 @@
+/** Commands about the standards that namespaces ask of their pods: every check, in each version that changed one. */
+import type { Section } from './rows.ts'
+
+const label = 'pod-security.kubernetes.io/'
+
+/** A namespace with labels, once pods can be made in it. */
+const namespace = (name: string, labels: { readonly [label: string]: string }): string => {
+  const all = Object.entries(labels).map(([key, value]) => `"${label}${key}":"${value}"`)
+  const object = `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"${name}","labels":{${all.join(',')}}}}`
+  return `kubectl create -f - <<< '${object}' && kubectl wait --for=create serviceaccount/default -n ${name} --timeout=20s`
+}
+
+/** Each between two in which several checks changed, and one that is not yet. */
+const versions = ['v1.0', 'v1.18', 'v1.24', 'v1.30', 'v1.34', 'v1.99']
+
+const tryAll = (name: string): string => `kubectl create -n ${name} --dry-run=server -f pod-security.yaml`
+
+export const podSecurity: Section = {
+  name: 'podsecurity',
+  rows: [
+    namespace('open', {}),
+    tryAll('open'),
+    namespace('baseline', { enforce: 'baseline' }),
+    tryAll('baseline'),
+    namespace('restricted', { enforce: 'restricted' }),
+    tryAll('restricted'),
+    namespace('told', { warn: 'restricted', audit: 'baseline', 'audit-version': 'v1.20' }),
+    tryAll('told'),
+    namespace('both', { enforce: 'baseline', warn: 'restricted', 'warn-version': 'v1.22' }),
+    tryAll('both'),
+    namespace('versions', { enforce: 'restricted', 'enforce-version': 'latest' }),
+    ...versions.map(
+      (version) => `kubectl label namespace versions ${label}enforce-version=${version} --overwrite && ${tryAll('versions')}`,
+    ),
+    // Labels that mean nothing.
+    namespace('wrong', { enforce: 'strict', 'enforce-version': 'v2.0', audit: '', 'warn-version': 'v1.01' }),
+    namespace('wrong', { enforce: 'Baseline' }),
+    namespace('wrong', { 'enforce-version': 'v1.99999999999999999999' }),
+    namespace('versioned', { enforce: 'restricted', 'enforce-version': 'v1.9223372036854775807', nothing: 'x' }),
+    'kubectl run web --image=nginx -n versioned',
+    `kubectl label namespace open ${label}warn=most`,
+    `kubectl annotate namespace open ${label}warn=most`,
+    `kubectl apply --server-side -f - <<< '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"open","labels":{"${label}enforce":"none"}}}'`,
+    `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
+    // What pods are made from.
+    'kubectl create -n open -f pod-security-templates.yaml',
+    'kubectl create -n baseline -f pod-security-templates.yaml',
+    'kubectl create -n restricted -f pod-security-templates.yaml --dry-run=server',
+    'kubectl create -n told -f pod-security-templates.yaml --dry-run=server',
+    'kubectl create -n both -f pod-security-templates.yaml --dry-run=server',
+    'kubectl annotate deployment/d -n baseline note=x',
+    'kubectl scale deployment/d -n baseline --replicas=2',
+    'kubectl set image deployment/d -n baseline a=j',
+    'kubectl create job now --from=cronjob/cj -n baseline',
+    'kubectl rollout restart daemonset/ds -n baseline',
+    'kubectl create deployment web --image=nginx -n restricted',
+    `kubectl patch deployment/d -n baseline --subresource=status --type=merge -p '{"status":{"replicas":0}}'`,
+    'kubectl delete deployment/d -n baseline',
+    // Pods that are there when their namespace begins to ask for more.
+    'kubectl create -n open -f pod-security.yaml',
+    `kubectl create -n open -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"another"},"spec":{"containers":[{"name":"a","image":"i","resources":{"requests":{"cpu":"1m"}}}]}}'`,
+    `kubectl label namespace open ${label}enforce=baseline`,
+    `kubectl label namespace open ${label}enforce=restricted --overwrite`,
+    `kubectl label namespace open ${label}enforce=baseline --overwrite`,
+    `kubectl label namespace open ${label}enforce-version=v1.20`,
+    `kubectl label namespace open ${label}enforce-version=v1.21 ${label}enforce=privileged --overwrite`,
+    `kubectl label namespace open ${label}enforce=restricted ${label}warn=privileged --overwrite`,
+    'kubectl run web --image=nginx -n open',
+    // Pods that are there are asked again when their containers change.
+    'kubectl label pod plain -n open a=b',
+    'kubectl set image pod/plain -n open a=j',
+    'kubectl set image pod/good -n open a=j',
+    'kubectl debug plain -n open --image=busybox --container=dbg --attach=false',
+    'kubectl debug good -n open --image=busybox --container=dbg --attach=false',
+    'kubectl debug good -n open --image=busybox --container=dbg --attach=false --profile=restricted',
+    `kubectl patch pod another -n open --subresource=resize -p '{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"2m"}}}]}}'`,
+    `kubectl patch pod plain -n open --subresource=status --type=merge -p '{"status":{"phase":"Failed"}}'`,
+    `kubectl create --raw /api/v1/namespaces/open/pods/plain/eviction -f - <<< '{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"plain"}}'`,
+    'kubectl delete pod host-path -n open --now',
+    `kubectl label namespace open ${label}enforce- ${label}warn- ${label}enforce-version-`,
+    'kubectl run web --image=nginx -n open',
+    `kubectl create --raw /api/v1/namespaces/restricted/pods -f - <<< '{"metadata":{"name":"raw"},"spec":{"containers":[{"name":"a","image":"i"}]}}'`,
+    'kubectl delete namespace open baseline restricted told both versions versioned --wait=false',
+  ],
+}

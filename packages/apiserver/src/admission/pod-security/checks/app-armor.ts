@@ -1,0 +1,37 @@
+import { quotedGoChar } from '@capstan/kube'
+import { type Check, plural, quoted, settings, sorted } from '../check.ts'
+
+/** The annotations by which profiles were chosen before there were fields for it. */
+const prefix = 'container.apparmor.security.beta.kubernetes.io/'
+const isAllowed = (profile: string): boolean =>
+  profile === '' || profile === 'runtime/default' || profile.startsWith('localhost/')
+
+/** Containers keep the AppArmor profile of the runtime, or have one of the host's. */
+export const appArmor: Check = {
+  id: 'appArmorProfile',
+  level: 'baseline',
+  rules: [
+    {
+      since: 0,
+      rule({ metadata, spec }) {
+        const types = ['RuntimeDefault', 'Localhost']
+        const { setters, values } = settings(
+          spec,
+          ({ appArmorProfile }) => appArmorProfile?.type,
+          (type) => types.includes(type),
+        )
+        const annotations = Object.entries(metadata?.annotations ?? {})
+          .filter(([name, profile]) => name.startsWith(prefix) && !isAllowed(profile))
+          .map(([name, profile]) => `${name}="${Array.from(profile, quotedGoChar).join('')}"`)
+          .sort()
+        const who = annotations.length === 0 ? setters : [...setters, plural('annotation', annotations)]
+        if (who.length === 0) return undefined
+        const profiles = [...sorted(values), ...annotations]
+        return {
+          reason: plural('forbidden AppArmor profile', profiles),
+          detail: `${who.join(' and ')} must not set AppArmor profile type to ${quoted(profiles)}`,
+        }
+      },
+    },
+  ],
+}

@@ -1,0 +1,56 @@
+import { containersOf } from '../../../kinds/pod/defaults.ts'
+import type { PodSpec } from '../../../kinds/schemas/types.ts'
+import { type Check, containerList, quoted, type Rule, sorted, unlessWindows } from '../check.ts'
+
+const ordinary =
+  'AUDIT_WRITE CHOWN DAC_OVERRIDE FOWNER FSETID KILL MKNOD NET_BIND_SERVICE SETFCAP SETGID SETPCAP SETUID SYS_CHROOT'.split(' ')
+
+/** Containers get no capabilities beyond those that a container usually has. */
+export const capabilitiesBaseline: Check = {
+  id: 'capabilities_baseline',
+  level: 'baseline',
+  rules: [
+    {
+      since: 0,
+      rule({ spec }) {
+        const detail = addedBeyond(ordinary, spec)
+        return detail === undefined ? undefined : { reason: 'non-default capabilities', detail }
+      },
+    },
+  ],
+}
+
+const leastOf: Rule = ({ spec }) => {
+  const keeping = containersOf(spec).filter(({ securityContext }) => !securityContext?.capabilities?.drop?.includes('ALL'))
+  const details = [
+    ...(keeping.length === 0
+      ? []
+      : [`${containerList(keeping.map(({ name }) => name))} must set securityContext.capabilities.drop=["ALL"]`]),
+    addedBeyond(['NET_BIND_SERVICE'], spec) ?? [],
+  ].flat()
+  return details.length === 0 ? undefined : { reason: 'unrestricted capabilities', detail: details.join('; ') }
+}
+
+/** Containers give up all capabilities, and take back none but that to listen on low ports. */
+export const capabilitiesRestricted: Check = {
+  id: 'capabilities_restricted',
+  level: 'restricted',
+  rules: [
+    { since: 22, rule: leastOf },
+    { since: 25, rule: unlessWindows(leastOf) },
+  ],
+  replaces: capabilitiesBaseline.id,
+}
+
+function addedBeyond(allowed: readonly string[], spec: PodSpec): string | undefined {
+  const names: string[] = []
+  const added: string[] = []
+  for (const { name, securityContext } of containersOf(spec)) {
+    const more = (securityContext?.capabilities?.add ?? []).filter((capability) => !allowed.includes(capability))
+    if (more.length === 0) continue
+    names.push(name)
+    added.push(...more)
+  }
+  if (names.length === 0) return undefined
+  return `${containerList(names)} must not include ${quoted(sorted(added))} in securityContext.capabilities.add`
+}

@@ -1,0 +1,19 @@
+import type { Check } from '../check.ts'
+
+const fields = ['hostNetwork', 'hostPID', 'hostIPC'] as const
+
+/** Pods do not share network, processes and inter-process communication with the host. */
+export const hostNamespaces: Check = {
+  id: 'hostNamespaces',
+  level: 'baseline',
+  rules: [
+    {
+      since: 0,
+      rule({ spec }) {
+        const shared = fields.filter((field) => spec[field] === true)
+        if (shared.length === 0) return undefined
+        return { reason: 'host namespaces', detail: shared.map((field) => `${field}=true`).join(', ') }
+      },
+    },
+  ],
+}

@@ -1,0 +1,20 @@
+import { containersOf } from '../../../kinds/pod/defaults.ts'
+import { type Check, containerList } from '../check.ts'
+
+/** Containers do not run with all rights of the host. */
+export const privileged: Check = {
+  id: 'privileged',
+  level: 'baseline',
+  rules: [
+    {
+      since: 0,
+      rule({ spec }) {
+        const names = containersOf(spec).flatMap(({ name, securityContext }) =>
+          securityContext?.privileged === true ? [name] : [],
+        )
+        if (names.length === 0) return undefined
+        return { reason: 'privileged', detail: `${containerList(names)} must not set securityContext.privileged=true` }
+      },
+    },
+  ],
+}

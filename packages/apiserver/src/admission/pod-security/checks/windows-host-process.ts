@@ -1,0 +1,24 @@
+import { type Check, settings } from '../check.ts'
+
+/** On Windows, containers do not run as processes of the host. */
+export const windowsHostProcess: Check = {
+  id: 'windowsHostProcess',
+  level: 'baseline',
+  rules: [
+    {
+      since: 0,
+      rule({ spec }) {
+        const { setters } = settings(
+          spec,
+          ({ windowsOptions }) => windowsOptions?.hostProcess,
+          (value) => !value,
+        )
+        if (setters.length === 0) return undefined
+        return {
+          reason: 'hostProcess',
+          detail: `${setters.join(' and ')} must not set securityContext.windowsOptions.hostProcess=true`,
+        }
+      },
+    },
+  ],
+}

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import type { Pod } from '../../kinds/schemas/types.ts'
+import { existingPodWarnings } from './existing-pods.ts'
+
+const baseline = { level: 'baseline', version: 'latest' } as const
+const never = () => false
+const head = 'existing pods in namespace "ns" violate the new PodSecurity enforce level "baseline:latest"'
+
+const pod = (name: string, spec: object = {}, owner?: string) =>
+  ({
+    metadata: { name, ...(owner === undefined ? {} : { ownerReferences: [{ controller: true, uid: owner }] }) },
+    spec: { containers: [{ name: 'c' }], ...spec },
+  }) as unknown as Pod
+
+test('pods with the same faults are one warning, which names the first of them', () => {
+  const pods = [
+    pod('z', { hostPID: true }),
+    pod('good'),
+    pod('b', { hostNetwork: true, volumes: [{ name: 'v', hostPath: {} }] }),
+    pod('m', { hostIPC: true }),
+    pod('k', { hostPID: true }),
+    pod('c', { volumes: [{ name: 'v', hostPath: {} }] }),
+    pod('d', { volumes: [{ name: 'w', hostPath: {} }] }),
+  ]
+  expect(existingPodWarnings('ns', pods, baseline, never)).toEqual([
+    head,
+    'b: host namespaces, hostPath volumes',
+    'c (and 1 other pod): hostPath volumes',
+    'k (and 2 other pods): host namespaces',
+  ])
+})
+
+test('pods that keep the standard give none', () => {
+  expect(existingPodWarnings('ns', [pod('a'), pod('b')], baseline, never)).toEqual([])
+  expect(existingPodWarnings('ns', [], baseline, never)).toEqual([])
+})
+
+test('no more than 3000 are looked at, one of each controller before the others', () => {
+  const replicas = Array.from({ length: 3000 }, (_, index) => pod(`r-${index}`, { hostPID: true }, 'set'))
+  const others = [pod('alone', { hostIPC: true }), pod('owned', { volumes: [{ name: 'v', hostPath: {} }] }, 'job')]
+  expect(existingPodWarnings('ns', [...replicas, ...others], baseline, never)).toEqual([
+    'new PodSecurity enforce level only checked against the first 3000 of 3002 existing pods',
+    head,
+    'alone (and 2998 other pods): host namespaces',
+    'owned: hostPath volumes',
+  ])
+})
+
+test('when it takes too long, it ends', () => {
+  let asked = 0
+  const pods = ['a', 'b', 'c'].map((name) => pod(name, { hostPID: true }))
+  expect(existingPodWarnings('ns', pods, baseline, () => ++asked === 2)).toEqual([
+    'new PodSecurity enforce level only checked against the first 2 of 3 existing pods',
+    head,
+    'a (and 1 other pod): host namespaces',
+  ])
+})

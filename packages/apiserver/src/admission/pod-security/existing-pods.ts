@@ -1,0 +1,50 @@
+/** What is said of the pods that a namespace has when it begins to ask more of them. Upstream: EvaluatePodsInNamespace, v0.36. */
+import { controllerOf } from '@capstan/kube'
+import type { Pod } from '../../kinds/schemas/types.ts'
+import { type Standard, standardText } from './policy.ts'
+import { findings, reasonsOf } from './standards.ts'
+
+const mostPods = 3000
+
+/** @param isLate whether it has taken long enough: asked after each pod */
+export function existingPodWarnings(namespace: string, pods: readonly Pod[], enforce: Standard, isLate: () => boolean): string[] {
+  const violators = new Map<string, string[]>()
+  let checked = 0
+  for (const pod of differingFirst(pods).slice(0, mostPods)) {
+    const reasons = reasonsOf(findings(pod, enforce))
+    const alike = violators.get(reasons)
+    if (alike) alike.push(pod.metadata.name)
+    else if (reasons !== '') violators.set(reasons, [pod.metadata.name])
+    checked++
+    if (isLate()) break
+  }
+  const warnings: string[] = []
+  if (checked < pods.length) {
+    warnings.push(`new PodSecurity enforce level only checked against the first ${checked} of ${pods.length} existing pods`)
+  }
+  if (violators.size > 0) {
+    const standard = standardText(enforce)
+    warnings.push(`existing pods in namespace "${namespace}" violate the new PodSecurity enforce level "${standard}"`)
+  }
+  return [...warnings, ...[...violators].map(([reasons, names]) => `${called(names)}: ${reasons}`).sort()]
+}
+
+/** Pods of one controller are alike: one of each comes before all the others. */
+function differingFirst(pods: readonly Pod[]): Pod[] {
+  const seen = new Set<string>()
+  const [first, rest]: [Pod[], Pod[]] = [[], []]
+  for (const pod of pods) {
+    const uid = controllerOf(pod as never)?.uid
+    if (uid === undefined || !seen.has(uid)) first.push(pod)
+    else rest.push(pod)
+    if (uid !== undefined) seen.add(uid)
+  }
+  return [...first, ...rest]
+}
+
+/** By the first of their names. */
+function called(names: readonly string[]): string {
+  const name = names.reduce((first, next) => (next < first ? next : first))
+  const others = names.length - 1
+  return others === 0 ? name : `${name} (and ${others} other ${others === 1 ? 'pod' : 'pods'})`
+}

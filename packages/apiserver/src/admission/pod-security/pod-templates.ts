@@ -1,0 +1,33 @@
+/** Where pods, and kinds that pods are made from, say what a pod is. Upstream: DefaultPodSpecExtractor, v0.36. */
+import type { CronJob, Pod, PodTemplate, PodTemplateSpec } from '../../kinds/schemas/types.ts'
+import type { PodLike } from './check.ts'
+
+const inSpec = (object: unknown): PodTemplateSpec | undefined =>
+  (object as { spec: { template?: PodTemplateSpec } }).spec.template
+
+/** By where they are stored. A replication controller need not have one. */
+export const podTemplates: ReadonlyMap<string, (object: unknown) => PodLike | undefined> = new Map([
+  ['podtemplates', (object: unknown) => (object as PodTemplate).template],
+  ['replicationcontrollers', inSpec],
+  ['replicasets.apps', inSpec],
+  ['deployments.apps', inSpec],
+  ['statefulsets.apps', inSpec],
+  ['daemonsets.apps', inSpec],
+  ['jobs.batch', inSpec],
+  ['cronjobs.batch', (object: unknown) => (object as CronJob).spec.jobTemplate.spec.template],
+])
+
+/** Whether a change of a pod is one that could break a rule which it kept: of its containers, their number and their images. */
+export function changesContainers({ spec }: Pod, { spec: old }: Pod): boolean {
+  const lists = [
+    [spec.containers, old.containers],
+    [spec.initContainers, old.initContainers],
+  ] as const
+  for (const [now = [], then = []] of lists) {
+    if (now.length !== then.length || now.some(({ image }, index) => image !== then[index]!.image)) return true
+  }
+  return (spec.ephemeralContainers ?? []).some(({ name, image }) => {
+    const before = old.ephemeralContainers?.find((one) => one.name === name)
+    return !before || before.image !== image
+  })
+}
