@@ -1,7 +1,7 @@
-import { MachineDeploymentFinalizer } from '@capstan/api'
+import { MachineDeploymentFinalizer, MachineSet } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { removeFinalizer } from '@capstan/kube'
-import { deleteMachineSets } from './roll-out.ts'
+import { deleteChildren } from '../children.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
 /** Takes all sets down, and lets the deployment go when the last one is gone. */
@@ -9,7 +9,7 @@ export const remove: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
   if (machineSets.length > 0) {
-    await deleteMachineSets(machineSets, scope, io)
+    await deleteChildren(MachineSet, machineSets, machineDeployment, io)
     return wait(`${machineSets.length} MachineSets to be deleted`)
   }
   removeFinalizer(machineDeployment, MachineDeploymentFinalizer)

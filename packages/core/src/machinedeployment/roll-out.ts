@@ -8,7 +8,8 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { type Input, isControlledBy, isDeleting, isReason, keyOf, messageOf, seconds } from '@capstan/kube'
+import { type Input, isControlledBy, isDeleting, keyOf, messageOf, seconds } from '@capstan/kube'
+import { deleteChildren } from '../children.ts'
 import { machineDeploymentCounts } from './counts.ts'
 import { setsByRole, type SetsByRole } from './current-set.ts'
 import {
@@ -210,29 +211,7 @@ async function cleanUp(old: readonly MachineSet[], scope: MachineDeploymentScope
     ({ metadata, spec, status }) =>
       spec.replicas === 0 && (status?.replicas ?? 0) === 0 && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
   )
-  await deleteMachineSets(empty, scope, io)
-}
-
-/** Asks for the deletion of sets that are not going already. All are tried before the first failure is thrown. */
-export async function deleteMachineSets(
-  sets: readonly MachineSet[],
-  { machineDeployment }: MachineDeploymentScope,
-  { client, events, signal }: ReconcileContext,
-): Promise<void> {
-  const errors: unknown[] = []
-  for (const set of sets) {
-    if (isDeleting(set)) continue
-    const { name, uid } = set.metadata
-    try {
-      await client.delete(MachineSet, keyOf(set), { preconditions: { uid }, signal })
-      events.event(machineDeployment, 'Normal', 'SuccessfulDelete', `Deleted MachineSet "${name}"`)
-    } catch (err) {
-      if (isReason(err, 'NotFound')) continue
-      events.event(machineDeployment, 'Warning', 'FailedDelete', `Failed to delete MachineSet "${name}": ${messageOf(err)}`)
-      errors.push(err)
-    }
-  }
-  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  await deleteChildren(MachineSet, empty, scope.machineDeployment, io)
 }
 
 /** A rollout that is ordered for later begins without any event. */

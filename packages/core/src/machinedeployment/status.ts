@@ -14,6 +14,7 @@ import {
   longDeletion,
   machinesReady,
   machinesUpToDate,
+  missingKinds,
   missingTemplates,
   nextReport,
   remediating,
@@ -121,19 +122,10 @@ export function scalingUp(scope: MachineDeploymentScope): NewCondition {
   if (!scope.machineSets) return ScalingUp.unknown('InternalError', SeeLogs)
   const { current, desired } = scalingOf(scope)
   if (desired === undefined) return ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
-  const missing = missingTemplates(missingKinds(scope))
+  const missing = missingTemplates(missingKinds(scope.machineDeployment, scope))
   if (current >= desired) return ScalingUp.false('NotScalingUp', missing && `Scaling up would be blocked because ${missing}`)
   const why = missing && ` is blocked because ${missing}`
   return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
-}
-
-function missingKinds({ machineDeployment, bootstrapTemplate, infrastructureTemplate }: MachineDeploymentScope): string[] {
-  if (isDeleting(machineDeployment)) return []
-  const { bootstrap, infrastructureRef } = machineDeployment.spec.template.spec
-  return [
-    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef.kind] : []),
-    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef.kind] : []),
-  ]
 }
 
 export function deleting({ machineDeployment, machineSets, machines }: MachineDeploymentScope, now: number): NewCondition {

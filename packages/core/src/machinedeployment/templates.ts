@@ -2,8 +2,8 @@ import { MachineDeployment } from '@capstan/api'
 import { type Index, type MapFunction, proceed, type ReconcileContext } from '@capstan/controller'
 import { keyOf } from '@capstan/kube'
 import type { ContractRef } from '../external/get.ts'
-import { referenceText, referredText } from '../external/reference.ts'
-import { observeTemplate } from '../machineset/templates.ts'
+import { referredText } from '../external/reference.ts'
+import { observeTemplate, templatesOf } from '../machineset/templates.ts'
 import type { MachineDeploymentPhase, MachineDeploymentScope } from './scope.ts'
 
 /** Reads the templates. One that is missing is told of, and keeps only new sets from being made. */
@@ -23,10 +23,7 @@ const readTemplate = (
 const byTemplate: Index<MachineDeployment> = {
   name: 'MachineDeployment by template',
   kind: MachineDeployment,
-  values: ({ metadata, spec }) =>
-    [spec.template.spec.infrastructureRef, spec.template.spec.bootstrap.configRef].flatMap((ref) =>
-      ref ? referenceText(ref, metadata.namespace) : [],
-    ),
+  values: templatesOf,
 }
 
 const machineDeploymentsOfTemplate: MapFunction = (object, cache) => cache.byIndex(byTemplate, referredText(object)).map(keyOf)

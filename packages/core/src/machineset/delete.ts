@@ -1,7 +1,7 @@
-import { MachineSetFinalizer } from '@capstan/api'
+import { Machine, MachineSetFinalizer } from '@capstan/api'
 import { proceed, wait } from '@capstan/controller'
 import { removeFinalizer } from '@capstan/kube'
-import { deleteMachines } from './delete-machines.ts'
+import { deleteChildren } from '../children.ts'
 import type { MachineSetPhase } from './scope.ts'
 import { counted } from './machines-report.ts'
 
@@ -10,7 +10,7 @@ export const remove: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   if (!machines) return proceed()
   if (machines.length > 0) {
-    await deleteMachines(scope, machines, io)
+    await deleteChildren(Machine, machines, machineSet, io)
     return wait(`${counted(machines.length, 'Machine')} to be deleted`)
   }
   removeFinalizer(machineSet, MachineSetFinalizer)

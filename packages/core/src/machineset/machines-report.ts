@@ -1,6 +1,14 @@
 /** What Machines say together, for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
-import { isUpdateInProgress, type Machine, MachineSetConditions, type ReplicasByVersion } from '@capstan/api'
+import {
+  isUpdateInProgress,
+  type Machine,
+  type MachineDeployment,
+  type MachineSet,
+  MachineSetConditions,
+  type ReplicasByVersion,
+} from '@capstan/api'
 import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
+import type { Observed } from '../external/observed.ts'
 import { SeeLogs } from '../phase-errors.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 
@@ -88,6 +96,19 @@ export function scalingDown({ current, desired }: Scaling, machines: readonly Ma
     'ScalingDown',
     withBullet(`Scaling down from ${current} to ${desired} replicas`, longDeletion(machines, now)),
   )
+}
+
+/** Kinds of templates that do not exist; an owner of Machines on its way out needs none. */
+export function missingKinds(
+  owner: MachineSet | MachineDeployment,
+  { bootstrapTemplate, infrastructureTemplate }: { bootstrapTemplate: Observed; infrastructureTemplate: Observed },
+): string[] {
+  if (isDeleting(owner)) return []
+  const { bootstrap, infrastructureRef } = owner.spec.template.spec
+  return [
+    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef.kind] : []),
+    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef.kind] : []),
+  ]
 }
 
 /** `ATemplate does not exist`, or that two do not; empty when all are there. */

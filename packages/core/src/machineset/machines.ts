@@ -1,17 +1,8 @@
 import { Machine, MachineSet } from '@capstan/api'
 import { type Index, proceed } from '@capstan/controller'
-import {
-  controllerOf,
-  controllerReference,
-  isControlledBy,
-  isDeleting,
-  keyOf,
-  labelSelector,
-  messageOf,
-  type Selector,
-  TerminalError,
-} from '@capstan/kube'
-import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
+import { controllerOf, controllerReference, isControlledBy, labelSelector, type Selector, TerminalError } from '@capstan/kube'
+import { adoptChild } from '../children.ts'
+import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 
 /** Finds the Machines of the set by its selector, and takes in those that nobody controls. */
 export const machines: MachineSetPhase = async (scope, io) => {
@@ -22,7 +13,8 @@ export const machines: MachineSetPhase = async (scope, io) => {
     if (!selector.matches(machine.metadata.labels)) continue
     if (isControlledBy(machine, machineSet, MachineSet)) found.push(machine)
     else if (!controllerOf(machine)) {
-      const adopted = await adopt(machine, scope, io)
+      const owners = [...(machine.metadata.ownerReferences ?? []), controllerReference(machineSet, MachineSet)]
+      const adopted = await adoptChild(Machine, machine, machineSet, owners, io)
       if (adopted) found.push(adopted)
     }
   }
@@ -55,23 +47,4 @@ function plainSelector({ metadata, spec }: MachineSet): Selector {
     throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: it has matchExpressions`)
   }
   return labelSelector(spec.selector)
-}
-
-/** Nothing is adopted by, or while, going away. */
-async function adopt(
-  machine: Machine,
-  { machineSet }: MachineSetScope,
-  { client, events, signal }: MachineSetIO,
-): Promise<Machine | undefined> {
-  if (isDeleting(machineSet) || isDeleting(machine)) return undefined
-  const { ownerReferences = [], resourceVersion, name } = machine.metadata
-  const metadata = { ownerReferences: [...ownerReferences, controllerReference(machineSet, MachineSet)], resourceVersion }
-  try {
-    const adopted = await client.patch(Machine, keyOf(machine), { type: 'merge', body: { metadata } }, { signal })
-    events.event(machineSet, 'Normal', 'SuccessfulAdopt', `Adopted Machine "${name}"`)
-    return adopted
-  } catch (err) {
-    events.event(machineSet, 'Warning', 'FailedAdopt', `Failed to adopt Machine "${name}": ${messageOf(err)}`)
-    throw err
-  }
 }

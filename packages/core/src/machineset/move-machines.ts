@@ -6,7 +6,7 @@ import {
   UpdateInProgressAnnotation,
 } from '@capstan/api'
 import { controllerReference, isReason, keyOf, messageOf } from '@capstan/kube'
-import { deleteMachines } from './delete-machines.ts'
+import { deleteChildren } from '../children.ts'
 import { departures, sourcesOf } from './motion.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
@@ -45,7 +45,7 @@ export async function moveMachines(scope: MachineSetScope, to: string, count: nu
   }
   // Until the cache has seen them in the other set they are told of here: who reads both must not think that some are missing.
   scope.machines = machines.map((machine) => moved.get(machine) ?? machine)
-  await deleteMachines(scope, remove, io).catch((err: unknown) => errors.push(err))
+  await deleteChildren(Machine, remove, machineSet, io).catch((err: unknown) => errors.push(err))
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }
 

@@ -1,8 +1,8 @@
-import { DisableMachineCreateAnnotation, type Machine, MachineSetMoveMachinesToMachineSetAnnotation } from '@capstan/api'
+import { DisableMachineCreateAnnotation, Machine, MachineSetMoveMachinesToMachineSetAnnotation } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
 import { messageOf, seconds } from '@capstan/kube'
 import { createMachine } from './create-machine.ts'
-import { deleteMachines } from './delete-machines.ts'
+import { deleteChildren } from '../children.ts'
 import { machinesToDelete } from './deletion-priority.ts'
 import { liveMachines } from './machines.ts'
 import { surplus } from './motion.ts'
@@ -63,6 +63,9 @@ async function scaleDown(scope: MachineSetScope, replicas: number, io: MachineSe
   const to = machineSet.metadata.annotations?.[MachineSetMoveMachinesToMachineSetAnnotation]
   io.log.info('Scaling down MachineSet', { from: machines.length, to: machines.length - count, ...(to ? { moveTo: to } : {}) })
   if (to) await moveMachines(scope, to, count, io)
-  else await deleteMachines(scope, machinesToDelete(machines, count, machineSet.spec.deletion?.order, io.clock.now()), io)
+  else {
+    const chosen = machinesToDelete(machines, count, machineSet.spec.deletion?.order, io.clock.now())
+    await deleteChildren(Machine, chosen, machineSet, io)
+  }
   return proceed()
 }

@@ -10,6 +10,7 @@ import {
   machineCounts,
   machinesReady,
   machinesUpToDate,
+  missingKinds,
   missingTemplates,
   nextReport,
   remediating,
@@ -81,21 +82,11 @@ export function scalingUp(scope: MachineSetScope): NewCondition {
   if (!machines) return ScalingUp.unknown('InternalError', SeeLogs)
   const { current, desired } = scalingOf(scope)
   if (desired === undefined) return ScalingUp.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
-  const missing = missingTemplates(missingKinds(scope))
+  const missing = missingTemplates(missingKinds(scope.machineSet, scope))
   if (current >= desired) return ScalingUp.false('NotScalingUp', missing && `Scaling up would be blocked because ${missing}`)
   const obstacles = [...preflightProblems, ...(missing ? [missing] : [])]
   const why = obstacles.length === 0 ? '' : ` is blocked because:\n${obstacles.map((line) => `* ${line}`).join('\n')}`
   return ScalingUp.true('ScalingUp', `Scaling up from ${current} to ${desired} replicas${why}`)
-}
-
-/** Kinds of templates that do not exist; a set on its way out needs none. */
-function missingKinds({ machineSet, bootstrapTemplate, infrastructureTemplate }: MachineSetScope): string[] {
-  if (isDeleting(machineSet)) return []
-  const { bootstrap, infrastructureRef } = machineSet.spec.template.spec
-  return [
-    ...(bootstrapTemplate.state === 'missing' && bootstrap.configRef ? [bootstrap.configRef.kind] : []),
-    ...(infrastructureTemplate.state === 'missing' ? [infrastructureRef.kind] : []),
-  ]
 }
 
 export function deleting({ machineSet, machines }: MachineSetScope, now: number): NewCondition {

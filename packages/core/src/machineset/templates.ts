@@ -1,4 +1,4 @@
-import { Cluster, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
+import { Cluster, type MachineDeployment, MachineSet, RevisionAnnotation, TemplateSuffix } from '@capstan/api'
 import type { Index, MapFunction, Outcome, ReconcileContext } from '@capstan/controller'
 import { proceed, wait } from '@capstan/controller'
 import { draft, ensureOwnerReference, isDeleting, keyOf, ownerReference } from '@capstan/kube'
@@ -60,14 +60,13 @@ async function ensureClusterOwns(
   await client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
 }
 
-/** MachineSets by the templates that they refer to. */
-const byTemplate: Index<MachineSet> = {
-  name: 'MachineSet by template',
-  kind: MachineSet,
-  values: ({ metadata, spec }) =>
-    [spec.template.spec.infrastructureRef, spec.template.spec.bootstrap.configRef].flatMap((ref) =>
-      ref ? referenceText(ref, metadata.namespace) : [],
-    ),
+/** For an index: the templates that something which makes Machines refers to. */
+export function templatesOf({ metadata, spec }: MachineSet | MachineDeployment): string[] {
+  const { infrastructureRef, bootstrap } = spec.template.spec
+  return [infrastructureRef, bootstrap.configRef].flatMap((ref) => (ref ? referenceText(ref, metadata.namespace) : []))
 }
+
+/** MachineSets by the templates that they refer to. */
+const byTemplate: Index<MachineSet> = { name: 'MachineSet by template', kind: MachineSet, values: templatesOf }
 
 const machineSetsOfTemplate: MapFunction = (object, cache) => cache.byIndex(byTemplate, referredText(object)).map(keyOf)
