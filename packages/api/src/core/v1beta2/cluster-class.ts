@@ -2,6 +2,7 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { clusterClassErrors } from './admission/cluster-class.ts'
+import { ageColumn, pausedColumn } from './shared/columns.ts'
 import { failureDomain, minReadySeconds, observedGeneration } from './shared/common-fields.ts'
 import { conditionGates } from './shared/condition-gates.ts'
 import { coreLabels } from './shared/core-labels.ts'
@@ -267,11 +268,11 @@ export const ClusterClass = defineKind({
   spec: clusterClassSpec,
   status: clusterClassStatus,
   columns: [
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
+    pausedColumn,
     column('Variables Ready', '.status.conditions[?(@.type=="VariablesReady")].status', {
       description: 'Variables are discovered',
     }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
+    ageColumn,
   ],
   labels: coreLabels,
   validate: clusterClassErrors,

@@ -1,7 +1,8 @@
 /** Cluster: one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
-import type { Infer, ObjectOf } from '@capstan/kube'
+import type { Column, Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { clusterErrors, defaultCluster } from './admission/cluster.ts'
+import { ageColumn, availableColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
 import { failureDomain, minReadySeconds, observedGeneration, phase } from './shared/common-fields.ts'
 import { conditionGates } from './shared/condition-gates.ts'
 import { coreLabels } from './shared/core-labels.ts'
@@ -261,6 +262,18 @@ export const ClusterConditions = conditionTypes({
   Paused: ['Paused', 'NotPaused'],
 })
 
+function replicaColumns(prefix: string, path: string, machines: string): Column[] {
+  const count = (name: string, member: string, which: string, more: { priority?: number } = {}) =>
+    column(`${prefix} ${name}`, `${path}.${member}`, { type: 'integer', ...more, description: `${machines} that ${which}` })
+  return [
+    count('Desired', 'desiredReplicas', 'there should be'),
+    count('Current', 'replicas', 'there are', { priority: 10 }),
+    count('Ready', 'readyReplicas', 'are Ready', { priority: 10 }),
+    count('Available', 'availableReplicas', 'are Available'),
+    count('Up-to-date', 'upToDateReplicas', 'are as the spec says'),
+  ]
+}
+
 export const Cluster = defineKind({
   group: 'cluster.x-k8s.io',
   version: 'v1beta2',
@@ -274,55 +287,13 @@ export const Cluster = defineKind({
   status: clusterStatus,
   columns: [
     column('ClusterClass', '.spec.topology.classRef.name', { description: 'The class it is made from; empty when it has none' }),
-    column('Available', '.status.conditions[?(@.type=="Available")].status', { description: 'Passes all availability checks' }),
-    column('CP Desired', '.status.controlPlane.desiredReplicas', {
-      type: 'integer',
-      description: 'Control plane Machines that there should be',
-    }),
-    column('CP Current', '.status.controlPlane.replicas', {
-      type: 'integer',
-      priority: 10,
-      description: 'Control plane Machines that there are',
-    }),
-    column('CP Ready', '.status.controlPlane.readyReplicas', {
-      type: 'integer',
-      priority: 10,
-      description: 'Control plane Machines that are Ready',
-    }),
-    column('CP Available', '.status.controlPlane.availableReplicas', {
-      type: 'integer',
-      description: 'Control plane Machines that are Available',
-    }),
-    column('CP Up-to-date', '.status.controlPlane.upToDateReplicas', {
-      type: 'integer',
-      description: 'Control plane Machines that are as the spec says',
-    }),
-    column('W Desired', '.status.workers.desiredReplicas', {
-      type: 'integer',
-      description: 'Worker Machines that there should be',
-    }),
-    column('W Current', '.status.workers.replicas', {
-      type: 'integer',
-      priority: 10,
-      description: 'Worker Machines that there are',
-    }),
-    column('W Ready', '.status.workers.readyReplicas', {
-      type: 'integer',
-      priority: 10,
-      description: 'Worker Machines that are Ready',
-    }),
-    column('W Available', '.status.workers.availableReplicas', {
-      type: 'integer',
-      description: 'Worker Machines that are Available',
-    }),
-    column('W Up-to-date', '.status.workers.upToDateReplicas', {
-      type: 'integer',
-      description: 'Worker Machines that are as the spec says',
-    }),
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
-    column('Phase', '.status.phase', { description: 'Where it is in its life' }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
-    column('Version', '.spec.topology.version', { description: 'Kubernetes version' }),
+    availableColumn,
+    ...replicaColumns('CP', '.status.controlPlane', 'Control plane Machines'),
+    ...replicaColumns('W', '.status.workers', 'Worker Machines'),
+    pausedColumn,
+    phaseColumn,
+    ageColumn,
+    versionColumn('.spec.topology.version'),
   ],
   labels: coreLabels,
   default: defaultCluster,

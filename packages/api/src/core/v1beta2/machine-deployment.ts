@@ -2,6 +2,7 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { defaultMachineDeployment, machineDeploymentErrors } from './admission/machine-deployment.ts'
+import { ageColumn, availableColumn, clusterColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
 import { clusterName, observedGeneration, phase } from './shared/common-fields.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { maxInFlight } from './shared/health-check.ts'
@@ -77,8 +78,8 @@ export const MachineDeployment = defineKind({
   status: machineDeploymentStatus,
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },
   columns: [
-    column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' }),
-    column('Available', '.status.conditions[?(@.type=="Available")].status', { description: 'Passes all availability checks' }),
+    clusterColumn,
+    availableColumn,
     column('Desired', '.spec.replicas', { type: 'integer', description: 'Machines that there should be' }),
     column('Current', '.status.replicas', { type: 'integer', description: 'Machines that there are' }),
     column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
@@ -87,10 +88,10 @@ export const MachineDeployment = defineKind({
       type: 'integer',
       description: 'Machines that are as their template says',
     }),
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
-    column('Phase', '.status.phase', { description: 'Where it is in its life' }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
-    column('Version', '.spec.template.spec.version', { description: 'Kubernetes version' }),
+    pausedColumn,
+    phaseColumn,
+    ageColumn,
+    versionColumn('.spec.template.spec.version'),
   ],
   labels: coreLabels,
   default: defaultMachineDeployment,

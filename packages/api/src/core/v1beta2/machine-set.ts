@@ -2,6 +2,7 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { defaultMachineSet, machineSetErrors } from './admission/machine-set.ts'
+import { ageColumn, clusterColumn, pausedColumn, versionColumn } from './shared/columns.ts'
 import { clusterName, observedGeneration } from './shared/common-fields.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { labelSelector } from './shared/label-selector.ts'
@@ -69,7 +70,7 @@ export const MachineSet = defineKind({
   status: machineSetStatus,
   scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' },
   columns: [
-    column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' }),
+    clusterColumn,
     column('Desired', '.spec.replicas', { type: 'integer', description: 'Machines that there should be' }),
     column('Current', '.status.replicas', { type: 'integer', description: 'Machines that there are' }),
     column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
@@ -78,9 +79,9 @@ export const MachineSet = defineKind({
       type: 'integer',
       description: 'Machines that are as their template says',
     }),
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
-    column('Version', '.spec.template.spec.version', { description: 'Kubernetes version' }),
+    pausedColumn,
+    ageColumn,
+    versionColumn('.spec.template.spec.version'),
   ],
   labels: coreLabels,
   default: defaultMachineSet,

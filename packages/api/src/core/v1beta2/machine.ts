@@ -2,6 +2,7 @@
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
 import { defaultMachine, machineErrors } from './admission/machine.ts'
+import { ageColumn, availableColumn, clusterColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
 import { observedGeneration, phase } from './shared/common-fields.ts'
 import { coreLabels } from './shared/core-labels.ts'
 import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
@@ -153,12 +154,12 @@ export const Machine = defineKind({
   status: machineStatus,
 
   columns: [
-    column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' }),
+    clusterColumn,
     column('Node Name', '.status.nodeRef.name', { description: 'Node that runs on the machine' }),
     column('Provider ID', '.spec.providerID', { priority: 10, description: 'Names the host among all of its provider' }),
     column('Failure domain', '.status.failureDomain', { description: 'Where the machine was placed' }),
     column('Ready', '.status.conditions[?(@.type=="Ready")].status', { description: 'Passes all readiness checks' }),
-    column('Available', '.status.conditions[?(@.type=="Available")].status', { description: 'Passes all availability checks' }),
+    availableColumn,
     column('Up-to-date', '.status.conditions[?(@.type=="UpToDate")].status', { description: 'As its owner says' }),
     column('Internal-IP', '.status.addresses[?(@.type=="InternalIP")].address', {
       priority: 10,
@@ -169,10 +170,10 @@ export const Machine = defineKind({
       description: 'Address from outside',
     }),
     column('OS-Image', '.status.nodeInfo.osImage', { priority: 10, description: 'Operating system that the Node reports' }),
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
-    column('Phase', '.status.phase', { description: 'Where it is in its life' }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
-    column('Version', '.spec.version', { description: 'Kubernetes version' }),
+    pausedColumn,
+    phaseColumn,
+    ageColumn,
+    versionColumn('.spec.version'),
   ],
   labels: coreLabels,
   default: defaultMachine,

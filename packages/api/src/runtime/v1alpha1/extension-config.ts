@@ -3,7 +3,8 @@
  * Upstream: api/runtime/v1alpha1/extensionconfig_types.go and conversion.go, v1.14.
  */
 import type { Infer, KindVersion, KubeObject, ObjectOf } from '@capstan/kube'
-import { column, defineKind, s } from '@capstan/kube'
+import { defineKind, s } from '@capstan/kube'
+import { ageColumn } from '../../core/v1beta2/shared/columns.ts'
 import { legacyConditions } from '../../core/v1beta2/shared/legacy-status.ts'
 import type { ExtensionConfigSpec, ExtensionConfigStatus } from '../v1beta2/extension-config.ts'
 import { callFields, clientConfigFields, extensionHandlersWith } from '../v1beta2/extension-config-fields.ts'
@@ -33,7 +34,7 @@ const ExtensionConfigV1Alpha1 = defineKind({
   doc: 'Registers a server of Runtime Extensions, so that core asks it which hooks it handles and calls them.',
   spec: spec.optional(),
   status,
-  columns: [column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' })],
+  columns: [ageColumn],
 })
 interface ExtensionConfigV1Alpha1 extends ObjectOf<typeof ExtensionConfigV1Alpha1> {}
 

@@ -1,6 +1,7 @@
 /** ExtensionConfig: registers a server of Runtime Extensions. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { ageColumn, pausedColumn } from '../../core/v1beta2/shared/columns.ts'
 import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
 import { legacyStatus } from '../../core/v1beta2/shared/legacy-status.ts'
 import { nonEmpty } from '../../core/v1beta2/shared/limits.ts'
@@ -51,11 +52,11 @@ export const ExtensionConfig = defineKind({
   spec: extensionConfigSpec,
   status: extensionConfigStatus,
   columns: [
-    column('Paused', '.status.conditions[?(@.type=="Paused")].status', { priority: 10, description: 'Reconciliation paused' }),
+    pausedColumn,
     column('Discovered', '.status.conditions[?(@.type=="Discovered")].status', {
       description: 'The server answered which hooks it handles',
     }),
-    column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' }),
+    ageColumn,
   ],
   labels: coreLabels,
   versions: [extensionConfigV1Alpha1],

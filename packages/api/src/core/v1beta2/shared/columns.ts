@@ -1,0 +1,20 @@
+/** Columns that several kinds show alike. */
+import { type Column, column } from '@capstan/kube'
+
+export const clusterColumn = column('Cluster', '.spec.clusterName', { description: 'Name of the Cluster it belongs to' })
+
+export const availableColumn = column('Available', '.status.conditions[?(@.type=="Available")].status', {
+  description: 'Passes all availability checks',
+})
+
+export const pausedColumn = column('Paused', '.status.conditions[?(@.type=="Paused")].status', {
+  priority: 10,
+  description: 'Reconciliation paused',
+})
+
+export const phaseColumn = column('Phase', '.status.phase', { description: 'Where it is in its life' })
+
+export const ageColumn = column('Age', '.metadata.creationTimestamp', { type: 'date', description: 'Time since creation' })
+
+/** Where the kind keeps the version that it asks for. */
+export const versionColumn = (path: string): Column => column('Version', path, { description: 'Kubernetes version' })
