@@ -2,7 +2,7 @@
 import type { Input } from './client.ts'
 import type { Column, DeclaredKind, ScaleSubresource } from './kind.ts'
 import type { CustomResourceDefinition } from './kinds/custom-resource-definition.ts'
-import type { WebhookClientConfig } from './kinds/webhook-configuration.ts'
+import type { WebhookClientConfig } from './kinds/webhook-client-config.ts'
 import { resourceName } from './kind.ts'
 import type { JSONSchema } from './schema.ts'
 

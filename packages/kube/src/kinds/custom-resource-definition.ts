@@ -2,6 +2,7 @@ import type { CustomResourceConversion, CustomResourceNames, CustomResourceVersi
 import { type DeclaredKind, defineKind } from '../kind.ts'
 import type { KubeObject } from '../object.ts'
 import { type Condition, type JSONSchema, s } from '../schema.ts'
+import { webhookClientConfig } from './webhook-client-config.ts'
 
 const names = () =>
   s.object({
@@ -76,20 +77,7 @@ const declared = defineKind({
         strategy: s.string(),
         webhook: s
           .object({
-            clientConfig: s
-              .object({
-                url: s.string().optional(),
-                service: s
-                  .object({
-                    namespace: s.string().optional(),
-                    name: s.string().optional(),
-                    path: s.string().optional(),
-                    port: s.int32().optional(),
-                  })
-                  .optional(),
-                caBundle: s.string({ format: 'byte' }).optional(),
-              })
-              .optional(),
+            clientConfig: webhookClientConfig.optional(),
             conversionReviewVersions: s.list(s.string()).atomic().optional(),
           })
           .optional(),

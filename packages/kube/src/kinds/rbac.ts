@@ -5,6 +5,7 @@ import { defineKind, type ObjectOf } from '../kind.ts'
 import { pathSegmentProblems, subdomainProblems } from '../names.ts'
 import { type Infer, s } from '../schema.ts'
 import { labelSelectorErrors } from '../selector.ts'
+import { labelSelector } from './label-selector.ts'
 
 export const rbacGroup = 'rbac.authorization.k8s.io'
 
@@ -37,14 +38,6 @@ export type RoleRef = Infer<typeof roleRef>
 
 const rules = () => s.list(policyRule).atomic().optional()
 const subjects = () => s.list(subject).atomic().optional()
-
-const labelSelector = s.object({
-  matchLabels: s.map(s.string()).optional(),
-  matchExpressions: s
-    .list(s.object({ key: s.string(), operator: s.string(), values: strings().optional() }))
-    .atomic()
-    .optional(),
-})
 
 export const Role = defineKind({
   group: rbacGroup,

@@ -10,14 +10,8 @@ import { dns1035LabelProblems, qualifiedNameProblems, subdomainProblems } from '
 import type { KubeObject } from '../object.ts'
 import { s } from '../schema.ts'
 import { type LabelSelector, labelSelectorErrors } from '../selector.ts'
-
-/** Where a webhook is: at a URL, or behind a Service. */
-export interface WebhookClientConfig {
-  url?: string
-  service?: { namespace: string; name: string; path?: string; port?: number }
-  /** PEM, base64. */
-  caBundle?: string
-}
+import { labelSelector } from './label-selector.ts'
+import { type WebhookClientConfig, webhookClientConfig } from './webhook-client-config.ts'
 
 export interface WebhookRule {
   operations: string[]
@@ -44,34 +38,11 @@ export interface Webhook {
   reinvocationPolicy?: string
 }
 
-const selector = () =>
-  s
-    .object({
-      matchLabels: s.map(s.string()).optional(),
-      matchExpressions: s
-        .list(s.object({ key: s.string(), operator: s.string(), values: s.list(s.string()).atomic().optional() }))
-        .atomic()
-        .optional(),
-    })
-    .with({ 'x-kubernetes-map-type': 'atomic' })
-    .optional()
-
 const texts = () => s.list(s.string()).atomic().optional()
 
 const webhook = {
   name: s.string().doc('Fully qualified, such as default.widget.example.com.'),
-  clientConfig: s.object({
-    url: s.string().optional(),
-    service: s
-      .object({
-        namespace: s.string().optional(),
-        name: s.string().optional(),
-        path: s.string().optional(),
-        port: s.int32().optional(),
-      })
-      .optional(),
-    caBundle: s.string({ format: 'byte' }).optional().doc('Certificates that vouch for the webhook, PEM.'),
-  }),
+  clientConfig: webhookClientConfig,
   rules: s
     .list(
       s.object({
@@ -87,8 +58,8 @@ const webhook = {
     .doc('Writes that the webhook is asked about.'),
   failurePolicy: s.string().optional().doc('What a webhook that cannot be asked means: Fail or Ignore.'),
   matchPolicy: s.string().optional().doc('Whether rules mean other versions of a resource, too: Equivalent or Exact.'),
-  namespaceSelector: selector(),
-  objectSelector: selector(),
+  namespaceSelector: labelSelector.optional(),
+  objectSelector: labelSelector.optional(),
   sideEffects: s.string().optional(),
   timeoutSeconds: s.int32().optional(),
   admissionReviewVersions: texts(),

@@ -5,21 +5,11 @@
 import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Schema, s } from '../schema.ts'
+import { labelSelector } from './label-selector.ts'
 
 /** Declared fields are typed and checked, all others kept. */
 const open = <T, O extends boolean>(schema: Schema<T, O>): Schema<T, O> =>
   schema.with({ 'x-kubernetes-preserve-unknown-fields': true })
-
-const selector = () =>
-  s
-    .object({
-      matchLabels: s.map(s.string()).optional(),
-      matchExpressions: s
-        .list(s.object({ key: s.string(), operator: s.string(), values: s.list(s.string()).optional() }))
-        .atomic()
-        .optional(),
-    })
-    .atomic()
 
 const podSpec = () =>
   open(
@@ -139,7 +129,7 @@ export const Deployment = defineKind({
   spec: open(
     s.object({
       replicas: s.int32().optional(),
-      selector: selector(),
+      selector: labelSelector,
       template: podTemplate(),
       strategy: s.unknownObject().optional(),
       minReadySeconds: s.int32().optional(),
@@ -179,7 +169,7 @@ export const DaemonSet = defineKind({
   doc: 'Keeps one pod running on every node.',
   spec: open(
     s.object({
-      selector: selector(),
+      selector: labelSelector,
       template: podTemplate(),
       updateStrategy: s.unknownObject().optional(),
       minReadySeconds: s.int32().optional(),

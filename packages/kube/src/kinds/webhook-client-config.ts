@@ -1,0 +1,23 @@
+import { s } from '../schema.ts'
+
+/** Where a webhook is: at a URL, or behind a Service. */
+export interface WebhookClientConfig {
+  url?: string
+  service?: { namespace: string; name: string; path?: string; port?: number }
+  /** PEM, base64. */
+  caBundle?: string
+}
+
+/** The schema of it, which leaves what is required to be told by name. */
+export const webhookClientConfig = s.object({
+  url: s.string().optional(),
+  service: s
+    .object({
+      namespace: s.string().optional(),
+      name: s.string().optional(),
+      path: s.string().optional(),
+      port: s.int32().optional(),
+    })
+    .optional(),
+  caBundle: s.string({ format: 'byte' }).optional().doc('Certificates that vouch for the webhook, PEM.'),
+})
