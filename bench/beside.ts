@@ -11,9 +11,9 @@ import { startRealPlane } from '../interop/real-plane.ts'
 import { CannotRun } from '../interop/suite.ts'
 import { toolPaths } from '../interop/tools.ts'
 import type { BenchOptions, Figure } from './figure.ts'
-import { inParallel, median, megabytes, now } from './figure.ts'
+import { median, megabytes } from './figure.ts'
 import { Load } from './load.ts'
-import { aWidget, creation, installWidgets, Widget, widgets } from './server.ts'
+import { creation, installWidgets, Widget, widgets } from './server.ts'
 import { deliver } from './watch.ts'
 
 type Unit = Figure['unit']
@@ -77,20 +77,21 @@ const measurements: readonly Measurement[] = [
     },
   })),
   {
-    name: 'list of custom resources, parsed by the client',
+    name: 'list of custom resources',
     unit: 'ms',
     lessIsMore: true,
-    async measure({ plane }, { listed }) {
-      const client = clientOf(plane)
-      const { items } = await client.list(Widget)
-      await inParallel(Math.max(0, listed - items.length), 64, (index) => client.create(Widget, aWidget(`more-${index}`)))
+    async measure({ plane, load }, { listed }) {
+      const { items } = await clientOf(plane).list(Widget)
+      const missing = indices(Math.max(0, listed - items.length))
+      await load.run(
+        missing.map((index) => creation(`more-${index}`)),
+        64,
+        201,
+      )
       const times: number[] = []
-      for (let round = 0; round < 3; round++) {
-        const started = now()
-        await client.list(Widget, { limit: listed })
-        times.push(now() - started)
-      }
-      return median(times)
+      for (let round = 0; round < 5; round++)
+        times.push(await load.run([{ ...widgets, verb: 'list', options: { limit: listed } }], 1, 200))
+      return median(times) * 1000
     },
   },
   {

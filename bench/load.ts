@@ -218,10 +218,9 @@ class Connection {
   exchange(request: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       this.#fail = reject
-      let answer: Buffer | undefined
+      const answer = new Answer()
       this.#receive = (bytes) => {
-        answer = answer ? Buffer.concat([answer, bytes]) : Buffer.from(bytes)
-        if (isWhole(answer)) resolve(answer)
+        if (answer.take(bytes)) resolve(answer.all())
       }
       this.#socket.write(request, (err) => err && reject(err))
     })
@@ -262,11 +261,39 @@ function endOfHead(answer: Buffer): number {
   return end < 0 ? -1 : end + 4
 }
 
-/** By its length; or by its last chunk, which nothing within JSON looks like, since that has no line breaks of this kind. */
-function isWhole(answer: Buffer): boolean {
-  const end = endOfHead(answer)
-  if (end < 0) return false
-  const length = /\r\ncontent-length: *(\d+)/i.exec(answer.toString('latin1', 0, end))?.[1]
-  if (length !== undefined) return answer.length >= end + Number(length)
-  return answer.subarray(-LastChunk.length).equals(LastChunk)
+/** An answer that is coming: small ones in one piece, long ones in a thousand. */
+class Answer {
+  readonly #pieces: Buffer[] = []
+  #length = 0
+  /** Set once the head is there: where the answer ends, if it says so. */
+  #end: number | undefined
+  #headEnded = false
+
+  /** @returns whether it is whole: by its length, or by its last chunk, which nothing within JSON looks like: that has no such line breaks */
+  take(bytes: Buffer): boolean {
+    this.#pieces.push(Buffer.from(bytes))
+    this.#length += bytes.length
+    if (!this.#headEnded) {
+      const head = this.all()
+      const end = endOfHead(head)
+      if (end < 0) return false
+      this.#headEnded = true
+      const length = /\r\ncontent-length: *(\d+)/i.exec(head.toString('latin1', 0, end))?.[1]
+      if (length !== undefined) this.#end = end + Number(length)
+    }
+    if (this.#end !== undefined) return this.#length >= this.#end
+    return this.#tail().equals(LastChunk)
+  }
+
+  all(): Buffer {
+    if (this.#pieces.length > 1) this.#pieces.splice(0, Infinity, Buffer.concat(this.#pieces))
+    return this.#pieces[0]!
+  }
+
+  #tail(): Buffer {
+    let tail = this.#pieces.at(-1)!
+    for (let i = this.#pieces.length - 2; i >= 0 && tail.length < LastChunk.length; i--)
+      tail = Buffer.concat([this.#pieces[i]!, tail])
+    return tail.subarray(-LastChunk.length)
+  }
 }
