@@ -42,6 +42,14 @@ export const podSecurity: Section = {
     `kubectl annotate namespace open ${label}warn=most`,
     `kubectl apply --server-side -f - <<< '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"open","labels":{"${label}enforce":"none"}}}'`,
     `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
+    // Profiles that annotations choose.
+    'kubectl create -n open -f pod-annotations.yaml',
+    'kubectl get pods -n open -o yaml --show-managed-fields',
+    'kubectl create -n baseline --dry-run=server -f pod-annotations.yaml',
+    `kubectl create -n versions --dry-run=server -f pod-annotations.yaml`,
+    'kubectl annotate pod app-armor-windows -n open container.apparmor.security.beta.kubernetes.io/a- container.apparmor.security.beta.kubernetes.io/b=x',
+    'kubectl annotate pod seccomp-annotations -n open seccomp.security.alpha.kubernetes.io/pod=x',
+    'kubectl delete pods,jobs -n open --all --now',
     // What pods are made from.
     'kubectl create -n open -f pod-security-templates.yaml',
     'kubectl create -n baseline -f pod-security-templates.yaml',

@@ -10,6 +10,9 @@ export function goText(value: unknown): string {
   return typeof value === 'string' ? value : value === null || value === undefined ? '<nil>' : JSON.stringify(value)
 }
 
+/** A text as Go's `%q` prints it. */
+export const quotedGo = (text: string): string => `"${Array.from(text, quotedGoChar).join('')}"`
+
 /** A character as it stands between the quotes of Go's `%q`. Upstream: strconv.Quote, Go 1.26. */
 export function quotedGoChar(char: string): string {
   const short = shortForms[char]

@@ -65,6 +65,7 @@ export interface WriteContext {
   /** Where the object will be. */
   readonly plane: Plane
   readonly caller: User
+  readonly warn: (text: string) => void
 }
 
 /** The kinds of one group version, by plural. Methods take what they like: the catalog holds that objects are of their kind. */

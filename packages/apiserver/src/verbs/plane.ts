@@ -69,11 +69,12 @@ export interface Call {
 }
 
 /** What a kind is told of a write. */
-export const writeContext = (plane: Plane, { request, caller }: Call): WriteContext => ({
+export const writeContext = (plane: Plane, { request, caller, warnings }: Call): WriteContext => ({
   subresource: request.subresource,
   verb: request.verb,
   plane,
   caller,
+  warn: (text) => warnings.push(text),
 })
 
 export const keyFor = (definition: Definition, namespace: string | undefined, name: string): StoreKey => ({

@@ -20,7 +20,7 @@ import { aggregated } from '../auth/rbac.ts'
 import type { User } from '../engine.ts'
 import { decode, draftOf } from './decode.ts'
 import { trackFields } from './managed-fields.ts'
-import type { Call, Plane } from './plane.ts'
+import { type Call, type Plane, writeContext } from './plane.ts'
 
 type Answer = (plane: Plane, call: Call, review: never) => object
 
@@ -47,7 +47,7 @@ export async function review(plane: Plane, call: Call): Promise<KubeObject> {
   const object = isAboutSelf ? decoded : await trackFields(plane, call, decoded, undefined)
   const errors = [
     ...definition.structural.validate(object, undefined),
-    ...(definition.validate?.(object, undefined, { subresource: undefined, verb: 'create', plane, caller: call.caller }) ?? []),
+    ...(definition.validate?.(object, undefined, writeContext(plane, call)) ?? []),
   ]
   // Upstream: refusals of access reviews name their group alone.
   const { group } = definition

@@ -17,7 +17,7 @@ import type { BoundObject, TokenOrder } from '../auth/service-account-tokens.ts'
 import { tokenRequest } from '../registry/builtin.ts'
 import { decode, draftOf } from './decode.ts'
 import { trackFields } from './managed-fields.ts'
-import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { type Call, keyFor, type Plane, stored, writeContext } from './plane.ts'
 
 /** @throws StatusError NotFound, BadRequest, Invalid or Conflict */
 export async function issueToken(plane: Plane, call: Call): Promise<KubeObject> {
@@ -34,7 +34,7 @@ export async function issueToken(plane: Plane, call: Call): Promise<KubeObject> 
   }
   const errors = [
     ...tokenRequest.structural.validate(object, undefined),
-    ...(tokenRequest.validate?.(object, undefined, { subresource: 'token', verb: 'create', plane, caller: call.caller }) ?? []),
+    ...(tokenRequest.validate?.(object, undefined, writeContext(plane, call)) ?? []),
   ]
   if (errors.length > 0) throw invalidObject(tokenRequest, '', errors)
 

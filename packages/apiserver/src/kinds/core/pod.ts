@@ -7,6 +7,7 @@ import {
   validatePodStatus,
   validatePodUpdate,
 } from '../pod/changes.ts'
+import { adoptAppArmorAnnotations } from '../pod/annotations.ts'
 import { podColumns } from '../pod/columns.ts'
 import { defaultPod, defaultPodTemplate } from '../pod/defaults.ts'
 import { qosClass } from '../pod/resources.ts'
@@ -31,8 +32,9 @@ export const pods: BuiltinKind<Pod> = {
   },
   columns: podColumns,
   default: defaultPod,
-  prepare(pod, old, { subresource }) {
+  prepare(pod, old, { subresource, warn }) {
     if (!old) {
+      for (const text of adoptAppArmorAnnotations(pod)) warn(text)
       pod.status = { phase: 'Pending', qosClass: qosClass(pod) }
       if (pod.spec.schedulingGates?.length) {
         const message = 'Scheduling is blocked due to non-empty scheduling gates'

@@ -2,16 +2,14 @@
 import { draft, equal, type FieldError, forbidden, invalid, qualifiedNameProblems, required } from '@capstan/kube'
 import { inRange, ipAddress, problems, subdomain, unchanged } from '../checks.ts'
 import type { Container, ContainerStatus, Pod, PodSpec } from '../schemas/types.ts'
+import { annotationChanges, annotationErrors, Mirror, profileMismatches } from './annotations.ts'
 import { imageIsTrimmed } from './containers.ts'
 import { qosClass } from './resources.ts'
 import { validatePodSpec, validateTolerations } from './spec.ts'
 
-const Mirror = 'kubernetes.io/config.mirror'
-const DeletionCost = 'controller.kubernetes.io/pod-deletion-cost'
-
 /** Upstream: validatePodMetadataAndSpec, without metadata. */
 export function validatePod({ metadata, spec }: Pod): FieldError[] {
-  const errors = annotationErrors({ metadata, spec })
+  const errors = annotationErrors('metadata.annotations', { metadata, spec })
   errors.push(...validatePodSpec('spec', spec, metadata.name ?? ''))
   if (!spec.serviceAccountName) {
     for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
@@ -30,19 +28,6 @@ export function validatePod({ metadata, spec }: Pod): FieldError[] {
   return errors
 }
 
-function annotationErrors({ metadata: { annotations = {} }, spec }: Pick<Pod, 'metadata' | 'spec'>): FieldError[] {
-  const errors: FieldError[] = []
-  if (annotations[Mirror] !== undefined && !spec.nodeName) {
-    const text = 'must set spec.nodeName if mirror pod annotation is set'
-    errors.push(invalid(`metadata.annotations[${Mirror}]`, annotations[Mirror], text))
-  }
-  const cost = annotations[DeletionCost]
-  if (cost !== undefined && !(/^-?(0|[1-9]\d{0,9})$/.test(cost) && Math.abs(Number(cost)) <= 2 ** 31 - 1)) {
-    errors.push(invalid(`metadata.annotations[${DeletionCost}]`, cost, 'must be a 32bit integer'))
-  }
-  return errors
-}
-
 export function validatePodCreate(pod: Pod): FieldError[] {
   const errors = validatePod(pod)
   const { ephemeralContainers = [], nodeName, schedulingGates = [] } = pod.spec
@@ -50,7 +35,7 @@ export function validatePodCreate(pod: Pod): FieldError[] {
   if (nodeName && schedulingGates.length > 0) {
     errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'))
   }
-  return errors
+  return [...errors, ...profileMismatches('spec', pod)]
 }
 
 const Updatable = [
@@ -144,12 +129,6 @@ function gateChanges(spec: PodSpec, old: PodSpec): FieldError[] {
       ? []
       : [forbidden(`spec.schedulingGates[${index}].name`, `only deletion is allowed, but found new scheduling gate '${name}'`)],
   )
-}
-
-function annotationChanges({ metadata: { annotations = {} } }: Pod, { metadata: { annotations: old = {} } }: Pod): FieldError[] {
-  if (annotations[Mirror] === old[Mirror]) return []
-  const verb = old[Mirror] === undefined ? 'add' : 'remove or update'
-  return [forbidden(`metadata.annotations[${Mirror}]`, `may not ${verb} mirror pod annotation`)]
 }
 
 /** What changed, member by member, as a diff of the two as JSON. */

@@ -1,5 +1,5 @@
 /** What is wrong with the containers of a pod. Upstream: validateContainers and its kin, v1.36. */
-import { duplicate, type FieldError, forbidden, invalid, keyErrors, notSupported, required } from '@capstan/kube'
+import { duplicate, type FieldError, forbidden, invalid, keyErrors, notSupported, required, tooLong } from '@capstan/kube'
 import {
   descendingPath,
   dnsLabel,
@@ -450,9 +450,17 @@ export function profile(
   const field = `${at}.localhostProfile`
   if (type === 'Localhost') {
     if (localhostProfile === undefined) errors.push(required(field, `must be set when ${what} type is Localhost`))
-    else if (what === 'seccomp') errors.push(...descendingPath(field, localhostProfile))
+    else errors.push(...(what === 'seccomp' ? descendingPath(field, localhostProfile) : appArmorName(field, localhostProfile)))
   } else if (localhostProfile !== undefined) {
     errors.push(invalid(field, what === 'seccomp' ? value : localhostProfile, `can only be set when ${what} type is Localhost`))
   }
   return errors
+}
+
+function appArmorName(field: string, name: string): FieldError[] {
+  if (name === '') return [required(field, 'must be set when AppArmor type is Localhost')]
+  return [
+    ...(name.trim() === name ? [] : [invalid(field, name, 'must not be padded with whitespace')]),
+    ...(new TextEncoder().encode(name).length > 4095 ? [tooLong(field, 4095)] : []),
+  ]
 }

@@ -42,6 +42,7 @@ import {
   validateEphemeralContainers,
   validateInitContainers,
 } from './containers.ts'
+import { annotationErrors, profileMismatches } from './annotations.ts'
 import { resourceAmount, resourceName } from './resources.ts'
 import { labelName, validateVolumes } from './volumes.ts'
 
@@ -107,7 +108,9 @@ export function validatePodTemplate(field: string, { metadata, spec }: PodTempla
     ...Object.keys(metadata.annotations ?? {}).flatMap((key) =>
       problems(`${field}.annotations`, key, qualifiedNameProblems(key.toLowerCase())),
     ),
+    ...annotationErrors(`${field}.annotations`, { metadata, spec }),
     ...validatePodSpec(`${field}.spec`, spec),
+    ...profileMismatches(`${field}.spec`, { metadata, spec }),
   ]
   if (spec.ephemeralContainers?.length) {
     errors.push(forbidden(`${field}.spec.ephemeralContainers`, 'ephemeral containers not allowed in pod template'))

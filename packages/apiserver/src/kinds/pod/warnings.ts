@@ -1,7 +1,7 @@
 /** What is not wrong with a pod, but probably not meant. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
 import { parseQuantity } from '@capstan/kube'
 import type { Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
-import { containersOf } from './defaults.ts'
+import { appArmorWarning, placedContainers } from './annotations.ts'
 
 const deprecatedLabels: { readonly [label: string]: string } = {
   'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',
@@ -82,6 +82,8 @@ export function podWarnings(field: string, { metadata, spec }: Pick<PodTemplateS
   const placed = placedContainers(at, spec)
   for (const [here, container] of placed) {
     if (!container.securityContext?.seccompProfile) noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
+    // Of its own a pod is told when the annotations are put into the fields.
+    if (field !== '') texts.push(...appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container))
     texts.push(...fractionWarnings(here, container), ...environmentWarnings(here, container))
   }
   texts.push(...portWarnings(placed))
@@ -134,12 +136,6 @@ function repeated(values: readonly string[], text: (index: number, value: string
 }
 
 type Placed = readonly [field: string, container: Container]
-
-function placedContainers(at: string, spec: PodSpec): Placed[] {
-  const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const
-  const fields = lists.flatMap((list) => (spec[list] ?? []).map((_, index) => `${at}.${list}[${index}]`))
-  return containersOf(spec).map((container, index) => [fields[index]!, container])
-}
 
 /** As of who writes `128m`, and means megabytes. */
 function fractionWarnings(at: string, { resources }: Container): string[] {

@@ -34,7 +34,13 @@ function outcome(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: 
       return { allowed: allowed.includes(question), reason: '' }
     },
   }
-  const context = { subresource: 'status', verb: 'patch', plane: { authorizer } as unknown as Plane, caller } as const
+  const context = {
+    subresource: 'status',
+    verb: 'patch',
+    plane: { authorizer } as unknown as Plane,
+    caller,
+    warn: () => {},
+  } as const
   return { asked, errors: statusRightsErrors(claim(now), claim(before), context).map(({ field, text }) => `${field}: ${text}`) }
 }
 

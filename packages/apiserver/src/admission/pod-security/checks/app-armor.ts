@@ -1,4 +1,4 @@
-import { quotedGoChar } from '@capstan/kube'
+import { quotedGo } from '@capstan/kube'
 import { type Check, plural, quoted, settings, sorted } from '../check.ts'
 
 /** The annotations by which profiles were chosen before there were fields for it. */
@@ -22,7 +22,7 @@ export const appArmor: Check = {
         )
         const annotations = Object.entries(metadata?.annotations ?? {})
           .filter(([name, profile]) => name.startsWith(prefix) && !isAllowed(profile))
-          .map(([name, profile]) => `${name}="${Array.from(profile, quotedGoChar).join('')}"`)
+          .map(([name, profile]) => `${name}=${quotedGo(profile)}`)
           .sort()
         const who = annotations.length === 0 ? setters : [...setters, plural('annotation', annotations)]
         if (who.length === 0) return undefined

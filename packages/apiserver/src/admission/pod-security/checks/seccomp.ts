@@ -1,4 +1,4 @@
-import { quotedGoChar } from '@capstan/kube'
+import { quotedGo } from '@capstan/kube'
 import { containersOf } from '../../../kinds/pod/defaults.ts'
 import type { PodSpec } from '../../../kinds/schemas/types.ts'
 import { type Check, containerList, type Finding, plural, quoted, type Rule, settings, sorted, unlessWindows } from '../check.ts'
@@ -14,7 +14,7 @@ const annotated: Rule = ({ metadata, spec }) => {
   const bad = names.flatMap((name) => {
     const profile = metadata?.annotations?.[name]
     if (profile === undefined || ['runtime/default', 'docker/default'].includes(profile)) return []
-    return profile.startsWith('localhost/') ? [] : [`${name}="${Array.from(profile, quotedGoChar).join('')}"`]
+    return profile.startsWith('localhost/') ? [] : [`${name}=${quotedGo(profile)}`]
   })
   if (bad.length === 0) return undefined
   const annotations = sorted(bad)

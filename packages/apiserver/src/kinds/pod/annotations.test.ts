@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest'
+import type { Pod, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
+import { adoptAppArmorAnnotations, annotationChanges, annotationErrors, profileMismatches } from './annotations.ts'
+import { templateWarnings } from './warnings.ts'
+
+const seccomp = 'container.seccomp.security.alpha.kubernetes.io/'
+const seccompOfPod = 'seccomp.security.alpha.kubernetes.io/pod'
+const appArmor = 'container.apparmor.security.beta.kubernetes.io/'
+const mirror = 'kubernetes.io/config.mirror'
+
+const pod = (annotations: { [name: string]: string }, spec: object = {}) =>
+  ({ metadata: { annotations }, spec: { containers: [{ name: 'a' }], ...spec } as PodSpec }) as Pod
+const withProfiles = (context: object, ...ofContainers: object[]) => ({
+  securityContext: context,
+  containers: ofContainers.map((securityContext, index) => ({ name: 'ab'[index], securityContext })),
+})
+const texts = (errors: readonly { field: string; text: string }[]) => errors.map(({ field, text }) => `${field}: ${text}`)
+
+describe('annotations', () => {
+  test.each<[string, string, string[]]>([
+    [`${appArmor}a`, 'localhost/x', []],
+    [`${appArmor}a`, '', []],
+    [`${appArmor}a`, 'x"', [`metadata.annotations[${appArmor}a]: Invalid value: "x\\"": invalid AppArmor profile name: "x\\""`]],
+    [`${appArmor}b`, 'unconfined', [`metadata.annotations[${appArmor}b]: Invalid value: "b": container not found`]],
+    [seccompOfPod, 'docker/default', []],
+    [seccompOfPod, 'x', [`metadata.annotations.${seccompOfPod}: Invalid value: "x": must be a valid seccomp profile`]],
+    [`${seccomp}z`, 'localhost/../x', [`metadata.annotations.${seccomp}z: Invalid value: "../x": must not contain '..'`]],
+    [
+      mirror,
+      'x',
+      [`metadata.annotations[${mirror}]: Invalid value: "x": must set spec.nodeName if mirror pod annotation is set`],
+    ],
+    ['controller.kubernetes.io/pod-deletion-cost', '-5', []],
+  ])('%s: %s', (name, value, expected) => {
+    expect(texts(annotationErrors('metadata.annotations', pod({ [name]: value })))).toEqual(expected)
+  })
+
+  test.each<[object, object, string[]]>([
+    [{ [`${appArmor}a`]: 'unconfined' }, {}, ['add AppArmor annotations']],
+    [{}, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
+    [{ [`${appArmor}a`]: '' }, { [`${appArmor}a`]: 'unconfined' }, ['remove or update AppArmor annotations']],
+    [{ other: 'x', [`${appArmor}a`]: '' }, { [`${appArmor}a`]: '' }, []],
+  ])('%j may not come of %j', (now, old, expected) => {
+    const errors = annotationChanges(pod(now as {}), pod(old as {}))
+    expect(errors.map(({ text }) => text)).toEqual(expected.map((what) => `Forbidden: may not ${what}`))
+  })
+})
+
+describe('a profile that a field chooses, too', () => {
+  const type = 'must match'
+  test.each<[object, object, string[]]>([
+    [{ [seccompOfPod]: 'docker/default' }, withProfiles({ seccompProfile: { type: 'RuntimeDefault' } }, {}), []],
+    [
+      { [seccompOfPod]: 'unconfined' },
+      withProfiles({ seccompProfile: { type: 'RuntimeDefault' } }, {}),
+      [`spec.securityContext.seccompProfile.type: Forbidden: seccomp type in annotation and field ${type}`],
+    ],
+    [
+      { [`${seccomp}b`]: 'localhost/x' },
+      withProfiles({}, {}, { seccompProfile: { type: 'Localhost', localhostProfile: 'other' } }),
+      [
+        `spec.containers[1].securityContext.seccompProfile.localhostProfile: Forbidden: seccomp profile in annotation and field ${type}`,
+      ],
+    ],
+    [
+      { [`${appArmor}a`]: 'localhost/x' },
+      withProfiles({}, { appArmorProfile: { type: 'Localhost', localhostProfile: 'x' } }),
+      [],
+    ],
+    [
+      { [`${appArmor}a`]: 'docker/default' },
+      withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}),
+      [`spec.containers[0].securityContext.appArmorProfile.type: Forbidden: apparmor type in annotation and field ${type}`],
+    ],
+    [
+      { [`${appArmor}a`]: 'unconfined' },
+      { ...withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), os: { name: 'windows' } },
+      [],
+    ],
+  ])('%j with %j', (annotations, spec, expected) => {
+    expect(texts(profileMismatches('spec', pod(annotations as {}, spec)))).toEqual(expected)
+  })
+})
+
+describe('profiles of AppArmor that annotations choose', () => {
+  const outdated = (field: string) => [`${field}[${appArmor}a]: deprecated since v1.30; use the "appArmorProfile" field instead`]
+
+  test.each<[string, object, object | undefined, boolean]>([
+    ['unconfined', {}, { type: 'Unconfined' }, true],
+    ['runtime/default', {}, { type: 'RuntimeDefault' }, true],
+    ['localhost/x', {}, { type: 'Localhost', localhostProfile: 'x' }, true],
+    ['localhost/', {}, undefined, true],
+    ['runtime/default', withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), undefined, false],
+    ['unconfined', withProfiles({}, { appArmorProfile: { type: 'RuntimeDefault' } }), { type: 'RuntimeDefault' }, false],
+    ['unconfined', { os: { name: 'windows' } }, undefined, false],
+  ])('%s on a pod with %j becomes %j', (annotation, spec, profile, warns) => {
+    const made = pod({ [`${appArmor}a`]: annotation }, spec)
+    expect(adoptAppArmorAnnotations(made)).toEqual(warns ? outdated('metadata.annotations') : [])
+    expect(made.spec.containers![0]!.securityContext?.appArmorProfile).toEqual(profile)
+  })
+
+  test.each<[object, boolean]>([
+    [{}, true],
+    [withProfiles({ appArmorProfile: { type: 'Unconfined' } }, {}), false],
+    [withProfiles({ appArmorProfile: { type: 'RuntimeDefault' } }, {}), true],
+    [withProfiles({}, { appArmorProfile: { type: 'Unconfined' } }), false],
+  ])('are warned of in a template with %j: %s', (spec, warns) => {
+    const template = pod({ [`${appArmor}a`]: 'unconfined' }, spec) as unknown as PodTemplateSpec
+    expect(templateWarnings('spec.template', template, { metadata: {} }, undefined)).toEqual(
+      warns ? outdated('spec.template.metadata.annotations') : [],
+    )
+  })
+})
