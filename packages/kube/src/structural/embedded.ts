@@ -4,36 +4,15 @@ import { invalid, required } from '../errors.ts'
 import { isRecord } from '../json.ts'
 import { dns1035LabelProblems, dnsLabelProblems, labelKeyProblems, labelValueProblems, qualifiedNameProblems } from '../names.ts'
 import type { JSONSchema } from '../schema.ts'
-
-export type CheckEmbedded = (value: unknown, path: string, errors: FieldError[]) => void
+import { type Check, compileChecks } from './checks.ts'
 
 /** `undefined` when the schema embeds no resources. */
-export function compileEmbedded(schema: JSONSchema): CheckEmbedded | undefined {
-  const isResource = schema['x-kubernetes-embedded-resource'] === true
-  const item = schema.items ? compileEmbedded(schema.items) : undefined
-  const members: [name: string, check: CheckEmbedded][] = []
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const check = compileEmbedded(property)
-    if (check) members.push([name, check])
-  }
-  const declared = new Set(Object.keys(schema.properties ?? {}))
-  const other = typeof schema.additionalProperties === 'object' ? compileEmbedded(schema.additionalProperties) : undefined
-  if (!isResource && !item && members.length === 0 && !other) return undefined
+export const compileEmbedded = (schema: JSONSchema): Check | undefined =>
+  compileChecks(schema, (one) => (one['x-kubernetes-embedded-resource'] === true ? checkType : undefined))
 
-  return (value, path, errors) => {
-    if (Array.isArray(value)) {
-      if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, errors)
-    } else if (isRecord(value)) {
-      if (isResource) checkType(value, path, errors)
-      for (const [name, check] of members) {
-        if (Object.hasOwn(value, name)) check(value[name], path === '' ? name : `${path}.${name}`, errors)
-      }
-      if (other) for (const name of Object.keys(value)) if (!declared.has(name)) other(value[name], `${path}[${name}]`, errors)
-    }
-  }
-}
-
-function checkType({ apiVersion, kind, metadata }: Record<string, unknown>, path: string, errors: FieldError[]): void {
+function checkType(value: unknown, path: string, errors: FieldError[]): void {
+  if (!isRecord(value)) return
+  const { apiVersion, kind, metadata } = value
   if (apiVersion === undefined) errors.push(required(`${path}.apiVersion`))
   else if (typeof apiVersion !== 'string') errors.push(invalid(`${path}.apiVersion`, apiVersion, 'must be a string'))
   else if (apiVersion === '') errors.push(invalid(`${path}.apiVersion`, apiVersion, 'must not be empty'))

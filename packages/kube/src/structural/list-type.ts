@@ -4,38 +4,29 @@ import { duplicate, invalid } from '../errors.ts'
 import { isRecord } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
 import { stableText } from './stable-text.ts'
-
-export type FindDuplicates = (value: unknown, path: string, errors: FieldError[]) => void
+import { type Check, compileChecks } from './checks.ts'
 
 /** `undefined` when there are no such lists in values of the schema. */
-export function compileUniqueness(schema: JSONSchema): FindDuplicates | undefined {
-  const item = schema.items ? compileUniqueness(schema.items) : undefined
-  const members: [name: string, check: FindDuplicates][] = []
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const check = compileUniqueness(property)
-    if (check) members.push([name, check])
-  }
-  const declared = new Set(Object.keys(schema.properties ?? {}))
-  const other = typeof schema.additionalProperties === 'object' ? compileUniqueness(schema.additionalProperties) : undefined
-  const listType = schema['x-kubernetes-list-type']
-  const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  if (!item && members.length === 0 && !other && listType !== 'set' && listType !== 'map') return undefined
+export const compileUniqueness = (schema: JSONSchema): Check | undefined => compileChecks(schema, uniqueness)
 
-  return (value, path, errors) => {
-    if (Array.isArray(value)) {
-      if (listType === 'set') findRepeated(value, (entry) => entry, path, errors)
-      else if (listType === 'map') {
-        const odd = value.findIndex((entry) => !isRecord(entry))
-        if (odd >= 0) errors.push(invalid(`${path}[${odd}]`, value[odd], 'must be an object for an array of list-type map'))
-        else findRepeated(value, (entry) => keysOf(entry as Record<string, unknown>, keys), path, errors)
+function uniqueness(schema: JSONSchema): Check | undefined {
+  switch (schema['x-kubernetes-list-type']) {
+    case 'set':
+      return (list, path, errors) => {
+        if (Array.isArray(list)) findRepeated(list, (entry) => entry, path, errors)
       }
-      if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, errors)
-    } else if (isRecord(value)) {
-      for (const [name, check] of members) {
-        if (Object.hasOwn(value, name)) check(value[name], path === '' ? name : `${path}.${name}`, errors)
+    case 'map': {
+      const keys = schema['x-kubernetes-list-map-keys'] ?? []
+      return (list, path, errors) => {
+        if (!Array.isArray(list)) return
+        const odd = list.findIndex((entry) => !isRecord(entry))
+        if (odd >= 0) errors.push(invalid(`${path}[${odd}]`, list[odd], 'must be an object for an array of list-type map'))
+        else findRepeated(list, (entry) => keysOf(entry as Record<string, unknown>, keys), path, errors)
       }
-      if (other) for (const name of Object.keys(value)) if (!declared.has(name)) other(value[name], `${path}[${name}]`, errors)
     }
+    case 'atomic':
+    case undefined:
+      return undefined
   }
 }
 

@@ -1,0 +1,36 @@
+import type { FieldError } from '../errors.ts'
+import { isRecord } from '../json.ts'
+import type { JSONSchema } from '../schema.ts'
+
+/** Adds what is wrong with a value to `errors`. */
+export type Check = (value: unknown, path: string, errors: FieldError[]) => void
+
+/**
+ * The check of a value and all that is in it, each before what is in it. `checkOf` gives what is to be checked of values of one
+ * schema, apart from what is in them. `undefined` when there is nothing to check anywhere.
+ */
+export function compileChecks(schema: JSONSchema, checkOf: (schema: JSONSchema) => Check | undefined): Check | undefined {
+  const own = checkOf(schema)
+  const item = schema.items ? compileChecks(schema.items, checkOf) : undefined
+  const members: [name: string, check: Check][] = []
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const check = compileChecks(property, checkOf)
+    if (check) members.push([name, check])
+  }
+  const declared = new Set(Object.keys(schema.properties ?? {}))
+  const { additionalProperties } = schema
+  const other = typeof additionalProperties === 'object' ? compileChecks(additionalProperties, checkOf) : undefined
+  if (!own && !item && members.length === 0 && !other) return undefined
+
+  return (value, path, errors) => {
+    own?.(value, path, errors)
+    if (Array.isArray(value)) {
+      if (item) for (const [index, entry] of value.entries()) item(entry, `${path}[${index}]`, errors)
+    } else if (isRecord(value)) {
+      for (const [name, check] of members) {
+        if (Object.hasOwn(value, name)) check(value[name], path === '' ? name : `${path}.${name}`, errors)
+      }
+      if (other) for (const name of Object.keys(value)) if (!declared.has(name)) other(value[name], `${path}[${name}]`, errors)
+    }
+  }
+}
