@@ -35,9 +35,6 @@ export const oneOf = (field: string, value: string | undefined, supported: reado
 export const requiredOneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
   value ? oneOf(field, value, supported) : [required(field)]
 
-export const notNegative = (field: string, value: number | undefined): FieldError[] =>
-  (value ?? 0) < 0 ? [invalid(field, value, 'must be greater than or equal to 0')] : []
-
 export const positive = (field: string, value: number | undefined): FieldError[] =>
   (value ?? 0) <= 0 ? [invalid(field, value ?? 0, 'must be greater than zero')] : []
 

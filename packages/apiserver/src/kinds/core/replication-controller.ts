@@ -1,6 +1,6 @@
 import { equal, type FieldError, forbidden, invalid, notSupported, required } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
-import { notNegative } from '../checks.ts'
+import { nonNegative, notAbove } from '../counts.ts'
 import { ageColumn, at, column, containerColumns, nameColumn, number, pairs, wide } from '../columns.ts'
 import { defaultPodTemplate } from '../pod/defaults.ts'
 import { validatePodTemplate } from '../pod/spec.ts'
@@ -40,10 +40,10 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
   },
   validate({ spec, status }, old, { subresource }) {
     if (subresource === 'status') return statusErrors(status)
-    const { selector = {}, template, replicas, minReadySeconds } = spec
-    const errors: FieldError[] = notNegative('spec.minReadySeconds', minReadySeconds)
+    const { selector = {}, template } = spec
+    const errors: FieldError[] = nonNegative('spec', spec, 'minReadySeconds')
     if (Object.keys(selector).length === 0) errors.push(required('spec.selector'))
-    errors.push(...notNegative('spec.replicas', replicas))
+    errors.push(...nonNegative('spec', spec, 'replicas'))
     if (!template) return [...errors, required('spec.template')]
     const labels = template.metadata.labels ?? {}
     if (!equal({ ...labels, ...selector }, labels)) {
@@ -62,16 +62,10 @@ export const replicationcontrollers: BuiltinKind<ReplicationController> = {
 }
 
 function statusErrors(status: ReplicationController['status']): FieldError[] {
-  const errors: FieldError[] = []
-  const counts = ['replicas', 'fullyLabeledReplicas', 'readyReplicas', 'availableReplicas', 'observedGeneration'] as const
-  for (const member of counts) errors.push(...notNegative(`status.${member}`, status[member]))
-  for (const member of ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const) {
-    if ((status[member] ?? 0) > status.replicas) {
-      errors.push(invalid(`status.${member}`, status[member], 'cannot be greater than status.replicas'))
-    }
-  }
-  if ((status.availableReplicas ?? 0) > (status.readyReplicas ?? 0)) {
-    errors.push(invalid('status.availableReplicas', status.availableReplicas, 'cannot be greater than readyReplicas'))
-  }
-  return errors
+  const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'] as const
+  return [
+    ...nonNegative('status', status, 'replicas', ...parts, 'observedGeneration'),
+    ...notAbove('status', status, 'replicas', parts, 'cannot be greater than status.replicas'),
+    ...notAbove('status', status, 'readyReplicas', ['availableReplicas'], 'cannot be greater than readyReplicas'),
+  ]
 }

@@ -6,7 +6,6 @@ import {
   inRange,
   missing,
   noBacksteps,
-  notNegative,
   oneOf,
   portNameProblems,
   portNumber,
@@ -15,6 +14,7 @@ import {
   requiredOneOf,
   subdomain,
 } from '../checks.ts'
+import { nonNegative } from '../counts.ts'
 import type {
   Container,
   ContainerPort,
@@ -358,9 +358,8 @@ function lifecycleAndProbes(
 }
 
 function probeErrors(at: string, probe: Probe, grace: number): FieldError[] {
-  const errors = handlerErrors(at, probe, grace)
   const counts = ['initialDelaySeconds', 'timeoutSeconds', 'periodSeconds', 'successThreshold', 'failureThreshold'] as const
-  for (const member of counts) errors.push(...notNegative(`${at}.${member}`, probe[member]))
+  const errors = [...handlerErrors(at, probe, grace), ...nonNegative(at, probe, ...counts)]
   const seconds = probe.terminationGracePeriodSeconds
   if (seconds !== undefined && seconds <= 0) {
     errors.push(invalid(`${at}.terminationGracePeriodSeconds`, seconds, 'must be greater than 0'))
