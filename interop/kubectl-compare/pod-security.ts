@@ -42,6 +42,8 @@ export const podSecurity: Section = {
     `kubectl annotate namespace open ${label}warn=most`,
     `kubectl apply --server-side -f - <<< '{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"open","labels":{"${label}enforce":"none"}}}'`,
     `kubectl patch namespace open --type=json -p '[{"op":"add","path":"/metadata/labels","value":{"${label}audit-version":"1.20"}}]'`,
+    // More than headers hold.
+    `kubectl create -n told --dry-run=server -o name -f - <<< '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spec":{"nodeSelector":{"beta.kubernetes.io/arch":"x"},"containers":['$(printf ',{"image":"i","name":"a-long-name-of-a-container-%d"}' {100..160} | cut -c2-)']}}'`,
     // Profiles that annotations choose.
     'kubectl create -n open -f pod-annotations.yaml',
     'kubectl get pods -n open -o yaml --show-managed-fields',

@@ -11,6 +11,7 @@ import { partialMetadata, partialMetadataList } from './partial-metadata.ts'
 import { notAcceptable } from './refusal.ts'
 import { encodeStatus } from './protobuf-status.ts'
 import { includeObjectOf, tableOf } from './table.ts'
+import { warningHeaders } from './warning-headers.ts'
 import { formatYAML } from './yaml.ts'
 
 /** @throws StatusError when the answer cannot take the form */
@@ -23,7 +24,7 @@ export function represented(
 ): HttpAnswer {
   const headers = {
     'cache-control': 'no-cache, private',
-    ...(warnings.length === 0 ? {} : { warning: warnings.map(warningOf) }),
+    ...(warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }),
   }
   if (isStatus(body)) return send(code, body, representation, headers)
   switch (representation.as) {
@@ -88,17 +89,11 @@ function send(
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
 }
 
-/** A header holds bytes, which Node writes from Latin-1: this is UTF-8 seen as such. */
-const warningOf = (text: string): string => {
-  const quoted = JSON.stringify(text).replaceAll('\x7f', '\\u007f')
-  return `299 - ${Buffer.from(quoted, 'utf8').toString('latin1')}`
-}
-
 export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
   const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
   const seconds = error.details?.retryAfterSeconds
   const headers = {
-    ...(error.warnings.length === 0 ? {} : { warning: error.warnings.map(warningOf) }),
+    ...(error.warnings.length === 0 ? {} : { warning: warningHeaders(error.warnings) }),
     ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
   }
   if (insistsOnProtobuf(request.headers.accept)) {
