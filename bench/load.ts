@@ -82,7 +82,7 @@ interface Watcher {
 }
 
 /** Streams of events, of which it is counted how many have come. */
-export class Watches {
+class Watches {
   readonly #open: (resourceVersion: string | undefined, watcher: Watcher) => Promise<Connection>
   readonly #connections: Connection[] = []
   readonly #received: number[] = []

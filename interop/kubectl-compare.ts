@@ -65,7 +65,7 @@ export interface Compared {
 }
 
 /** Runs every row of the sections on both planes at once, and compares what is printed. `told` hears of each as soon as it is known. */
-export async function compareKubectl(
+async function compareKubectl(
   kubectl: string,
   planes: { readonly ours: Plane; readonly real: Plane },
   { wanted = sections, told }: { wanted?: readonly Section[]; told: (row: Compared) => void },

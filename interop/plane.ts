@@ -80,7 +80,7 @@ export interface Credentials {
   }
 }
 
-export const adminName = 'kubernetes-admin'
+const adminName = 'kubernetes-admin'
 
 /** Certificates, keys and tokens of one plane, as files in `folder`. */
 export async function makeCredentials(folder: string, users: readonly PlaneUser[] = []): Promise<Credentials> {

@@ -105,7 +105,7 @@ function stageOf(url: string, announced: Omit<HandlerOptions, 'name'>): Stage & 
 }
 
 /** `BeforeClusterCreate` is handled by `before-cluster-create`. */
-export const handlerName = ({ name }: Pick<Hook, 'name'>): string => name.replaceAll(/(?!^)([A-Z])/g, '-$1').toLowerCase()
+const handlerName = ({ name }: Pick<Hook, 'name'>): string => name.replaceAll(/(?!^)([A-Z])/g, '-$1').toLowerCase()
 
 function nothingInTheWay({ name }: Hook): Answer {
   if (name === 'GeneratePatches') return proceedWith({ items: [] })

@@ -16,7 +16,7 @@ export type Progress =
   | { readonly state: 'done'; readonly at: number }
 
 /** How long a failed attempt rests before the next one. */
-export const RetryDelay = seconds(5)
+const RetryDelay = seconds(5)
 
 /**
  * Where a step that began at `started` stands now. Each attempt takes `delay`; failed ones rest for `RetryDelay` before the next.

@@ -8,7 +8,7 @@ import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts'
 import type { ControllerOptions } from './namespaces.ts'
 import { WorkQueue } from './work-queue.ts'
 
-export const TokenSecretType = 'kubernetes.io/service-account-token'
+const TokenSecretType = 'kubernetes.io/service-account-token'
 const accountName = 'kubernetes.io/service-account.name'
 const accountUid = 'kubernetes.io/service-account.uid'
 

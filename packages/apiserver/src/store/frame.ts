@@ -6,7 +6,7 @@
  */
 import { crc32 } from 'node:zlib'
 
-export const HeadSize = 20
+const HeadSize = 20
 /** What a disk writes at once: of a frame that was being written when power went, some sectors may never have come. */
 const Sector = 512
 

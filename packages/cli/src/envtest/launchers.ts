@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path'
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 
-export const launcherNames = ['etcd', 'kube-apiserver'] as const
+const launcherNames = ['etcd', 'kube-apiserver'] as const
 
 const mark = '# Written by `capstan envtest`'
 
@@ -21,7 +21,7 @@ export interface LauncherProgram {
  * A script in place of the program of that name. Test environments ask for help before each start, to see which flags there are: the
  * script has it at hand. `exec`, so that the process that is told to stop is the one that serves.
  */
-export const launcher = (name: string, { node, entry, help }: LauncherProgram): string =>
+const launcher = (name: string, { node, entry, help }: LauncherProgram): string =>
   `#!/bin/sh
 ${mark}: Capstan in place of ${name}.
 if [ "$*" = --help ]; then

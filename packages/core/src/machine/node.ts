@@ -88,7 +88,7 @@ function observeNode({ machine, cluster }: MachineScope, io: MachineIO): Observe
   }
 }
 
-export function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
+function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node | undefined {
   const nodes = workload.nodesByProviderID(providerID)
   if (nodes.length > 1) {
     const names = nodes.map(({ metadata }) => metadata.name).join(', ')

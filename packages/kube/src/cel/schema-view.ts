@@ -202,7 +202,7 @@ export function expressionName(property: string): string {
 }
 
 /** The property that an expression means; `undefined` when the name spells none. */
-export function propertyName(name: string): string | undefined {
+function propertyName(name: string): string | undefined {
   if (!name.includes('__')) return Keywords.has(name) ? undefined : name
   const keyword = /^__(\w+?)__$/.exec(name)?.[1]
   if (keyword !== undefined && Keywords.has(keyword)) return keyword

@@ -11,7 +11,7 @@ import { LocalControlPlane } from '../kinds/local-control-plane.ts'
 import { findSecret, secretData, secretText } from '../secrets.ts'
 
 /** Which Secrets there are, as `<cluster>-<purpose>`, and what their certificates are called. */
-export const ClusterCertificates = [{ purpose: 'ca', commonName: 'kubernetes' }] as const
+const ClusterCertificates = [{ purpose: 'ca', commonName: 'kubernetes' }] as const
 
 export type Certificates =
   | { readonly state: 'unread' }

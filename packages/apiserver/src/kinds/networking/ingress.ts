@@ -14,7 +14,7 @@ import type {
 } from '../schemas/types.ts'
 import { backendErrors } from './backend.ts'
 
-export const classAnnotation = 'kubernetes.io/ingress.class'
+const classAnnotation = 'kubernetes.io/ingress.class'
 const notAnAddress = 'must be a DNS name, not an IP address'
 
 /** Upstream: pkg/apis/networking and pkg/registry/networking/ingress, v1.36. */

@@ -8,7 +8,7 @@ import { qosClass } from './resources.ts'
 import { validatePodSpec, validateTolerations } from './spec.ts'
 
 /** Upstream: validatePodMetadataAndSpec, without metadata. */
-export function validatePod({ metadata, spec }: Pod): FieldError[] {
+function validatePod({ metadata, spec }: Pod): FieldError[] {
   const errors = annotationErrors('metadata.annotations', { metadata, spec })
   errors.push(...validatePodSpec('spec', spec, metadata.name ?? ''))
   if (!spec.serviceAccountName) {

@@ -3,7 +3,7 @@ import { podResources } from './resources.ts'
 import type { Container, Pod, PodSpec, PodTemplateSpec, Probe, Volume } from '../schemas/types.ts'
 
 /** In pods, and in everything that pods are made from. */
-export function defaultPodSpec(spec: PodSpec): void {
+function defaultPodSpec(spec: PodSpec): void {
   // Two names of one field.
   const account = spec.serviceAccountName ?? spec.serviceAccount
   if (account !== undefined) spec.serviceAccountName = spec.serviceAccount = account
@@ -70,7 +70,7 @@ function defaultContainer(container: Container): void {
 }
 
 /** An image without a tag is the latest one, unless a digest says which. Upstream: parsers.ParseImageName. */
-export function isLatest(image: string): boolean {
+function isLatest(image: string): boolean {
   if (image === '') return false
   const [named = '', digest] = image.split('@')
   const tag = /:([^/]*)$/.exec(named)?.[1]
