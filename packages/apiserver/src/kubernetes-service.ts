@@ -5,6 +5,7 @@
 import { type Client, equal, isReason, type KubeObject, type ObjectKey, unknownKind } from '@capstan/kube'
 import { type AddressRange, firstAddress } from './kinds/service/addresses.ts'
 import { endpointIP } from './kinds/service/validate.ts'
+import { memberAt } from './registry/member.ts'
 
 /** Where clients inside of the cluster reach the server. */
 export interface AdvertisedEndpoint {
@@ -79,6 +80,3 @@ async function ensure(
   }
   if (Object.keys(body).length > 0) await client.patch(kind, key, { type: 'merge', body })
 }
-
-const memberAt = (object: unknown, path: readonly string[]): unknown =>
-  path.reduce<unknown>((value, member) => (value as Record<string, unknown> | undefined)?.[member], object)

@@ -197,7 +197,7 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
   ],
   default: ({ spec, status }) => {
     status.phase ??= 'Pending'
-    defaultClaim(spec)
+    spec.volumeMode ??= 'Filesystem'
   },
   prepare(claim, old, { subresource }) {
     if (!old) claim.status = { phase: 'Pending' }
@@ -215,7 +215,7 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
   },
   validate(claim, old, { subresource }) {
     if (subresource === 'status') return []
-    const errors = validateClaimSpec(claim.spec)
+    const errors = claimErrors(claim.spec)
     if (!old) return errors
     const [now, before] = [draft(claim.spec), draft(old.spec)]
     if (!before.volumeName && now.volumeName !== undefined) before.volumeName = now.volumeName
@@ -246,33 +246,27 @@ const isKnownSource = ({ apiGroup, kind }: { apiGroup?: string | null; kind: str
 
 const storageOf = ({ resources: { requests = {} } }: PersistentVolumeClaimSpec): string | number | undefined => requests.storage
 
-/** In claims, and in templates of claims. */
-export function defaultClaim(spec: PersistentVolumeClaimSpec): void {
-  spec.volumeMode ??= 'Filesystem'
-}
-
 /** Upstream: ValidatePersistentVolumeClaimSpec. */
-export function validateClaimSpec(spec: PersistentVolumeClaimSpec, field = 'spec'): FieldError[] {
-  const errors = accessModeErrors(spec.accessModes, 'at least 1 access mode is required').map((error) => ({
-    ...error,
-    field: error.field.replace('spec', field),
-  }))
-  errors.splice(0, 0, ...labelSelector(`${field}.selector`, spec.selector))
+function claimErrors(spec: PersistentVolumeClaimSpec): FieldError[] {
+  const errors = [
+    ...labelSelector('spec.selector', spec.selector),
+    ...accessModeErrors(spec.accessModes, 'at least 1 access mode is required'),
+  ]
   const size = storageOf(spec)
-  const at = `${field}.resources[storage]`
+  const at = 'spec.resources[storage]'
   if (size === undefined) errors.push(required(at))
   else if (compareAmounts(size, 0) <= 0) errors.push(invalid(at, String(size), 'must be greater than zero'))
   else errors.push(...resourceAmount(at, 'storage', size))
-  if (spec.storageClassName) errors.push(...subdomain(`${field}.storageClassName`, spec.storageClassName))
-  if (spec.volumeMode !== undefined) errors.push(...oneOf(`${field}.volumeMode`, spec.volumeMode, VolumeModes))
+  if (spec.storageClassName) errors.push(...subdomain('spec.storageClassName', spec.storageClassName))
+  if (spec.volumeMode !== undefined) errors.push(...oneOf('spec.volumeMode', spec.volumeMode, VolumeModes))
   for (const member of ['dataSource', 'dataSourceRef'] as const) {
     const source = spec[member]
     if (!source) continue
-    if (!source.name) errors.push(required(`${field}.${member}.name`))
-    if (!source.kind) errors.push(required(`${field}.${member}.kind`))
+    if (!source.name) errors.push(required(`spec.${member}.name`))
+    if (!source.kind) errors.push(required(`spec.${member}.kind`))
     if (!source.apiGroup && source.kind !== 'PersistentVolumeClaim') {
       const text = "must be 'PersistentVolumeClaim' when referencing the default apiGroup"
-      errors.push(invalid(`${field}.${member}`, source.kind, text))
+      errors.push(invalid(`spec.${member}`, source.kind, text))
     }
   }
   return errors
