@@ -1,4 +1,5 @@
 import { compareWithBuild, isKubernetesVersion, type ReplicasOfVersion } from '@capstan/api'
+import { compareText } from '@capstan/kube'
 
 /**
  * Versions with their replicas as status reports them: each version once, from old to new, what is no version at the end.
@@ -15,9 +16,7 @@ export function mergeVersions(parts: readonly ReplicasOfVersion[]): ReplicasOfVe
 
 function order(a: string, b: string): number {
   const [isA, isB] = [isKubernetesVersion(a), isKubernetesVersion(b)]
-  if (!isA || !isB) return isA ? -1 : isB ? 1 : byText(a, b)
+  if (!isA || !isB) return isA ? -1 : isB ? 1 : compareText(a, b)
   const order = compareWithBuild(a, b)
-  return order === 'differ' || order === 0 ? byText(a, b) : order
+  return order === 'differ' || order === 0 ? compareText(a, b) : order
 }
-
-const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

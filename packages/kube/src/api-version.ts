@@ -1,4 +1,5 @@
 /** Versions of APIs: v1, v1beta2, v2alpha1. */
+import { compareText } from './compare-text.ts'
 
 /** How much is promised of a version: alpha promises nothing. Names that are no versions count as alpha. */
 export type Stability = 'alpha' | 'beta' | 'stable'
@@ -13,7 +14,7 @@ const stabilities: readonly Stability[] = ['alpha', 'beta', 'stable']
  */
 export function compareApiVersions(a: string, b: string): number {
   const [left, right] = [parse(a), parse(b)]
-  if (!left || !right) return left ? -1 : right ? 1 : a < b ? -1 : a > b ? 1 : 0
+  if (!left || !right) return left ? -1 : right ? 1 : compareText(a, b)
   return right.stability - left.stability || right.major - left.major || right.minor - left.minor
 }
 

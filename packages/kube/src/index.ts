@@ -1,5 +1,6 @@
 export * from './object.ts'
 export * from './api-version.ts'
+export * from './compare-text.ts'
 export * from './json.ts'
 export * from './json-scan.ts'
 export * from './clock.ts'

@@ -2,6 +2,7 @@
  * Label selectors, in the grammar of `kubectl get -l` and as the objects that specs hold, and field selectors.
  * Upstream: k8s.io/apimachinery/pkg/labels and pkg/fields, v0.36, with their texts.
  */
+import { compareText } from './compare-text.ts'
 import { badRequest, type FieldError, forbidden, invalid, required } from './errors.ts'
 import { labelKeyProblems, labelValueProblems } from './names.ts'
 
@@ -90,7 +91,7 @@ export const labelsSelector = (labels: Labels): Selector =>
 
 function selectorOf(requirements: readonly LabelRequirement[]): Selector {
   if (requirements.length === 0) return everything
-  const sorted = [...requirements].sort((a, b) => compare(a.key, b.key))
+  const sorted = [...requirements].sort((a, b) => compareText(a.key, b.key))
   return {
     requirements: sorted,
     text: sorted.map(requirementText).join(','),
@@ -142,7 +143,7 @@ function requirementText({ key, operator, values }: LabelRequirement): string {
 
 /** Checks a requirement as upstream does; `path` is where its texts say it is. */
 function requirement(key: string, operator: LabelOperator, given: readonly string[]): LabelRequirement {
-  const values = [...new Set(given)].sort(compare)
+  const values = [...new Set(given)].sort(compareText)
   const problems = labelKeyProblems(key).length > 0 ? [invalidText('key', key, labelKeyProblems(key).join('; '))] : []
   const list = JSON.stringify(given)
   if ((operator === 'in' || operator === 'notin') && values.length === 0) {
@@ -301,7 +302,7 @@ export interface FieldRequirement {
  */
 export function parseFieldSelector(text: string): FieldRequirement[] {
   const terms = text.match(/(?:\\[\s\S]|[^,\\])+|\\$/g) ?? []
-  return terms.sort(compare).map((term) => {
+  return terms.sort(compareText).map((term) => {
     const parts = /^([\s\S]*?)(!=|==|=)([\s\S]*)$/.exec(term)
     if (!parts) throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`)
     return { field: parts[1]!, value: unescaped(parts[3]!), equals: parts[2] !== '!=' }
@@ -326,5 +327,3 @@ function unescaped(value: string): string {
   }
   return text
 }
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -2,8 +2,7 @@
  * Which versions of the contract a CustomResourceDefinition claims, and in which versions of its API: labels such as
  * `cluster.x-k8s.io/v1beta2: v1beta1_v1beta2`. Upstream: internal/contract/version.go.
  */
-import type { KubeObject } from '@capstan/kube'
-import { compareApiVersions } from './api-version.ts'
+import { compareApiVersions, type KubeObject } from '@capstan/kube'
 import { type ContractVersion, ContractVersions } from './field.ts'
 
 /** The newest contract that a CustomResourceDefinition claims and core knows, and its greatest version for it. */

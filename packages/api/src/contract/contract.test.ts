@@ -1,6 +1,5 @@
 import { describe, expect, it, test } from 'vitest'
 import { readField, writeField } from './field.ts'
-import { compareApiVersions } from './api-version.ts'
 import { contractOfVersion, latestContract } from './contract-labels.ts'
 import {
   availableReplicasOf,
@@ -44,11 +43,6 @@ it('tells the contract of one API version, the newest where several labels hold 
   expect(() => contractOfVersion(crd(labels), 'v2')).toThrow(
     'cannot find any contract version matching version v2 for CRD foos.example.com',
   )
-})
-
-it('orders API versions by stage, then by number', () => {
-  const sorted = ['v1', 'v2alpha1', 'v10', 'v1beta2', 'foo', 'v1beta10', 'v2'].sort(compareApiVersions)
-  expect(sorted).toEqual(['v10', 'v2', 'v1', 'v1beta10', 'v1beta2', 'v2alpha1', 'foo'])
 })
 
 describe('fields', () => {

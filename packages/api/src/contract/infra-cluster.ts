@@ -1,4 +1,5 @@
 /** Contract of the infrastructure of a Cluster. Upstream: internal/contract/infrastructure_cluster.go, v1.14. */
+import { compareText } from '@capstan/kube'
 import type { FailureDomain } from '../core/v1beta2/cluster.ts'
 import type { ContractEndpoint } from './common.ts'
 import { failureFields, templateFields } from './common.ts'
@@ -36,7 +37,7 @@ export function failureDomainsOf(infraCluster: object, contract: ContractVersion
       controlPlane: controlPlane ?? false,
       ...(attributes === undefined ? {} : { attributes }),
     }))
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .sort((a, b) => compareText(a.name, b.name))
 }
 
 /** Whether an endpoint can be used: host and port are set. */

@@ -1,6 +1,6 @@
 import { isReason, type KubeObject, notFound, type Reader } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { compareApiVersions, contractOfVersion, latestContract } from '@capstan/api'
+import { contractOfVersion, latestContract } from '@capstan/api'
 import { externalKind } from './contract-version.ts'
 import { getExternal } from './get.ts'
 
@@ -17,21 +17,6 @@ const aReader = (objects: Record<string, KubeObject>): Reader => ({
     return object ? Promise.resolve(object as never) : Promise.reject(notFound(kind, name))
   },
   list: () => Promise.reject(new Error('not needed')),
-})
-
-test('versions are ordered GA before beta before alpha, then by number, others last', () => {
-  const versions = ['foo1', 'v1alpha3', 'v1', 'v2beta1', 'v10', 'v2', 'v1beta10', 'v1beta2', 'bar']
-  expect(versions.sort(compareApiVersions)).toEqual([
-    'v10',
-    'v2',
-    'v1',
-    'v2beta1',
-    'v1beta10',
-    'v1beta2',
-    'v1alpha3',
-    'bar',
-    'foo1',
-  ])
 })
 
 describe('the contract of a kind', () => {

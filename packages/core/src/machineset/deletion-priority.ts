@@ -1,13 +1,13 @@
 /** Which Machines go when a MachineSet has too many. Pure. Upstream: machineset_delete_policy.go, v1.14. */
 import { DeleteMachineAnnotation, isUpdateInProgress, type Machine, type MachineSet } from '@capstan/api'
-import { isDeleting, isFalse } from '@capstan/kube'
+import { compareText, isDeleting, isFalse } from '@capstan/kube'
 
 type Order = NonNullable<NonNullable<MachineSet['spec']['deletion']>['order']>
 
 /** The `count` Machines to go first. Those going already are among them: they make room, too. */
 export function machinesToDelete(machines: readonly Machine[], count: number, order: Order = 'Random', now: number): Machine[] {
   const ranked = machines.map((machine) => ({ machine, priority: deletionPriority(machine, order, now) }))
-  ranked.sort((a, b) => b.priority - a.priority || compare(a.machine.metadata.name, b.machine.metadata.name))
+  ranked.sort((a, b) => b.priority - a.priority || compareText(a.machine.metadata.name, b.machine.metadata.name))
   return ranked.slice(0, Math.max(count, 0)).map(({ machine }) => machine)
 }
 
@@ -28,5 +28,3 @@ const TenDays = 864_000
 
 const isUnhealthy = (machine: Machine): boolean =>
   !machine.status?.nodeRef || isFalse(machine, 'NodeHealthy') || isFalse(machine, 'HealthCheckSucceeded')
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

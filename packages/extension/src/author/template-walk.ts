@@ -1,7 +1,7 @@
 /** The templates of a topology one by one, each with the rules that concern it. Upstream: topologymutation.WalkTemplates, v1.14. */
 import type { GeneratePatches, HolderReference, RequestOf } from '@capstan/api'
 import type { DeclaredKind, Kind, KubeObject, Logger, UnknownObject } from '@capstan/kube'
-import { apiVersionOf, structural } from '@capstan/kube'
+import { apiVersionOf, compareText, structural } from '@capstan/kube'
 import { mergedVariables, Variables } from './variables.ts'
 
 /** Which templates a rule is for: those that are all of what it says. */
@@ -81,7 +81,7 @@ export function walkTemplates<Item extends Walked, Rule extends TemplateRule>(
       const variables = new Variables(mergedVariables(request.variables, item.variables))
       return { item, variables, name: nameOf(item, variables) }
     })
-    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    .sort((a, b) => compareText(a.name, b.name))
     .flatMap(({ item, variables, name }) => {
       const { object, holderReference: holder } = item
       const ofType = rules.filter(({ selector }) => isOfType(selector, object))

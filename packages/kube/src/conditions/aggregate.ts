@@ -1,3 +1,4 @@
+import { compareText } from '../compare-text.ts'
 import type { ConditionType, NewCondition } from '../condition.ts'
 import { NotYetReported } from './mirror.ts'
 import type { MergePriority, MergeReasons } from './priority.ts'
@@ -101,7 +102,7 @@ function messageOf(reports: readonly Report[]): string {
         continue
       }
       left--
-      names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compare(a, b))
+      names.sort((a, b) => Number(firstNames.has(b)) - Number(firstNames.has(a)) || compareText(a, b))
       const more = names.length - MaxNames
       const shown = names.slice(0, MaxNames).join(', ') + (more > 0 ? `, ... (${more} more)` : '')
       lines.push(`* ${counted(kind, names.length)} ${shown}:${nested(message)}`)
@@ -116,7 +117,7 @@ function messageOf(reports: readonly Report[]): string {
 
 /** Groups of equal messages per kind. A message that several kinds share has its most pressing rank everywhere. */
 function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[]][] {
-  const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compare(a.since, b.since))
+  const ordered = [...reports].sort((a, b) => rankOf(a) - rankOf(b) || compareText(a.since, b.since))
   const best = new Map<string, { first: boolean; rank: number }>()
   for (const report of ordered) {
     const known = best.get(report.message) ?? { first: false, rank: MergePriorities.length }
@@ -131,7 +132,7 @@ function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[
     group.names.push(name)
   }
   return [...kinds]
-    .sort(([a], [b]) => compare(a, b))
+    .sort(([a], [b]) => compareText(a, b))
     .map(([kind, groups]) => [
       kind,
       [...groups.values()].sort(
@@ -139,7 +140,7 @@ function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[
           Number(b.first) - Number(a.first) ||
           a.rank - b.rank ||
           b.names.length - a.names.length ||
-          compare(a.names.join(','), b.names.join(',')),
+          compareText(a.names.join(','), b.names.join(',')),
       ),
     ])
 }
@@ -149,8 +150,6 @@ const rankOf = ({ priority }: Report): number => MergePriorities.indexOf(priorit
 // Upstream: what aggregates does so for Cluster API's own kinds, and tells of control plane Machines first.
 const isControlPlaneMachine = ({ kind, metadata }: AggregatedObject): boolean =>
   kind === 'Machine' && metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 /** The kind's name as it is read before one or several names. */
 function counted(kind: string, count: number): string {

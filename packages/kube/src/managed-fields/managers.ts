@@ -1,4 +1,5 @@
 /** `metadata.managedFields`, read and written: who owns what, and since when. */
+import { compareText } from '../compare-text.ts'
 import type { ManagedFieldsEntry } from '../object.ts'
 import { union } from './field-set.ts'
 import { decodeFields, encodeFields } from './fields-v1.ts'
@@ -74,16 +75,15 @@ export function encodeEntries(entries: Entries): ManagedFieldsEntry[] {
 
 function inOrder(a: Entry, b: Entry): number {
   return (
-    compare(a.operation, b.operation) ||
+    compareText(a.operation, b.operation) ||
     secondsOf(a) - secondsOf(b) ||
-    compare(a.manager, b.manager) ||
-    compare(a.owned.apiVersion, b.owned.apiVersion) ||
-    compare(a.subresource, b.subresource)
+    compareText(a.manager, b.manager) ||
+    compareText(a.owned.apiVersion, b.owned.apiVersion) ||
+    compareText(a.subresource, b.subresource)
   )
 }
 
 const secondsOf = ({ time }: Entry): number => (time === undefined ? 0 : Math.floor(Date.parse(time) / 1000) || 0)
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const MaxUpdaters = 10
 const AncientChanges = 'ancient-changes'
@@ -93,7 +93,7 @@ export function mergeOldest(entries: Entries): void {
   const updaters = [...entries].filter(([, { operation }]) => operation === 'Update')
   let count = updaters.length
   if (count <= MaxUpdaters) return
-  updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compare(a, b))
+  updaters.sort(([a, x], [b, y]) => secondsOf(x) - secondsOf(y) || compareText(a, b))
   const firstOf = new Map<string, string>()
   for (const [id, { owned, time }] of updaters) {
     if (count <= MaxUpdaters) return

@@ -3,6 +3,7 @@
  * has come to rest. Pure: it reads no clock and no cluster, so tests can play whole rollouts.
  * Upstream: controlplane/kubeadm/reconcilers, v1.14.
  */
+import { compareText } from '@capstan/kube'
 
 /** A control plane Machine as far as planning cares. */
 export interface PlannedMachine {
@@ -68,7 +69,7 @@ export function planStep(plane: ControlPlane): Step {
 }
 
 /** Machines that a rollout must replace. */
-export const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
+const needsRollout = ({ outdated, deleting }: PlannedMachine): boolean => outdated.length > 0 && !deleting
 
 /**
  * Only where a Machine would be deleted is it tried to update it in place: the control plane can do without it should that fail. One
@@ -113,13 +114,13 @@ function preflight(plane: ControlPlane, change: 'joining' | { readonly leaving: 
 }
 
 /** Where the next Machine goes: where the fewest good ones are, then where the fewest are at all. */
-export function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
+function domainForNext({ failureDomains, machines }: ControlPlane): string | undefined {
   const good = machines.filter((machine) => machine.outdated.length === 0 && !machine.deleting)
   return [...failureDomains].sort(
     (a, b) =>
       inDomain(good, a).length - inDomain(good, b).length ||
       inDomain(machines, a).length - inDomain(machines, b).length ||
-      compare(a, b),
+      compareText(a, b),
   )[0]
 }
 
@@ -140,7 +141,7 @@ function nextToGo({ machines, failureDomains }: ControlPlane): PlannedMachine {
     (a, b) =>
       inDomain(candidates, b).length - inDomain(candidates, a).length ||
       inDomain(machines, b).length - inDomain(machines, a).length ||
-      compare(a, b),
+      compareText(a, b),
   )[0]
   return oldest(fullest === undefined ? candidates : inDomain(candidates, fullest))
 }
@@ -149,9 +150,7 @@ const inDomain = (machines: readonly PlannedMachine[], domain: string) =>
   machines.filter((machine) => machine.failureDomain === domain)
 
 const oldest = (machines: readonly PlannedMachine[]): PlannedMachine =>
-  [...machines].sort((a, b) => compare(a.created, b.created) || compare(a.name, b.name))[0]!
+  [...machines].sort((a, b) => compareText(a.created, b.created) || compareText(a.name, b.name))[0]!
 
 const names = (machines: readonly PlannedMachine[]) =>
   `${machines.length > 1 ? 'Machines' : 'Machine'} ${machines.map((m) => m.name).join(', ')}`
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

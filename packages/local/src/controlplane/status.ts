@@ -8,7 +8,7 @@ import {
   MachineConditions,
   MachineControlPlaneLabel,
 } from '@capstan/api'
-import { aggregate, getCondition, isTrue, type NewCondition } from '@capstan/kube'
+import { aggregate, compareText, getCondition, isTrue, type NewCondition } from '@capstan/kube'
 import { type LocalControlPlane, LocalControlPlaneConditions as Conditions } from '../kinds/local-control-plane.ts'
 import { missingCertificates } from './certificates.ts'
 import type { ControlPlaneScope } from './scope.ts'
@@ -101,7 +101,7 @@ function rollingOut({ machines }: ControlPlaneScope): NewCondition {
 }
 
 const versionFirst = (a: string, b: string): number =>
-  Number(b.startsWith('* Version')) - Number(a.startsWith('* Version')) || (a < b ? -1 : a > b ? 1 : 0)
+  Number(b.startsWith('* Version')) - Number(a.startsWith('* Version')) || compareText(a, b)
 
 function scalingUp(scope: ControlPlaneScope): NewCondition {
   const { controlPlane, machines, template, step } = scope

@@ -1,4 +1,5 @@
 /** Semantic versions. Upstream: apiserver/pkg/cel/library/semverlib.go. */
+import { compareText } from '../../compare-text.ts'
 import type { Library } from '../signature.ts'
 import { EvaluationError, Opaque } from '../value.ts'
 
@@ -62,7 +63,7 @@ function compareIdentifiers(a: string, b: string): number {
   const [left, right] = [/^\d+$/.test(a), /^\d+$/.test(b)]
   if (left && right) return BigInt(a) < BigInt(b) ? -1 : BigInt(a) > BigInt(b) ? 1 : 0
   if (left !== right) return left ? -1 : 1
-  return a < b ? -1 : a > b ? 1 : 0
+  return compareText(a, b)
 }
 
 export const semver: Library = {
