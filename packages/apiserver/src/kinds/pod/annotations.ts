@@ -1,9 +1,10 @@
 /** Annotations that mean something for a pod, those above all that are fields by now. Upstream: ValidatePodSpecificAnnotations, v1.36. */
 import { equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
 import { descendingPath } from '../checks.ts'
-import type { AppArmorProfile, Container, Pod, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
+import type { AppArmorProfile, Container, Pod, PodTemplateSpec } from '../schemas/types.ts'
 import { profile } from './containers.ts'
 import { containersOf } from './defaults.ts'
+import { placedContainers } from './placed-containers.ts'
 
 export const Mirror = 'kubernetes.io/config.mirror'
 const DeletionCost = 'controller.kubernetes.io/pod-deletion-cost'
@@ -98,13 +99,6 @@ type Profile = { readonly type: string; readonly localhostProfile?: string }
 const spelled: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } = {
   seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
   apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
-}
-
-/** Containers with where they are, in the order in which upstream visits them. */
-export function placedContainers(field: string, spec: PodSpec): [string, Container][] {
-  const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const
-  const fields = lists.flatMap((list) => (spec[list] ?? []).map((_, index) => `${field}.${list}[${index}]`))
-  return containersOf(spec).map((container, index) => [fields[index]!, container])
 }
 
 const outdated = (field: string, name: string): string =>

@@ -25,6 +25,7 @@ import type {
   SecurityContext,
   VolumeMount,
 } from '../schemas/types.ts'
+import { windowsOptionErrors } from './platforms.ts'
 import { resourceRequirements } from './resources.ts'
 import { EnvFields, fieldSelector, resourceFieldSelector, type Volumes } from './volumes.ts'
 
@@ -427,6 +428,7 @@ function security(at: string, context: SecurityContext, hostUsers: boolean): Fie
       errors.push(invalid(at, context, 'cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN'))
     }
   }
+  errors.push(...windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
   return [...errors, ...profile(`${at}.appArmorProfile`, appArmorProfile, 'AppArmor', 'appArmorProfile')]
 }
 

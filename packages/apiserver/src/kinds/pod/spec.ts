@@ -28,7 +28,6 @@ import type {
   NodeSelector,
   NodeSelectorTerm,
   PodAffinityTerm,
-  PodSecurityContext,
   PodSpec,
   PodTemplateSpec,
   Toleration,
@@ -43,7 +42,9 @@ import {
   validateInitContainers,
 } from './containers.ts'
 import { annotationErrors, profileMismatches } from './annotations.ts'
+import { hostProcessErrors, hostUsersErrors, platformErrors, windowsOptionErrors } from './platforms.ts'
 import { resourceAmount, resourceName } from './resources.ts'
+import { sysctlErrors } from './sysctls.ts'
 import { labelName, validateVolumes } from './volumes.ts'
 
 /** @param podName absent where the specification is that of a template */
@@ -60,7 +61,7 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
     ...requiredOneOf(`${field}.restartPolicy`, spec.restartPolicy, ['Always', 'OnFailure', 'Never']),
     ...requiredOneOf(`${field}.dnsPolicy`, spec.dnsPolicy, ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None']),
     ...labels(`${field}.nodeSelector`, spec.nodeSelector),
-    ...securityErrors(`${field}.securityContext`, spec.securityContext, spec),
+    ...securityErrors(`${field}.securityContext`, spec),
     ...affinityErrors(`${field}.affinity`, spec.affinity),
     ...dnsErrors(`${field}.dnsConfig`, spec),
     ...(spec.readinessGates ?? []).flatMap(({ conditionType }, index) =>
@@ -70,6 +71,8 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
     ...(spec.topologySpreadConstraints ?? []).flatMap((one, index, all) =>
       spreadErrors(`${field}.topologySpreadConstraints[${index}]`, one, all.slice(index + 1)),
     ),
+    ...hostProcessErrors(field, spec),
+    ...hostUsersErrors(field, spec),
     ...hostNameErrors(field, spec),
   ]
   const { serviceAccountName, nodeName, activeDeadlineSeconds, hostname, subdomain: domain, priorityClassName } = spec
@@ -96,9 +99,7 @@ export function validatePodSpec(field: string, spec: PodSpec, podName?: string):
     const at = `${field}.overhead.limits[${name}]`
     errors.push(...resourceName(at, name), ...resourceAmount(at, name, amount))
   }
-  if (spec.os)
-    errors.push(...requiredOneOf(spec.os.name ? `${field}.os` : `${field}.os.name`, spec.os.name, ['linux', 'windows']))
-  return errors
+  return [...errors, ...platformErrors(field, spec)]
 }
 
 /** Upstream: ValidatePodTemplateSpec. */
@@ -164,11 +165,8 @@ function hostPorts(field: string, { hostNetwork, containers = [] }: PodSpec, isP
   )
 }
 
-function securityErrors(
-  at: string,
-  context: PodSecurityContext | undefined,
-  { shareProcessNamespace, hostPID }: PodSpec,
-): FieldError[] {
+function securityErrors(at: string, spec: PodSpec): FieldError[] {
+  const { securityContext: context, shareProcessNamespace, hostPID } = spec
   if (!context) return []
   const errors = [
     ...userId(`${at}.fsGroup`, context.fsGroup),
@@ -179,19 +177,12 @@ function securityErrors(
   if (shareProcessNamespace && hostPID) {
     errors.push(invalid(`${at}.shareProcessNamespace`, true, 'ShareProcessNamespace and HostPID cannot both be enabled'))
   }
-  const seen = new Set<string>()
-  for (const [index, { name }] of (context.sysctls ?? []).entries()) {
-    const field = `${at}.sysctls[${index}].name`
-    if (!name) errors.push(required(field))
-    else if (name.length > 253 || !Sysctl.test(name)) {
-      errors.push(invalid(field, name, `must have at most 253 characters and match regex ${SysctlText}`))
-    } else if (seen.has(name)) errors.push(duplicate(field, name))
-    seen.add(name)
-  }
+  errors.push(...sysctlErrors(`${at}.sysctls`, spec))
   if (context.fsGroupChangePolicy !== undefined) {
     errors.push(...oneOf(`${at}.fsGroupChangePolicy`, context.fsGroupChangePolicy, ['Always', 'OnRootMismatch']))
   }
   errors.push(...profile(`${at}.seccompProfile`, context.seccompProfile, 'seccomp', 'seccompProfile'))
+  errors.push(...windowsOptionErrors(`${at}.windowsOptions`, context.windowsOptions))
   errors.push(...profile(`${at}.appArmorProfile`, context.appArmorProfile, 'AppArmor', 'appArmorProfile'))
   if (context.supplementalGroupsPolicy !== undefined) {
     errors.push(...oneOf(`${at}.supplementalGroupsPolicy`, context.supplementalGroupsPolicy, ['Merge', 'Strict']))
@@ -201,8 +192,6 @@ function securityErrors(
   }
   return errors
 }
-const Sysctl = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/
-const SysctlText = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$'
 
 function affinityErrors(at: string, affinity: Affinity | undefined): FieldError[] {
   if (!affinity) return []

@@ -1,7 +1,8 @@
 /** What is not wrong with a pod, but probably not meant. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
 import { parseQuantity } from '@capstan/kube'
 import type { Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
-import { appArmorWarning, placedContainers } from './annotations.ts'
+import { appArmorWarning } from './annotations.ts'
+import { placedContainers } from './placed-containers.ts'
 
 const deprecatedLabels: { readonly [label: string]: string } = {
   'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',

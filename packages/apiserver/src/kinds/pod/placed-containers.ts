@@ -1,0 +1,9 @@
+import type { Container, PodSpec } from '../schemas/types.ts'
+import { containersOf } from './defaults.ts'
+
+/** Containers with where they are, in the order in which upstream visits them. */
+export function placedContainers(field: string, spec: PodSpec): [string, Container][] {
+  const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const
+  const fields = lists.flatMap((list) => (spec[list] ?? []).map((_, index) => `${field}.${list}[${index}]`))
+  return containersOf(spec).map((container, index) => [fields[index]!, container])
+}

@@ -1,0 +1,138 @@
+/** What a pod cannot have for the system that it is for, or for sharing with the host. Upstream: pkg/apis/core/validation, v1.36. */
+import { type FieldError, forbidden, invalid, required } from '@capstan/kube'
+import { oneOf, subdomain } from '../checks.ts'
+import type { PodSecurityContext, PodSpec, SecurityContext, WindowsSecurityContextOptions } from '../schemas/types.ts'
+import { placedContainers } from './placed-containers.ts'
+
+/** Of the processes of a Windows host there are none or only such in a pod. */
+export function hostProcessErrors(field: string, spec: PodSpec): FieldError[] {
+  const ofPod = spec.securityContext?.windowsOptions?.hostProcess
+  const errors: FieldError[] = []
+  const containers = placedContainers(field, spec)
+  let count = 0
+  for (const [at, { securityContext }] of containers) {
+    const own = securityContext?.windowsOptions?.hostProcess
+    if (own !== undefined && ofPod !== undefined && own !== ofPod) {
+      const text = `pod hostProcess value must be identical if both are specified, was ${ofPod}`
+      errors.push(invalid(`${at}.securityContext.windowsOptions.hostProcess`, own, text))
+    }
+    if (own ?? ofPod) count++
+  }
+  if (count === 0) return errors
+  if (count < containers.length) {
+    const text = 'If pod contains any hostProcess containers then all containers must be HostProcess containers'
+    errors.push(invalid(field, '', text))
+  }
+  if (!spec.hostNetwork) {
+    errors.push(invalid(`${field}.hostNetwork`, false, 'hostNetwork must be true if pod contains any hostProcess containers'))
+  }
+  return errors
+}
+
+/** Who has users of its own shares nothing else with the host. Upstream spells two of the fields so. */
+export function hostUsersErrors(field: string, spec: PodSpec): FieldError[] {
+  if (spec.hostUsers !== false) return []
+  const fields = [
+    ...(spec.hostNetwork ? [`${field}.hostNetwork`] : []),
+    ...(spec.hostPID ? [`${field}.HostPID`] : []),
+    ...(spec.hostIPC ? [`${field}.HostIPC`] : []),
+    ...placedContainers(field, spec).flatMap(([at, { volumeDevices = [] }]) =>
+      volumeDevices.length > 0 ? [`${at}.volumeDevices`] : [],
+    ),
+  ]
+  return fields.map((one) => forbidden(one, 'when `hostUsers` is false'))
+}
+
+const notForWindows = {
+  before: ['appArmorProfile', 'seLinuxOptions'],
+  after: ['seccompProfile', 'fsGroup', 'fsGroupChangePolicy', 'sysctls'],
+  last: ['runAsUser', 'runAsGroup', 'supplementalGroups', 'supplementalGroupsPolicy', 'seLinuxChangePolicy'],
+} as const satisfies { readonly [place: string]: readonly (keyof PodSecurityContext)[] }
+
+const notForWindowsContainers = [
+  'appArmorProfile',
+  'seLinuxOptions',
+  'seccompProfile',
+  'capabilities',
+  'readOnlyRootFilesystem',
+  'privileged',
+  'allowPrivilegeEscalation',
+  'procMount',
+  'runAsUser',
+  'runAsGroup',
+] as const satisfies readonly (keyof SecurityContext)[]
+
+/** Of fields that are for one system, pods for the other say nothing. */
+export function platformErrors(field: string, spec: PodSpec): FieldError[] {
+  const { os, securityContext = {} } = spec
+  if (!os) return []
+  if (!os.name) return [required(`${field}.os.name`)]
+  const containers = placedContainers(field, spec)
+  if (os.name === 'linux') {
+    const setters = [[field, spec] as const, ...containers].filter(([, one]) => one.securityContext?.windowsOptions)
+    return setters.map(([at]) =>
+      forbidden(`${at}.securityContext.windowsOptions`, 'windows options cannot be set for a linux pod'),
+    )
+  }
+  if (os.name !== 'windows') return oneOf(`${field}.os`, os.name, ['linux', 'windows'])
+  const ofPod = (names: readonly (keyof PodSecurityContext)[]): string[] =>
+    names
+      .filter((name) => (name === 'sysctls' ? securityContext.sysctls?.length : securityContext[name] !== undefined))
+      .map((name) => `${field}.securityContext.${name}`)
+  const fields = [
+    ...ofPod(notForWindows.before),
+    ...(spec.hostUsers === undefined ? [] : [`${field}.hostUsers`]),
+    ...(spec.hostPID ? [`${field}.hostPID`] : []),
+    ...(spec.hostIPC ? [`${field}.hostIPC`] : []),
+    ...ofPod(notForWindows.after),
+    ...(spec.shareProcessNamespace === undefined ? [] : [`${field}.shareProcessNamespace`]),
+    ...ofPod(notForWindows.last),
+    ...containers.flatMap(([at, { securityContext: own = {} }]) =>
+      notForWindowsContainers.filter((name) => own[name] !== undefined).map((name) => `${at}.securityContext.${name}`),
+    ),
+  ]
+  return fields.map((one) => forbidden(one, 'cannot be set for a windows pod'))
+}
+
+export function windowsOptionErrors(field: string, options: WindowsSecurityContextOptions | undefined): FieldError[] {
+  if (!options) return []
+  const { gmsaCredentialSpecName, gmsaCredentialSpec, runAsUserName } = options
+  const errors: FieldError[] = []
+  if (gmsaCredentialSpecName !== undefined) errors.push(...subdomain(`${field}.gmsaCredentialSpecName`, gmsaCredentialSpecName))
+  if (gmsaCredentialSpec === '') {
+    errors.push(invalid(`${field}.gmsaCredentialSpec`, '', 'gmsaCredentialSpec cannot be an empty string'))
+  } else if (gmsaCredentialSpec !== undefined && bytesIn(gmsaCredentialSpec) > 64 * 1024) {
+    errors.push(invalid(`${field}.gmsaCredentialSpec`, gmsaCredentialSpec, 'gmsaCredentialSpec size must be under 64 KiB'))
+  }
+  if (runAsUserName === undefined) return errors
+  return [...errors, ...userNameFaults(runAsUserName).map((text) => invalid(`${field}.runAsUserName`, runAsUserName, text))]
+}
+
+/** `user`, or `domain\user`. */
+function userNameFaults(name: string): string[] {
+  if (name === '') return ['runAsUserName cannot be an empty string']
+  if (control.test(name)) return ['runAsUserName cannot contain control characters']
+  const parts = name.split('\\')
+  if (parts.length > 2) return ['runAsUserName cannot contain more than one backslash']
+  const user = parts.at(-1)!
+  const domain = parts.length === 2 ? parts[0]! : undefined
+  return [
+    ...(domain !== undefined && bytesIn(domain) >= 256 ? ["runAsUserName's Domain length must be under 256 characters"] : []),
+    ...(domain !== undefined && !NetBios.test(domain) && !DNS.test(domain)
+      ? ["runAsUserName's Domain doesn't match the NetBios nor the DNS format"]
+      : []),
+    ...(user === '' ? ["runAsUserName's User cannot be empty"] : []),
+    ...(bytesIn(user) > 104 ? ["runAsUserName's User length must not be longer than 104 characters"] : []),
+    ...(/^[. ]+$/.test(user) ? ["runAsUserName's User cannot contain only periods or spaces"] : []),
+    ...(/["/\\:;|=,+*?<>@[\]]/.test(user)
+      ? ['runAsUserName\'s User cannot contain the following characters: "/\\:;|=,+*?<>@[]']
+      : []),
+  ]
+}
+
+/** Upstream: control characters of ASCII. */
+const control = /(?![\u0080-\u009f])\p{Cc}/u
+const NetBios = /^[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}$/u
+const DNS = /^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/
+
+const bytesIn = (text: string): number => new TextEncoder().encode(text).length

@@ -1,0 +1,32 @@
+/** Parameters of the kernel that pods set. Upstream: validateSysctls, v1.36; which are whose: k8s.io/component-helpers/node/util/sysctl. */
+import { duplicate, type FieldError, invalid, required } from '@capstan/kube'
+import type { PodSpec } from '../schemas/types.ts'
+
+export function sysctlErrors(field: string, { securityContext, hostNetwork, hostIPC }: PodSpec): FieldError[] {
+  const errors: FieldError[] = []
+  const seen = new Set<string>()
+  for (const [index, { name }] of (securityContext?.sysctls ?? []).entries()) {
+    const at = `${field}[${index}].name`
+    if (!name) errors.push(required(at))
+    else if (name.length > 253 || !Sysctl.test(name)) {
+      errors.push(invalid(at, name, `must have at most 253 characters and match regex ${SysctlText}`))
+    } else if (seen.has(name)) errors.push(duplicate(at, name))
+    const dotted = dottedName(name)
+    if (hostNetwork && dotted.startsWith('net.'))
+      errors.push(invalid(at, name, "may not be specified when 'hostNetwork' is true"))
+    else if (hostIPC && isOfIPC(dotted)) errors.push(invalid(at, name, "may not be specified when 'hostIPC' is true"))
+    seen.add(name)
+  }
+  return errors
+}
+
+const Sysctl = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/
+const SysctlText = '^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$'
+
+/** `net/ipv4/conf/eno2.100/rp_filter` is `net.ipv4.conf.eno2/100.rp_filter`. */
+const dottedName = (name: string): string =>
+  /[./]/.exec(name)?.[0] === '/' ? name.replace(/[./]/g, (separator) => (separator === '/' ? '.' : '/')) : name
+
+/** Semaphores, shared memory and messages, which a pod has for itself unless it shares the host's. */
+const isOfIPC = (name: string): boolean =>
+  /^kernel\.(sem|shm|shmall|shmmax|shmmni|shm_rmid_forced|msg|msgmax|msgmnb|msgmni)$/.test(name) || name.startsWith('fs.mqueue.')
