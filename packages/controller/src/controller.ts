@@ -1,6 +1,16 @@
 /** What a controller declares: which kind it reconciles, what else it watches, and the function that does it. */
 import type { Registry } from 'prom-client'
-import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random, Reader } from '@capstan/kube'
+import {
+  type Client,
+  type Clock,
+  equal,
+  type Kind,
+  type KubeObject,
+  type Logger,
+  type ObjectKey,
+  type Random,
+  type Reader,
+} from '@capstan/kube'
 import type { Outcome } from './outcome.ts'
 
 /** Reads from informers: as fresh as the last watch event, and free. What it returns is frozen and shared. */
@@ -55,6 +65,12 @@ export interface Watch<T extends KubeObject = KubeObject> {
   readonly map: MapFunction<T>
   readonly when?: Predicate<T>
 }
+
+/** Lets through what comes or goes, and changes of what `facts` takes of an object. */
+export const whenChanged =
+  <T extends KubeObject>(facts: (object: T) => unknown): Predicate<T> =>
+  ({ previous, object }) =>
+    !previous || !object || !equal(facts(previous), facts(object))
 
 /** Declares a watch and checks `map` and `when` against the kind; in the list the type no longer matters. */
 export const watches = <T extends KubeObject>(kind: Kind<T>, map: MapFunction<T>, when?: Predicate<T>): Watch =>

@@ -1,7 +1,7 @@
 /** How objects of this provider find the Cluster and the Machine they belong to. Contract: ownerReferences and the cluster-name label. */
 import { Cluster, ClusterNameLabel, ClusterTopologyUpgradeStepAnnotation, isUpdateInProgress, Machine } from '@capstan/api'
-import type { Cache, Index, MapFunction } from '@capstan/controller'
-import { equal, type Kind, type KubeObject, keyOf, ownerOfKind } from '@capstan/kube'
+import { type Cache, type Index, type MapFunction, whenChanged } from '@capstan/controller'
+import { type Kind, type KubeObject, keyOf, ownerOfKind } from '@capstan/kube'
 
 /** The Cluster that owns the object; absent until core has set the ownerReference. */
 export function owningCluster(cache: Cache, object: KubeObject): Cluster | undefined {
@@ -40,22 +40,18 @@ export const ofCluster =
     cache.byIndex(index, `${cluster.metadata.namespace}/${cluster.metadata.name}`).map(keyOf)
 
 /** What of a Cluster this provider looks at: other changes concern nobody here. */
-export const clusterMattered = ({ previous, object }: { previous: Cluster | undefined; object: Cluster | undefined }): boolean =>
-  previous === undefined || object === undefined || !equal(whatMatters(previous), whatMatters(object))
-
-const whatMatters = ({ metadata, spec, status }: Cluster) => [
+export const clusterMattered = whenChanged(({ metadata, spec, status }: Cluster) => [
   spec.paused,
   spec.controlPlaneEndpoint,
   spec.topology?.version,
   metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
   status?.initialization,
   status?.failureDomains,
-]
+])
 
 /** What of a Machine its infrastructure and bootstrap config look at: not its status, which changes with theirs. */
-export const machineMattered = ({ previous, object }: { previous: Machine | undefined; object: Machine | undefined }): boolean =>
-  previous === undefined ||
-  object === undefined ||
-  !equal(previous.spec, object.spec) ||
-  !equal(previous.metadata.labels, object.metadata.labels) ||
-  isUpdateInProgress(previous) !== isUpdateInProgress(object)
+export const machineMattered = whenChanged((machine: Machine) => [
+  machine.spec,
+  machine.metadata.labels,
+  isUpdateInProgress(machine),
+])

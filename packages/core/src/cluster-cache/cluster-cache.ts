@@ -1,6 +1,6 @@
 /** Connections to workload clusters, one each, shared by every controller of the process. */
 import { Cluster } from '@capstan/api'
-import { type Cache, type Controller, type Predicate, proceed, type Source, watches } from '@capstan/controller'
+import { type Cache, type Controller, proceed, type Source, watches, whenChanged } from '@capstan/controller'
 import { type Client, isReason, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
 import {
   type AccessorEvent,
@@ -141,11 +141,10 @@ const neverProbed: Health = { lastProbe: undefined, lastProbeSuccess: undefined,
 
 const KubeconfigSuffix = '-kubeconfig'
 
-/** Of a Cluster only whether it exists, and whether its infrastructure stands. */
-const provisioningMatters: Predicate<Cluster> = ({ previous, object }) =>
-  !previous || !object || isProvisioned(previous) !== isProvisioned(object)
-
 const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.infrastructureProvisioned === true
+
+/** Of a Cluster only whether it exists, and whether its infrastructure stands. */
+const provisioningMatters = whenChanged(isProvisioned)
 
 /** The kubeconfig by which to reach a cluster; none before its infrastructure stands. */
 function kubeconfigOf(cluster: Cluster, cache: Cache): string | undefined {

@@ -1,5 +1,5 @@
 import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { type Controller, type Index, type MapFunction, type Predicate, watches } from '@capstan/controller'
+import { type Controller, type Index, type MapFunction, type Predicate, watches, whenChanged } from '@capstan/controller'
 import {
   type ConditionSource,
   equal,
@@ -62,24 +62,17 @@ const clusterOfLabel: MapFunction = ({ metadata }: KubeObject) => {
 }
 
 /** What a Cluster tells of its Machines. */
-const machineMatters: Predicate<Machine> = ({ previous, object }) => !equal(machineFacts(previous), machineFacts(object))
-
-const machineFacts = (machine: Machine | undefined) =>
-  machine && {
-    labels: machine.metadata.labels,
-    owners: machine.metadata.ownerReferences,
-    isDeleting: isDeleting(machine),
-    hasNode: machine.status?.nodeRef !== undefined,
-    version: machine.status?.nodeInfo?.kubeletVersion ?? machine.spec.version,
-    conditions: conditionFacts(machine, ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated']),
-  }
+const machineMatters = whenChanged((machine: Machine) => ({
+  labels: machine.metadata.labels,
+  owners: machine.metadata.ownerReferences,
+  isDeleting: isDeleting(machine),
+  hasNode: machine.status?.nodeRef !== undefined,
+  version: machine.status?.nodeInfo?.kubeletVersion ?? machine.spec.version,
+  conditions: conditionFacts(machine, ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated']),
+}))
 
 /** What a Cluster tells of its MachineDeployments and MachineSets. */
-const setMatters: Predicate<MachineDeployment | MachineSet> = ({ previous, object }) =>
-  !equal(setFacts(previous), setFacts(object))
-
-const setFacts = (set: MachineDeployment | MachineSet | undefined) => {
-  if (!set) return undefined
+const setMatters = whenChanged((set: MachineDeployment | MachineSet) => {
   const { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions } = set.status ?? {}
   return {
     labels: set.metadata.labels,
@@ -89,7 +82,7 @@ const setFacts = (set: MachineDeployment | MachineSet | undefined) => {
     counters: { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions },
     conditions: conditionFacts(set, ['Available', 'RollingOut', 'ScalingUp', 'ScalingDown']),
   }
-}
+})
 
 const conditionFacts = (object: ConditionSource, types: readonly string[]) =>
   types.map((type) => {

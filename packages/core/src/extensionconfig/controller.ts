@@ -1,5 +1,5 @@
 import { ExtensionConfig, LastDiscoveredAnnotation } from '@capstan/api'
-import { type Controller, controller, type Index, type Predicate, type Source, watches } from '@capstan/controller'
+import { type Controller, controller, type Index, type Predicate, type Source, watches, whenChanged } from '@capstan/controller'
 import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } from '@capstan/extension'
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
@@ -55,15 +55,12 @@ const firstRoundBegins = (firstRound: FirstRound, extensions: ExtensionClient): 
 const everyConfig: Index<ExtensionConfig> = { name: 'every extensionconfig', kind: ExtensionConfig, values: () => [''] }
 
 /** Not its own reports. */
-const configMatters: Predicate<ExtensionConfig> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
-
-const factsOf = (config: ExtensionConfig | undefined) =>
-  config && {
-    uid: config.metadata.uid,
-    generation: config.metadata.generation,
-    annotations: { ...config.metadata.annotations, [LastDiscoveredAnnotation]: undefined },
-    deletionTimestamp: config.metadata.deletionTimestamp,
-  }
+const configMatters = whenChanged(({ metadata: { uid, generation, annotations, deletionTimestamp } }: ExtensionConfig) => ({
+  uid,
+  generation,
+  annotations: { ...annotations, [LastDiscoveredAnnotation]: undefined },
+  deletionTimestamp,
+}))
 
 const secretMatters: Predicate<Secret> = ({ previous, object }) => !equal(previous?.data, object?.data)
 

@@ -7,7 +7,7 @@ import {
   RetryHooksAnnotation,
   RevisionAnnotation,
 } from '@capstan/api'
-import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
+import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
 import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
 import type { RuntimeClient } from '@capstan/extension'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
@@ -56,28 +56,21 @@ export function createMachineController({
 }
 
 /** What Machines take from their Cluster. */
-const clusterMatters: Predicate<Cluster> = ({ previous, object }) => !equal(clusterFacts(previous), clusterFacts(object))
-
-const clusterFacts = (cluster: Cluster | undefined) =>
-  cluster && {
-    paused: cluster.spec.paused ?? false,
-    isDeleting: isDeleting(cluster),
-    infrastructureProvisioned: cluster.status?.initialization?.infrastructureProvisioned ?? false,
-    controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
-    retried: cluster.metadata.annotations?.[RetryHooksAnnotation],
-  }
+const clusterMatters = whenChanged((cluster: Cluster) => ({
+  paused: cluster.spec.paused ?? false,
+  isDeleting: isDeleting(cluster),
+  infrastructureProvisioned: cluster.status?.initialization?.infrastructureProvisioned ?? false,
+  controlPlaneInitialized: getCondition(cluster, 'ControlPlaneInitialized')?.status === 'True',
+  retried: cluster.metadata.annotations?.[RetryHooksAnnotation],
+}))
 
 /** What decides whether a Machine is up to date, and whether its Node says that it will be replaced. */
-const rolloutMatters: Predicate<MachineSet | MachineDeployment> = ({ previous, object }) =>
-  !equal(rolloutFacts(previous), rolloutFacts(object))
-
-const rolloutFacts = (of: MachineSet | MachineDeployment | undefined) =>
-  of && {
-    template: of.spec.template.spec,
-    rolloutAfter: (of as MachineDeployment).spec.rollout?.after,
-    revision: of.metadata.annotations?.[RevisionAnnotation],
-    owner: controllerOf(of)?.name,
-  }
+const rolloutMatters = whenChanged((of: MachineSet | MachineDeployment) => ({
+  template: of.spec.template.spec,
+  rolloutAfter: (of as MachineDeployment).spec.rollout?.after,
+  revision: of.metadata.annotations?.[RevisionAnnotation],
+  owner: controllerOf(of)?.name,
+}))
 
 const machinesOfDeployment = ({ metadata }: MachineDeployment, cache: Cache): ObjectKey[] =>
   cache.byIndex(byDeployment, keyText(keyOf({ metadata }))).map(keyOf)

@@ -1,7 +1,7 @@
 import { Cluster, Machine, MachineDeployment, MachineSet, RetryHooksAnnotation } from '@capstan/api'
-import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
+import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, equal, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
 import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
 
@@ -49,11 +49,8 @@ const byCluster: Index<MachineDeployment> = {
 }
 
 /** Whether it is paused or going, and that somebody wants extensions to be asked again. */
-const clusterMatters: Predicate<Cluster> = ({ previous, object }) => !equal(clusterFacts(previous), clusterFacts(object))
-
-const clusterFacts = (cluster: Cluster | undefined) =>
-  cluster && {
-    paused: cluster.spec.paused ?? false,
-    isDeleting: isDeleting(cluster),
-    retryHooks: cluster.metadata.annotations?.[RetryHooksAnnotation],
-  }
+const clusterMatters = whenChanged((cluster: Cluster) => ({
+  paused: cluster.spec.paused ?? false,
+  isDeleting: isDeleting(cluster),
+  retryHooks: cluster.metadata.annotations?.[RetryHooksAnnotation],
+}))

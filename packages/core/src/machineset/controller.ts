@@ -6,8 +6,8 @@ import {
   MachineSet,
   RevisionAnnotation,
 } from '@capstan/api'
-import { type Cache, type Controller, type Index, type Predicate, watches } from '@capstan/controller'
-import { controllerOf, equal, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { type Cache, type Controller, type Index, type Predicate, watches, whenChanged } from '@capstan/controller'
+import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
 import { byCluster } from './preflight.ts'
 import { reconcileMachineSet } from './reconcile.ts'
 import { type MachineSetSettings, PreflightChecks } from './scope.ts'
@@ -62,14 +62,11 @@ const revisionMatters: Predicate<MachineDeployment> = ({ previous, object }) => 
   return revision(previous) !== revision(object)
 }
 
-const clusterMatters: Predicate<Cluster> = ({ previous, object }) => !equal(clusterFacts(previous), clusterFacts(object))
-
 /** What MachineSets take from their Cluster: pausing, and what preflight checks look at. */
-const clusterFacts = (cluster: Cluster | undefined) =>
-  cluster && {
-    paused: cluster.spec.paused ?? false,
-    isDeleting: isDeleting(cluster),
-    controlPlaneRef: cluster.spec.controlPlaneRef,
-    version: cluster.spec.topology?.version,
-    step: cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
-  }
+const clusterMatters = whenChanged((cluster: Cluster) => ({
+  paused: cluster.spec.paused ?? false,
+  isDeleting: isDeleting(cluster),
+  controlPlaneRef: cluster.spec.controlPlaneRef,
+  version: cluster.spec.topology?.version,
+  step: cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
+}))
