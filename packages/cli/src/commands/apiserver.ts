@@ -240,15 +240,7 @@ async function serve(given: Options, io: Io): Promise<void> {
     throw new UsageError('--tls-cert-file and --tls-private-key-file go together')
   }
   const options = withCertDir(given)
-  const { bindAddress: host } = options
-  if (!isLoopback(host)) {
-    const everything = ', and everyone who is authenticated may do everything, see --authorization-mode'
-    const may = options.authorizationMode.includes('AlwaysAllow') ? everything : ''
-    io.err(`capstan: warning: listening on ${host}: other machines can reach this server${may}`)
-  }
-
-  if (options.authorizationMode.includes('Node'))
-    io.err('capstan: warning: --authorization-mode Node has no effect: there are no kubelets here')
+  for (const line of warningsOf(options)) io.err(`capstan: warning: ${line}`)
 
   // Every client is on the other side of a socket.
   const hold = holdPacked()
@@ -264,15 +256,6 @@ async function serve(given: Options, io: Io): Promise<void> {
     const stores = await opening
     const history = options.etcdCompactionInterval === 0 ? {} : { age: options.etcdCompactionInterval }
     const store: Store = stores ? await stores.store('management', { history }) : memoryStore({ clock, history, hold })
-    const { rootCA, ...switches } = options.controllers
-    // Which authority a given certificate is of, is not known.
-    const { rootCaFile } = options
-    const published =
-      rootCaFile === undefined
-        ? options.tlsCertFile === undefined
-          ? access.authority.certificate
-          : undefined
-        : await readFlag('--root-ca-file', rootCaFile, certificatePem)
     server = createApiServer({
       store,
       clock,
@@ -281,13 +264,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       authorization: options.authorizationMode,
       serviceAccountTokens,
       admissionPlugins: pluginSwitches(options.enableAdmissionPlugins, options.disableAdmissionPlugins),
-      controllers: {
-        ...switches,
-        systemObjects: true,
-        garbageCollector: switches.garbageCollector && options.enableGarbageCollector,
-        ...(options.eventTtl > 0 ? { eventLifetime: options.eventTtl } : {}),
-        ...(rootCA && published !== undefined ? { rootCA: published } : {}),
-      },
+      controllers: controllersOf(options, await publishedAuthority(options, access)),
       serviceClusterIPRange: options.serviceClusterIpRange,
       serviceNodePortRange: options.serviceNodePortRange,
       ...(tokens ? { tokens } : {}),
@@ -313,9 +290,10 @@ async function serve(given: Options, io: Io): Promise<void> {
           ? access.authority.certificate
           : await readFlag('--client-ca-file', options.clientCaFile, certificatePem),
     }
+    const { bindAddress: host, securePort } = options
     listener = await listen({
       host,
-      port: options.securePort,
+      port: securePort,
       planes: () => endpoint,
       clock,
       log,
@@ -323,8 +301,7 @@ async function serve(given: Options, io: Io): Promise<void> {
       // Upstream: 0 is the default.
       maxStreams: options.http2MaxStreamsPerConnection || 1000,
     })
-    const { port } = new URL(listener.url)
-    await server.advertise({ address: options.advertiseAddress ?? host, port: Number(port) })
+    await server.advertise({ address: options.advertiseAddress ?? host, port: listener.port })
     if (options.kubeconfig !== undefined) await writeKubeconfig(options.kubeconfig, listener.url, access)
     io.out(`API server ready at ${listener.url}${options.kubeconfig === undefined ? '' : `, kubeconfig ${options.kubeconfig}`}`)
     await untilInterrupted(io)
@@ -332,6 +309,32 @@ async function serve(given: Options, io: Io): Promise<void> {
     await listener?.close()
     await server?.close()
     await (await opening.catch(() => undefined))?.close()
+  }
+}
+
+function warningsOf({ bindAddress, authorizationMode }: Options): string[] {
+  const everything = ', and everyone who is authenticated may do everything, see --authorization-mode'
+  const may = authorizationMode.includes('AlwaysAllow') ? everything : ''
+  return [
+    ...(isLoopback(bindAddress) ? [] : [`listening on ${bindAddress}: other machines can reach this server${may}`]),
+    ...(authorizationMode.includes('Node') ? ['--authorization-mode Node has no effect: there are no kubelets here'] : []),
+  ]
+}
+
+/** What is published in every namespace. Which authority a given certificate is of, is not known. */
+async function publishedAuthority({ rootCaFile, tlsCertFile }: Options, access: Access): Promise<string | undefined> {
+  if (rootCaFile !== undefined) return readFlag('--root-ca-file', rootCaFile, certificatePem)
+  return tlsCertFile === undefined ? access.authority.certificate : undefined
+}
+
+function controllersOf({ controllers, enableGarbageCollector, eventTtl }: Options, authority: string | undefined) {
+  const { rootCA, ...switches } = controllers
+  return {
+    ...switches,
+    systemObjects: true,
+    garbageCollector: switches.garbageCollector && enableGarbageCollector,
+    ...(eventTtl > 0 ? { eventLifetime: eventTtl } : {}),
+    ...(rootCA && authority !== undefined ? { rootCA: authority } : {}),
   }
 }
 
