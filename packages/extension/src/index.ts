@@ -28,6 +28,7 @@ export type { CheckRequest } from './check/probe.ts'
 // Calling extensions
 export * from './client/runtime-client.ts'
 export * from './client/client.ts'
+export * from './client/answers.ts'
 export * from './client/transport.ts'
 export * from './client/https-transport.ts'
 export * from './client/hook-failed.ts'

@@ -4,16 +4,17 @@ import { Discovery, groupHookText as groupHook, hookApiVersion } from '@capstan/
 import type { Clock, KubeObject, Logger } from '@capstan/kube'
 import { keyOf, keyText, seconds } from '@capstan/kube'
 import type { Tracer } from '@opentelemetry/api'
+import { type AnyResponse, assertSuccess, joinResponses } from './answers.ts'
 import { Breaker, type BreakerLimits } from './breaker.ts'
-import { type Call, callHandler } from './call.ts'
 import { type Target, targetOf } from './client-config.ts'
 import { checkDiscovery, defaultTimeout } from './discovery.ts'
 import { HookFailed, isIgnorable, isOutage } from './hook-failed.ts'
-import type { CallObserver, ObservedCall } from './observed-call.ts'
+import { createObservedCalls } from './observe-calls.ts'
+import type { CallObserver } from './observed-call.ts'
 import type { Registration } from './registry.ts'
 import { HandlerRegistry } from './registry.ts'
 import type { RuntimeClient } from './runtime-client.ts'
-import { clientSpan, globalTracer } from '../tracing.ts'
+import { globalTracer } from '../tracing.ts'
 import type { HookTransport } from './transport.ts'
 import { Suspicious, UnstableMessages } from './unstable-messages.ts'
 
@@ -57,12 +58,6 @@ export interface ExtensionClientOptions {
   readonly tracer?: Tracer
 }
 
-interface AnyResponse {
-  status?: string
-  message?: string
-  retryAfterSeconds?: number
-}
-
 export function createExtensionClient({
   transport,
   catalog,
@@ -73,7 +68,6 @@ export function createExtensionClient({
   tracer = globalTracer(),
 }: ExtensionClientOptions): ExtensionClient {
   const registry = new HandlerRegistry()
-  const observers: CallObserver[] = []
   const breakers = new Map<string, Breaker>()
   const breakerOf = (name: string): Breaker => {
     const known = breakers.get(name)
@@ -98,48 +92,7 @@ export function createExtensionClient({
     })
   }
 
-  /** Makes the call and has it seen. */
-  const observed = (
-    call: Call,
-    of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
-    signal: AbortSignal | undefined,
-  ): Promise<AnyResponse> => {
-    const { extensionConfig, handler } = of
-    const traced = { hook: call.hook, url: call.target.url, extensionConfig, handler }
-    return clientSpan(tracer, traced, async (headers, endSpan) => {
-      const started = clock.now()
-      let code: number | undefined
-      const tell = (outcome: ObservedCall['outcome']) => {
-        const seen: ObservedCall = {
-          ...of,
-          announcedVersion: call.hook.version,
-          isDeprecated: call.hook.deprecated !== undefined,
-          url: call.target.url,
-          started,
-          took: clock.now() - started,
-          ...(code === undefined ? {} : { code }),
-          request: call.request,
-          outcome,
-        }
-        for (const observe of observers) observe(seen)
-      }
-      const onStatus = (status: number) => {
-        code = status
-      }
-      try {
-        const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus })
-        tell({ kind: 'response', response })
-        endSpan({ code, ...(response.status === 'Success' ? {} : { error: 'ExtensionFailure', message: response.message }) })
-        return response
-      } catch (err) {
-        if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
-        // The conventions want the status where it is what is wrong.
-        const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
-        endSpan({ code, error, message: (err as Error).message })
-        throw err
-      }
-    })
-  }
+  const observed = createObservedCalls({ transport, clock, tracer })
   let settled: () => boolean = () => true
   const listeners: ((extensionConfig: string) => void)[] = []
   const tellChanged = (extensionConfig: string): void => {
@@ -232,7 +185,7 @@ export function createExtensionClient({
       },
     }
     const response = await breakerOf(name).run(
-      () => observed(call, { hook, extensionConfig, handler: name }, signal),
+      () => observed.call(call, { hook, extensionConfig, handler: name }, signal),
       (err) => err instanceof HookFailed && isOutage(err),
       seconds(call.timeoutSeconds),
       signal,
@@ -271,7 +224,7 @@ export function createExtensionClient({
       const discovery = async () => {
         const target = { ...targetOf(config.spec.clientConfig, Discovery), extensionConfig: config.metadata.name }
         const call = { hook: Discovery, target, timeoutSeconds: defaultTimeout, request: {} }
-        return observed(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
+        return observed.call(call, { hook: Discovery, extensionConfig: config.metadata.name }, signal)
       }
       const response = (await seen(head, discovery())) as ResponseOf<typeof Discovery>
       assertSuccess(response, head)
@@ -297,7 +250,7 @@ export function createExtensionClient({
       if (registry.release(name)) tellChanged(name)
     },
     onChanged: (listener) => void listeners.push(listener),
-    observe: (observer) => void observers.push(observer),
+    observe: observed.observe,
     breakers,
     unstableMessages: messages.counts,
     close: () => transport.close(),
@@ -328,30 +281,6 @@ function converted<T>(what: 'request' | 'response', from: Hook, to: Hook, conver
     const message = `http call failed: failed to convert ${what} ${versions}: ${(err as Error).message}`
     throw new HookFailed('conversion', message, { cause: err })
   }
-}
-
-/**
- * Several answers as one: success, the shortest time to wait, messages in the order of the handlers.
- * Negative times, which upstream lets through, hold nothing back.
- */
-export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
-  const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
-  const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
-  return {
-    status: 'Success',
-    ...(message === '' ? {} : { message }),
-    ...(hook.blocking ? { retryAfterSeconds: waits.length === 0 ? 0 : Math.min(...waits) } : {}),
-  }
-}
-
-/** `head` says whose answer it is. @throws HookFailed unless the answer is a success */
-export function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
-  if (status === 'Success') return
-  if (status === 'Failure') throw new HookFailed('failure', `${head}: got failure response with message: ${message}`)
-  throw new HookFailed(
-    'unknown-status',
-    `${head}: got unknown response status ${JSON.stringify(status)} with message: ${message}`,
-  )
 }
 
 /** What fails inside is seen from `context`. */

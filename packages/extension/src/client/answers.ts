@@ -1,0 +1,33 @@
+/** What every hook's answer has, and what the client makes of it. Pure. */
+import type { Hook } from '@capstan/api'
+import { HookFailed } from './hook-failed.ts'
+
+export interface AnyResponse {
+  status?: string
+  message?: string
+  retryAfterSeconds?: number
+}
+
+/**
+ * Several answers as one: success, the shortest time to wait, messages in the order of the handlers.
+ * Negative times, which upstream lets through, hold nothing back.
+ */
+export function joinResponses(hook: Hook, responses: readonly AnyResponse[]): AnyResponse {
+  const waits = responses.map(({ retryAfterSeconds = 0 }) => retryAfterSeconds).filter((seconds) => seconds > 0)
+  const message = responses.flatMap(({ message }) => (message ? [message] : [])).join(', ')
+  return {
+    status: 'Success',
+    ...(message === '' ? {} : { message }),
+    ...(hook.blocking ? { retryAfterSeconds: waits.length === 0 ? 0 : Math.min(...waits) } : {}),
+  }
+}
+
+/** `head` says whose answer it is. @throws HookFailed unless the answer is a success */
+export function assertSuccess({ status = '', message = '' }: AnyResponse, head: string): void {
+  if (status === 'Success') return
+  if (status === 'Failure') throw new HookFailed('failure', `${head}: got failure response with message: ${message}`)
+  throw new HookFailed(
+    'unknown-status',
+    `${head}: got unknown response status ${JSON.stringify(status)} with message: ${message}`,
+  )
+}

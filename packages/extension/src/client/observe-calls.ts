@@ -1,0 +1,72 @@
+/** Calls of handlers over the network, each told of once it has ended: to observers, and as a span. */
+import type { Clock } from '@capstan/kube'
+import type { Tracer } from '@opentelemetry/api'
+import { clientSpan } from '../tracing.ts'
+import type { AnyResponse } from './answers.ts'
+import { type Call, callHandler } from './call.ts'
+import { HookFailed } from './hook-failed.ts'
+import type { CallObserver, ObservedCall } from './observed-call.ts'
+import type { HookTransport } from './transport.ts'
+
+export interface ObservedCalls {
+  /** Makes the call and has it seen. @throws HookFailed */
+  call(
+    call: Call,
+    of: Pick<ObservedCall, 'hook' | 'extensionConfig' | 'handler'>,
+    signal: AbortSignal | undefined,
+  ): Promise<AnyResponse>
+  /** Has calls seen from now on. */
+  observe(observer: CallObserver): void
+}
+
+export function createObservedCalls({
+  transport,
+  clock,
+  tracer,
+}: {
+  readonly transport: HookTransport
+  readonly clock: Clock
+  readonly tracer: Tracer
+}): ObservedCalls {
+  const observers: CallObserver[] = []
+  return {
+    observe: (observer) => void observers.push(observer),
+    call(call, of, signal) {
+      const { hook, target, request } = call
+      const { extensionConfig, handler } = of
+      return clientSpan(tracer, { hook, url: target.url, extensionConfig, handler }, async (headers, endSpan) => {
+        const started = clock.now()
+        let code: number | undefined
+        const tell = (outcome: ObservedCall['outcome']) => {
+          const seen: ObservedCall = {
+            ...of,
+            announcedVersion: hook.version,
+            isDeprecated: hook.deprecated !== undefined,
+            url: target.url,
+            started,
+            took: clock.now() - started,
+            ...(code === undefined ? {} : { code }),
+            request,
+            outcome,
+          }
+          for (const observe of observers) observe(seen)
+        }
+        const onStatus = (status: number) => {
+          code = status
+        }
+        try {
+          const response: AnyResponse = await callHandler(call, { transport, clock, signal, headers, onStatus })
+          tell({ kind: 'response', response })
+          endSpan({ code, ...(response.status === 'Success' ? {} : { error: 'ExtensionFailure', message: response.message }) })
+          return response
+        } catch (err) {
+          if (err instanceof HookFailed) tell({ kind: 'failed', code: err.code, problem: err.problem, message: err.message })
+          // The conventions want the status where it is what is wrong.
+          const error = !(err instanceof HookFailed) ? 'Aborted' : err.code === 'bad-status' ? String(code) : err.problem
+          endSpan({ code, error, message: (err as Error).message })
+          throw err
+        }
+      })
+    },
+  }
+}
