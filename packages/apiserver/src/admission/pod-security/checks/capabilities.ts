@@ -21,13 +21,12 @@ export const capabilitiesBaseline: Check = {
 }
 
 const leastOf: Rule = ({ spec }) => {
-  const keeping = containersOf(spec).filter(({ securityContext }) => !securityContext?.capabilities?.drop?.includes('ALL'))
-  const details = [
-    ...(keeping.length === 0
-      ? []
-      : [`${containerList(keeping.map(({ name }) => name))} must set securityContext.capabilities.drop=["ALL"]`]),
-    addedBeyond(['NET_BIND_SERVICE'], spec) ?? [],
-  ].flat()
+  const keeping = containersOf(spec).flatMap(({ name, securityContext }) =>
+    securityContext?.capabilities?.drop?.includes('ALL') ? [] : [name],
+  )
+  const details = keeping.length === 0 ? [] : [`${containerList(keeping)} must set securityContext.capabilities.drop=["ALL"]`]
+  const added = addedBeyond(['NET_BIND_SERVICE'], spec)
+  if (added !== undefined) details.push(added)
   return details.length === 0 ? undefined : { reason: 'unrestricted capabilities', detail: details.join('; ') }
 }
 

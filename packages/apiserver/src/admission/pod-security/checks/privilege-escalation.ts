@@ -2,13 +2,12 @@ import { containersOf } from '../../../kinds/pod/defaults.ts'
 import { type Check, containerList, type Rule, unlessWindows } from '../check.ts'
 
 const ruledOut: Rule = ({ spec }) => {
-  const others = containersOf(spec).filter(({ securityContext }) => securityContext?.allowPrivilegeEscalation !== false)
-  if (others.length === 0) return undefined
-  const names = containerList(others.map(({ name }) => name))
-  return {
-    reason: 'allowPrivilegeEscalation != false',
-    detail: `${names} must set securityContext.allowPrivilegeEscalation=false`,
-  }
+  const names = containersOf(spec).flatMap(({ name, securityContext }) =>
+    securityContext?.allowPrivilegeEscalation === false ? [] : [name],
+  )
+  if (names.length === 0) return undefined
+  const detail = `${containerList(names)} must set securityContext.allowPrivilegeEscalation=false`
+  return { reason: 'allowPrivilegeEscalation != false', detail }
 }
 
 /** Processes get no more rights than those that started them. */

@@ -26,7 +26,7 @@ export const probeHosts: Check = {
 
 function hostsOf({ livenessProbe, readinessProbe, startupProbe, lifecycle }: Container): string[] {
   const handlers = [livenessProbe, readinessProbe, startupProbe, lifecycle?.postStart, lifecycle?.preStop]
-  return handlers.flatMap((handler) =>
-    [handler?.httpGet?.host, handler?.tcpSocket?.host].filter((host) => host !== undefined && host !== ''),
-  ) as string[]
+  return handlers
+    .flatMap((handler) => [handler?.httpGet?.host ?? '', handler?.tcpSocket?.host ?? ''])
+    .filter((host) => host !== '')
 }
