@@ -15,6 +15,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { conditionText } from './core-env.ts'
 import { createFrom } from './manifests.ts'
 import { mortalStores, type MortalStores } from './mortal-stores.ts'
+import { stopsOf } from './stops.ts'
 import { type PlaneEnv, planeEnv, type PlaneEnvOptions } from './plane-env.ts'
 import { type HookScript, scriptedRuntime } from './scripted-runtime.ts'
 
@@ -227,10 +228,7 @@ describe('a process stopped amid an upgrade in place, and started again', async 
     expect(undisturbed).toEqual({ isSame: true, versions: ['v1.36.1', 'v1.36.1', 'v1.36.1'], marks: [] })
   })
 
-  // Every day an even sample is enough to see a mistake. CAPSTAN_STOPS=8 plays every eighth, 1 plays all of them.
-  const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(commits / 4)
-  const stops = Array.from({ length: Math.ceil(commits / every) - 1 }, (_, i) => (i + 1) * every)
-  test.each(stops)(
+  test.each(stopsOf(commits, 4))(
     'ends the same way when stopped after write %i',
     async (stop) => {
       expect((await play(stop)).ending).toEqual(undisturbed)

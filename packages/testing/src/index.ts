@@ -10,6 +10,7 @@ export * from './over-https.ts'
 export * from './plane-env.ts'
 export * from './scripted-runtime.ts'
 export * from './settle.ts'
+export * from './stops.ts'
 // For authors of extensions
 export { callHook, checkExtension, checkModule, checkText, fixture, readTape, tapeTransport } from '@capstan/extension'
 export * from './lifecycle-of.ts'

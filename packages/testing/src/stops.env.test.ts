@@ -6,6 +6,7 @@ import { memoryStores } from '@capstan/lab'
 import { describe, expect, test } from 'vitest'
 import { createFrom } from './manifests.ts'
 import { mortalStores } from './mortal-stores.ts'
+import { stopsOf } from './stops.ts'
 import type { PlaneEnv } from './plane-env.ts'
 import { planeEnv } from './plane-env.ts'
 import { scriptedRuntime } from './scripted-runtime.ts'
@@ -149,10 +150,7 @@ describe('a process stopped between two of its writes, and started again from th
     expect(undisturbed).toEqual(expected)
   })
 
-  // Every day an even sample is enough to see a mistake. CAPSTAN_STOPS=8 plays every eighth, as CI does; 1 plays all of them.
-  const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(commits / 6)
-  const stops = Array.from({ length: Math.ceil(commits / every) - 1 }, (_, i) => (i + 1) * every)
-  test.each(stops)('ends the same way when stopped after write %i', async (stop) => {
+  test.each(stopsOf(commits, 6))('ends the same way when stopped after write %i', async (stop) => {
     const { commits: _, ...ending } = await play(stop)
     expect(ending).toEqual(expected)
   })

@@ -2,7 +2,7 @@
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Change, memoryStore } from '@capstan/apiserver'
 import { controllerOf, resourceName, seconds, VirtualClock } from '@capstan/kube'
-import { mortalStores, scriptedRuntime } from '@capstan/testing'
+import { mortalStores, scriptedRuntime, stopsOf } from '@capstan/testing'
 import { expect, test } from 'vitest'
 import { ableExtension, byMoving, largerAndNewer } from './in-place-env.suite.ts'
 import {
@@ -122,9 +122,7 @@ test('stopped after any write and started again, a rollout in place makes, loses
     sets: ['v1.35.0 2/2'],
     lapses: [],
   })
-  // Every day an even sample is enough to see a mistake. CAPSTAN_STOPS=8 plays every eighth, as CI does; 1 plays all of them.
-  const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(commits / 12)
-  for (let stop = 1; stop < commits; stop += every) {
+  for (const stop of stopsOf(commits, 12)) {
     const { commits: _, ...ending } = await play(stop)
     expect(ending, `stopped after write ${stop} of ${commits}`).toEqual(undisturbed)
   }

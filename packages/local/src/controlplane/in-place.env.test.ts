@@ -33,6 +33,7 @@ import {
   type PlaneEnv,
   type PlaneEnvOptions,
   scriptedRuntime,
+  stopsOf,
 } from '@capstan/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { LocalBootstrapConfig } from '../kinds/local-bootstrap-config.ts'
@@ -521,13 +522,10 @@ async function upgradeWithStop(stopAfter: number) {
 }
 
 describe('a process that is stopped between two writes of an upgrade in place', async () => {
-  const undisturbed = await upgradeWithStop(Number.POSITIVE_INFINITY)
+  const { commits } = await upgradeWithStop(Number.POSITIVE_INFINITY)
   await env.close()
 
-  // Every day an even sample; CAPSTAN_STOPS=1 stops after each of them.
-  const every = Number(process.env.CAPSTAN_STOPS) || Math.ceil(undisturbed.commits / 6)
-  const stops = Array.from({ length: Math.floor(undisturbed.commits / every) }, (_, index) => (index + 1) * every)
-  test.each(stops)('goes on after write %i: nothing is replaced, nothing is left over', async (stop) => {
+  test.each(stopsOf(commits, 6))('goes on after write %i: nothing is replaced, nothing is left over', async (stop) => {
     const { before, done } = await upgradeWithStop(stop)
     expect(await names()).toEqual(before)
     expect(await versions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
