@@ -14,13 +14,13 @@ import {
   type KubeObject,
   type Logger,
   resetFields,
-  timestamp,
   updateManagedFields,
 } from '@capstan/kube'
 import { customDefinitions } from '../registry/custom.ts'
 import { CleanupFinalizer } from '../registry/definition-hooks.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
+import { setCondition } from './set-condition.ts'
 import { WorkQueue } from './work-queue.ts'
 
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
@@ -117,13 +117,13 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     status.conditions ??= []
     if (problem) {
       status.acceptedNames = acceptable(crd.spec.names, others(crd.metadata.name), crd.spec.group)
-      setCondition(crd, 'NamesAccepted', 'False', problem.reason, problem.message)
-      if (!isTrue(crd, 'Established')) setCondition(crd, 'Established', 'False', 'NotAccepted', 'not all names are accepted')
+      set(crd, 'NamesAccepted', 'False', problem.reason, problem.message)
+      if (!isTrue(crd, 'Established')) set(crd, 'Established', 'False', 'NotAccepted', 'not all names are accepted')
     } else {
       status.acceptedNames = draft(crd.spec.names)
-      setCondition(crd, 'NamesAccepted', 'True', 'NoConflicts', 'no conflicts found')
+      set(crd, 'NamesAccepted', 'True', 'NoConflicts', 'no conflicts found')
       if (!isTrue(crd, 'Established')) {
-        setCondition(crd, 'Established', 'True', 'InitialNamesAccepted', 'the initial names have been accepted')
+        set(crd, 'Established', 'True', 'InitialNamesAccepted', 'the initial names have been accepted')
       }
     }
   }
@@ -137,7 +137,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
       await write(current, next)
       return
     }
-    setCondition(next, 'Terminating', 'True', 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')
+    set(next, 'Terminating', 'True', 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')
     await write(current, next)
     for (const instance of instances) {
       if (instance.metadata.deletionTimestamp !== undefined) continue
@@ -165,19 +165,8 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     }
   }
 
-  function setCondition(
-    crd: CustomResourceDefinition,
-    type: string,
-    status: Condition['status'],
-    reason: string,
-    message: string,
-  ): void {
-    const conditions = crd.status!.conditions!
-    const found = conditions.find((condition) => condition.type === type)
-    if (found && found.status === status && found.reason === reason && found.message === message) return
-    const next = { type, status, lastTransitionTime: timestamp(clock.now()), reason, message }
-    if (!found) conditions.push(next)
-    else Object.assign(found, next, found.status === status ? { lastTransitionTime: found.lastTransitionTime } : {})
+  function set(crd: CustomResourceDefinition, type: string, status: Condition['status'], reason: string, message: string): void {
+    setCondition(crd.status!.conditions!, { type, status, reason, message }, clock.now())
   }
 }
 

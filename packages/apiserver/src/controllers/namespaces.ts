@@ -12,11 +12,11 @@ import {
   type Logger,
   Namespace,
   seconds,
-  timestamp,
   unknownKind,
 } from '@capstan/kube'
 import type { Registry } from '../registry/registry.ts'
 import type { Store } from '../store/store.ts'
+import { setCondition } from './set-condition.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export interface ControllerOptions {
@@ -92,6 +92,8 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
     const held = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`)
     const next = draft(namespace)
     const conditions = ((next.status ??= {}).conditions ??= [])
+    const set = (type: string, status: Condition['status'], reason: string, message: string) =>
+      setCondition(conditions, { type, status, reason, message }, clock.now())
     for (const { type, reason, message } of fine) set(type, 'False', reason, message)
     set('NamespaceContentRemaining', 'True', 'SomeResourcesRemain', `Some resources are remaining: ${listed(content)}`)
     if (held.length === 0)
@@ -101,15 +103,6 @@ export function runNamespaces({ store, registry, clock, log, client }: Controlle
       set('NamespaceFinalizersRemaining', 'True', 'SomeFinalizersRemain', message)
     }
     if (!equal(next, namespace)) await ignoreConflict(client.update(Namespace, next, { subresource: 'status' }))
-
-    function set(type: string, status: Condition['status'], reason: string, message: string): void {
-      const found = conditions.find((condition) => condition.type === type)
-      if (found?.status === status && found.reason === reason && found.message === message) return
-      const lastTransitionTime = (found?.status === status ? found.lastTransitionTime : undefined) ?? timestamp(clock.now())
-      const condition = { type, status, lastTransitionTime, reason, message }
-      if (found) Object.assign(found, condition)
-      else conditions.push(condition)
-    }
   }
 
   async function release(namespace: Namespace): Promise<void> {

@@ -1,0 +1,22 @@
+import { timestamp } from '@capstan/kube'
+
+interface Stated {
+  type: string
+  status: string
+  reason?: string
+  message?: string
+  lastTransitionTime?: string
+}
+
+/** Writes on a draft: the condition keeps its place, and its time while its status stays. */
+export function setCondition(
+  conditions: Stated[],
+  { type, status, reason, message }: Required<Omit<Stated, 'lastTransitionTime'>>,
+  now: number,
+): void {
+  const old = conditions.find((condition) => condition.type === type)
+  const lastTransitionTime = (old?.status === status ? old.lastTransitionTime : undefined) ?? timestamp(now)
+  const next = { type, status, lastTransitionTime, reason, message }
+  if (old) Object.assign(old, next)
+  else conditions.push(next)
+}
