@@ -44,6 +44,8 @@ export interface ApiRequest {
   readonly options?: RequestOptions
   /** The object to create or update, the patch, or DeleteOptions. Never changed by the receiver, nor kept without a copy. */
   readonly body?: unknown
+  /** What only the text of the body shows: keys that are there twice, in the words of field validation. */
+  readonly duplicates?: readonly string[]
   readonly patchType?: PatchType
   /** Of a list: nothing but the metadata of its items is wanted. A server that is far away then sends no more than that. */
   readonly metadataOnly?: true

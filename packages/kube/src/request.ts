@@ -70,7 +70,12 @@ export function parseResourcePath(path: string): ResourcePath | undefined {
   } catch {
     return undefined
   }
-  if (decoded.length === 0 || decoded.includes('')) return undefined
+  // `namespaces//pods` names no namespace; nothing else may be missing.
+  if (
+    decoded.length === 0 ||
+    decoded.some((part, at) => part === '' && !(at === 1 && decoded[0] === 'namespaces' && decoded.length > 2))
+  )
+    return undefined
   const head = { group, version, ...(watch ? { watch: true as const } : {}) }
 
   // `namespaces/x` and `namespaces/x/status` are the Namespace itself; anything longer is inside of it.

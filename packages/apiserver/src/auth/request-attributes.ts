@@ -6,9 +6,11 @@ import type { ResourceAttributes } from './authorizer.ts'
 /** Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfo. */
 export function attributesOfPath(user: User, method: string, path: ResourcePath, query: URLSearchParams): ResourceAttributes {
   // The method that is not allowed at a path is still somebody's wish: whoever may not have it is told that first.
-  const verb = verbOf(method, path, query) ?? (method === 'POST' ? 'create' : method === 'PUT' ? 'update' : method.toLowerCase())
+  const verb = path.watch ? 'watch' : (verbOf(method === 'HEAD' ? 'GET' : method, path, query) ?? methodVerbs[method] ?? '')
   return attributes(user, { ...path, verb }, query.get('fieldSelector') ?? undefined)
 }
+
+const methodVerbs: { readonly [method: string]: string } = { POST: 'create', PUT: 'update', PATCH: 'patch' }
 
 export const attributesOf = (user: User, request: ApiRequest): ResourceAttributes =>
   attributes(user, request, request.options?.fieldSelector)
@@ -32,9 +34,10 @@ function attributes(
     verb,
     group,
     resource: plural,
-    subresource,
+    // What comes behind `proxy` is for whoever is talked to.
+    subresource: subresource?.split('/', 1)[0],
     // A Namespace is inside of itself.
-    namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace,
+    namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace || undefined,
     name: wanted,
   }
 }

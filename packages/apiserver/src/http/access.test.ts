@@ -433,3 +433,38 @@ test('an in-process caller is asked for its rights when it wishes to', async () 
   await expect(bob.list(ClusterRole)).rejects.toThrow('User "bob" cannot list resource "clusterroles"')
   await expect(createClient(server.transport({ name: 'bob', groups: [] })).list(ClusterRole)).resolves.toBeDefined()
 })
+
+test.each([
+  ['OPTIONS', '/api/v1/namespaces/default/configmaps', 'cannot  resource "configmaps"'],
+  ['GET', '/api/v1/nodes/n/proxy/metrics/x', 'cannot get resource "nodes/proxy"'],
+  ['DELETE', '/api/v1/watch/configmaps', 'cannot watch resource "configmaps"'],
+  ['POST', '/livez?verbose', 'cannot post path "/livez"'],
+])('what a path is about decides who may have it, whatever the method: %s %s', async (method, path, said) => {
+  const { told } = await start()
+  expect(await told('bob', method, path)).toContain(said)
+})
+
+test('no answer may be kept by others, and a browser is not to guess what a refusal is', async () => {
+  const { send } = await start()
+  const headersOf = async (who: string, path: string) => {
+    const { headers } = await send(who, 'GET', path)
+    return [headers.get('cache-control'), headers.get('x-content-type-options')]
+  }
+  expect(await headersOf('root', '/api/v1/namespaces/missing')).toEqual(['no-cache, private', null])
+  expect(await headersOf('root', '/version')).toEqual(['no-cache, private', null])
+  expect(await headersOf('bob', '/api/v1/namespaces')).toEqual(['no-cache, private', 'nosniff'])
+  expect(await headersOf('wrong', '/api/v1/namespaces')).toEqual(['no-cache, private', null])
+})
+
+test('whoever forgets the namespace in a path is shown all of them', async () => {
+  const { told, send } = await start()
+  const answer = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
+  expect(answer.kind).toBe('ConfigMapList')
+  expect(await told('bob', 'GET', '/api/v1/namespaces//configmaps')).toContain('at the cluster scope')
+  expect(await told('root', 'DELETE', '/api/v1/namespaces//configmaps')).toContain('400 Namespace parameter required.')
+})
+
+test.each(['/', '/apis', '/apis/apps', '/openapi/v2', '/metrics'])('%s is there for HEAD, too', async (path) => {
+  const { send } = await start()
+  expect((await send('root', 'HEAD', path)).status).toBe(200)
+})

@@ -97,7 +97,7 @@ test('of several YAML documents the first one counts', async () => {
   const text = 'kind: W\napiVersion: e.com/v1\n---\nkind: V\n'
   expect(await readObject(request(text, 'application/yaml'), widgets, {}, yaml)).toEqual({
     body: { kind: 'W', apiVersion: 'e.com/v1' },
-    warnings: [],
+    duplicates: [],
   })
 })
 

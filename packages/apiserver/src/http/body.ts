@@ -6,6 +6,7 @@ import type { HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 import { tooLarge, unsupportedBody, unsupportedMediaType } from './refusal.ts'
 import { decodeProtobuf, ProtobufError } from './protobuf.ts'
+import { schemeName } from '../verbs/refusal.ts'
 import type { YAMLReader } from './read-yaml.ts'
 
 /** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
@@ -13,7 +14,8 @@ export const maxBodyBytes = 3 * 1024 * 1024
 
 export interface Decoded {
   readonly body: unknown
-  readonly warnings: readonly string[]
+  /** What field validation has to say of keys that are there twice. */
+  readonly duplicates: readonly string[]
 }
 
 /** The object of a create or an update. */
@@ -28,22 +30,22 @@ export async function readObject(
   if (type === protobuf && resource.builtin) {
     return {
       body: readProtobuf(await readBytes(request), { apiVersion: apiVersionOf(resource), kind: resource.kind }),
-      warnings: [],
+      duplicates: [],
     }
   }
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const text = await readText(request)
   const { value, duplicates } =
-    type === 'application/json' ? parseObject(text, resource.kind) : await parseYAMLObject(text, resource, options, yaml)
+    type === 'application/json'
+      ? parseObject(text, resource.kind)
+      : await parseYAMLObject(text, resource.kind, options.fieldValidation, yaml)
   if (!resource.builtin && value.kind === undefined) {
     throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
   }
   if (!resource.builtin && value.apiVersion === undefined) {
     throw unrecognized(resource.kind, `Object 'apiVersion' is missing in '${text}'`, text)
   }
-  const problems = options.fieldValidation === 'Ignore' ? [] : duplicates.map((path) => `duplicate field "${path}"`)
-  if (problems.length > 0 && options.fieldValidation === 'Strict') throw strictError(value, resource, problems)
-  return { body: value, warnings: problems }
+  return { body: value, duplicates: options.fieldValidation === 'Ignore' ? [] : duplicates }
 }
 
 const customPatchTypes: readonly PatchType[] = [
@@ -62,7 +64,7 @@ export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType
   throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
 }
 
-export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAMLReader): Promise<unknown> {
+export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAMLReader): Promise<Decoded> {
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
     const value = isJSON(text)
@@ -74,10 +76,11 @@ export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAM
       const problem = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`
       throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
-    return value
+    return { body: value, duplicates: [] }
   }
   const isStrategic = type === 'application/strategic-merge-patch+json'
-  const { value } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
+  const { value, keys } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
+  const duplicates = duplicatesOf(text, value, keys)
   if (type === 'application/json-patch+json' && !Array.isArray(value)) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into Go value of type []handlers.jsonPatchOp`)
   }
@@ -88,8 +91,21 @@ export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAM
       `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${got}`,
     )
   }
-  return value
+  return type === 'application/json-patch+json'
+    ? {
+        body: value,
+        duplicates: [...duplicates, ...unknownMembers(value as unknown[])].map((problem) => `json patch ${problem}`),
+      }
+    : { body: value, duplicates }
 }
+
+/** What operations of a JSON patch have that no operation has. */
+const unknownMembers = (operations: readonly unknown[]): string[] =>
+  operations.flatMap((operation, at) =>
+    Object.keys(isRecord(operation) ? operation : {})
+      .filter((member) => !['op', 'path', 'from', 'value'].includes(member))
+      .map((member) => `unknown field "[${at}].${member}"`),
+  )
 
 const maxPatchOperations = 10_000
 
@@ -109,13 +125,13 @@ export async function readDeleteOptions(request: HttpRequest, yaml: YAMLReader):
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value
   if (kind !== 'DeleteOptions')
     throw badRequest(
-      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "capstan"`,
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "${schemeName}"`,
     )
   return value
 }
 
 const mediaType = (request: HttpRequest, otherwise: string): string =>
-  (request.headers['content-type'] ?? otherwise).split(';', 1)[0]!.trim().toLowerCase()
+  (request.headers['content-type'] || otherwise).split(';', 1)[0]!.trim().toLowerCase()
 
 async function readText(request: HttpRequest): Promise<string> {
   return (await readBytes(request)).toString('utf8')
@@ -146,10 +162,12 @@ const isJSON = (text: string): boolean => /^\s*\{/.test(text)
 function parseObject(text: string, kind: string): { value: Record<string, unknown>; duplicates: readonly string[] } {
   const { value, keys } = parseJSON(text, (error) => unrecognized(kind, `${jsonProblem}${error}`, text))
   if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
-  // Only when keys were lost in parsing is it worth finding out which.
-  const duplicates = keys === keysOf(value) ? [] : scanJSON(text).duplicates
-  return { value, duplicates }
+  return { value, duplicates: duplicatesOf(text, value, keys) }
 }
+
+/** Only when keys were lost in parsing is it worth finding out which. */
+const duplicatesOf = (text: string, value: unknown, keys: number): string[] =>
+  keys === keysOf(value) ? [] : scanJSON(text).duplicates.map((path) => `duplicate field "${path}"`)
 
 const jsonProblem = "couldn't get version/kind; json parse error: "
 
@@ -226,27 +244,16 @@ function room(value: unknown, depth: number, characters: number): number | 'too 
 
 async function parseYAMLObject(
   text: string,
-  resource: Resource,
-  { fieldValidation }: RequestOptions,
+  kind: string,
+  validation: RequestOptions['fieldValidation'],
   yaml: YAMLReader,
 ): Promise<{ value: Record<string, unknown>; duplicates: readonly string[] }> {
-  const value = await parseYAML(text, yaml, (error) => unrecognized(resource.kind, error, text))
-  if (!isRecord(value)) throw unrecognized(resource.kind, notAnObject(value), text)
-  if (fieldValidation === 'Strict') {
-    try {
-      await yaml.read(text, { strict: true })
-    } catch (err) {
-      throw strictError(value, resource, [messageOf(err)])
-    }
-  }
-  return { value, duplicates: [] }
-}
-
-const strictError = (value: Record<string, unknown>, resource: Resource, problems: readonly string[]) => {
-  const kind = typeof value.kind === 'string' ? value.kind : resource.kind
-  return badRequest(
-    `${kind} in version "${resource.version}" cannot be handled as a ${resource.kind}: strict decoding error: ${problems.join(', ')}`,
-  )
+  const value = await parseYAML(text, yaml, (error) => unrecognized(kind, error, text))
+  if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
+  if (validation === 'Ignore') return { value, duplicates: [] }
+  const lines = await yaml.duplicates(text)
+  const isOneProblem = validation === 'Strict' && lines.length > 0
+  return { value, duplicates: isOneProblem ? [`yaml: unmarshal errors:\n  ${lines.join('\n  ')}`] : lines }
 }
 
 const unrecognized = (kind: string, why: string, body: string | Buffer): StatusError =>

@@ -21,7 +21,7 @@ import { type Limited, limited, type Limits } from './limits.ts'
 import { YAMLReader } from './read-yaml.ts'
 import { unauthorized } from './refusal.ts'
 import { healthMetrics, metricsAnswer, RequestCounts } from './metrics.ts'
-import { discovered, errorAnswer, json, jsonText, notFoundText } from './represent.ts'
+import { discovered, errorAnswer, forbiddenAnswer, json, jsonText, notFoundText } from './represent.ts'
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
@@ -67,17 +67,21 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   const handler: HttpHandler = async (request, identity) => {
     server.watched.rounds.asked()
     try {
-      return await answerTo(server, request, identity)
+      return uncached(await answerTo(server, request, identity))
     } catch (err) {
       if (!(err instanceof StatusError || request.signal.aborted))
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
-      return errorAnswer(errorOf(err), request)
+      return uncached(errorAnswer(errorOf(err), request))
     } finally {
       server.watched.rounds.answered()
     }
   }
   return withCORS(handler, options.allowedOrigins ?? [])
 }
+
+/** Nobody between server and client may keep an answer that does not say that it may be kept. */
+const uncached = (answer: HttpAnswer): HttpAnswer =>
+  'cache-control' in answer.headers ? answer : { ...answer, headers: { 'cache-control': 'no-cache, private', ...answer.headers } }
 
 interface Server {
   readonly engine: Engine
@@ -106,7 +110,16 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const { authorizer } = server.engine
   // Where everybody may do everything, upstream lets nobody in without a name.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
-  const caller = impersonated(authorizer, callerOf(identity, request), request.headers)
+  const refused = (err: unknown): HttpAnswer => {
+    if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenAnswer(err, request)
+    throw err
+  }
+  let caller: Caller
+  try {
+    caller = impersonated(authorizer, callerOf(identity, request), request.headers)
+  } catch (err) {
+    return refused(err)
+  }
   const attributes: Attributes =
     route.kind === 'resource'
       ? attributesOfPath(caller, request.method, route.path, query)
@@ -116,7 +129,12 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
       server.requests.add(attributes, route.path.version, query.get('dryRun') ?? '', code)
   }
   try {
-    if (!isAlwaysAllowed(path)) authorize(authorizer, attributes)
+    if (!isHealth(request.method, path)) authorize(authorizer, attributes)
+  } catch (err) {
+    count(err instanceof StatusError ? err.code : 500)
+    return refused(err)
+  }
+  try {
     const answer = await server.limited(attributes, request, query, (received) => routed(server, route, received, query, caller))
     count(answer.status)
     return answer
@@ -137,7 +155,7 @@ async function routed(
   if (route.kind === 'health') return (await healthAnswer(route, server.checks, query)) ?? notFoundText()
   if (route.kind === 'resource') return resourceAnswer(server, route.path, request, query, caller)
   if (route.kind === 'none') return notFoundText()
-  if (request.method !== 'GET') throw methodNotAllowed()
+  if (request.method !== 'GET' && isForGETAlone(route, documents)) throw methodNotAllowed()
   switch (route.kind) {
     case 'version':
       return jsonText(server.version)
@@ -177,6 +195,7 @@ async function routed(
       const isCurrent = query.get('hash') === document.hash
       return tagged(request, document, {
         'content-type': 'application/json',
+        vary: 'Accept',
         ...(isCurrent ? { 'cache-control': 'public, immutable' } : {}),
       })
     }
@@ -184,6 +203,12 @@ async function routed(
       return swaggerAnswer(server, request)
   }
 }
+
+/** Upstream: what its router serves knows its methods; other documents are answered whatever the method is. */
+const isForGETAlone = (route: Route, documents: Documents): boolean =>
+  route.kind === 'resources'
+    ? hasBuiltin(documents.group(route.group))
+    : ['core', 'version', 'jwks', 'openid-configuration'].includes(route.kind)
 
 const swaggerTypes = {
   '*/*': 'json',
@@ -237,8 +262,9 @@ function tagged(
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!
 
-/** Upstream: --authorization-always-allow-paths. */
-const isAlwaysAllowed = (path: string): boolean => path === '/healthz' || path === '/readyz' || path === '/livez'
+/** What monitors ask is answered even where nobody has been given the right to ask it yet. */
+const isHealth = (method: string, path: string): boolean =>
+  method === 'GET' && (path === '/healthz' || path === '/readyz' || path === '/livez')
 
 function callerOf(identity: Identity & { kind: 'user' | 'anonymous' }, { headers }: HttpRequest): Caller {
   const agent = (headers['user-agent'] ?? 'unknown').split('/', 1)[0]!

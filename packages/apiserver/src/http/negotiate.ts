@@ -21,7 +21,7 @@ export function representationOf(accept: string | undefined, { pretty = false, b
   for (const { type, parameters } of clauses) {
     const format = formats[type]
     if (format === undefined) continue
-    const { as, v = 'v1', g = 'meta.k8s.io' } = parameters
+    const { as, v, g } = parameters
     if (as === undefined) return { format, as: undefined, version: 'v1', pretty }
     if (!isTransform(as) || g !== 'meta.k8s.io' || (v !== 'v1' && v !== 'v1beta1')) continue
     return { format, as, version: v, pretty }
@@ -51,8 +51,9 @@ export function parseAccept(accept: string | undefined): Clause[] {
     })
     return { type: type.toLowerCase(), parameters: Object.fromEntries(pairs) as { [name: string]: string } }
   })
-  const quality = ({ parameters: { q } }: Clause) => (q === undefined ? 1 : Number(q))
-  return clauses.filter((clause) => quality(clause) > 0).sort((a, b) => quality(b) - quality(a))
+  // Upstream: what cannot be read as a quality is 1, and 0 is the last choice rather than none.
+  const quality = ({ parameters: { q } }: Clause) => (q === undefined || !(Number(q) >= 0) ? 1 : Number(q))
+  return clauses.sort((a, b) => quality(b) - quality(a))
 }
 
 /** True when the client reads protobuf and nothing else. */

@@ -23,10 +23,9 @@ export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } 
         ...integer(query, 'timeoutSeconds'),
         ...boolean(query, 'allowWatchBookmarks'),
         ...boolean(query, 'sendInitialEvents'),
-        ...(verb === 'deletecollection' ? dryRunOf('delete', query.getAll('dryRun')) : {}),
       }
     case 'delete':
-      return dryRunOf('delete', query.getAll('dryRun'))
+      return {}
     case 'create':
     case 'update':
     case 'patch':
@@ -75,11 +74,13 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
     ...integer(query, 'gracePeriodSeconds'),
     ...boolean(query, 'orphanDependents'),
   })
-  const given: Record<string, unknown> = isRecord(body) ? { ...body } : fromQuery()
-  const dryRun: unknown[] = Array.isArray(given.dryRun) ? given.dryRun : isRecord(body) ? [] : query.getAll('dryRun')
+  const given: Record<string, unknown> = isRecord(body) ? { ...body } : { ...fromQuery(), dryRun: query.getAll('dryRun') }
+  const problem = deleteOptionsProblem(given)
+  if (problem !== undefined) throw badRequest(problem)
+  const dryRun = (given.dryRun ?? []) as readonly unknown[]
   const { propagationPolicy: policy, orphanDependents, gracePeriodSeconds } = given
   const errors: FieldError[] = []
-  const options = dryRunOf('delete', [...dryRun, ...(isRecord(body) ? query.getAll('dryRun') : [])], errors)
+  const options = dryRunOf('delete', dryRun, errors)
   if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
     errors.push(invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'))
   } else if (policy !== undefined && policy !== null && !['Foreground', 'Background', 'Orphan'].includes(policy as string)) {
@@ -93,6 +94,41 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
   refuse('DeleteOptions', errors)
   delete given.dryRun
   return { body: given, options }
+}
+
+/** What of DeleteOptions is not of its type in Go. */
+function deleteOptionsProblem({
+  gracePeriodSeconds,
+  orphanDependents,
+  propagationPolicy,
+  dryRun,
+  preconditions,
+}: Record<string, unknown>): string | undefined {
+  const wrong = (field: string, value: unknown, type: string) => {
+    const found = Array.isArray(value)
+      ? 'array'
+      : isRecord(value)
+        ? 'object'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value === 'number' && type === 'int64'
+            ? `number ${value}`
+            : typeof value
+    return `json: cannot unmarshal ${found} into Go struct field DeleteOptions.${field} of type ${type}`
+  }
+  const isText = (value: unknown) => value === undefined || value === null || typeof value === 'string'
+  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !Number.isInteger(gracePeriodSeconds))
+    return wrong('gracePeriodSeconds', gracePeriodSeconds, 'int64')
+  if (orphanDependents !== undefined && orphanDependents !== null && typeof orphanDependents !== 'boolean')
+    return wrong('orphanDependents', orphanDependents, 'bool')
+  if (!isText(propagationPolicy)) return wrong('propagationPolicy', propagationPolicy, 'v1.DeletionPropagation')
+  if (dryRun !== undefined && dryRun !== null && !Array.isArray(dryRun)) return wrong('dryRun', dryRun, '[]string')
+  if (preconditions === undefined || preconditions === null) return undefined
+  if (!isRecord(preconditions)) return wrong('preconditions', preconditions, 'v1.Preconditions')
+  if (!isText(preconditions.uid)) return wrong('preconditions.uid', preconditions.uid, 'types.UID')
+  return isText(preconditions.resourceVersion)
+    ? undefined
+    : wrong('preconditions.resourceVersion', preconditions.resourceVersion, 'string')
 }
 
 function dryRunOf(verb: keyof typeof kinds, values: readonly unknown[], errors?: FieldError[]): RequestOptions {
@@ -115,8 +151,10 @@ const text = (query: URLSearchParams, name: string): object => {
 
 const integer = (query: URLSearchParams, name: string): object => {
   const value = query.get(name)
-  if (value === null || value === '') return {}
-  if (!/^[+-]?\d+$/.test(value)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: invalid syntax`)
+  if (value === null) return {}
+  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(value)}: ${why}`)
+  if (!/^[+-]?\d+$/.test(value)) throw refuse('invalid syntax')
+  if (Math.abs(Number(value)) >= 2 ** 63) throw refuse('value out of range')
   return { [name]: Number(value) }
 }
 

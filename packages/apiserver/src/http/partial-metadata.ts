@@ -21,11 +21,12 @@ export function partialMetadata(object: KubeObject, version: Version): PartialOb
   return partial
 }
 
-export const partialMetadataList = (list: ObjectList, version: Version): ObjectList => ({
+/** Upstream: of a list without items `items` is null. */
+export const partialMetadataList = (list: ObjectList, version: Version): object => ({
   kind: 'PartialObjectMetadataList',
   apiVersion: `meta.k8s.io/${version}`,
   metadata: withoutEmpty(list.metadata),
-  items: list.items.map((item) => partialMetadata(item, version)),
+  items: list.items.length === 0 ? null : list.items.map((item) => partialMetadata(item, version)),
 })
 
 /** Only lists of custom resources say that there is no next page. */

@@ -4,12 +4,7 @@
  */
 import { Worker } from 'node:worker_threads'
 import { type Clock, seconds } from '@capstan/kube'
-import { parseYAML } from './yaml.ts'
-
-export interface YAMLTask {
-  readonly text: string
-  readonly strict: boolean
-}
+import { readYAML, type YAMLTask } from './yaml.ts'
 
 export type YAMLOutcome = { readonly value: unknown } | { readonly error: string }
 
@@ -29,11 +24,20 @@ export class YAMLReader {
   }
 
   /** @throws Error that says what is wrong with the text, in Go's wording where there is one */
-  async read(text: string, { strict = false } = {}): Promise<unknown> {
-    if (text.length <= MaxInline) return parseYAML(text, { strict })
+  read(text: string): Promise<unknown> {
+    return this.#ask({ text, wanted: 'value' })
+  }
+
+  /** Of a text that can be read, the keys that mappings have more than once, each in a line of Go's wording. */
+  async duplicates(text: string): Promise<readonly string[]> {
+    return (await this.#ask({ text, wanted: 'duplicates' })) as readonly string[]
+  }
+
+  async #ask(task: YAMLTask): Promise<unknown> {
+    if (task.text.length <= MaxInline) return readYAML(task)
     while (this.#threads >= MaxThreads) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#threads++
-    const outcome = await inThread({ text, strict }, this.#clock)
+    const outcome = await inThread(task, this.#clock)
     this.#threads--
     this.#waiting.shift()?.()
     if ('error' in outcome) throw new Error(outcome.error)

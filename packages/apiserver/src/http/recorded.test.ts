@@ -23,6 +23,8 @@ interface Recorded {
     readonly reason?: string
     readonly message?: string
     readonly causes?: readonly string[]
+    /** The header `Warning`. */
+    readonly warnings?: string
   }
 }
 
@@ -62,7 +64,8 @@ describe.each(readdirSync(folder))('%s', (file) => {
       const { kind, reason, message, details } = (text.startsWith('{') ? JSON.parse(text) : {}) as Answer
       const causes = details?.causes?.map((cause) => `${cause.field ?? ''}: ${cause.message}`).sort()
       const said = kind === 'Status' ? { reason, ...(causes ? { causes } : { message }) } : {}
-      expect({ name, status: response.status, ...said }).toEqual({ name, ...answer })
+      const warnings = answer.warnings === undefined ? {} : { warnings: response.headers.get('warning') }
+      expect({ name, status: response.status, ...said, ...warnings }).toEqual({ name, ...answer })
       await quiet()
       clock.step(clock.now() + seconds(1))
       await quiet()

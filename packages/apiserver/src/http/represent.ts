@@ -22,10 +22,7 @@ export function represented(
   representation: Representation,
   query: URLSearchParams,
 ): HttpAnswer {
-  const headers = {
-    'cache-control': 'no-cache, private',
-    ...(warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }),
-  }
+  const headers = warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }
   if (isStatus(body)) return send(code, body, representation, headers)
   switch (representation.as) {
     case 'Table':
@@ -104,6 +101,12 @@ export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswe
   return send(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
 }
 
+/** For whoever may not do what the path and the method say. Upstream: responsewriters.Forbidden. */
+export function forbiddenAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
+  const answer = errorAnswer(error, request)
+  return { ...answer, headers: { ...answer.headers, 'x-content-type-options': 'nosniff' } }
+}
+
 /** `*core.ConfigMap`, `*apps.Deployment` */
 const goType = ({ builtin, group, kind }: Resource): string =>
   builtin ? `*${group === '' ? 'core' : group.split('.', 1)[0]}.${kind}` : '*unstructured.Unstructured'
@@ -121,7 +124,7 @@ export function discovered(value: object, { headers, url }: HttpRequest, { route
   // There is no protobuf of these: whoever asks for it reads JSON as well.
   const representation = representationOf(insistsOnProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
   if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
-  return send(200, value, representation, { 'cache-control': 'no-cache, private' })
+  return send(200, value, representation)
 }
 
 export const json = (value: object): HttpAnswer => jsonText(`${JSON.stringify(value)}\n`)

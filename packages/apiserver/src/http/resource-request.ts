@@ -1,7 +1,7 @@
 /** Requests for resources: from method, path, query and body to a request to the engine, and back. */
 import { isConnection } from '../verbs/connect.ts'
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
-import { StatusError, verbOf } from '@capstan/kube'
+import { badRequest, StatusError, verbOf } from '@capstan/kube'
 import type { Caller, Engine, Resource } from '../engine.ts'
 import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
 import { hasBuiltin } from './discovery.ts'
@@ -14,6 +14,7 @@ import { deleteOptionsOf, optionsOf } from './options.ts'
 import { methodNotAllowed, unknownResource, verbNotSupported } from '../verbs/refusal.ts'
 import { watchNotAcceptable } from './refusal.ts'
 import { notFoundText, represented } from './represent.ts'
+import { warningHeaders } from './warning-headers.ts'
 import type { YAMLReader } from './read-yaml.ts'
 import { includeObjectOf } from './table.ts'
 import { type Watched, watchBody } from './watch-body.ts'
@@ -39,31 +40,37 @@ export async function resourceAnswer(
     if (!hasBuiltin(documents.group(path.group))) return notFoundText()
     throw unknownResource()
   }
-  const verb = verbAt(request.method, path, resource, query)
+  const { verb, namespace } = verbAt(request.method, path, resource, query)
   const { headers } = request
   const representation = representationOf(headers.accept, {
     pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
     builtin: resource.builtin,
   })
-  const { request: apiRequest, warnings } = await apiRequestOf(server, verb, path, resource, request, query)
-  if (verb === 'watch') return watchAnswer(server, apiRequest, representation, request, query, caller)
+  const { namespace: _, ...elsewhere } = path
+  const target = namespace === undefined ? elsewhere : { ...elsewhere, namespace }
+  const apiRequest = await apiRequestOf(server, verb, target, resource, request, query)
+  if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
   if (isConnection(path.subresource) && resource.builtin) {
     const container = query.get('container')
     await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
-    return { status: 204, headers: { 'cache-control': 'no-cache, private' }, body: '' }
+    return { status: 204, headers: {}, body: '' }
   }
-  try {
-    const answer = await engine.execute(apiRequest, caller, request.signal)
-    return represented(server.clock, resource, { ...answer, warnings: [...warnings, ...answer.warnings] }, representation, query)
-  } catch (err) {
-    if (err instanceof StatusError) err.warnings = [...warnings, ...err.warnings]
-    throw err
-  }
+  const answer = await engine.execute(apiRequest, caller, request.signal)
+  return represented(server.clock, resource, answer, representation, query)
 }
 
 /** @throws StatusError when the method cannot be used at the path, or the path cannot be */
-function verbAt(method: string, path: ResourcePath, resource: Resource, query: URLSearchParams): Verb {
-  const { name, namespace, subresource } = path
+function verbAt(
+  method: string,
+  path: ResourcePath,
+  resource: Resource,
+  query: URLSearchParams,
+): { verb: Verb; namespace: string | undefined } {
+  const { name, subresource } = path
+  // `namespaces//pods`: clients that forgot the namespace. Upstream lists all of them for those.
+  const isForgotten = path.namespace === '' && resource.namespaced
+  const namespace = isForgotten ? undefined : path.namespace
+  if (isForgotten && (name !== undefined || method !== 'GET')) throw badRequest('Namespace parameter required.')
   if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)
     throw unknownResource()
   const verb = verbOf(method, path, query)
@@ -74,7 +81,15 @@ function verbAt(method: string, path: ResourcePath, resource: Resource, query: U
   if ((subresource === 'status' || subresource === 'scale') && !['get', 'update', 'patch'].includes(verb)) {
     throw resource.builtin ? methodNotAllowed() : verbNotSupported(verb, resource)
   }
-  return verb
+  const problem = verb === 'get' || verb === 'patch' || verb === 'delete' ? segmentProblem(name) : undefined
+  if (problem !== undefined) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problem}`)
+  return { verb, namespace }
+}
+
+/** Upstream: IsValidPathSegmentName of k8s.io/apimachinery. */
+function segmentProblem(name: string | undefined): string | undefined {
+  if (name === '.' || name === '..') return `may not be '${name}'`
+  return name?.includes('%') ? "may not contain '%'" : undefined
 }
 
 async function apiRequestOf(
@@ -84,7 +99,7 @@ async function apiRequestOf(
   resource: Resource,
   request: HttpRequest,
   query: URLSearchParams,
-): Promise<{ request: ApiRequest; warnings: readonly string[] }> {
+): Promise<ApiRequest> {
   const { watch: _, name, ...target } = path
   // The old watch path of a single object is a watch of the collection.
   const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
@@ -98,34 +113,34 @@ async function apiRequestOf(
   switch (verb) {
     case 'get':
     case 'list':
-      return { request: make(optionsOf(verb, query)), warnings: [] }
+      return make(optionsOf(verb, query))
     case 'watch': {
       const options = optionsOf(verb, query)
       if (name !== undefined) options.fieldSelector = `metadata.name=${name}`
-      return { request: make(options), warnings: [] }
+      return make(options)
     }
     case 'create':
     case 'update': {
       const options = optionsOf(verb, query)
-      if (isConnection(path.subresource)) return { request: make(options), warnings: [] }
-      const { body, warnings } = await readObject(request, resource, options, yaml)
-      return { request: make(options, { body }), warnings }
+      if (isConnection(path.subresource)) return make(options)
+      return make(options, await readObject(request, resource, options, yaml))
     }
     case 'patch': {
       const patchType = patchTypeOf(request, resource)
       const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
-      return { request: make(options, { body: await readPatch(request, patchType, yaml), patchType }), warnings: [] }
+      return make(options, { ...(await readPatch(request, patchType, yaml)), patchType })
     }
     case 'delete':
     case 'deletecollection': {
       const { body, options } = deleteOptionsOf(await readDeleteOptions(request, yaml), query)
-      return { request: make({ ...optionsOf(verb, query), ...options }, { body }), warnings: [] }
+      return make({ ...optionsOf(verb, query), ...options }, { body })
     }
   }
 }
 
 async function watchAnswer(
   { engine, clock, watched }: Server,
+  { deprecation }: Resource,
   apiRequest: ApiRequest,
   representation: Representation,
   request: HttpRequest,
@@ -134,7 +149,10 @@ async function watchAnswer(
 ): Promise<HttpAnswer> {
   if (representation.format !== 'json') throw watchNotAcceptable()
   const includeObject = includeObjectOf(query)
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-cache, private' }
+  const headers = {
+    'content-type': 'application/json',
+    ...(deprecation === undefined ? {} : { warning: warningHeaders([deprecation]) }),
+  }
   try {
     const stream = await engine.watch(apiRequest, caller, request.streamSignal)
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })

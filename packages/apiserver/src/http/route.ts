@@ -33,6 +33,7 @@ export type Route =
 export type HealthPath = 'healthz' | 'livez' | 'readyz'
 
 export function routeOf(path: string): Route {
+  const isFolder = path.endsWith('/')
   const [root = '', second = '', third, ...rest] = path.replace(/\/$/, '').slice(1).split('/')
   switch (root) {
     case '':
@@ -42,9 +43,10 @@ export function routeOf(path: string): Route {
     case 'healthz':
     case 'livez':
     case 'readyz':
+      if (isFolder) return { kind: 'none' }
       return { kind: 'health', path: root, only: [second, third, ...rest].filter(Boolean).join('/') }
     case 'metrics':
-      if (third !== undefined || !['', 'slis'].includes(second)) return { kind: 'none' }
+      if (isFolder || third !== undefined || !['', 'slis'].includes(second)) return { kind: 'none' }
       return { kind: 'metrics', of: second === '' ? 'requests' : 'health' }
     case 'flagz':
     case 'statusz':
@@ -56,6 +58,7 @@ export function routeOf(path: string): Route {
     case '.well-known':
       return path === '/.well-known/openid-configuration' ? { kind: 'openid-configuration' } : { kind: 'none' }
     case 'openapi':
+      if (isFolder) return { kind: 'none' }
       if (second === 'v2' && third === undefined) return { kind: 'openapi-v2' }
       if (second !== 'v3') return { kind: 'none' }
       return third === undefined ? { kind: 'openapi' } : { kind: 'openapi-document', path: [third, ...rest].join('/') }

@@ -3,7 +3,7 @@
  * Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor and kubernetes/pkg/printers/internalversion, v1.36.
  */
 import type { Column, KubeObject, ListMeta, ObjectList, UnknownObject } from '@capstan/kube'
-import { apiVersionOf, badRequest, isRecord } from '@capstan/kube'
+import { apiVersionOf, badRequest, formatCheck, isRecord } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import { recordedColumns } from '../kinds/catalog.ts'
 import { age } from './human-duration.ts'
@@ -32,7 +32,7 @@ export interface Table {
   readonly metadata: Partial<ListMeta>
   /** `null` after the first table of a watch. */
   readonly columnDefinitions: readonly ColumnDefinition[] | null
-  readonly rows: readonly { readonly cells: readonly Cell[]; readonly object: object | null }[]
+  readonly rows: readonly { readonly cells: readonly Cell[]; readonly object: object | null }[] | null
 }
 
 export interface TableOptions {
@@ -62,10 +62,14 @@ export function tableOf(resource: Resource, body: KubeObject | ObjectList, optio
     apiVersion: `meta.k8s.io/${options.version}`,
     metadata: isList ? withoutEmpty(body.metadata) : resourceVersion === undefined ? {} : { resourceVersion },
     columnDefinitions: columns.map(({ definition }) => definition),
-    rows: objects.map((object) => ({
-      cells: columns.map((column) => column.cell(object, options.now)),
-      object: includedObject(object, options),
-    })),
+    // Upstream's printers make a list even of nothing.
+    rows:
+      objects.length === 0 && resource.builtin && !resource.printer
+        ? null
+        : objects.map((object) => ({
+            cells: columns.map((column) => column.cell(object, options.now)),
+            object: includedObject(object, options),
+          })),
   }
 }
 
@@ -157,6 +161,8 @@ const scaleColumns: readonly TableColumn[] = [
   scaleColumn('Age', 'string', ({ metadata }, now) => age(metadata.creationTimestamp, now)),
 ]
 
+const isTime = (text: string): boolean => formatCheck('date-time')!(text)
+
 /** A value as a cell of the type; what does not fit the type is not shown. */
 function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   if (value === undefined || value === null) return null
@@ -168,7 +174,8 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
     case 'boolean':
       return typeof value === 'boolean' ? value : null
     case 'date':
-      return age(value, now)
+      if (typeof value !== 'string') return null
+      return value === '' ? '<unknown>' : isTime(value) ? age(value, now) : '<invalid>'
     case 'string':
       return typeof value === 'string'
         ? value

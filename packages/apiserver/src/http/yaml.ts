@@ -10,15 +10,9 @@ import type { Tags } from 'yaml'
 const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
 
 /** @throws Error with Go's wording */
-export function parseYAML(text: string, { strict = false } = {}): unknown {
+export function parseYAML(text: string): unknown {
   try {
-    const document = yaml().parseDocument(text, {
-      version: '1.1',
-      customTags: goTags,
-      uniqueKeys: strict,
-      prettyErrors: false,
-      merge: true,
-    })
+    const document = yaml().parseDocument(text, reading)
     // Of several documents only the first one counts.
     const error = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS')
     if (error) throw new Error(`yaml: ${error.message}`)
@@ -29,6 +23,33 @@ export function parseYAML(text: string, { strict = false } = {}): unknown {
     throw err
   }
 }
+
+/** The keys that a mapping has more than once, as Go's reader complains of them. The text is one that can be read. */
+export function duplicateKeys(text: string): string[] {
+  const { isScalar, LineCounter, parseDocument, visit } = yaml()
+  const lines = new LineCounter()
+  const found: string[] = []
+  visit(parseDocument(text, { ...reading, lineCounter: lines }), {
+    Map(_, { items }) {
+      const seen = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key) || !key.range) continue
+        if (seen.has(key.value))
+          found.push(`line ${lines.linePos(key.range[0]).line}: key ${JSON.stringify(String(key.value))} already set in map`)
+        seen.add(key.value)
+      }
+    },
+  })
+  return found
+}
+
+/** What is asked of a text: what it holds, or which keys of it are there twice. */
+export interface YAMLTask {
+  readonly text: string
+  readonly wanted: 'value' | 'duplicates'
+}
+
+export const readYAML = ({ text, wanted }: YAMLTask): unknown => (wanted === 'value' ? parseYAML(text) : duplicateKeys(text))
 
 const MaxAliases = 1000
 
@@ -45,6 +66,14 @@ const notInGo = new Set([
   'tag:yaml.org,2002:pairs',
   'tag:yaml.org,2002:set',
 ])
+
+const reading = {
+  version: '1.1',
+  customTags: (tags: Tags): Tags => goTags(tags),
+  uniqueKeys: false,
+  prettyErrors: false,
+  merge: true,
+} as const
 
 const goTags = (tags: Tags): Tags =>
   tags.filter((tag) => typeof tag === 'string' || !(notInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))

@@ -1,6 +1,7 @@
 /** The served versions of a CustomResourceDefinition, as the verbs need them. */
 import {
   apiVersionOf,
+  compareApiVersions,
   type CustomResourceDefinition,
   type CustomResourceVersion,
   type JSONSchema,
@@ -82,8 +83,11 @@ function deprecationOf(
 ): string | undefined {
   if (!deprecated) return undefined
   if (deprecationWarning !== undefined) return deprecationWarning
-  const better = versions.find((one) => one.served && !one.deprecated)
-  return `${group}/${name} ${kind} is deprecated${better ? `; use ${group}/${better.name} ${kind}` : ''}`
+  const [better] = versions
+    .filter((one) => one.served && !one.deprecated)
+    .map((one) => one.name)
+    .sort(compareApiVersions)
+  return `${group}/${name} ${kind} is deprecated${better === undefined ? '' : `; use ${group}/${better} ${kind}`}`
 }
 
 /** Selectable fields are simple paths to strings, integers or booleans. */

@@ -89,8 +89,12 @@ function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldErro
   check('singular', names.singular)
   checkKind('kind', names.kind)
   checkKind('listKind', names.listKind)
-  names.shortNames?.forEach((value, index) => check(`shortNames[${index}]`, value))
-  names.categories?.forEach((value, index) => check(`categories[${index}]`, value))
+  for (const field of ['shortNames', 'categories'] as const) {
+    names[field]?.forEach((value, index) => {
+      const problems = dns1035LabelProblems(value)
+      if (problems.length > 0) errors.push(invalid(`spec.names.${field}[${index}]`, value, problems.join(',')))
+    })
+  }
   if (names.kind && names.kind === names.listKind) {
     errors.push(invalid('spec.names.listKind', names.listKind, 'kind and listKind may not be the same'))
   }
@@ -120,7 +124,8 @@ function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomRe
     const problems = dns1035LabelProblems(version.name)
     if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
     // Upstream: the first version stands at the top as well.
-    if (problems.length > 0 && isFirst) errors.push(invalid('spec.version', version.name, problems.join(',')))
+    if (problems.length > 0 && isFirst && version.name !== '')
+      errors.push(invalid('spec.version', version.name, problems.join(',')))
     errors.push(...deprecationErrors(version, `${at}.deprecationWarning`))
     const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
     const schema = version.schema?.openAPIV3Schema
@@ -205,9 +210,13 @@ function selectableFieldErrors(
 /** The schema at a path of names, or why there is none. Upstream: ValidFieldPath without array notation. */
 function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
   let at = schema
-  for (const token of path.match(/[.[\]]|[^.[\]]+/g) ?? []) {
-    if (token === '[') return 'array notation is not allowed'
-    if (token === '.') continue
+  const tokens = path.match(/[.[\]]|[^.[\]]+/g) ?? []
+  while (tokens.length > 0) {
+    const separator = tokens.shift()!
+    if (separator === '[') return 'array notation is not allowed'
+    if (separator !== '.') return `expected [ or . but got: ${separator}`
+    const token = tokens.shift()
+    if (token === undefined) return 'unexpected end of JSON path'
     const { properties, additionalProperties } = at
     const next: JSONSchema | undefined = properties
       ? Object.hasOwn(properties, token)
@@ -219,7 +228,7 @@ function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
     if (!next) return 'does not refer to a valid field'
     at = next
   }
-  return path.startsWith('.') ? at : `expected [ or . but got: ${/^[^.[\]]*/.exec(path)![0]}`
+  return at
 }
 
 const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>

@@ -54,6 +54,8 @@ export const definitionHooks = {
       if (names.kind && !names.listKind) names.listKind = `${names.kind}List`
       if (names.kind && !names.singular) names.singular = names.kind.toLowerCase()
     }
+    // Upstream: false, which is all that it may be, is not written down.
+    if (spec.preserveUnknownFields === false) delete spec.preserveUnknownFields
     spec.conversion ??= { strategy: 'None' }
     for (const { subresources } of spec.versions ?? []) {
       if (subresources?.status) subresources.status = {}

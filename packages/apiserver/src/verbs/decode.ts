@@ -6,6 +6,7 @@ import { builtins } from '../registry/builtin.ts'
 import type { Definition } from '../registry/definition.ts'
 import { coerceMetadata } from './metadata.ts'
 import type { Call } from './plane.ts'
+import { schemeName } from './refusal.ts'
 
 /** Where the object comes from decides how a wrong field is reported. */
 export type Source = 'body' | 'patch' | 'apply'
@@ -68,7 +69,7 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
       const isKnown = builtins.all.some((known) => known.kind === raw.kind && known.apiVersion === raw.apiVersion)
       const whyNot = isKnown
         ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
-        : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "capstan"`
+        : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "${schemeName}"`
       throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
     }
     return
@@ -125,8 +126,11 @@ const sortedJSON = (value: unknown): string =>
 const jsonKind = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value)
 
 function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
-  if (unknown.length === 0 || call.options.fieldValidation === 'Ignore') return
-  const texts = unknown.map((field) => `unknown field ${JSON.stringify(field)}`)
+  const { body, duplicates = [] } = call.request
+  if (unknown.length + duplicates.length === 0 || call.options.fieldValidation === 'Ignore') return
+  // Upstream's reader of built-in kinds complains while it reads.
+  const fields = call.definition.builtin && source === 'body' ? asWritten(unknown, body) : unknown
+  const texts = [...duplicates, ...fields.map((field) => `unknown field ${JSON.stringify(field)}`)]
   if (call.options.fieldValidation !== 'Strict') {
     call.warnings.push(...texts)
     return
@@ -134,7 +138,21 @@ function report(call: Call, unknown: readonly string[], source: Source, patched:
   throw strictError(call.definition, texts, source, patched)
 }
 
-/** What a strict decoder says; duplicate fields, which only the text of a body shows, are reported with it, too. */
+/** Paths in the order in which the body has them. */
+function asWritten(paths: readonly string[], body: unknown): readonly string[] {
+  if (paths.length < 2) return paths
+  const wanted = new Set(paths)
+  const found: string[] = []
+  const visit = (value: unknown, path: string): void => {
+    if (wanted.has(path)) found.push(path)
+    else if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}[${index}]`)
+    else if (isRecord(value)) for (const key of Object.keys(value)) visit(value[key], path === '' ? key : `${path}.${key}`)
+  }
+  visit(body, '')
+  return found
+}
+
+/** What a strict decoder says. */
 function strictError(
   { kind, version }: Pick<Definition, 'kind' | 'version'>,
   texts: readonly string[],

@@ -17,6 +17,7 @@ import { checkPreconditions, type Deletion, deletionOf, removeNamed } from './de
 import { isReady, needsBudget, sparesUnready, stillProcessed, takeDisruption } from './disruption.ts'
 import { modify } from './modify.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { schemeName } from './refusal.ts'
 
 export async function evict(plane: Plane, call: Call): Promise<Status> {
   const { definition, request, options } = call
@@ -52,7 +53,7 @@ function evictionOf({ request: { body, name } }: Call): Record<string, unknown> 
   if (kind !== 'Eviction' || (apiVersion !== 'policy/v1' && apiVersion !== 'policy/v1beta1')) {
     const [sent, version] = [String(kind), String(apiVersion)]
     throw badRequest(
-      `${sent} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Eviction: no kind ${JSON.stringify(sent)} is registered for version ${JSON.stringify(version)} in scheme "capstan"`,
+      `${sent} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Eviction: no kind ${JSON.stringify(sent)} is registered for version ${JSON.stringify(version)} in scheme "${schemeName}"`,
     )
   }
   if (isRecord(metadata) && metadata.name === name) return eviction

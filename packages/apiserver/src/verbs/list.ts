@@ -145,17 +145,28 @@ interface Token {
   readonly start: string
 }
 
-const token = ({ rv, start }: Token): string =>
-  Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv, start })).toString('base64url')
+const tokenVersion = 'meta.k8s.io/v1'
+
+const token = ({ rv, start }: Token): string => Buffer.from(JSON.stringify({ v: tokenVersion, rv, start })).toString('base64url')
 
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
   const refuse = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
+  // Go reads four characters at a time.
+  if (/[^\w-]/.test(text) || text.length % 4 === 1)
+    throw refuse(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
   const { error } = scanJSON(json)
   if (error !== undefined) throw refuse(error)
-  const parsed = JSON.parse(json) as Partial<Token> | null
-  if (typeof parsed?.rv !== 'number' || typeof parsed.start !== 'string') throw refuse('incorrect encoded start key')
-  return parsed as Token
+  const parsed = JSON.parse(json) as (Partial<Token> & { v?: unknown }) | null
+  const version = typeof parsed?.v === 'string' ? parsed.v : ''
+  if (version !== tokenVersion) throw refuse(`server does not recognize this encoded version ${version}`)
+  const { rv = 0, start = '' }: Partial<Token> = parsed ?? {}
+  if (!Number.isInteger(rv) || typeof start !== 'string') throw refuse('incorrect encoded start key')
+  if (rv === 0) throw refuse(`incorrect encoded start resourceVersion (version ${tokenVersion})`)
+  if (start === '') throw refuse(`encoded start key empty (version ${tokenVersion})`)
+  // A key that would lead out of the resource.
+  if (start.split('/').includes('..')) throw refuse(start)
+  return { rv, start }
 }
 
 const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`

@@ -21,7 +21,7 @@ import {
 import { timeProblem } from '../kinds/go-types.ts'
 import type { Definition } from '../registry/definition.ts'
 
-type Shape = 'string' | 'time' | 'number' | 'strings' | 'stringMap' | 'objects'
+type Shape = 'string' | 'time' | 'number' | 'strings' | 'stringMap' | 'owners' | 'managers'
 
 const fields: { readonly [field: string]: Shape } = {
   name: 'string',
@@ -36,9 +36,9 @@ const fields: { readonly [field: string]: Shape } = {
   deletionGracePeriodSeconds: 'number',
   labels: 'stringMap',
   annotations: 'stringMap',
-  ownerReferences: 'objects',
+  ownerReferences: 'owners',
   finalizers: 'strings',
-  managedFields: 'objects',
+  managedFields: 'managers',
 }
 
 /**
@@ -51,7 +51,15 @@ export function coerceMetadata({ kind, version, builtin }: Definition, object: {
   const refuse = (why: string) =>
     badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`)
   const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
-    const found = Array.isArray(value) ? 'array' : isRecord(value) ? 'object' : typeof value === 'boolean' ? 'bool' : typeof value
+    const found = Array.isArray(value)
+      ? 'array'
+      : isRecord(value)
+        ? 'object'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : typeof value === 'number' && wanted === 'int64'
+            ? `number ${value}`
+            : typeof value
     // Custom resources have their metadata decoded by itself.
     const where =
       field === undefined
@@ -93,7 +101,7 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (wh
       if (typeof value !== 'string') throw wrongType(value, 'string')
       return value
     case 'number':
-      if (typeof value !== 'number') throw wrongType(value, 'int64')
+      if (!Number.isInteger(value) || Math.abs(value as number) >= 2 ** 63) throw wrongType(value, 'int64')
       return value
     case 'strings':
       if (!Array.isArray(value)) throw wrongType(value, '[]string')
@@ -107,11 +115,13 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (wh
       }
       return value
     }
-    case 'objects':
-      if (!Array.isArray(value)) throw wrongType(value, '[]v1.OwnerReference')
+    case 'owners':
+    case 'managers': {
+      const type = shape === 'owners' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
+      if (!Array.isArray(value)) throw wrongType(value, `[]${type}`)
       return value.map((item: unknown) => {
         if (item === null) return {}
-        if (!isRecord(item)) throw wrongType(item, 'v1.OwnerReference')
+        if (!isRecord(item)) throw wrongType(item, type)
         for (const [field, part] of Object.entries(item)) {
           if (part === null) delete item[field]
           else if (flags.has(field) ? typeof part !== 'boolean' : typeof part !== 'string' && field !== 'fieldsV1')
@@ -120,6 +130,7 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (wh
         }
         return item
       })
+    }
   }
 }
 
@@ -151,7 +162,7 @@ export function metadataErrors(definition: Definition, { metadata }: KubeObject)
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
   // Only upstream's own API groups insist on a domain.
   const strict = definition.builtin && definition.group !== 'apiextensions.k8s.io'
-  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], strict))
+  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], definition.builtin, strict))
   return errors
 }
 
@@ -198,10 +209,10 @@ export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | un
     )
 }
 
-function finalizerErrors(finalizers: readonly string[], strict: boolean): FieldError[] {
+function finalizerErrors(finalizers: readonly string[], indexed: boolean, strict: boolean): FieldError[] {
   const errors: FieldError[] = []
   finalizers.forEach((finalizer, index) => {
-    const field = `metadata.finalizers[${index}]`
+    const field = indexed ? `metadata.finalizers[${index}]` : 'metadata.finalizers'
     for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid(field, finalizer, problem))
     if (strict && !finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
       errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'))

@@ -13,3 +13,6 @@ export const verbNotSupported = (verb: string, { group, plural }: NamedResource)
   new StatusError('MethodNotAllowed', `${verb} is not supported on resources of kind "${resourceName({ group, plural })}"`, {
     details: { ...(group === '' ? {} : { group }), kind: plural },
   })
+
+/** What upstream's registry of types is called in its refusals. */
+export const schemeName = 'pkg/runtime/scheme.go:111'

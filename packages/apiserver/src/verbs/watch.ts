@@ -61,7 +61,8 @@ function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: Re
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
-  return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: false }
+  // Upstream: whoever names no version means that all comes first, and is told where it ends if marks are welcome.
+  return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: allowWatchBookmarks === true }
 }
 
 /** Upstream: validateWatchOptions of k8s.io/apimachinery. */

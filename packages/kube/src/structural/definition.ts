@@ -77,11 +77,11 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
         forbidden(`${path}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'),
       )
     }
+    if (Array.isArray(schema.items)) errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
+    errors.push(...extensionErrors(schema, path))
     if ((schema.type as string | undefined) === 'null') {
       errors.push(forbidden(`${path}.type`, 'type cannot be set to null, use nullable as an alternative'))
     }
-    if (Array.isArray(schema.items)) errors.push(forbidden(`${path}.items`, 'items must be a schema object and not an array'))
-    errors.push(...extensionErrors(schema, path))
   }
   return errors
 }

@@ -35,9 +35,10 @@ const isDuration = (text: string): boolean => {
   }
 }
 
+/** Upstream reads addresses as Go once did: zeros may come first. */
 const isIPv4 = (text: string): boolean => {
   const parts = text.split('.')
-  return parts.length === 4 && parts.every((part) => /^(?:0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)
+  return parts.length === 4 && parts.every((part) => /^\d{1,3}$/.test(part) && Number(part) <= 255)
 }
 
 const isIPv6 = (text: string): boolean => {
@@ -56,7 +57,7 @@ const isIPv6 = (text: string): boolean => {
 const isCIDR = (text: string): boolean => {
   const slash = text.lastIndexOf('/')
   const [address, bits] = [text.slice(0, slash), text.slice(slash + 1)]
-  if (slash < 0 || !/^(?:0|[1-9]\d{0,2})$/.test(bits)) return false
+  if (slash < 0 || !/^\d+$/.test(bits)) return false
   return isIPv4(address) ? Number(bits) <= 32 : isIPv6(address) && Number(bits) <= 128
 }
 
@@ -104,21 +105,30 @@ const isCreditCard = (text: string): boolean => {
   return digitsSum(doubled, () => 1) % 10 === 0
 }
 
+/** Quoted local parts are rare and accepted as they come. */
+const isMailAddress = matching(
+  /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+)*|"[^"\r\n]*")@[^\s@<>(),;:"[\]\\]+$/,
+)
+
+/** An address, or `Name <address>`. */
+const isMailbox = (text: string): boolean => {
+  const [, name, address] = /^([^<>]*)<([^<>]*)>$/.exec(text) ?? []
+  if (name === undefined || address === undefined) return isMailAddress(text)
+  return /^\s*(?:"[^"\r\n]*"|[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\u0080-\uffff\s-]*)\s*$/.test(name) && isMailAddress(address)
+}
+
 const label = '[a-z0-9](?:[-a-z0-9]*[a-z0-9])?'
 
 const Formats = {
   bsonobjectid: matching(/^[0-9a-fA-F]{24}$/),
   uri: isRequestURI,
-  // A mail address without a display name; quoted local parts are rare and accepted as they come.
-  email: matching(
-    /^(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~\u0080-\uffff-]+)*|"[^"\r\n]*")@[^\s@<>(),;:"[\]\\]+$/,
-  ),
+  email: isMailbox,
   hostname: isHostname,
   ipv4: isIPv4,
   ipv6: isIPv6,
   cidr: isCIDR,
   mac: matching(
-    /^(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\2){6}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4})$/,
+    /^(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\2){6}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2,3}[0-9a-fA-F]{4}|[0-9a-fA-F]{12}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40})$/,
   ),
   uuid: matching(/^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i),
   uuid3: matching(/^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i),
@@ -128,12 +138,12 @@ const Formats = {
   isbn10: isISBN10,
   isbn13: isISBN13,
   creditcard: isCreditCard,
-  ssn: matching(/^\d{3}[- ]?\d{2}[- ]?\d{4}$/),
+  ssn: matching(/^\d{3}[- ]\d{2}[- ]\d{4}$/),
   hexcolor: matching(/^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$/),
   rgbcolor: matching(
     /^rgb\(\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*,\s*(?:0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*\)$/,
   ),
-  byte: matching(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$|^$/),
+  byte: matching(/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/),
   password: () => true,
   date: isDate,
   duration: isDuration,

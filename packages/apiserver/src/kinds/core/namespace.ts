@@ -9,7 +9,7 @@ const Standard = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 export const namespaces: BuiltinKind<Namespace> = {
   returnsDeleted: true,
   names: dnsLabelProblems,
-  fields: { 'status.phase': field('status', 'phase'), name: field('metadata', 'name') },
+  fields: { 'status.phase': field('status', 'phase') },
   columns: [nameColumn, column('Status', (o) => text(o, 'status', 'phase')), ageColumn],
   default({ metadata }, old) {
     // Selectors find namespaces by name through this label, so it cannot be taken away.

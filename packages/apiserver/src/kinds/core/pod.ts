@@ -28,6 +28,8 @@ export const pods: BuiltinKind<Pod> = {
     'spec.hostNetwork': (pod) => String(at(pod, 'spec', 'hostNetwork') === true),
     'status.phase': field('status', 'phase'),
     'status.podIP': (pod) => (at(pod, 'status', 'podIPs') as { ip: string }[] | undefined)?.[0]?.ip ?? '',
+    // Upstream takes the name and finds nothing under it.
+    'status.podIPs': () => '',
     'status.nominatedNodeName': field('status', 'nominatedNodeName'),
   },
   columns: podColumns,

@@ -183,7 +183,6 @@ function volumeErrors(spec: PersistentVolumeSpec): FieldError[] {
 
 export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
   returnsDeleted: true,
-  fields: { name: (o) => o.metadata.name },
   columns: [
     nameColumn,
     column('Status', phaseOf),
