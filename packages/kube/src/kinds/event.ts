@@ -1,4 +1,3 @@
-import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { s } from '../schema.ts'
 
@@ -43,16 +42,6 @@ export const Event = defineKind({
     event.eventTime ??= null
     event.reportingComponent ??= ''
     event.reportingInstance ??= ''
-  },
-  validate(event) {
-    const errors: FieldError[] = []
-    const { namespace = '' } = event.involvedObject
-    const expected = event.metadata.namespace
-    // Events about objects without a namespace live in `default`.
-    if (namespace === '' ? expected !== 'default' && expected !== 'kube-system' : namespace !== expected) {
-      errors.push(invalid('involvedObject.namespace', namespace, 'does not match event.namespace'))
-    }
-    return errors
   },
 })
 export type Event = ObjectOf<typeof Event>

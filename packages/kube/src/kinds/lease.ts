@@ -1,4 +1,3 @@
-import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { s } from '../schema.ts'
 
@@ -20,16 +19,5 @@ export const Lease = defineKind({
       preferredHolder: s.string().optional(),
     })
     .optional(),
-  validate(lease) {
-    const errors: FieldError[] = []
-    const { leaseDurationSeconds: duration, leaseTransitions: transitions } = lease.spec ?? {}
-    if (duration !== undefined && duration <= 0) {
-      errors.push(invalid('spec.leaseDurationSeconds', duration, 'must be greater than 0'))
-    }
-    if (transitions !== undefined && transitions < 0) {
-      errors.push(invalid('spec.leaseTransitions', transitions, 'must be greater than or equal to 0'))
-    }
-    return errors
-  },
 })
 export type Lease = ObjectOf<typeof Lease>

@@ -29,10 +29,5 @@ export const Namespace = defineKind({
       .listMap('type')
       .optional(),
   }),
-  default(namespace, { oldObject }) {
-    // Selectors find namespaces by name through this label, so it cannot be taken away.
-    const labels = (namespace.metadata.labels ??= {})
-    labels['kubernetes.io/metadata.name'] = oldObject?.metadata.name ?? namespace.metadata.name
-  },
 })
 export type Namespace = ObjectOf<typeof Namespace>

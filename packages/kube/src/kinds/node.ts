@@ -1,4 +1,3 @@
-import { type FieldError, forbidden } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { s } from '../schema.ts'
 
@@ -74,13 +73,5 @@ export const Node = defineKind({
         .optional(),
     })
     .with({ 'x-kubernetes-preserve-unknown-fields': true }),
-  validate(node, { oldObject }) {
-    const errors: FieldError[] = []
-    const old = oldObject?.spec?.providerID
-    if (old && node.spec?.providerID !== old) {
-      errors.push(forbidden('spec.providerID', 'node updates may not change providerID except from "" to valid'))
-    }
-    return errors
-  },
 })
 export type Node = ObjectOf<typeof Node>
