@@ -85,10 +85,6 @@ export function labelSelectorErrors(selector: LabelSelector | undefined, path: s
 
 const ExpressionOperators = { In: 'in', NotIn: 'notin', Exists: 'exists', DoesNotExist: '!' } as const
 
-/** The selector of exactly these labels. */
-export const labelsSelector = (labels: Labels): Selector =>
-  selectorOf(Object.entries(labels).map(([key, value]) => ({ key, operator: '=', values: [value] })))
-
 function selectorOf(requirements: readonly LabelRequirement[]): Selector {
   if (requirements.length === 0) return everything
   const sorted = [...requirements].sort((a, b) => compareText(a.key, b.key))

@@ -26,8 +26,4 @@ export function pausedCondition(cluster: PausableCluster | undefined, object: Ku
   return reasons.length > 0 ? Paused.true('Paused', reasons.join(', ')) : Paused.false('NotPaused')
 }
 
-/** Whether a change of an external object matters: not while it is paused by annotation. */
-export const whenNotPaused = ({ object }: { readonly object: KubeObject | undefined }): boolean =>
-  object === undefined || !hasPausedAnnotation(object)
-
-const hasPausedAnnotation = ({ metadata }: KubeObject): boolean => metadata.annotations?.[PausedAnnotation] !== undefined
+export const hasPausedAnnotation = ({ metadata }: KubeObject): boolean => metadata.annotations?.[PausedAnnotation] !== undefined

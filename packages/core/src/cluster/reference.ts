@@ -1,5 +1,5 @@
 /** The objects that a Cluster refers to: its infrastructure and its control plane. */
-import { Cluster, PausedAnnotation } from '@capstan/api'
+import { Cluster, hasPausedAnnotation } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { isDeleting, keyOf, ownerReference } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
@@ -13,7 +13,7 @@ import type { ClusterIO, ClusterScope } from './scope.ts'
 export async function observeReference({ cluster }: ClusterScope, io: ClusterIO, ref: ContractRef): Promise<Observed> {
   const { name, namespace } = cluster.metadata
   const external = await observeExternal(io, ref, namespace!, clustersOfReference)
-  if (!external || external.object.metadata.annotations?.[PausedAnnotation] !== undefined) return observed(external)
+  if (!external || hasPausedAnnotation(external.object)) return observed(external)
   const object = await adopt(io.client, external.kind, external.object, {
     // Upstream: the objects of a managed topology are the Cluster's own, others were made by people.
     owner: ownerReference(cluster, Cluster, cluster.spec.topology ? { controller: true } : {}),

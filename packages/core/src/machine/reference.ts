@@ -1,5 +1,5 @@
 /** The objects that a Machine refers to: its bootstrap config and its infrastructure machine. */
-import { Machine, MachineControlPlaneLabel, PausedAnnotation } from '@capstan/api'
+import { hasPausedAnnotation, Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, keyOf, type OwnerReference, parseApiVersion } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
@@ -13,7 +13,7 @@ import type { MachineIO, MachineScope } from './scope.ts'
 export async function observeReference(scope: MachineScope, io: MachineIO, ref: ContractRef): Promise<Observed> {
   const { machine, cluster } = scope
   const external = await observeExternal(io, ref, machine.metadata.namespace!, machinesOfReference)
-  if (!external || external.object.metadata.annotations?.[PausedAnnotation] !== undefined) return observed(external)
+  if (!external || hasPausedAnnotation(external.object)) return observed(external)
   const object = await adopt(io.client, external.kind, external.object, {
     owner: controllerReference(machine, Machine),
     clusterName: machine.spec.clusterName,
