@@ -1,12 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  everything,
-  labelSelector,
-  matchesFields,
-  nothing,
-  parseFieldSelector,
-  parseLabelSelector,
-} from './selector.ts'
+import { everything, labelSelector, matchesFields, nothing, parseFieldSelector, parseLabelSelector } from './selector.ts'
 
 describe('label selectors', () => {
   test.each<[selector: string, labels: Record<string, string>, boolean]>([
