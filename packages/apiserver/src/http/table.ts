@@ -6,12 +6,11 @@ import type { Column, KubeObject, ListMeta, ObjectList, UnknownObject } from '@c
 import { apiVersionOf, badRequest, formatCheck, isRecord } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import { recordedColumns } from '../kinds/catalog.ts'
+import { nameDescription } from '../kinds/columns.ts'
 import { age } from './human-duration.ts'
 import { jsonPath } from './json-path.ts'
 import { partialMetadata, withoutEmpty } from './partial-metadata.ts'
 
-const nameDescription =
-  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
 const createdDescription =
   'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata'
 

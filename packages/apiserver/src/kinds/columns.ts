@@ -15,7 +15,7 @@ export const column = (name: string, cell: Cell, more: Partial<PrinterColumn> = 
 export const wide = (name: string, cell: Cell, more: Partial<PrinterColumn> = {}): PrinterColumn =>
   column(name, cell, { priority: 1, ...more })
 
-const nameDescription =
+export const nameDescription =
   'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
 
 export const nameColumn = column('Name', ({ metadata }) => metadata.name, { format: 'name', description: nameDescription })
