@@ -19,6 +19,7 @@ import {
 } from '@capstan/kube'
 import type { Health } from '../cluster-cache/accessor.ts'
 import { bootstrapConfigReady } from './bootstrap.ts'
+import { drainDelayText } from './drain-delays.ts'
 import { updating } from './in-place-update.ts'
 import { infrastructureReady } from './infrastructure.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
@@ -148,25 +149,13 @@ function ready(machine: Machine, now: number): NewCondition {
 }
 
 /** The Deleting condition for people who look at many Machines at once: the stage, and after a while what may hold it up. */
-function deletingInShort({ metadata, status }: Machine, now: number): NewCondition {
-  const { reason = '', message: details = '' } = getCondition({ status }, 'Deleting') ?? {}
-  const isLate = now - Date.parse(metadata.deletionTimestamp!) > minutes(15)
-  let message = `Machine deletion in progress${isLate ? ' since more than 15m' : ''}, stage: ${reason}`
-  const drainStart = status?.deletion?.nodeDrainStartTime
-  if (isLate && reason === 'DrainingNode' && drainStart && now - Date.parse(drainStart) > minutes(5)) {
-    const causes = delays.filter(([sign]) => details.includes(sign)).map(([, cause]) => cause)
-    if (causes.length > 0) message += `, delay likely due to ${causes.join(', ')}`
-  }
-  return MachineConditions.Deleting.true('Deleting', message)
+function deletingInShort(machine: Machine, now: number): NewCondition {
+  const { reason = '' } = getCondition(machine, 'Deleting') ?? {}
+  const isLate = now - Date.parse(machine.metadata.deletionTimestamp!) > minutes(15)
+  const since = isLate ? ' since more than 15m' : ''
+  const delay = isLate ? drainDelayText([machine], now) : ''
+  return MachineConditions.Deleting.true('Deleting', `Machine deletion in progress${since}, stage: ${reason}${delay}`)
 }
-
-/** Signs in the message of a drain, and what they mean. */
-const delays = [
-  ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
-  ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],
-  ['failed to evict Pod', 'Pod eviction errors'],
-  ['waiting for completion', 'Pods not completed yet'],
-] as const
 
 /** When all components of a control plane say the same, it is said once. */
 function controlPlaneComponentsAtOnce(lines: string[]): string[] {

@@ -9,6 +9,7 @@ import {
 } from '@capstan/api'
 import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
 import type { Observed } from '../external/observed.ts'
+import { drainDelayText } from '../machine/drain-delays.ts'
 import { SeeLogs } from '../phase-errors.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 
@@ -121,14 +122,7 @@ export function missingTemplates(kinds: readonly string[]): string {
 export function longDeletion(machines: readonly Machine[], now: number): string {
   const late = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
   if (late.length === 0) return ''
-  const causes = new Set(late.flatMap((machine) => delaysOf(machine, now)))
-  const why =
-    causes.size > 0
-      ? `, delay likely due to ${Delays.map(([, cause]) => cause)
-          .filter((cause) => causes.has(cause))
-          .join(', ')}`
-      : ''
-  return `${nameList(late)} in deletion since more than 15m${why}`
+  return `${nameList(late)} in deletion since more than 15m${drainDelayText(late, now)}`
 }
 
 /** When, after `now`, the mere passing of time changes what is said of these Machines; `undefined` when it never does. */
@@ -152,19 +146,4 @@ function nameList(machines: readonly Machine[]): string {
   const names = machines.map(({ metadata }) => metadata.name).sort()
   const more = names.length > 3 ? `, ... (${names.length - 3} more)` : ''
   return `Machine${names.length === 1 ? '' : 's'} ${names.slice(0, 3).join(', ')}${more} ${names.length === 1 ? 'is' : 'are'}`
-}
-
-/** Signs in the message of a drain, and what they mean to users. */
-const Delays = [
-  ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
-  ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],
-  ['failed to evict Pod', 'Pod eviction errors'],
-  ['waiting for completion', 'Pods not completed yet'],
-] as const
-
-function delaysOf(machine: Machine, now: number): string[] {
-  const { reason, message = '' } = getCondition(machine, 'Deleting') ?? {}
-  const started = Date.parse(machine.status?.deletion?.nodeDrainStartTime ?? '')
-  if (reason !== 'DrainingNode' || !(now - started > minutes(5))) return []
-  return Delays.filter(([sign]) => message.includes(sign)).map(([, cause]) => cause)
 }

@@ -1,0 +1,23 @@
+import type { Machine } from '@capstan/api'
+import { getCondition, minutes } from '@capstan/kube'
+
+/** `, delay likely due to …` for Machines whose Nodes are being drained for long; empty when nothing tells why. */
+export function drainDelayText(machines: readonly Machine[], now: number): string {
+  const messages = machines.flatMap((machine) => drainMessage(machine, now) ?? [])
+  const causes = Signs.filter(([sign]) => messages.some((message) => message.includes(sign))).map(([, cause]) => cause)
+  return causes.length === 0 ? '' : `, delay likely due to ${causes.join(', ')}`
+}
+
+/** Signs in the message of a drain, and what they mean to users. */
+const Signs = [
+  ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
+  ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],
+  ['failed to evict Pod', 'Pod eviction errors'],
+  ['waiting for completion', 'Pods not completed yet'],
+] as const
+
+function drainMessage(machine: Machine, now: number): string | undefined {
+  const { reason, message } = getCondition(machine, 'Deleting') ?? {}
+  const started = Date.parse(machine.status?.deletion?.nodeDrainStartTime ?? '')
+  return reason === 'DrainingNode' && now - started > minutes(5) ? message : undefined
+}
