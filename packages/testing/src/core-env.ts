@@ -21,7 +21,7 @@ import {
   type Transport,
   VirtualClock,
 } from '@capstan/kube'
-import { aCluster, aMachine, nodeConditions } from './core-objects.ts'
+import { aCluster, aMachine, nodeConditions, stateText } from './core-objects.ts'
 import { DevCluster, DevConfig, DevControlPlane, DevMachine, devKinds } from './dev-provider.ts'
 import { type TestEnv, type TestEnvOptions, testEnv } from './env.ts'
 
@@ -131,10 +131,10 @@ export async function coreEnv(
   }
 }
 
-/** A condition in one line: status, reason and message. */
+/** A condition of an object as `stateText` tells it. */
 export function conditionText(object: ConditionSource, type: string): string | undefined {
   const found = getCondition(object, type)
-  return found && `${found.status} ${found.reason}${found.message ? `: ${found.message}` : ''}`
+  return found && stateText(found)
 }
 
 /** Requests fail while the server is not reachable; a watch that is open says nothing, as when a cable is cut. */

@@ -1,6 +1,6 @@
 /** Builders of Cluster API objects: each gives a valid object, and takes what the test is about. */
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import type { Condition, Node, ObjectMeta, UnknownObject } from '@capstan/kube'
+import { type Condition, type Node, type ObjectMeta, type UnknownObject, unknownKind } from '@capstan/kube'
 
 type Overrides<T extends { spec?: unknown; status?: unknown }> = {
   metadata?: Partial<ObjectMeta>
@@ -109,6 +109,20 @@ export const aCondition = (type: string, status: Condition['status'], more: Part
   message: '',
   lastTransitionTime: TestTime,
   ...more,
+})
+
+/** A condition in one line, without its type: status, reason and message. */
+export const stateText = ({ status, reason = '', message = '' }: { status: string; reason?: string; message?: string }): string =>
+  `${status} ${reason}${message === '' ? '' : `: ${message}`}`
+
+/** What a pass of core knows of a provider's object that is there. */
+export const foundObject = (object: UnknownObject) => ({
+  state: 'found' as const,
+  external: {
+    object,
+    contract: 'v1beta2' as const,
+    kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }),
+  },
 })
 
 const meta = (name: string, more: Partial<ObjectMeta> = {}): ObjectMeta => ({

@@ -1,8 +1,16 @@
-import { unknownKind, type UnknownObject } from '@capstan/kube'
-import { aCluster, aCondition, aMachine, aMachineDeployment, aMachineSet, aProviderObject, conditionText } from '@capstan/testing'
+import {
+  aCluster,
+  aCondition,
+  aMachine,
+  aMachineDeployment,
+  aMachineSet,
+  aProviderObject,
+  conditionText,
+  foundObject,
+  stateText,
+} from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import type { Health } from '../cluster-cache/accessor.ts'
-import type { Observed } from '../external/observed.ts'
 import { remoteConnectionProbe } from './conditions.ts'
 import { controlPlaneAvailable, controlPlaneInitialized } from './control-plane.ts'
 import { infrastructureReady } from './infrastructure.ts'
@@ -15,13 +23,9 @@ const alive: Health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailur
 const deleting = { metadata: { deletionTimestamp: hourAgo } }
 const topology = { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } }
 
-const found = (object: UnknownObject): Observed => ({
-  state: 'found',
-  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
-})
-const infra = (status: object) => found(aProviderObject('DevCluster', { status }))
+const infra = (status: object) => foundObject(aProviderObject('DevCluster', { status }))
 const controlPlane = (status: object, spec: object = {}) =>
-  found(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', spec, status }))
+  foundObject(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', spec, status }))
 
 const nothing: Descendants = { machineDeployments: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] }
 const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
@@ -33,9 +37,6 @@ const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
   ...more,
 })
 const withDescendants = (more: Partial<Descendants>) => ({ descendants: { ...nothing, ...more } })
-
-const text = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
-  `${status} ${reason}${message ? `: ${message}` : ''}`
 
 function reported(scope: ClusterScope, type: string): string | undefined {
   reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: undefined })
@@ -56,7 +57,7 @@ describe('InfrastructureReady', () => {
     ['vanished',               { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
     ['gone with the Cluster',  { cluster: aCluster({ ...deleting, status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted'],
   ])('%s', (_, scope, expected) => {
-    expect(text(infrastructureReady(aScope(scope)))).toBe(expected)
+    expect(stateText(infrastructureReady(aScope(scope)))).toBe(expected)
   })
 })
 
@@ -72,8 +73,8 @@ describe('the control plane', () => {
     ['once and for all',   { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
     ['without a provider', { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
   ])('%s', (_, scope, isInitialized, isAvailable) => {
-    expect(text(controlPlaneInitialized(aScope(scope)))).toBe(isInitialized)
-    expect(text(controlPlaneAvailable(aScope(scope)))).toBe(isAvailable)
+    expect(stateText(controlPlaneInitialized(aScope(scope)))).toBe(isInitialized)
+    expect(stateText(controlPlaneAvailable(aScope(scope)))).toBe(isAvailable)
   })
 })
 
@@ -94,7 +95,7 @@ describe('RemoteConnectionProbe', () => {
     ['never to be reached',      health(undefined, 5),  'True',    'False ProbeFailed: Remote connection probe failed'],
   ])('%s', (_, is, was, expected) => {
     const cluster = aCluster(was ? { status: { conditions: [aCondition('RemoteConnectionProbe', was as 'True')] } } : {})
-    expect(remoteConnectionProbe(cluster, is, { now, gracePeriod: 50_000 }).map(text)[0]).toBe(expected)
+    expect(remoteConnectionProbe(cluster, is, { now, gracePeriod: 50_000 }).map(stateText)[0]).toBe(expected)
   })
 })
 

@@ -1,8 +1,6 @@
-import type { UnknownObject } from '@capstan/kube'
-import { legacyConditionsOf, unknownKind } from '@capstan/kube'
-import { aCluster, aProviderObject } from '@capstan/testing'
+import { legacyConditionsOf } from '@capstan/kube'
+import { aCluster, aProviderObject, foundObject } from '@capstan/testing'
 import { expect, test } from 'vitest'
-import type { Observed } from '../external/observed.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { ClusterScope } from './scope.ts'
 
@@ -10,13 +8,9 @@ const deletionTimestamp = '2026-01-01T00:00:00Z'
 const missing = { state: 'missing' } as const
 const none = { state: 'none' } as const
 
-const found = (object: UnknownObject): Observed => ({
-  state: 'found',
-  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
-})
-const infra = (status: object = {}) => found(aProviderObject('DevCluster', { status }))
+const infra = (status: object = {}) => foundObject(aProviderObject('DevCluster', { status }))
 const controlPlane = (status: object = {}, metadata: object = {}) =>
-  found(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', status, metadata }))
+  foundObject(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', status, metadata }))
 const provisioned = { initialization: { provisioned: true } }
 const initialized = { initialization: { controlPlaneInitialized: true } }
 const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })

@@ -1,9 +1,7 @@
 import { proceed } from '@capstan/controller'
-import type { UnknownObject } from '@capstan/kube'
-import { legacyConditionsOf, unknownKind } from '@capstan/kube'
-import { aCluster, aMachine, aNode, aProviderObject, nodeConditions } from '@capstan/testing'
+import { legacyConditionsOf } from '@capstan/kube'
+import { aCluster, aMachine, aNode, aProviderObject, foundObject, nodeConditions } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
-import type { Observed } from '../external/observed.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachineScope, StepEnd } from './scope.ts'
 
@@ -11,12 +9,8 @@ const now = Date.UTC(2026, 0, 1, 1)
 const deletionTimestamp = '2026-01-01T00:00:00Z'
 const missing = { state: 'missing' } as const
 
-const found = (object: UnknownObject): Observed => ({
-  state: 'found',
-  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
-})
-const infra = (status: object = {}, metadata: object = {}) => found(aProviderObject('DevMachine', { status, metadata }))
-const config = (status: object = {}) => found(aProviderObject('DevConfig', { group: 'bootstrap.example.com', status }))
+const infra = (status: object = {}, metadata: object = {}) => foundObject(aProviderObject('DevMachine', { status, metadata }))
+const config = (status: object = {}) => foundObject(aProviderObject('DevConfig', { group: 'bootstrap.example.com', status }))
 const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
 const provisioned = { initialization: { provisioned: true } }
 const created = { initialization: { dataSecretCreated: true } }

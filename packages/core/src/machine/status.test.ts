@@ -1,5 +1,4 @@
-import type { Condition, UnknownObject } from '@capstan/kube'
-import { unknownKind } from '@capstan/kube'
+import type { Condition } from '@capstan/kube'
 import {
   aCluster,
   aCondition,
@@ -9,11 +8,12 @@ import {
   aNode,
   aProviderObject,
   conditionText,
+  foundObject,
   nodeConditions,
+  stateText,
 } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import type { Health } from '../cluster-cache/accessor.ts'
-import type { Observed } from '../external/observed.ts'
 import { bootstrapConfigReady } from './bootstrap.ts'
 import { infrastructureReady } from './infrastructure.ts'
 import { nodeConditions as conditionsOfNode } from './node.ts'
@@ -25,13 +25,9 @@ const hourAgo = '2026-01-01T00:00:00Z'
 const healthy: Health = { lastProbe: now, lastProbeSuccess: now, consecutiveFailures: 0 }
 const deleting = { metadata: { deletionTimestamp: hourAgo } }
 
-const found = (object: UnknownObject): Observed => ({
-  state: 'found',
-  external: { object, contract: 'v1beta2', kind: unknownKind({ apiVersion: object.apiVersion, kind: object.kind, plural: 'x' }) },
-})
-const infra = (fields: { status?: object } = {}) => found(aProviderObject('DevMachine', fields))
+const infra = (fields: { status?: object } = {}) => foundObject(aProviderObject('DevMachine', fields))
 const config = (fields: { status?: object } = {}) =>
-  found(aProviderObject('DevConfig', { group: 'bootstrap.example.com', ...fields }))
+  foundObject(aProviderObject('DevConfig', { group: 'bootstrap.example.com', ...fields }))
 const ready = (status: string, more: object = {}) => ({ conditions: [{ type: 'Ready', status, ...more }] })
 
 const aReadyCluster = () =>
@@ -55,9 +51,6 @@ const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
   ...more,
 })
 
-const text = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
-  `${status} ${reason}${message ? `: ${message}` : ''}`
-
 describe('BootstrapConfigReady', () => {
   const secretWasMade = { initialization: { bootstrapDataSecretCreated: true } }
   // biome-ignore format: a table
@@ -73,7 +66,7 @@ describe('BootstrapConfigReady', () => {
     ['gone with the Machine',     { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
     ['gone, secret never made',   { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
   ])('%s', (_, scope, expected) => {
-    expect(text(bootstrapConfigReady(aScope(scope)))).toBe(expected)
+    expect(stateText(bootstrapConfigReady(aScope(scope)))).toBe(expected)
   })
 })
 
@@ -90,7 +83,7 @@ describe('InfrastructureReady', () => {
     ['vanished',                  { infrastructure: { state: 'missing' }, machine: aMachine({ status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted while the Machine still exists'],
     ['gone with the Machine',     { infrastructure: { state: 'missing' }, machine: aMachine({ ...deleting, status: provisioned }) }, 'False ObjectDeleted: DevMachine has been deleted'],
   ])('%s', (_, scope, expected) => {
-    expect(text(infrastructureReady(aScope(scope)))).toBe(expected)
+    expect(stateText(infrastructureReady(aScope(scope)))).toBe(expected)
   })
 })
 
@@ -128,7 +121,7 @@ describe('NodeHealthy', () => {
     ['says nothing',            { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.AllConditions: Condition not yet reported'],
   ])('%s', (_, scope, health, expected) => {
     const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
-    expect(text(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
+    expect(stateText(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
   })
 
   test('stays as it was while a connection that was lost may come back', () => {

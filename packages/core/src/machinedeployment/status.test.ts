@@ -1,5 +1,5 @@
 import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/api'
-import { aMachineSet } from '@capstan/testing'
+import { aMachineSet, stateText } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { unread } from '../external/observed.ts'
 import type { MachineDeploymentScope } from './scope.ts'
@@ -54,9 +54,6 @@ function aScope(given: Given = {}): MachineDeploymentScope {
     machines: sets && (machines as unknown as Machine[]),
   }
 }
-const short = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
-  `${status} ${reason}${message && `: ${message}`}`
-
 describe('Available', () => {
   test.each([
     ['sets could not be listed', { sets: undefined }, 'Unknown InternalError: Please check controller logs for errors'],
@@ -77,7 +74,7 @@ describe('Available', () => {
     ['limits that make no sense', { maxUnavailable: 'many' }, 'Unknown InternalError: Please check controller logs for errors'],
   ] as [string, Given, string][])('%s', (_, given, text) => {
     const { machineDeployment, machineSets } = aScope(given)
-    expect(short(available(machineDeployment, machineSets))).toBe(text)
+    expect(stateText(available(machineDeployment, machineSets))).toBe(text)
   })
 })
 
@@ -96,7 +93,7 @@ describe('RollingOut', () => {
       'True RollingOut: Rolling out 2 not up-to-date replicas\n* Version v1, v2 required\n* DevMachine is not up-to-date\n* Failure domain a, b required',
     ],
   ] as [string, Given, string][])('%s', (_, given, text) => {
-    expect(short(rollingOut(aScope(given)))).toBe(text)
+    expect(stateText(rollingOut(aScope(given)))).toBe(text)
   })
 })
 
@@ -115,7 +112,7 @@ describe('ScalingUp', () => {
       'True ScalingUp: Scaling up from 1 to 3 replicas is blocked because DevMachineTemplate does not exist',
     ],
   ] as [string, Given, string][])('%s', (_, given, text) => {
-    expect(short(scalingUp(aScope(given)))).toBe(text)
+    expect(stateText(scalingUp(aScope(given)))).toBe(text)
   })
 })
 
@@ -126,7 +123,7 @@ describe('Deleting', () => {
     ['sets left', { deletionTimestamp, sets: [{}, {}] }, 'True Deleting: Deleting 2 MachineSets'],
     ['nothing left', { deletionTimestamp, sets: [] }, 'True Deleting: Deletion completed'],
   ] as [string, Given, string][])('%s', (_, given, text) => {
-    expect(short(deleting(aScope(given), now))).toBe(text)
+    expect(stateText(deleting(aScope(given), now))).toBe(text)
   })
 })
 

@@ -1,4 +1,5 @@
 import type { Machine } from '@capstan/api'
+import { stateText } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import {
   longDeletion,
@@ -32,9 +33,6 @@ function aMachine(
     status: { conditions, ...more.status },
   } as unknown as Machine
 }
-const short = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
-  `${status} ${reason}${message && `: ${message}`}`
-
 test('Machines that are updated in place are there, and no more', () => {
   const updating = { metadata: { annotations: { 'in-place-updates.internal.cluster.x-k8s.io/update-in-progress': '' } } }
   const well = { Ready: 'True', Available: 'True', UpToDate: 'True' } as const
@@ -117,7 +115,7 @@ describe('conditions', () => {
       'True ScalingDown: Scaling down from 2 to 1 replicas\n* Machine a is in deletion since more than 15m',
     ],
   ])('%s', (_, condition, text) => {
-    expect(short(condition)).toBe(text)
+    expect(stateText(condition)).toBe(text)
   })
 })
 

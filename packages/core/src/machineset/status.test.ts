@@ -1,4 +1,5 @@
 import type { Cluster, Machine, MachineSet } from '@capstan/api'
+import { stateText } from '@capstan/testing'
 import { describe, expect, test } from 'vitest'
 import { unread } from '../external/observed.ts'
 import type { MachineSetScope } from './scope.ts'
@@ -32,8 +33,6 @@ function aScope(more: Partial<MachineSetScope> & { replicas?: number; deletionTi
     ...scope,
   }
 }
-const short = ({ status, reason, message }: { status: string; reason: string; message: string }) =>
-  `${status} ${reason}${message && `: ${message}`}`
 const missing = { state: 'missing' } as const
 const two = [aMachine('a'), aMachine('b')]
 
@@ -50,7 +49,7 @@ describe('ScalingDown', () => {
     const scope = aScope(more)
     reportStatus(scope, now)
     const condition = scope.machineSet.status!.conditions!.find(({ type }) => type === 'ScalingDown')!
-    expect(short(condition)).toBe(text)
+    expect(stateText(condition)).toBe(text)
     expect(scope.machineSet.status!.replicas).toBe(replicas)
   })
 })
@@ -73,7 +72,7 @@ describe('ScalingUp', () => {
     ],
     ['deleting', { deletionTimestamp: '2026-01-02T00:00:00Z', infrastructureTemplate: missing }, 'False NotScalingUp'],
   ])('%s', (_, more, text) => {
-    expect(short(scalingUp(aScope(more as Partial<MachineSetScope>)))).toBe(text)
+    expect(stateText(scalingUp(aScope(more as Partial<MachineSetScope>)))).toBe(text)
   })
 })
 
@@ -90,7 +89,7 @@ describe('Deleting', () => {
     ['two Machines', { deletionTimestamp, machines: two }, 'True Deleting: Deleting 2 Machines'],
     ['nothing left', { deletionTimestamp }, 'True Deleting: Deletion completed'],
   ])('%s', (_, more, text) => {
-    expect(short(deleting(aScope(more as Partial<MachineSetScope>), now))).toBe(text)
+    expect(stateText(deleting(aScope(more as Partial<MachineSetScope>), now))).toBe(text)
   })
 })
 
