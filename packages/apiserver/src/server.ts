@@ -19,6 +19,7 @@ import {
 } from '@capstan/kube'
 import { type AdmissionPluginSwitches, controllerPlugins, enabledPlugins } from './admission/plugin-names.ts'
 import { pluginsFor } from './admission/plugins.ts'
+import type { Patience } from './admission/pod-tolerations.ts'
 import { type ResolveService, WebhookCaller, type WebhookTransport } from './admission/webhook-caller.ts'
 import { Policies } from './admission/policies.ts'
 import { Webhooks } from './admission/webhooks.ts'
@@ -85,6 +86,11 @@ export interface ApiServerOptions {
    * those that rely on controllers which do not run here (`controllerPlugins`); ServiceAccount does where accounts are made. Upstream: --enable-admission-plugins, --disable-admission-plugins.
    */
   readonly admissionPlugins?: AdmissionPluginSwitches
+  /**
+   * How long pods stay on a node that is not ready or cannot be reached, in seconds, unless they say; 300 each when absent. Upstream:
+   * --default-not-ready-toleration-seconds, --default-unreachable-toleration-seconds.
+   */
+  readonly tolerationSeconds?: Patience
   /**
    * Whether pods that have been given a node stay until the node lets them go, as they do on any server; true when absent. Where no
    * kubelet would ever do so, they go at once.
@@ -178,7 +184,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     converter,
     reader: createClient(transport()),
     enabled,
-    pluginsFor: pluginsFor(enabled),
+    pluginsFor: pluginsFor(enabled, options.tolerationSeconds ?? {}),
     serviceAddresses: new ServiceAddresses(
       parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'),
       parsePortRange(options.serviceNodePortRange ?? '30000-32767'),

@@ -40,6 +40,12 @@ describe('DefaultTolerationSeconds', () => {
     const { client } = await testServer()
     expect((await as<Pod>(client.create(pods, aPod({ tolerations })))).spec.tolerations).toEqual(expected)
   })
+
+  test('wait for as long as the server is told', async () => {
+    const { client } = await testServer({ tolerationSeconds: { notReady: 30, unreachable: 0 } })
+    const { tolerations = [] } = (await as<Pod>(client.create(pods, aPod({ tolerations: [] })))).spec
+    expect(tolerations.map(({ tolerationSeconds }) => tolerationSeconds)).toEqual([30, 0])
+  })
 })
 
 test('nothing is scheduled to new nodes, and what is in use stays, where controllers look after that', async () => {

@@ -9,7 +9,7 @@ import { podSecurity } from './pod-security/pod-security.ts'
 import { priority } from './priority.ts'
 import { limitRanger } from './limit-ranger.ts'
 import { taintNodesByCondition } from './new-nodes.ts'
-import { defaultTolerationSeconds } from './pod-tolerations.ts'
+import { defaultTolerationSeconds, type Patience } from './pod-tolerations.ts'
 import { runtimeClass } from './runtime-class.ts'
 import { certificateApproval, certificateSigning, certificateSubjectRestriction } from './signing-requests.ts'
 import { resourceQuota } from './resource-quota.ts'
@@ -17,13 +17,13 @@ import { serviceAccount } from './service-account.ts'
 import { storageObjectInUse } from './volumes-in-use.ts'
 
 /** In the order in which upstream asks them. */
-const plugins: readonly Plugin[] = [
+const pluginsWith = (patience: Patience): readonly Plugin[] => [
   limitRanger,
   serviceAccount,
   taintNodesByCondition,
   podSecurity,
   priority,
-  defaultTolerationSeconds,
+  defaultTolerationSeconds(patience),
   defaultStorageClass,
   storageObjectInUse,
   ownerReferences,
@@ -38,8 +38,11 @@ const plugins: readonly Plugin[] = [
 ]
 
 /** The plugins that are on and concern a resource. */
-export function pluginsFor(enabled: ReadonlySet<AdmissionPlugin>): (definition: Definition) => readonly Plugin[] {
-  const on = plugins.filter(({ name }) => enabled.has(name))
+export function pluginsFor(
+  enabled: ReadonlySet<AdmissionPlugin>,
+  patience: Patience,
+): (definition: Definition) => readonly Plugin[] {
+  const on = pluginsWith(patience).filter(({ name }) => enabled.has(name))
   const concerned = new WeakMap<Definition, readonly Plugin[]>()
   return (definition) => {
     let found = concerned.get(definition)

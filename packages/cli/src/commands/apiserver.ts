@@ -93,6 +93,8 @@ interface Options {
   etcdCompactionInterval: number
   serviceClusterIpRange: string
   serviceNodePortRange: string
+  defaultNotReadyTolerationSeconds: number
+  defaultUnreachableTolerationSeconds: number
   advertiseAddress?: string
   runtimeConfig?: readonly ApiSwitch[]
   maxRequestsInflight: number
@@ -203,6 +205,18 @@ export function apiserverCommand(io: Io, finish: (code: number) => void): Comman
       'origins whose pages may talk to the server: a list of regular expressions, such as ^https://example\\.com(:|$)',
       origins,
     )
+    .option(
+      '--default-not-ready-toleration-seconds <n>',
+      'how long pods stay on a node that is not ready, unless they say',
+      count,
+      300,
+    )
+    .option(
+      '--default-unreachable-toleration-seconds <n>',
+      'how long pods stay on a node that cannot be reached, unless they say',
+      count,
+      300,
+    )
     .option('--event-ttl <duration>', 'how long Events are kept after they were last written', duration, parseDuration('1h'))
     .option(
       '--runtime-config <versions>',
@@ -267,6 +281,10 @@ async function serve(given: Options, io: Io): Promise<void> {
       controllers: controllersOf(options, await publishedAuthority(options, access)),
       serviceClusterIPRange: options.serviceClusterIpRange,
       serviceNodePortRange: options.serviceNodePortRange,
+      tolerationSeconds: {
+        notReady: options.defaultNotReadyTolerationSeconds,
+        unreachable: options.defaultUnreachableTolerationSeconds,
+      },
       ...(tokens ? { tokens } : {}),
     })
     const builtin = server.engine.resources.list().filter((one) => one.builtin)

@@ -12,8 +12,7 @@ const idle: { readonly [why: string]: string } = {
     'storage-initialization-timeout storage-media-type watch-cache watch-cache-sizes delete-collection-workers',
   'pods do not run here':
     'allow-privileged kubelet-certificate-authority kubelet-client-certificate kubelet-client-key ' +
-    'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec default-not-ready-toleration-seconds ' +
-    'default-unreachable-toleration-seconds enable-logs-handler',
+    'kubelet-preferred-address-types kubelet-timeout max-connection-bytes-per-sec enable-logs-handler',
   'there is no network of Services': 'kubernetes-service-node-port',
   'there is one server':
     'endpoint-reconciler-type peer-advertise-ip peer-advertise-port peer-ca-file goaway-chance ' +
