@@ -9,6 +9,7 @@ import {
   type FieldError,
   forbidden,
   invalid,
+  isIdentifier,
   type LabelSelector,
   labelSelectorErrors,
   matchConditionErrors,
@@ -166,8 +167,7 @@ export function variablesOf({ variables = [], paramKind }: ValidatingAdmissionPo
   variables.forEach(({ name, expression }, index) => {
     const field = `spec.variables[${index}]`
     if (!name?.trim()) errors.push(required(`${field}.name`, 'name is not specified'))
-    else if (!/^[_a-zA-Z]\w*$/.test(name) || reserved.has(name))
-      errors.push(invalid(`${field}.name`, name, 'must be a valid CEL identifier'))
+    else if (!isIdentifier(name)) errors.push(invalid(`${field}.name`, name, 'must be a valid CEL identifier'))
     if (!expression?.trim()) errors.push(required(`${field}.expression`, 'expression is not specified'))
     else {
       const made = admissionExpression(expression, { hasParams: paramKind !== undefined, variables: [...known] })
@@ -177,12 +177,6 @@ export function variablesOf({ variables = [], paramKind }: ValidatingAdmissionPo
   })
   return { known, errors }
 }
-
-const reserved = new Set(
-  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
-    ' ',
-  ),
-)
 
 const hasLineBreak = (value: string): boolean => /[\n\r]/.test(value)
 const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']

@@ -1,4 +1,5 @@
 /** From the text of an expression to its syntax tree. Upstream: cel-go's parser, with the macros that Kubernetes turns on. */
+import { isReserved } from './identifier.ts'
 import { SyntaxProblem, type Token, tokens } from './lex.ts'
 import { CompileError, type Macro, type Node } from './syntax.ts'
 
@@ -25,9 +26,6 @@ export function parse(source: string, dialect: Dialect = {}): Node {
 const MaxSize = 100_000
 const MaxDepth = 250
 
-const Reserved = new Set(
-  'as break const continue else for function if import let loop package namespace return var void while'.split(' '),
-)
 const Relations = new Set(['<', '<=', '>=', '>', '==', '!=', 'in'])
 
 class Parser {
@@ -197,7 +195,7 @@ class Parser {
   #nameOrCall(name: string): Node {
     const { at } = this.#next
     this.#index++
-    if (Reserved.has(name)) throw new SyntaxProblem(at, `reserved identifier: ${name}`)
+    if (isReserved(name)) throw new SyntaxProblem(at, `reserved identifier: ${name}`)
     const open = this.#next.at
     if (!this.#skip('(')) return { kind: 'name', at, name }
     const args = this.#list(')')

@@ -4,6 +4,7 @@
  * Upstream: apiserver/pkg/cel/common, v1.36.
  */
 import type { JSONSchema } from '../schema.ts'
+import { isKeyword } from './identifier.ts'
 import { durationOf, timestampOf } from './library/time.ts'
 import { bool, dyn, int, listOf, mapOf, string, type Type } from './type.ts'
 import { CelList, CelMap, EvaluationError, type ListKind, Opaque, type Value } from './value.ts'
@@ -188,24 +189,19 @@ export const dynamicView: SchemaView = viewing(dyn, (raw) => {
   return typeof raw === 'number' && Number.isSafeInteger(raw) ? BigInt(raw) : (raw as Value)
 })
 
-const Keywords = new Set(
-  'true false null in as break const continue else for function if import let loop package namespace return var void while'.split(
-    ' ',
-  ),
-)
 const Escapes: { readonly [name: string]: string } = { underscores: '__', dot: '.', dash: '-', slash: '/' }
 
 /** The name by which an expression calls a property: what could not stand in one is spelled out (`a-b` is `a__dash__b`). */
 export function expressionName(property: string): string {
-  if (Keywords.has(property)) return `__${property}__`
+  if (isKeyword(property)) return `__${property}__`
   return property.replaceAll(/__|[.\-/]/g, (part) => `__${Object.keys(Escapes).find((name) => Escapes[name] === part)}__`)
 }
 
 /** The property that an expression means; `undefined` when the name spells none. */
 function propertyName(name: string): string | undefined {
-  if (!name.includes('__')) return Keywords.has(name) ? undefined : name
+  if (!name.includes('__')) return isKeyword(name) ? undefined : name
   const keyword = /^__(\w+?)__$/.exec(name)?.[1]
-  if (keyword !== undefined && Keywords.has(keyword)) return keyword
+  if (keyword !== undefined && isKeyword(keyword)) return keyword
   let isKnown = true
   const property = name.replaceAll(/__([a-z]+)__/g, (_all, word: string) => {
     if (!Object.hasOwn(Escapes, word)) isKnown = false
