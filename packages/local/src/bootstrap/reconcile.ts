@@ -3,13 +3,12 @@ import {
   type Cluster,
   ClusterNameLabel,
   ClusterSecretType,
-  ConditionOrder,
   isPaused,
   type Machine,
   MachineControlPlaneLabel,
   pausedCondition,
 } from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import {
   controllerReference,
   draft,
@@ -19,10 +18,10 @@ import {
   type ObjectKey,
   orAbsent,
   Secret,
-  setConditions,
   summary,
 } from '@capstan/kube'
 import { LocalBootstrapConfig, LocalBootstrapConfigConditions as Conditions } from '../kinds/local-bootstrap-config.ts'
+import { commit } from '../commit.ts'
 import { clusterOfMachine, owningMachine } from '../owner.ts'
 import { secretData } from '../secrets.ts'
 import { again, failureAt, instant, progress } from '../simulation.ts'
@@ -56,15 +55,7 @@ export async function reconcileLocalBootstrapConfig(key: ObjectKey, io: Reconcil
     })
     computed.push(verdict.condition, ready)
   }
-  after.status = {
-    ...after.status,
-    conditions: setConditions(after.status?.conditions, computed, {
-      now: io.clock.now(),
-      generation: before.metadata.generation,
-      order: ConditionOrder,
-    }),
-  }
-  await commitChanges(io.client, LocalBootstrapConfig, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
+  await commit(io, LocalBootstrapConfig, { before, after, computed, owned: Conditions })
   return outcome
 }
 

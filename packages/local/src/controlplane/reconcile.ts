@@ -1,12 +1,13 @@
 /** LocalControlPlane: certificates, kubeconfig and Machines of one control plane. The phases are in `bringUp` and `remove.ts`. */
-import { ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
+import { isPaused, pausedCondition } from '@capstan/api'
 import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { addFinalizer, draft, isDeleting, keyOf, type ObjectKey, setConditions } from '@capstan/kube'
+import { addFinalizer, draft, isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
 import {
   LocalControlPlane,
   LocalControlPlaneConditions as Conditions,
   LocalControlPlaneFinalizer,
 } from '../kinds/local-control-plane.ts'
+import { commit } from '../commit.ts'
 import { owningCluster } from '../owner.ts'
 import { recordVersion } from '../workload/basics.ts'
 import type { Workloads } from '../workload/workloads.ts'
@@ -38,7 +39,8 @@ export async function reconcileLocalControlPlane(
   const cluster = owningCluster(io.cache, found)
   if (!cluster) return wait('Cluster to own this LocalControlPlane')
   if (isPaused(cluster, found)) {
-    await commit(found, draft(found), [pausedCondition(cluster, found)], io)
+    const computed = [pausedCondition(cluster, found)]
+    await commit(io, LocalControlPlane, { before: found, after: draft(found), computed, owned: Conditions })
     return wait('reconciliation to be unpaused')
   }
   const before = await ensureFinalizer(found, io)
@@ -72,26 +74,10 @@ export async function reconcileLocalControlPlane(
     ...controlPlaneCounters(scope),
     ...(failure === undefined && before.metadata.generation ? { observedGeneration: before.metadata.generation } : {}),
   }
-  await commit(before, controlPlane, [...controlPlaneConditions(scope), pausedCondition(cluster, before)], io)
+  const computed = [...controlPlaneConditions(scope), pausedCondition(cluster, before)]
+  await commit(io, LocalControlPlane, { before, after: controlPlane, computed, owned: Conditions })
   if (failure !== undefined) throw failure
   return outcome
-}
-
-async function commit(
-  before: LocalControlPlane,
-  after: LocalControlPlane,
-  conditions: Parameters<typeof setConditions>[1],
-  io: ReconcileContext,
-): Promise<void> {
-  after.status = {
-    ...after.status,
-    conditions: setConditions(after.status?.conditions, conditions, {
-      now: io.clock.now(),
-      generation: before.metadata.generation,
-      order: ConditionOrder,
-    }),
-  }
-  await commitChanges(io.client, LocalControlPlane, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
 }
 
 /** Nothing is made before the finalizer is stored that will see to its end. */

@@ -1,16 +1,9 @@
 /** LocalCluster: a control plane endpoint and failure domains for one Cluster, and the end of its workload plane. */
-import {
-  type APIEndpoint,
-  type Cluster,
-  ClusterNameLabel,
-  ConditionOrder,
-  isPaused,
-  ManagedByAnnotation,
-  pausedCondition,
-} from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
-import { addFinalizer, draft, isDeleting, type NewCondition, type ObjectKey, removeFinalizer, setConditions } from '@capstan/kube'
+import { type APIEndpoint, type Cluster, ClusterNameLabel, isPaused, ManagedByAnnotation, pausedCondition } from '@capstan/api'
+import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { addFinalizer, draft, isDeleting, type NewCondition, type ObjectKey, removeFinalizer } from '@capstan/kube'
 import { LocalCluster, LocalClusterConditions as Conditions, LocalClusterFinalizer } from '../../kinds/local-cluster.ts'
+import { commit } from '../../commit.ts'
 import { byCluster, owningCluster } from '../../owner.ts'
 import { again, failureAt, instant, progress } from '../../simulation.ts'
 import { LocalMachine } from '../../kinds/local-machine.ts'
@@ -48,15 +41,8 @@ export async function reconcileLocalCluster(
     : isDeleting(before)
       ? await remove(after, cluster, io, of)
       : provision(after, cluster!, io.clock.now(), of.endpoint)
-  after.status = {
-    ...after.status,
-    conditions: setConditions(after.status?.conditions, [...verdict.conditions, pausedCondition(cluster, before)], {
-      now: io.clock.now(),
-      generation: before.metadata.generation,
-      order: ConditionOrder,
-    }),
-  }
-  await commitChanges(io.client, LocalCluster, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
+  const computed = [...verdict.conditions, pausedCondition(cluster, before)]
+  await commit(io, LocalCluster, { before, after, computed, owned: Conditions })
   return verdict.outcome
 }
 

@@ -1,6 +1,6 @@
 /** LocalMachine: one simulated machine, from bootstrap data to a Node, and back. */
-import { ClusterNameLabel, ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { ClusterNameLabel, isPaused, pausedCondition } from '@capstan/api'
+import { mergeOutcomes, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
 import {
   draft,
   hasFinalizer,
@@ -10,10 +10,10 @@ import {
   type ObjectKey,
   orAbsent,
   removeFinalizer,
-  setConditions,
   summary,
 } from '@capstan/kube'
 import { LocalMachine, LocalMachineConditions as Conditions, LocalMachineFinalizer } from '../../kinds/local-machine.ts'
+import { commit } from '../../commit.ts'
 import { clusterOfMachine, owningMachine } from '../../owner.ts'
 import { again, failureAt, progress } from '../../simulation.ts'
 import type { Workloads } from '../../workload/workloads.ts'
@@ -65,15 +65,8 @@ export async function reconcileLocalMachine(
       ],
     }
   }
-  after.status = {
-    ...after.status,
-    conditions: setConditions(after.status?.conditions, [...withReady(verdict.conditions), pausedCondition(cluster, before)], {
-      now: io.clock.now(),
-      generation: before.metadata.generation,
-      order: ConditionOrder,
-    }),
-  }
-  await commitChanges(io.client, LocalMachine, before, after, { conditions: Object.keys(Conditions), signal: io.signal })
+  const computed = [...withReady(verdict.conditions), pausedCondition(cluster, before)]
+  await commit(io, LocalMachine, { before, after, computed, owned: Conditions })
   return verdict.outcome
 }
 

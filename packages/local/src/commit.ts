@@ -1,0 +1,28 @@
+import { ConditionOrder } from '@capstan/api'
+import { commitChanges, type ReconcileContext } from '@capstan/controller'
+import { type Condition, type Kind, type KubeObject, type NewCondition, setConditions } from '@capstan/kube'
+
+type WithConditions = KubeObject & { status?: { conditions?: Condition[] } }
+
+export interface Pass<T> {
+  readonly before: T
+  /** A draft of it. */
+  readonly after: T
+  readonly computed: readonly NewCondition[]
+  /** By their types, the conditions that are this provider's. */
+  readonly owned: { readonly [type: string]: unknown }
+}
+
+/** Ends a pass: its conditions join those that are there, and what differs is written. */
+export async function commit<T extends WithConditions>(
+  { client, clock, signal }: ReconcileContext,
+  kind: Kind<T>,
+  { before, after, computed, owned }: Pass<T>,
+): Promise<void> {
+  const { generation } = before.metadata
+  after.status = {
+    ...after.status,
+    conditions: setConditions(after.status?.conditions, computed, { now: clock.now(), generation, order: ConditionOrder }),
+  }
+  await commitChanges(client, kind, before, after, { conditions: Object.keys(owned), signal })
+}
