@@ -26,9 +26,8 @@ export interface HttpsTransportOptions {
   timeout?: number
   /** Milliseconds without a byte until a watch counts as lost: longer than the ten minutes after which a server ends each. */
   stallAfter?: number
-  /** Bytes of an answer, and of one watch event. */
+  /** Bytes of an answer. */
   maxResponseBytes?: number
-  maxEventBytes?: number
 }
 
 /** @throws StatusError from its methods: what the server answered, or ServiceUnavailable and Timeout when it did not */
@@ -38,6 +37,8 @@ export function httpsTransport(access: ClusterAccess, options: HttpsTransportOpt
 
 /** A list as its metadata alone. Upstream: metadata.Client of client-go. */
 const metadataForm = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+/** Of a watch. */
+const maxEventBytes = 32 << 20
 /** Requests that may be under way at once; more wait for their turn. */
 const maxSockets = 64
 /** How often an overloaded server is asked again when it says when to. Upstream: client-go's rest.Request. */
@@ -58,7 +59,6 @@ class HttpsTransport implements Transport {
       timeout: minutes(1),
       stallAfter: minutes(11),
       maxResponseBytes: 512 << 20,
-      maxEventBytes: 32 << 20,
       ...options,
     }
     this.#url = new URL(access.server)
@@ -115,7 +115,7 @@ class HttpsTransport implements Transport {
       const asked = { ...request, options: { ...request.options, timeoutSeconds } }
       const response = await this.#open(asked, this.#watchAgent, AbortSignal.any([signal, lost.signal]))
       if (response.statusCode !== 200) {
-        const body = await this.#read(response, request, this.#options.maxEventBytes, AbortSignal.any([signal, lost.signal]))
+        const body = await this.#read(response, request, maxEventBytes, AbortSignal.any([signal, lost.signal]))
         throw errorOfResponse(request, response.statusCode ?? 500, body)
       }
       return this.#events(response, request, signal)
@@ -130,7 +130,7 @@ class HttpsTransport implements Transport {
   }
 
   async *#events(response: IncomingMessage, request: ApiRequest, signal: AbortSignal): AsyncGenerator<WatchEvent> {
-    const { clock, stallAfter, maxEventBytes } = this.#options
+    const { clock, stallAfter } = this.#options
     // Only time spent waiting for the server counts: a slow reader is not a stalled server.
     let waitingSince: number | undefined = clock.now()
     const check = () => {
