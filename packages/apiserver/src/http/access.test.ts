@@ -355,10 +355,9 @@ test('reviews have no names, and only who one is has a time', async () => {
     message: '.authorization.k8s.io "" is invalid: metadata: Invalid value: {"name":"x"}: must be empty',
   })
   expect(await ask(selfAccess, { spec })).toMatchObject({ metadata: { managedFields: [{ operation: 'Update' }] } })
-  expect(await ask('authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: { namespace: 'default' } })).toMatchObject({
-    metadata: { managedFields: [{ operation: 'Update' }] },
-    spec: {},
-  })
+  expect(await ask('authorization.k8s.io/v1/selfsubjectrulesreviews', { spec: { namespace: 'default' } })).toEqual(
+    expect.objectContaining({ metadata: {}, spec: {} }),
+  )
   const self = (await ask('authentication.k8s.io/v1/selfsubjectreviews', { metadata: { name: 'x' } })) as { metadata: object }
   expect(Object.keys(self.metadata)).toEqual(['creationTimestamp'])
 })

@@ -78,7 +78,7 @@ test.each([
   ['', '400 invalid object type: /, Kind='],
 ])('applied: %s', async (text, refusal) => {
   const type = 'application/apply-patch+yaml'
-  expect(await said(readPatch(request(text, type), type, yaml))).toEqual(refusal)
+  expect(await said(readPatch(request(text, type), type, {}, yaml))).toEqual(refusal)
 })
 
 test('what YAML mentions twice is there twice, so that a change of one is none of the other', async () => {

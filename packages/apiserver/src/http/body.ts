@@ -64,7 +64,12 @@ export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType
   throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
 }
 
-export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAMLReader): Promise<Decoded> {
+export async function readPatch(
+  request: HttpRequest,
+  type: PatchType,
+  { fieldValidation: validation }: RequestOptions,
+  yaml: YAMLReader,
+): Promise<Decoded> {
   const text = await readText(request)
   if (type === 'application/apply-patch+yaml') {
     const value = isJSON(text)
@@ -76,27 +81,29 @@ export async function readPatch(request: HttpRequest, type: PatchType, yaml: YAM
       const problem = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`
       throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
-    return { body: value, duplicates: [] }
+    const mayRepeat = !isJSON(text) || measureJSON(text).keys !== keysOf(value)
+    const lines = mayRepeat && validation !== 'Ignore' ? await yaml.duplicates(text) : []
+    if (lines.length > 0 && validation === 'Strict')
+      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(lines)}`)
+    return { body: value, duplicates: lines }
   }
   const isStrategic = type === 'application/strategic-merge-patch+json'
   const { value, keys } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
   const duplicates = duplicatesOf(text, value, keys)
-  if (type === 'application/json-patch+json' && !Array.isArray(value)) {
+  if (type !== 'application/json-patch+json') return { body: value, duplicates }
+  if (value === null) return { body: [], duplicates }
+  if (!Array.isArray(value)) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into Go value of type []handlers.jsonPatchOp`)
   }
-  if (type === 'application/json-patch+json' && (value as unknown[]).length > maxPatchOperations) {
-    const got = (value as unknown[]).length
+  if (value.length > maxPatchOperations) {
+    const got = value.length
     throw new StatusError(
       'RequestEntityTooLarge',
       `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${got}`,
     )
   }
-  return type === 'application/json-patch+json'
-    ? {
-        body: value,
-        duplicates: [...duplicates, ...unknownMembers(value as unknown[])].map((problem) => `json patch ${problem}`),
-      }
-    : { body: value, duplicates }
+  const problems = [...duplicates, ...unknownMembers(value)]
+  return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
 }
 
 /** What operations of a JSON patch have that no operation has. */
@@ -253,8 +260,10 @@ async function parseYAMLObject(
   if (validation === 'Ignore') return { value, duplicates: [] }
   const lines = await yaml.duplicates(text)
   const isOneProblem = validation === 'Strict' && lines.length > 0
-  return { value, duplicates: isOneProblem ? [`yaml: unmarshal errors:\n  ${lines.join('\n  ')}`] : lines }
+  return { value, duplicates: isOneProblem ? [unmarshalErrors(lines)] : lines }
 }
+
+const unmarshalErrors = (lines: readonly string[]): string => `yaml: unmarshal errors:\n  ${lines.join('\n  ')}`
 
 const unrecognized = (kind: string, why: string, body: string | Buffer): StatusError =>
   badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(Buffer.from(body))})`)

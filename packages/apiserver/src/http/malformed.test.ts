@@ -169,7 +169,7 @@ test.each<[string, string, string, unknown, RegExp]>([
     'application/json-patch+json',
     `${roles}/kept`,
     [{ op: 'move', path: { toString: 1 } }],
-    /^422 the server rejected our request/,
+    /^400 error decoding patch: json: cannot unmarshal object into Go struct field jsonPatchOp.path of type string/,
   ],
   [
     'copies that double the object again and again',

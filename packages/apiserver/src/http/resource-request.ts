@@ -3,6 +3,7 @@ import { isConnection } from '../verbs/connect.ts'
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
 import { badRequest, StatusError, verbOf } from '@capstan/kube'
 import type { Caller, Engine, Resource } from '../engine.ts'
+import { scaleIn } from '../registry/builtin.ts'
 import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
 import { hasBuiltin } from './discovery.ts'
 import type { Documents } from './documents.ts'
@@ -123,12 +124,14 @@ async function apiRequestOf(
     case 'update': {
       const options = optionsOf(verb, query)
       if (isConnection(path.subresource)) return make(options)
-      return make(options, await readObject(request, resource, options, yaml))
+      // Whatever it is the scale of, a Scale is built in.
+      const sent = path.subresource === 'scale' && resource.scale ? scaleIn.namespace : resource
+      return make(options, await readObject(request, sent, options, yaml))
     }
     case 'patch': {
       const patchType = patchTypeOf(request, resource)
       const options = optionsOf(verb, query, { apply: patchType === 'application/apply-patch+yaml' })
-      return make(options, { ...(await readPatch(request, patchType, yaml)), patchType })
+      return make(options, { ...(await readPatch(request, patchType, options, yaml)), patchType })
     }
     case 'delete':
     case 'deletecollection': {

@@ -155,7 +155,7 @@ const scaleColumns: readonly TableColumn[] = [
     definition: { name: 'Name', type: 'string', format: 'name', description: nameDescription, priority: 0 },
     cell: ({ metadata }) => metadata.name,
   },
-  scaleColumn('Desired', 'integer', ({ spec }) => (spec as { replicas: number }).replicas),
+  scaleColumn('Desired', 'integer', ({ spec }) => (spec as { replicas?: number }).replicas ?? 0),
   scaleColumn('Available', 'integer', ({ status }) => (status as { replicas: number }).replicas),
   scaleColumn('Age', 'string', ({ metadata }, now) => age(metadata.creationTimestamp, now)),
 ]

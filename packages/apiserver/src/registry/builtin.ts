@@ -142,6 +142,21 @@ export const tokenRequest: Definition = definitionOf(
   tokenRequests as BuiltinKind,
 )
 
+/** What `scale` shows of objects inside of a namespace, and of others: no resource either. */
+export const scaleIn: { readonly [scope in 'namespace' | 'cluster']: Definition } = {
+  namespace: scaleOfScope(true),
+  cluster: scaleOfScope(false),
+}
+
+function scaleOfScope(namespaced: boolean): Definition {
+  return definitionOf(
+    'autoscaling/v1',
+    'scales',
+    { kind: 'Scale', singular: 'scale', namespaced, verbs: ['get', 'update', 'patch'] },
+    {},
+  )
+}
+
 const all = Object.entries(groups).flatMap(([groupVersion, table]) =>
   Object.entries(table).map(([plural, kind]) =>
     definitionOf(groupVersion, plural, recordOf(groupVersion, plural), kind as BuiltinKind),

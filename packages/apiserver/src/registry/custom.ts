@@ -86,6 +86,7 @@ function deprecationOf(
   const [better] = versions
     .filter((one) => one.served && !one.deprecated)
     .map((one) => one.name)
+    .filter((one) => compareApiVersions(one, name) < 0)
     .sort(compareApiVersions)
   return `${group}/${name} ${kind} is deprecated${better === undefined ? '' : `; use ${group}/${better} ${kind}`}`
 }

@@ -9,6 +9,7 @@ import {
   type KubeObject,
   notFound,
   parseApiVersion,
+  refuseUntypable,
   required,
   type UnknownObject,
 } from '@capstan/kube'
@@ -77,7 +78,13 @@ function readApplied(call: Call): UnknownObject {
   }
   const managed = (body.metadata as { managedFields?: unknown } | undefined)?.managedFields
   if (managed !== undefined && managed !== null) throw badRequest('metadata.managedFields must be nil')
-  coerceMetadata(definition, body)
+  // What metadata does not have, or has of another type, would be gone by the time the whole is looked at.
+  const refuse = () => refuseUntypable(request.body as KubeObject, definition)
+  const unknown = coerceMetadata(definition, body, (why) => {
+    refuse()
+    return badRequest(why)
+  })
+  if (unknown.length > 0) refuse()
   const object = body as UnknownObject
   const { metadata } = object
   // Whoever applies to what is there need not name it once more.

@@ -1,5 +1,15 @@
 /** From what a client sent to a draft of the object it means: type checked, pruned, defaulted. */
-import { badRequest, draft, goText, invalid, invalidObject, isRecord, type StatusError, type UnknownObject } from '@capstan/kube'
+import {
+  badRequest,
+  draft,
+  goText,
+  invalid,
+  invalidObject,
+  isRecord,
+  parseApiVersion,
+  type StatusError,
+  type UnknownObject,
+} from '@capstan/kube'
 import { readNulls } from '../kinds/go-nulls.ts'
 import { convertedTypeProblem, jsonTypeProblem } from '../kinds/go-types.ts'
 import { builtins } from '../registry/builtin.ts'
@@ -19,7 +29,11 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
   const { definition } = call
   checkType(call, raw, source)
   const patched = source !== 'body' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
-  const unknown = coerceMetadata(definition, raw)
+  const unknown = coerceMetadata(
+    definition,
+    raw,
+    source === 'patch' ? wrongMetadataOf(call, { ...raw, metadata: draft(raw.metadata) }) : undefined,
+  )
   const object = raw as UnknownObject
   if (definition.component !== undefined) {
     checkTypes(call, definition.component, object, source)
@@ -61,6 +75,9 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
     )
   }
   if (builtin) {
+    // Upstream: what a strategic merge patch makes of the type is not looked at.
+    if (source === 'patch' && call.request.patchType === 'application/strategic-merge-patch+json')
+      Object.assign(raw, { apiVersion, kind })
     raw.apiVersion ??= apiVersion
     raw.kind ??= kind
     if (raw.kind !== kind || raw.apiVersion !== apiVersion) {
@@ -70,13 +87,16 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
       const whyNot = isKnown
         ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
         : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "${schemeName}"`
+      if (source === 'patch') throw invalidPatch(sortedJSON(raw), whyNot)
       throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
     }
     return
   }
-  const sent = { group: definition.group, kind: typeof raw.kind === 'string' ? raw.kind : '' }
+  const sentGroup = typeof raw.apiVersion === 'string' ? parseApiVersion(raw.apiVersion).group : ''
+  const sent = { group: sentGroup, kind: typeof raw.kind === 'string' ? raw.kind : '' }
   const name = isRecord(raw.metadata) && typeof raw.metadata.name === 'string' ? raw.metadata.name : ''
   if (!raw.kind) {
+    if (source === 'patch') throw invalidPatch(sortedJSON(raw), `Object 'Kind' is missing in '${sortedJSON(raw)}'`)
     const text = JSON.stringify(raw)
     const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
     throw badRequest(
@@ -90,13 +110,31 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
     if (source !== 'body') {
       // Upstream: nothing is known of an object of a version that there is not.
       const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
-      report(call, fields.sort(), source, '')
+      if (sentGroup === group) report(call, fields.sort(), source, '')
       throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
     }
     throw badRequest(
       `the API version in the data (${typeof raw.apiVersion === 'string' ? raw.apiVersion : ''}) does not match the expected API version (${group}/${version})`,
     )
   }
+}
+
+/** What is said when a patch leaves metadata that is not of its Go type. */
+const wrongMetadataOf =
+  ({ request }: Call, whole: object) =>
+  (why: string): StatusError =>
+    request.patchType === 'application/strategic-merge-patch+json'
+      ? invalidPatch(goText(request.body), asConverterSays(why))
+      : invalidPatch(sortedJSON(whole), why)
+
+/** What the converter of maps to structs says of what the decoder of JSON complains of. */
+function asConverterSays(why: string): string {
+  const [, found, wanted = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
+  if (found === undefined) return why
+  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`
+  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`
+  if (wanted.startsWith('v1.')) return `cannot restore struct from: ${found}`
+  return found === 'number' ? `cannot convert int64 to ${wanted}` : `unrecognized type: ${wanted}`
 }
 
 /** @throws StatusError BadRequest, or Invalid for what a patch leaves, when a value of a built-in kind is not of its Go type */

@@ -44,12 +44,15 @@ const fields: { readonly [field: string]: Shape } = {
 /**
  * Brings a draft's metadata into shape: drops what ObjectMeta does not have, and nulls and empty values as a typed server would.
  *
+ * @param refuse makes a refusal of what is wrong with the type of a field
  * @returns the paths of unknown fields
- * @throws StatusError BadRequest when a field has a wrong type
  */
-export function coerceMetadata({ kind, version, builtin }: Definition, object: { metadata?: unknown }): string[] {
-  const refuse = (why: string) =>
-    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`)
+export function coerceMetadata(
+  { kind, version, builtin }: Definition,
+  object: { metadata?: unknown },
+  refuse = (why: string): StatusError =>
+    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
+): string[] {
   const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
     const found = Array.isArray(value)
       ? 'array'
@@ -79,8 +82,9 @@ export function coerceMetadata({ kind, version, builtin }: Definition, object: {
     if (shape === undefined) unknown.push(`metadata.${field}`)
     if (shape === undefined || value === null || value === undefined) delete metadata[field]
     else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), refuse)
-    if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]) && field !== 'managedFields'))
-      delete metadata[field]
+    // Upstream: an empty list ends the bookkeeping of built-in kinds; of custom resources it is as if it were not there.
+    if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
+    if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]))) delete metadata[field]
   }
   return unknown
 }
@@ -105,8 +109,8 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (wh
       return value
     case 'strings':
       if (!Array.isArray(value)) throw wrongType(value, '[]string')
-      for (const item of value) if (typeof item !== 'string') throw wrongType(item, 'string')
-      return value
+      for (const item of value) if (item !== null && typeof item !== 'string') throw wrongType(item, 'string')
+      return value.map((item: unknown) => item ?? '')
     case 'stringMap': {
       if (!isRecord(value)) throw wrongType(value, 'map[string]string')
       for (const [key, item] of Object.entries(value)) {
@@ -162,7 +166,7 @@ export function metadataErrors(definition: Definition, { metadata }: KubeObject)
   if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
   // Only upstream's own API groups insist on a domain.
   const strict = definition.builtin && definition.group !== 'apiextensions.k8s.io'
-  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], definition.builtin, strict))
+  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], strict))
   return errors
 }
 
@@ -209,13 +213,18 @@ export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | un
     )
 }
 
-function finalizerErrors(finalizers: readonly string[], indexed: boolean, strict: boolean): FieldError[] {
+function finalizerErrors(finalizers: readonly string[], strict: boolean): FieldError[] {
   const errors: FieldError[] = []
   finalizers.forEach((finalizer, index) => {
-    const field = indexed ? `metadata.finalizers[${index}]` : 'metadata.finalizers'
-    for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid(field, finalizer, problem))
+    for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid('metadata.finalizers', finalizer, problem))
     if (strict && !finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
-      errors.push(invalid(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified'))
+      errors.push(
+        invalid(
+          `metadata.finalizers[${index}]`,
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      )
     }
   })
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {

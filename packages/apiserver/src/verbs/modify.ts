@@ -11,6 +11,7 @@ import {
   invalid,
   keepTimes,
   type KubeObject,
+  resourceName,
   StatusError,
   type UnknownObject,
 } from '@capstan/kube'
@@ -54,7 +55,7 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   const { definition, options, request, warnings } = call
   const old = await plane.converter.show(definition, current as UnknownObject)
   const sent = await change.apply(old)
-  checkRevision(definition, sent, old, change.replaces)
+  checkRevision(call, sent, old, change.replaces)
   keepSystemFields(sent, old)
   keepOtherParts(definition, request.subresource, sent, old)
   warnings.push(...dropDuplicateOwners(sent))
@@ -84,12 +85,14 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   }
 }
 
-function checkRevision(definition: Definition, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
+function checkRevision({ definition, request, options }: Call, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
   const { resourceVersion, uid } = sent.metadata
   const { name } = old.metadata
   if (replaces && uid !== undefined && uid !== old.metadata.uid) {
     const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
-    const place = ['/registry', ...(definition.group === '' ? [] : [definition.group]), definition.plural]
+    // Upstream: what is only tried out does not name the prefix of its store; built-in kinds have no groups there.
+    const place = [options.dryRun ? '' : '/registry', ...(definition.builtin ? [] : [definition.group])]
+    place.push(storagePlaces[resourceName(definition)] ?? definition.plural)
     if (definition.namespaced) place.push(old.metadata.namespace ?? '')
     const key = [...place, name].join('/')
     throw conflict(
@@ -99,7 +102,9 @@ function checkRevision(definition: Definition, sent: UnknownObject, old: Unknown
     )
   }
   if (resourceVersion === undefined || resourceVersion === '0') {
-    if (definition.builtin || !replaces) return
+    // Upstream: custom resources cannot be written blindly, nor made so by a patch.
+    const isWhole = replaces || (request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml')
+    if (definition.builtin || !isWhole) return
     const resource = { group: definition.group, kind: definition.plural }
     throw invalidObject(resource, name, [invalid('metadata.resourceVersion', 0, 'must be specified for an update')])
   }
@@ -107,6 +112,17 @@ function checkRevision(definition: Definition, sent: UnknownObject, old: Unknown
     throw new StatusError('', `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
   }
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(definition, name)
+}
+
+/** Where upstream keeps what it does not keep under its plural, or keeps under its group all the same. */
+const storagePlaces: { readonly [resource: string]: string } = {
+  services: 'services/specs',
+  endpoints: 'services/endpoints',
+  nodes: 'minions',
+  replicationcontrollers: 'controllers',
+  'ingresses.networking.k8s.io': 'ingress',
+  'customresourcedefinitions.apiextensions.k8s.io': 'apiextensions.k8s.io/customresourcedefinitions',
+  'apiservices.apiregistration.k8s.io': 'apiregistration.k8s.io/apiservices',
 }
 
 /** What the server alone decides stays as it is; what a client may not even try to change is left for validation to refuse. */

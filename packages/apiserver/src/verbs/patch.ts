@@ -34,12 +34,14 @@ export function patcher({ definition, request: { patchType, body } }: Call): (cu
       }
     }
     case 'application/merge-patch+json': {
-      const changes = objectOf(body)
+      // Upstream: what is nothing is no patch, and in no words of the reader's.
+      if (body === null) throw badRequest('Invalid JSON Patch')
+      const changes = objectOf(body, 'error decoding patch: ')
       return (current) => applyMergePatch(current, changes)
     }
     case 'application/strategic-merge-patch+json': {
       if (!definition.builtin) throw unsupportedPatch(definition.builtin)
-      const changes = objectOf(body)
+      const changes = body === null ? {} : objectOf(body, '')
       return (current) => applyStrategicPatch(current, changes, definition.schema)
     }
     case 'application/apply-patch+yaml':
@@ -49,10 +51,10 @@ export function patcher({ definition, request: { patchType, body } }: Call): (cu
   }
 }
 
-function objectOf(body: unknown): Record<string, unknown> {
+function objectOf(body: unknown, before: string): Record<string, unknown> {
   if (isRecord(body)) return body
-  const found = Array.isArray(body) ? 'array' : typeof body
-  throw badRequest(`error decoding patch: json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
+  const found = Array.isArray(body) ? 'array' : typeof body === 'boolean' ? 'bool' : typeof body
+  throw badRequest(`${before}json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
 }
 
 function unsupportedPatch(builtin: boolean): StatusError {

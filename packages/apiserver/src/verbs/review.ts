@@ -54,8 +54,9 @@ export async function review(plane: Plane, call: Call): Promise<KubeObject> {
   if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : definition, '', errors)
   const status = answers[definition.storage]!(plane, call, object as never)
   // Upstream, thing by thing: only who one is has a time, and what rules were asked for is not repeated.
-  const metadata = isAboutSelf ? { creationTimestamp: timestamp(plane.clock.now()) } : object.metadata
-  const spec = definition.storage === resourceName(SelfSubjectRulesReview) ? { spec: {} } : {}
+  const isAboutRules = definition.storage === resourceName(SelfSubjectRulesReview)
+  const metadata = isAboutSelf ? { creationTimestamp: timestamp(plane.clock.now()) } : isAboutRules ? {} : object.metadata
+  const spec = isAboutRules ? { spec: {} } : {}
   return { ...object, ...spec, metadata, status: statusOf(status) } as UnknownObject
 }
 

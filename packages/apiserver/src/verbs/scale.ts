@@ -14,9 +14,11 @@ import {
   type UnknownObject,
 } from '@capstan/kube'
 import { internalError } from '../admission/review.ts'
+import { scaleIn } from '../registry/builtin.ts'
+import type { Definition } from '../registry/definition.ts'
 import { memberAt } from '../registry/member.ts'
 import { apply } from './apply.ts'
-import { draftOf } from './decode.ts'
+import { decode, draftOf } from './decode.ts'
 import { modify } from './modify.ts'
 import { patcher } from './patch.ts'
 import { type Call, keyFor, type Plane, stored } from './plane.ts'
@@ -34,15 +36,17 @@ export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
     return scaleOf(paths, shown)
   }
   if (request.verb === 'update') {
-    const body = draftOf(definition, request.body)
-    return scaled(plane, call, paths, true, () => body)
+    const body = draftOf(scaleFor(definition), request.body)
+    return scaled(plane, call, paths, true, () => draft(body))
   }
   if (request.verb === 'patch') {
-    const change = patcher(call)
+    const change = patcher(definition.builtin ? { ...call, definition: scaleFor(definition) } : call)
     return scaled(plane, call, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
   }
   throw verbNotSupported(request.verb, definition)
 }
+
+const scaleFor = ({ namespaced }: Definition): Definition => scaleIn[namespaced ? 'namespace' : 'cluster']
 
 /** Server-side apply in the shape of a Scale, which need not have a name: replicas are all that it can own of the object behind. Upstream: ScaleHandler. */
 export async function applyScale(plane: Plane, call: Call): Promise<{ object: KubeObject; created: boolean }> {
@@ -78,13 +82,12 @@ async function scaled(
       into: (object, view) => setPath(object, paths.specReplicasPath, replicasOf(view)),
     },
     apply(current) {
-      const sent = wanted(current)
-      checkType(sent)
-      if (replaces) checkName(call, sent)
+      const asked = { ...call, definition: scaleFor(call.definition) }
+      const sent = decode(asked, wanted(current), replaces ? 'body' : 'patch')
       const replicas = replicasOf(sent)
       const object = draft(current)
       setPath(object, paths.specReplicasPath, replicas)
-      const { resourceVersion, uid } = isRecord(sent.metadata) ? (sent.metadata as Partial<KubeObject['metadata']>) : {}
+      const { resourceVersion, uid } = sent.metadata as Partial<KubeObject['metadata']>
       if (resourceVersion) object.metadata.resourceVersion = resourceVersion
       if (uid && replaces) object.metadata.uid = uid
       if (call.definition.builtin && replicas < 0) {
@@ -116,12 +119,14 @@ function checkType({ apiVersion, kind }: Record<string, unknown>): void {
 /** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */
 function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource, object: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const replicas = Number(getPath(object, specReplicasPath) ?? 0)
   const selector = labelSelectorPath === undefined ? undefined : selectorText(getPath(object, labelSelectorPath))
   return freeze({
     kind: 'Scale',
     apiVersion: apiVersionOf({ group: 'autoscaling', version: 'v1' }),
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { replicas: Number(getPath(object, specReplicasPath) ?? 0) },
+    // Upstream: none is not written down.
+    spec: replicas === 0 ? {} : { replicas },
     status: {
       replicas: Number(getPath(object, statusReplicasPath) ?? 0),
       ...(typeof selector === 'string' && selector !== '' ? { selector } : {}),

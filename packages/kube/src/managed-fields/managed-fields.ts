@@ -166,9 +166,7 @@ export function applyPatch(
   if (applied.metadata.managedFields !== undefined && applied.metadata.managedFields !== null) {
     throw badRequest('metadata.managedFields must be nil')
   }
-  const config = typed(applied, context)
-  const problems = typeProblems(config.type, config.value, { allowDuplicates: false })
-  if (problems.length > 0) throw untypable('patch', applied, problems)
+  const config = typedPatch(applied, context)
   const current = typed(live, context)
   const liveProblems = live ? typeProblems(current.type, current.value, { allowDuplicates: true }) : []
   if (live && liveProblems.length > 0) throw untypable('live', live, liveProblems)
@@ -193,6 +191,18 @@ export function applyPatch(
   if (manager === 'kubectl') renewLastApplied(result, applied)
   setEntries(result, entries)
   return result
+}
+
+/** @throws StatusError without a reason when what is applied does not fit the schema */
+export function refuseUntypable(applied: KubeObject, context: SchemaContext): void {
+  typedPatch(applied, context)
+}
+
+function typedPatch(applied: KubeObject, context: SchemaContext) {
+  const config = typed(applied, context)
+  const problems = typeProblems(config.type, config.value, { allowDuplicates: false })
+  if (problems.length > 0) throw untypable('patch', applied, problems)
+  return config
 }
 
 const BeforeFirstApply = 'before-first-apply'
@@ -274,7 +284,9 @@ function unmanaged(object: KubeObject): KubeObject {
   return { ...object, metadata }
 }
 
-const typed = (object: KubeObject | undefined, { apiVersion, schema }: ManagedFieldsContext): Typed => ({
+type SchemaContext = Pick<ManagedFieldsContext, 'apiVersion' | 'schema'>
+
+const typed = (object: KubeObject | undefined, { apiVersion, schema }: SchemaContext): Typed => ({
   apiVersion,
   type: typeOfSchema(schema),
   value: object ? unmanaged(object) : {},

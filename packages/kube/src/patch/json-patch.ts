@@ -16,9 +16,18 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
   if (!Array.isArray(body)) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(body)} into Go value of type []handlers.jsonPatchOp`)
   }
-  const odd = body.find((operation) => !isRecord(operation))
+  // Upstream: an operation that is nothing is read, and does not apply.
+  const odd = body.find((operation) => !isRecord(operation) && operation !== null)
   if (odd !== undefined) {
     throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(odd)} into Go value of type handlers.jsonPatchOp`)
+  }
+  for (const operation of body as readonly (Record<string, unknown> | null)[]) {
+    for (const member of ['op', 'path', 'from']) {
+      const value = operation?.[member] ?? ''
+      if (typeof value === 'string') continue
+      const where = `Go struct field jsonPatchOp.${member} of type string`
+      throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into ${where}`)
+    }
   }
   if (body.length > MaxJsonPatchOperations) {
     throw new StatusError(
@@ -26,7 +35,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
       `Request entity too large: The allowed maximum operations in a JSON patch is ${MaxJsonPatchOperations}, got ${body.length}`,
     )
   }
-  return body as JsonPatchOperation[]
+  return body.map((operation: JsonPatchOperation | null) => operation ?? ({} as JsonPatchOperation))
 }
 
 /**

@@ -3,7 +3,7 @@
  * `$retainKeys`, `$setElementOrder`, `$deleteFromPrimitiveList`). Only kinds that are built in understand it.
  * Upstream: k8s.io/apimachinery/pkg/util/strategicpatch, v0.36.
  */
-import { StatusError } from '../errors.ts'
+import { badRequest, StatusError } from '../errors.ts'
 import { goText } from '../go-text.ts'
 import { draft, equal, getMember, isRecord, setMember } from '../json.ts'
 import type { JSONSchema } from '../schema.ts'
@@ -188,13 +188,13 @@ function retainKeys(object: Members, patch: Members): void {
   const keys = patch[RetainKeys]
   const isOrder = (key: string) => key === RetainKeys || key.startsWith(DeleteValues) || key.startsWith(SetOrder)
   const sets = Object.keys(patch).filter((key) => patch[key] !== null && !isOrder(key))
-  if (!Array.isArray(keys) || sets.some((key) => !keys.includes(key))) throw refused('invalid patch format of retainKeys')
+  if (!Array.isArray(keys) || sets.some((key) => !keys.includes(key))) throw badRequest('invalid patch format of retainKeys')
   for (const key of Object.keys(object)) if (!keys.includes(key)) delete object[key]
 }
 
 function deleteValues(object: Members, key: string, values: unknown): void {
   const list = getMember(object, key)
-  if (!Array.isArray(values)) throw refused('invalid patch format of primitive list')
+  if (!Array.isArray(values)) throw badRequest('invalid patch format of primitive list')
   if (Array.isArray(list))
     setMember(
       object,

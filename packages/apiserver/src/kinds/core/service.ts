@@ -118,9 +118,9 @@ const hasNodePorts = ({ type }: ServiceSpec): boolean => type === 'NodePort' || 
 
 /** Who does not say what was given keeps it. Upstream: patchAllocatedValues. */
 function keepAllocated(spec: ServiceSpec, old: ServiceSpec): void {
-  if (spec.type !== 'ExternalName' && old.type !== 'ExternalName' && !spec.clusterIP && !spec.clusterIPs?.length) {
-    if (old.clusterIP) spec.clusterIP = old.clusterIP
-    if (old.clusterIPs) spec.clusterIPs = old.clusterIPs
+  if (spec.type !== 'ExternalName' && old.type !== 'ExternalName') {
+    if (!spec.clusterIP && old.clusterIP) spec.clusterIP = old.clusterIP
+    if (!spec.clusterIPs?.length && old.clusterIPs && spec.clusterIP === old.clusterIP) spec.clusterIPs = old.clusterIPs
   }
   if (hasNodePorts(spec) && hasNodePorts(old)) {
     const known = new Map((old.ports ?? []).map(({ protocol, port, nodePort }) => [`${protocol} ${port}`, nodePort]))

@@ -135,7 +135,8 @@ export class ServiceAddresses {
         const { first, last } = this.#ports
         if (port.nodePort < first || port.nodePort > last) {
           fail(`provided port is not in the valid range. The range of valid ports is ${first}-${last}`)
-        } else if (taken.has(port.nodePort)) fail('provided port is already allocated')
+        } else if (taken.has(port.nodePort) || [...given.values()].includes(port.nodePort))
+          fail('provided port is already allocated')
         given.set(port.port, port.nodePort)
       } else if (needs) {
         // One port in several protocols has one node port.
