@@ -7,7 +7,7 @@ import type { Io } from './io.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
-export function createLogger(io: Pick<Io, 'err'>, level: LogLevel = 'info'): Logger {
+export function createLogger(io: Pick<Io, 'err'>, level: LogLevel): Logger {
   let logger: pino.Logger | undefined
   return wrap(level, () => {
     if (logger) return logger

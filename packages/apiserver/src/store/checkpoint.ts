@@ -97,7 +97,7 @@ export async function readCheckpoint(
   let header: CheckpointHeader | undefined
   let end: (Totals & { sha256: string }) | undefined
   let from = 0
-  const frames = readFrames(bytes, 0, 1)
+  const frames = readFrames(bytes, 1)
   let next = frames.next()
   for (; !next.done; next = frames.next()) {
     const { content, end: to } = next.value

@@ -37,8 +37,8 @@ export type Ending =
   | { readonly kind: 'damaged'; readonly at: number; readonly why: string }
 
 /** Reads frames numbered from `first` on; what it returns tells why it stopped. */
-export function* readFrames(bytes: Buffer, start: number, first: number): Generator<Frame, Ending> {
-  let at = start
+export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Ending> {
+  let at = 0
   for (let number = first; at < bytes.length; number++) {
     const frame = frameAt(bytes, at)
     if (frame?.number !== number) return endingAt(bytes, at, number, frame)

@@ -132,7 +132,7 @@ export interface Log {
 export async function readLog(files: Files, path: string, generation: number): Promise<Log> {
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const first = firstNumber(bytes)
-  const { value } = readFrames(bytes, 0, first).next()
+  const { value } = readFrames(bytes, first).next()
   // A log gets its name when its first frame is durable: there is no such thing as a torn one.
   if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its head cannot be read')
   const header = JSON.parse(value.content) as LogHeader
@@ -149,7 +149,7 @@ export function replayLog(
   until: number | undefined,
   hold: Hold = holdObjects,
 ): { ending: Ending; number: number } {
-  const frames = readFrames(until === undefined ? bytes : bytes.subarray(0, until), 0, first)
+  const frames = readFrames(until === undefined ? bytes : bytes.subarray(0, until), first)
   let number = first
   for (let isHead = true; ; number++, isHead = false) {
     const { value, done } = frames.next()

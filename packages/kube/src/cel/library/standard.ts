@@ -106,13 +106,12 @@ function concatenated(a: CelList, b: CelList): CelList {
   return new List([...replaced, ...added], undefined, kind)
 }
 
-const cannotConvert = (from: string, to: string): EvaluationError =>
-  new EvaluationError(`type conversion error from '${from}' to '${to}'`)
+const notA = (type: string): EvaluationError => new EvaluationError(`type conversion error from 'string' to '${type}'`)
 
 function integerOf(text: string): bigint {
-  if (!/^[+-]?\d+$/.test(text)) throw cannotConvert('string', 'int')
+  if (!/^[+-]?\d+$/.test(text)) throw notA('int')
   const value = BigInt(text.replace(/^\+/, ''))
-  if (BigInt.asIntN(64, value) !== value) throw cannotConvert('string', 'int')
+  if (BigInt.asIntN(64, value) !== value) throw notA('int')
   return value
 }
 
@@ -135,14 +134,14 @@ export function doubleText(value: number): string {
 function doubleOf(text: string): number {
   const special = /^[+-]?(?:inf|infinity|nan)$/i.exec(text)
   if (special) return /nan/i.test(text) ? Number.NaN : text.startsWith('-') ? -Infinity : Infinity
-  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) throw cannotConvert('string', 'double')
+  if (!/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) throw notA('double')
   return Number(text)
 }
 
 function booleanOf(text: string): boolean {
   if (['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)) return true
   if (['0', 'f', 'F', 'false', 'FALSE', 'False'].includes(text)) return false
-  throw cannotConvert('string', 'bool')
+  throw notA('bool')
 }
 
 function decoded(bytes: Uint8Array): string {
@@ -164,7 +163,7 @@ export const conversions: Library = {
   'uint(int): uint': (a: bigint) => new Uint(a),
   'uint(double): uint': (a: number) => new Uint(truncated(a, -1, 2 ** 64)),
   'uint(string): uint': (a: string) => {
-    if (!/^\+?\d+$/.test(a) || BigInt(a) >= 2n ** 64n) throw cannotConvert('string', 'uint')
+    if (!/^\+?\d+$/.test(a) || BigInt(a) >= 2n ** 64n) throw notA('uint')
     return new Uint(BigInt(a))
   },
   'double(double): double': (a: number) => a,
