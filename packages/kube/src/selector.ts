@@ -225,8 +225,9 @@ function parse(tokens: readonly Token[]): LabelRequirement[] {
     if (open.kind !== '(') throw unparsable(`found '${open.text}' expected: '('`)
     const first = peek()
     if (first.kind === ')') {
+      // Upstream: no value is the empty one.
       take()
-      return []
+      return ['']
     }
     if (first.kind !== 'identifier' && first.kind !== ',') {
       throw unparsable(`found '${first.text}', expected: ',', ')' or identifier`)

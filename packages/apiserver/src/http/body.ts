@@ -37,13 +37,10 @@ export async function readObject(
   const text = await readText(request)
   const { value, duplicates } =
     type === 'application/json'
-      ? parseObject(text, resource.kind)
+      ? parseObject(text, resource.builtin, (problem) => unrecognized(resource.kind, problem, text))
       : await parseYAMLObject(text, resource.kind, options.fieldValidation, yaml)
   if (!resource.builtin && value.kind === undefined) {
     throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
-  }
-  if (!resource.builtin && value.apiVersion === undefined) {
-    throw unrecognized(resource.kind, `Object 'apiVersion' is missing in '${text}'`, text)
   }
   return { body: value, duplicates: options.fieldValidation === 'Ignore' ? [] : duplicates }
 }
@@ -126,9 +123,9 @@ export async function readDeleteOptions(request: HttpRequest, yaml: YAMLReader):
   if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
   const value =
     type === 'application/yaml'
-      ? await parseYAML(text, yaml, (error) => unrecognized('DeleteOptions', error, text))
-      : parseObject(text, 'DeleteOptions').value
-  if (!isRecord(value)) throw unrecognized('DeleteOptions', "Object 'Kind' is missing", text)
+      ? ((await parseYAML(text, yaml, (error) => badRequest(error))) ?? {})
+      : parseObject(text, true, badRequest).value
+  if (!isRecord(value)) throw badRequest(notAnObject(value))
   const { kind = 'DeleteOptions', apiVersion = 'v1' } = value
   if (kind !== 'DeleteOptions')
     throw badRequest(
@@ -166,9 +163,15 @@ function readProtobuf(bytes: Buffer, type: { apiVersion: string; kind: string })
 
 const isJSON = (text: string): boolean => /^\s*\{/.test(text)
 
-function parseObject(text: string, kind: string): { value: Record<string, unknown>; duplicates: readonly string[] } {
-  const { value, keys } = parseJSON(text, (error) => unrecognized(kind, `${jsonProblem}${error}`, text))
-  if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
+/** Upstream's reader of built-in kinds takes `null` for an object that says nothing. */
+function parseObject(
+  text: string,
+  builtin: boolean,
+  refuse: (problem: string) => StatusError,
+): { value: Record<string, unknown>; duplicates: readonly string[] } {
+  const { value, keys } = parseJSON(text, (error) => refuse(`${jsonProblem}${error}`))
+  if (value === null && builtin) return { value: {}, duplicates: [] }
+  if (!isRecord(value)) throw refuse(notAnObject(value))
   return { value, duplicates: duplicatesOf(text, value, keys) }
 }
 

@@ -16,7 +16,10 @@ interface Clause {
 }
 
 /** @throws StatusError NotAcceptable when no clause of the Accept header can be served */
-export function representationOf(accept: string | undefined, { pretty = false, builtin = false } = {}): Representation {
+export function representationOf(
+  accept: string | undefined,
+  { pretty = false, builtin = false, collection = false } = {},
+): Representation {
   const clauses = parseAccept(accept)
   for (const { type, parameters } of clauses) {
     const format = formats[type]
@@ -28,7 +31,7 @@ export function representationOf(accept: string | undefined, { pretty = false, b
   }
   // Upstream's router refuses unknown types before its handlers see them; it does not look at custom resources.
   const isKnown = clauses.some(({ type }) => formats[type] !== undefined || type === 'application/vnd.kubernetes.protobuf')
-  throw builtin && !isKnown ? notAcceptableAtAll() : notAcceptable(accept ?? '', builtin)
+  throw builtin && !isKnown ? notAcceptableAtAll(collection) : notAcceptable(accept ?? '', builtin)
 }
 
 const formats: { readonly [type: string]: Representation['format'] } = {

@@ -12,10 +12,13 @@ export const notAcceptable = (accept: string, builtin: boolean): StatusError => 
   return new StatusError('NotAcceptable', `only the following media types are accepted: ${types.join(', ')}`)
 }
 
-export const notAcceptableAtAll = (): StatusError =>
-  new StatusError('NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${[...jsonYAML, protobuf].join(', ')}`, {
+/** A collection can be watched, too. */
+export const notAcceptableAtAll = (collection: boolean): StatusError => {
+  const types = [...jsonYAML, protobuf, ...(collection ? ['application/json;stream=watch', `${protobuf};stream=watch`] : [])]
+  return new StatusError('NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${types.join(', ')}`, {
     details: {},
   })
+}
 
 export const watchNotAcceptable = (): StatusError =>
   new StatusError(

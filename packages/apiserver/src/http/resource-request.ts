@@ -41,11 +41,14 @@ export async function resourceAnswer(
     if (!hasBuiltin(documents.group(path.group))) return notFoundText()
     throw unknownResource()
   }
+  // Upstream: definitions have no routes, and what they do not serve is nowhere.
+  if (!resource.builtin && isMisplaced(request.method, path, resource)) return notFoundText()
   const { verb, namespace } = verbAt(request.method, path, resource, query)
   const { headers } = request
   const representation = representationOf(headers.accept, {
     pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
     builtin: resource.builtin,
+    collection: path.name === undefined,
   })
   const { namespace: _, ...elsewhere } = path
   const target = namespace === undefined ? elsewhere : { ...elsewhere, namespace }
@@ -59,6 +62,11 @@ export async function resourceAnswer(
   const answer = await engine.execute(apiRequest, caller, request.signal)
   return represented(server.clock, resource, answer, representation, query)
 }
+
+const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, { namespaced }: Resource): boolean =>
+  namespaced
+    ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
+    : namespace !== undefined
 
 /** @throws StatusError when the method cannot be used at the path, or the path cannot be */
 function verbAt(

@@ -24,8 +24,8 @@ test.each<[string, object, string[]]>([
     'no way to it',
     { status: 'x' },
     [
-      '.status.replicas: Invalid value: 0: .status accessor error: x is of the type string, expected map[string]interface {}',
-      '.status.selector: Invalid value: "": .status accessor error: x is of the type string, expected map[string]interface {}',
+      '.status.replicas: Invalid value: 0: .status.replicas accessor error: x is of the type string, expected map[string]interface{}',
+      '.status.selector: Invalid value: "": .status.selector accessor error: x is of the type string, expected map[string]interface{}',
     ],
   ],
 ])('%s', (_, object, texts) => {

@@ -30,9 +30,9 @@ function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'str
   let at = ''
   for (const member of membersOf(path)) {
     if (value === undefined || value === null) return []
-    if (!isRecord(value)) return refuse(at, value, 'map[string]interface {}')
-    value = value[member]
     at += `.${member}`
+    if (!isRecord(value)) return refuse(at, value, 'map[string]interface{}')
+    value = value[member]
   }
   return value === undefined || goType(value) === wanted ? [] : refuse(at, value, wanted)
 }

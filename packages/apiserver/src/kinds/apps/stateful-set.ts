@@ -46,6 +46,10 @@ export const statefulsets: BuiltinKind<StatefulSet> = {
     spec.replicas ??= 1
     spec.revisionHistoryLimit ??= 10
   },
+  prepare({ spec: { updateStrategy } }, old) {
+    // Upstream, where the feature MaxUnavailableStatefulSet is off: as if it were not there, unless it was.
+    if (old?.spec.updateStrategy.rollingUpdate?.maxUnavailable === undefined) delete updateStrategy.rollingUpdate?.maxUnavailable
+  },
   warnings: (set, old) => [
     ...templateWarnings('spec.template', set.spec.template, set, old),
     ...((set.spec.revisionHistoryLimit ?? 0) < 0

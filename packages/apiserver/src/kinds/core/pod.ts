@@ -1,3 +1,4 @@
+import { timestamp } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { at, field } from '../columns.ts'
 import {
@@ -34,14 +35,15 @@ export const pods: BuiltinKind<Pod> = {
   },
   columns: podColumns,
   default: defaultPod,
-  prepare(pod, old, { subresource, warn }) {
+  prepare(pod, old, { subresource, plane, warn }) {
     if (!old) {
       for (const text of adoptAppArmorAnnotations(pod)) warn(text)
       pod.status = { phase: 'Pending', qosClass: qosClass(pod) }
       if (pod.spec.schedulingGates?.length) {
         const message = 'Scheduling is blocked due to non-empty scheduling gates'
         const gated = { type: 'PodScheduled', status: 'False', reason: 'SchedulingGated', message }
-        pod.status.conditions = [{ ...gated, lastProbeTime: null, lastTransitionTime: null } as never]
+        const lastTransitionTime = timestamp(plane.clock.now())
+        pod.status.conditions = [{ ...gated, lastProbeTime: null, lastTransitionTime } as never]
       }
     } else if (subresource === 'status') {
       if (old.status.qosClass !== undefined) pod.status.qosClass ??= old.status.qosClass

@@ -6,6 +6,7 @@ import { inOrder } from '../same.ts'
 import { ageColumn, at, column, list, nameColumn, text, wide } from '../columns.ts'
 import { resourceAmount } from '../pod/resources.ts'
 import { validateNodeSelector } from '../pod/spec.ts'
+import { fractionWarnings } from '../pod/warnings.ts'
 import type {
   PersistentVolume,
   PersistentVolumeClaim,
@@ -198,6 +199,7 @@ export const persistentvolumeclaims: BuiltinKind<PersistentVolumeClaim> = {
     status.phase ??= 'Pending'
     spec.volumeMode ??= 'Filesystem'
   },
+  warnings: ({ spec }) => fractionWarnings('spec', spec, ['storage']),
   prepare(claim, old, { subresource }) {
     if (!old) claim.status = { phase: 'Pending' }
     if (subresource !== undefined) return

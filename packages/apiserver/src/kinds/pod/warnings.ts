@@ -139,8 +139,12 @@ function repeated(values: readonly string[], text: (index: number, value: string
 type Placed = readonly [field: string, container: Container]
 
 /** As of who writes `128m`, and means megabytes. */
-function fractionWarnings(at: string, { resources }: Container): string[] {
-  return ['memory', 'ephemeral-storage'].flatMap((name) =>
+export function fractionWarnings(
+  at: string,
+  { resources }: Pick<Container, 'resources'>,
+  names = ['memory', 'ephemeral-storage'],
+): string[] {
+  return names.flatMap((name) =>
     (['limits', 'requests'] as const).flatMap((member) => {
       const amount = resources?.[member]?.[name]
       if (amount === undefined || parseQuantity(String(amount)).nano % 1_000_000_000n === 0n) return []
