@@ -26,6 +26,8 @@ export interface BuiltinKind<T = UnknownObject> {
   readonly scale?: ScaleSubresource
   /** Whether a creation may bring a status along, although there is a status subresource. */
   readonly statusOnCreate?: boolean
+  /** Whether a PUT of what is not there creates it. */
+  readonly createsOnUpdate?: boolean
   /** Whether a deletion answers with what was deleted, as some do. */
   readonly returnsDeleted?: boolean
   /** What to warn of when somebody deletes without saying what is to become of dependents: they stay. Absent: they go. */

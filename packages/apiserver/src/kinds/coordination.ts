@@ -6,6 +6,7 @@ import { ageColumn, column, nameColumn, text } from './columns.ts'
 import type { Lease } from './schemas/types.ts'
 
 const leases: BuiltinKind<Lease> = {
+  createsOnUpdate: true,
   columns: [nameColumn, column('Holder', (o) => text(o, 'spec', 'holderIdentity')), ageColumn],
   prepare({ spec }) {
     // Leader election that the server takes part in is a feature that is off.

@@ -9,6 +9,7 @@ import { changedEventErrors, commonErrors, newEventErrors } from './events/rules
 const regarding = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
 
 const events: BuiltinKind = {
+  createsOnUpdate: true,
   storedAs: 'v1',
   from: { v1: toNewEvent },
   fields: {

@@ -8,6 +8,7 @@ import { ageColumn, column, nameColumn, text } from './columns.ts'
 import type { Overhead, RuntimeClass, Scheduling } from './schemas/types.ts'
 
 const runtimeclasses: BuiltinKind<RuntimeClass> = {
+  createsOnUpdate: true,
   columns: [nameColumn, column('Handler', (o) => text(o, 'handler')), ageColumn],
   validate({ handler, overhead, scheduling }, old) {
     if (old) return immutable('handler', handler, old.handler)

@@ -24,8 +24,13 @@ function bindingColumns(): PrinterColumn[] {
 const nullRules = (role: Role | ClusterRole): void => nullIfNone(role, 'rules')
 
 export const rbac: KindTable = {
-  roles: { ...declaredIn(Role), default: nullRules, names: pathSegmentProblems },
-  clusterroles: { ...declaredIn(ClusterRole), default: nullRules, names: pathSegmentProblems },
-  rolebindings: { ...declaredIn(RoleBinding), names: pathSegmentProblems, columns: bindingColumns() },
-  clusterrolebindings: { ...declaredIn(ClusterRoleBinding), names: pathSegmentProblems, columns: bindingColumns() },
+  roles: { ...declaredIn(Role), createsOnUpdate: true, default: nullRules, names: pathSegmentProblems },
+  clusterroles: { ...declaredIn(ClusterRole), createsOnUpdate: true, default: nullRules, names: pathSegmentProblems },
+  rolebindings: { ...declaredIn(RoleBinding), createsOnUpdate: true, names: pathSegmentProblems, columns: bindingColumns() },
+  clusterrolebindings: {
+    ...declaredIn(ClusterRoleBinding),
+    createsOnUpdate: true,
+    names: pathSegmentProblems,
+    columns: bindingColumns(),
+  },
 }

@@ -106,6 +106,7 @@ function definitionOf(groupVersion: string, plural: string, record: ResourceReco
     get structural() {
       return structural(this.schema)
     },
+    createsOnUpdate: declared.createsOnUpdate === true,
     returnsDeleted: declared.returnsDeleted === true,
     generation: declared.generation ?? false,
     fields: declared.fields ?? {},

@@ -48,6 +48,7 @@ function definitionOf(
     statusSubresource: version.subresources?.status !== undefined,
     completesOnRead: version === storage && hasDefaults(schema),
     statusOnCreate: false,
+    createsOnUpdate: false,
     returnsDeleted: false,
     scale: version.subresources?.scale,
     storageVersion: storage.name,

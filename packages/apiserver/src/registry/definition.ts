@@ -43,6 +43,8 @@ export interface Definition extends Resource {
   readonly completesOnRead: boolean
   /** Whether a creation may bring a status along, although there is a status subresource. */
   readonly statusOnCreate: boolean
+  /** Whether a PUT of what is not there creates it. */
+  readonly createsOnUpdate: boolean
   /** Whether a deletion answers with what was deleted. */
   readonly returnsDeleted: boolean
   /** What to warn of when a deletion that says nothing of dependents leaves them; absent: they go. */

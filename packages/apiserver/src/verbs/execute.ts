@@ -18,7 +18,7 @@ import { methodNotAllowed, unknownResource } from './refusal.ts'
 import { isReview, review } from './review.ts'
 import { applyScale, scale } from './scale.ts'
 import { issueToken } from './token.ts'
-import { update } from './update.ts'
+import { createByUpdate, isCreation, update } from './update.ts'
 import { watch } from './watch.ts'
 
 export async function execute(
@@ -34,6 +34,7 @@ export async function execute(
       const { object, created } = await (request.subresource === 'scale' ? applyScale(plane, call) : apply(plane, call))
       return { code: created ? 201 : 200, body: object, warnings: call.warnings }
     }
+    if (isCreation(plane, call)) return { code: 201, body: await createByUpdate(plane, call), warnings: call.warnings }
     const body = await answer(plane, call)
     return { code: request.verb === 'create' ? 201 : 200, body, warnings: call.warnings }
   } catch (err) {

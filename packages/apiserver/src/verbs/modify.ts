@@ -85,22 +85,11 @@ async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, 
   }
 }
 
-function checkRevision({ definition, request, options }: Call, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
+function checkRevision(call: Call, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
+  const { definition, request } = call
   const { resourceVersion, uid } = sent.metadata
   const { name } = old.metadata
-  if (replaces && uid !== undefined && uid !== old.metadata.uid) {
-    const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${old.metadata.uid}`
-    // Upstream: what is only tried out does not name the prefix of its store; built-in kinds have no groups there.
-    const place = [options.dryRun ? '' : '/registry', ...(definition.builtin ? [] : [definition.group])]
-    place.push(storagePlaces[resourceName(definition)] ?? definition.plural)
-    if (definition.namespaced) place.push(old.metadata.namespace ?? '')
-    const key = [...place, name].join('/')
-    throw conflict(
-      definition,
-      name,
-      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${text}`,
-    )
-  }
+  if (replaces && uid !== undefined && uid !== old.metadata.uid) throw otherUid(call, old.metadata, uid)
   if (resourceVersion === undefined || resourceVersion === '0') {
     // Upstream: custom resources cannot be written blindly, nor made so by a patch.
     const isWhole = replaces || (request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml')
@@ -112,6 +101,25 @@ function checkRevision({ definition, request, options }: Call, sent: UnknownObje
     throw new StatusError('', `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
   }
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(definition, name)
+}
+
+/** A uid says which object is meant, and it is another one that is there; or none, which has no uid. */
+export function otherUid(
+  { definition, options }: Call,
+  { name, namespace = '', uid: found = '' }: Partial<KubeObject['metadata']> & { name: string },
+  uid: string,
+): StatusError {
+  // Upstream: what is only tried out does not name the prefix of its store; built-in kinds have no groups there.
+  const place = [options.dryRun ? '' : '/registry', ...(definition.builtin ? [] : [definition.group])]
+  place.push(storagePlaces[resourceName(definition)] ?? definition.plural)
+  if (definition.namespaced) place.push(namespace)
+  const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${found}`
+  const key = [...place, name].join('/')
+  return conflict(
+    definition,
+    name,
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${text}`,
+  )
 }
 
 /** Where upstream keeps what it does not keep under its plural, or keeps under its group all the same. */

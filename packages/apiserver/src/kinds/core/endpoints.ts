@@ -6,6 +6,7 @@ import type { EndpointAddress, Endpoints, EndpointSubset } from '../schemas/type
 import { endpointIP } from '../service/validate.ts'
 
 export const endpoints: BuiltinKind<Endpoints> = {
+  createsOnUpdate: true,
   deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   columns: [nameColumn, column('Endpoints', addresses), ageColumn],
   default({ subsets = [] }) {

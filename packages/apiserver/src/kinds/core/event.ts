@@ -30,6 +30,7 @@ export const eventColumns: readonly PrinterColumn[] = [
 ]
 
 export const events: BuiltinKind<Event> = {
+  createsOnUpdate: true,
   default: declaredIn(Event).default!,
   names: pathSegmentProblems,
   from: { 'events.k8s.io/v1': fromNewEvent },

@@ -128,6 +128,7 @@ function usage(quota: UnknownObject, includes: (name: string) => boolean): strin
 }
 
 export const limitranges: BuiltinKind<LimitRange> = {
+  createsOnUpdate: true,
   default({ spec }) {
     nullIfNone(spec, 'limits')
     for (const limit of spec.limits ?? []) if (limit.type === 'Container') defaultContainerLimits(limit)

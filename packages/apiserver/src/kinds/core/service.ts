@@ -11,6 +11,7 @@ import {
 } from '../service/validate.ts'
 
 export const services: BuiltinKind<Service> = {
+  createsOnUpdate: true,
   returnsDeleted: true,
   names: dnsLabelProblems,
   fields: { 'spec.clusterIP': field('spec', 'clusterIP'), 'spec.type': field('spec', 'type') },
