@@ -82,6 +82,9 @@ function verbAt(
   if (isForgotten && (name !== undefined || method !== 'GET')) throw badRequest('Namespace parameter required.')
   if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)
     throw unknownResource()
+  // What can only be asked has no objects.
+  if (name !== undefined && subresource === undefined && resource.verbs?.length === 1 && resource.verbs[0] === 'create')
+    throw unknownResource()
   const verb = verbOf(method, path, query)
   if (verb === undefined) throw methodNotAllowed()
   const isEverywhere = resource.namespaced && namespace === undefined

@@ -1,6 +1,7 @@
 /** How the parts of a control plane are. Upstream: pkg/registry/core/componentstatus, v1.36. */
 import { freeze, type KubeObject, notFound, type ObjectList } from '@capstan/kube'
 import type { Call } from './plane.ts'
+import { selectionOf } from './selection.ts'
 
 /** Nothing but the server itself runs here, and it is its own store. */
 const components: { readonly [name: string]: readonly [status: 'True' | 'False', message: string] } = {
@@ -9,9 +10,12 @@ const components: { readonly [name: string]: readonly [status: 'True' | 'False',
   'etcd-0': ['True', 'ok'],
 }
 
-export function componentStatuses({ request }: Call): KubeObject | ObjectList {
+export function componentStatuses({ definition, options, request }: Call): KubeObject | ObjectList {
   if (request.name === undefined) {
-    const items = Object.keys(components).map(statusOf)
+    const selects = selectionOf(definition, options)
+    const items = Object.keys(components)
+      .map(statusOf)
+      .filter((item) => selects === undefined || selects(item))
     return freeze({ kind: 'ComponentStatusList', apiVersion: 'v1', metadata: {}, items }) as unknown as ObjectList
   }
   if (!Object.hasOwn(components, request.name)) throw notFound({ group: '', plural: 'componentstatus' }, request.name)

@@ -9,6 +9,7 @@ import {
   timestamp,
   type UnknownObject,
 } from '@capstan/kube'
+import type { Definition } from '../registry/definition.ts'
 import { StoreConflict } from '../store/store.ts'
 import { mutate, requireNamespace, validate } from './admit.ts'
 import { decode, draftOf } from './decode.ts'
@@ -65,7 +66,7 @@ export async function createDecoded(
       return await createNamed(plane, call, named)
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
-      const exists = alreadyExists(definition, named.metadata.name)
+      const exists = inTheWay(plane, definition, named)
       if (prefix === undefined) throw exists
       if (attempt < NameAttempts) continue
       throw new StatusError(
@@ -75,6 +76,13 @@ export async function createDecoded(
       )
     }
   }
+}
+
+/** What has the name already, or has it still. */
+function inTheWay({ store }: Plane, definition: Definition, { metadata: { namespace, name } }: UnknownObject): StatusError {
+  const { message, details } = alreadyExists(definition, name)
+  const isGoing = store.get(keyFor(definition, namespace, name))?.metadata.deletionTimestamp !== undefined
+  return new StatusError('AlreadyExists', isGoing ? `object is being deleted: ${message}` : message, { details: details! })
 }
 
 async function createNamed(plane: Plane, call: Call, object: UnknownObject): Promise<KubeObject> {

@@ -83,6 +83,10 @@ export const keyFor = (definition: Definition, namespace: string | undefined, na
   name,
 })
 
+/** Whether what a request names is there. */
+export const isThere = ({ store }: Plane, { definition, request }: Call): boolean =>
+  store.get(keyFor(definition, request.namespace, request.name!)) !== undefined
+
 /** @throws StatusError NotFound */
 export function stored({ store }: Plane, definition: Definition, key: StoreKey): KubeObject {
   const object = store.get(key)

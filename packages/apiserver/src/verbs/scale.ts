@@ -21,7 +21,7 @@ import { apply } from './apply.ts'
 import { decode, draftOf } from './decode.ts'
 import { modify } from './modify.ts'
 import { patcher } from './patch.ts'
-import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { type Call, isThere, keyFor, type Plane, stored } from './plane.ts'
 import { verbNotSupported } from './refusal.ts'
 
 export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
@@ -37,6 +37,7 @@ export async function scale(plane: Plane, call: Call): Promise<KubeObject> {
   }
   if (request.verb === 'update') {
     const body = draftOf(scaleFor(definition), request.body)
+    if (!isThere(plane, call)) decode({ ...call, definition: scaleFor(definition) }, draft(body), 'body')
     return scaled(plane, call, paths, true, () => draft(body))
   }
   if (request.verb === 'patch') {

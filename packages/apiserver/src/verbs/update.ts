@@ -5,7 +5,7 @@ import { createDecoded } from './create.ts'
 import { decode, draftOf } from './decode.ts'
 import { trackFields } from './managed-fields.ts'
 import { modify, otherUid } from './modify.ts'
-import { type Call, keyFor, type Plane } from './plane.ts'
+import { type Call, isThere, type Plane } from './plane.ts'
 
 /** PUT: the object becomes what the client sent. */
 export function update(plane: Plane, call: Call): Promise<KubeObject> {
@@ -36,6 +36,3 @@ export function createByUpdate(plane: Plane, call: Call): Promise<KubeObject> {
   delete (object.metadata as Partial<KubeObject['metadata']>).resourceVersion
   return createDecoded(plane, { ...call, request: creation }, object, (fresh) => trackFields(plane, call, fresh, undefined))
 }
-
-const isThere = ({ store }: Plane, { definition, request }: Call): boolean =>
-  store.get(keyFor(definition, request.namespace, request.name!)) !== undefined

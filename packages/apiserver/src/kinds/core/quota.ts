@@ -8,6 +8,7 @@ import {
   qualifiedNameProblems,
   required,
   type UnknownObject,
+  randomUUID,
 } from '@capstan/kube'
 import type { BuiltinKind } from '../builtin-kind.ts'
 import { compareAmounts, problems } from '../checks.ts'
@@ -132,6 +133,10 @@ export const limitranges: BuiltinKind<LimitRange> = {
   default({ spec }) {
     nullIfNone(spec, 'limits')
     for (const limit of spec.limits ?? []) if (limit.type === 'Container') defaultContainerLimits(limit)
+  },
+  prepare({ metadata }, old, { plane }) {
+    // Upstream: the one kind that is given a name when it has none.
+    if (!old && !metadata.name) metadata.name = randomUUID(plane.random)
   },
   validate({ spec }) {
     const seen = new Set<string>()
