@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as httpsRequest } from 'node:https'
 import { connect as connectHttp2, constants } from 'node:http2'
-import { connect as connectTLS, type TLSSocket } from 'node:tls'
+import { connect as connectTLS, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { seconds, systemClock, VirtualClock } from '@capstan/kube'
 import { type CertifiedKey, issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -198,6 +198,24 @@ describe('a server on a socket', () => {
     await untilDue(clock)
     clock.step(clock.now() + seconds(90))
     await closed
+  })
+
+  it('cuts off a client that it cannot read, and that does not leave by itself', async () => {
+    const clock = new VirtualClock()
+    const { port } = await serve(echo, { clock })
+    const socket = connectTLS({ host: '127.0.0.1', port, ca: authority.certificate, allowHalfOpen: true } as ConnectionOptions)
+    await once(socket, 'secureConnect')
+    socket.on('error', () => {})
+    socket.write('what?\r\n\r\n')
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 400 Bad Request/)
+    await untilDue(clock)
+    clock.step(clock.now() + seconds(1))
+    while (!socket.destroyed) {
+      socket.write('more')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    expect(clock.nextDue).toBeUndefined()
   })
 
   it('cuts off a client that does not take its answer', async () => {

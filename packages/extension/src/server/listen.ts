@@ -53,7 +53,7 @@ const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32)
 
 const MaxHeaderBytes = 64 * 1024
 const MaxConnections = 2000
-/** For answers that are on their way when the last call has ended. */
+/** For answers that are on their way to a client that is to leave. */
 const lastWords = seconds(1)
 /** Upstream: as many, for one connection. */
 const MaxStreams = 250
@@ -106,7 +106,7 @@ export async function listen(handle: FetchHandler, options: ListenOptions): Prom
     session.on('close', () => sessions.delete(session))
     closeWhenIdle(session, patience.idle, clock)
   })
-  server.on('clientError', refuseMalformed)
+  server.on('clientError', (err, socket) => refuseMalformed(err, socket, clock))
   server.on('tlsClientError', (err) => log.debug('TLS handshake failed', { err }))
   server.on('sessionError', (err) => log.debug('HTTP/2 session failed', { err }))
 
@@ -161,12 +161,14 @@ const http1Options = ({ headers, reading, idle }: Patience) => ({
   connectionsCheckingInterval: headers / 4,
 })
 
-/** What cannot be read as HTTP/1.1 is answered before its connection is closed. */
-function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex): void {
+/** What cannot be read as HTTP/1.1 is answered before its connection is closed, which its client may leave to us. */
+function refuseMalformed({ code = '' }: NodeJS.ErrnoException, socket: Duplex, clock: Clock): void {
   if (!socket.writable || code === 'ECONNRESET') return void socket.destroy()
   const status = code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request'
   socket.resume()
   socket.end(`HTTP/1.1 ${code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : status}\r\nConnection: close\r\n\r\n`)
+  const cut = clock.schedule(lastWords, () => socket.destroy())
+  socket.once('close', () => cut.cancel())
 }
 
 /** Where somebody on this machine reaches it. */
