@@ -14,7 +14,7 @@ import {
 } from '@capstan/api'
 import { assertSuccess, checkDiscovery, HookFailed, type HookProblem } from '@capstan/extension'
 import type { Json, JsonPatchOperation } from '@capstan/kube'
-import { diffJson, messageOf } from '@capstan/kube'
+import { diffJson, messageOf, writeJSON } from '@capstan/kube'
 import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
 import { applyAnswer, itemText } from './topology/external-patch.ts'
 import { upgradePlan } from './topology/upgrade-plan.ts'
@@ -88,7 +88,7 @@ const patched: Effects<typeof GeneratePatches> = ({ items }, { items: answers = 
 }
 
 const operationText = (operation: JsonPatchOperation): string =>
-  [operation.op, operation.path, ...('value' in operation ? [JSON.stringify(operation.value)] : [])].join(' ')
+  [operation.op, operation.path, ...('value' in operation ? [writeJSON(operation.value)] : [])].join(' ')
 
 const planned: Effects<typeof GenerateUpgradePlan> = (request, { controlPlaneUpgrades = [], workersUpgrades = [] }) => {
   const versions = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)

@@ -1,3 +1,5 @@
+import { goText } from './go-text.ts'
+import { writeJSON } from './json-text.ts'
 /**
  * Failures as the Kubernetes API states them: one table of reasons, one error class, and the field errors of validation.
  * Upstream: k8s.io/apimachinery/pkg/api/errors and pkg/util/validation/field, v0.36.
@@ -197,7 +199,7 @@ export interface FieldError {
 /** A value as Kubernetes prints it in a field error: strings quoted, objects and lists as JSON. */
 const printed = (value: unknown): string => {
   if (value === undefined || value === null) return 'null'
-  return JSON.stringify(value)
+  return typeof value === 'number' ? goText(value) : writeJSON(value)
 }
 const withDetail = (head: string, detail: string): string => (detail === '' ? head : `${head}: ${detail}`)
 

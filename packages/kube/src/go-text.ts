@@ -1,3 +1,4 @@
+import { writeJSON } from './json-text.ts'
 import { isRecord } from './json.ts'
 
 /** A JSON value as Go's `%v` prints it, for messages that carry values so: `map[a:1 b:[x y]]`. */
@@ -7,7 +8,20 @@ export function goText(value: unknown): string {
     const members = Object.keys(value).sort()
     return `map[${members.map((key) => `${key}:${goText(value[key])}`).join(' ')}]`
   }
-  return typeof value === 'string' ? value : value === null || value === undefined ? '<nil>' : JSON.stringify(value)
+  if (typeof value === 'number') return numberText(value)
+  return typeof value === 'string' ? value : value === null || value === undefined ? '<nil>' : writeJSON(value)
+}
+
+/** A number as Go's `%v` prints it: integers plainly, floats in their shortest form. */
+const numberText = (value: number): string => (Number.isSafeInteger(value) ? String(value) : goFloat(value))
+
+/** A float in its shortest form: with an exponent from 1e+06 on or below 1e-04. */
+export function goFloat(value: number | bigint): string {
+  const float = Number(value)
+  const [mantissa = '', exponent = ''] = float.toExponential().split('e')
+  const power = Number(exponent)
+  if (power >= -4 && power < 6) return float.toString()
+  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
 
 /** A text as Go's `%q` prints it. */

@@ -1,5 +1,5 @@
 /** Values as JSON knows them, and the few operations on them that everything needs: copy, freeze, compare. */
-export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+export type Json = string | number | bigint | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -37,7 +37,7 @@ export function freeze<T>(value: T): T {
 /** Deep equality of JSON values. A member that is `undefined` counts as absent. */
 export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return sameInteger(a, b)
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => equal(item, b[index]))
   }
@@ -53,4 +53,10 @@ export function equal(a: unknown, b: unknown): boolean {
   let others = 0
   for (const key of Object.keys(right)) if (right[key] !== undefined) others++
   return members === others
+}
+
+/** Whether an exact integer is what a number says: 10n ** 18n and 1e18. */
+function sameInteger(a: unknown, b: unknown): boolean {
+  if (typeof a === 'bigint') return Number.isInteger(b) && a === BigInt(b as number)
+  return typeof b === 'bigint' && sameInteger(b, a)
 }

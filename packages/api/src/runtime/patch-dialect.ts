@@ -3,7 +3,7 @@
  * an index below zero counts from the end. Pure. Upstream: evanphx/json-patch v5.9, whose texts these are: testdata/patches.json was
  * recorded from it.
  */
-import { draft, equal, getMember, type JsonPatchOperation, setMember } from '@capstan/kube'
+import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
 /** What all copies of a patch may add together: each can double a document. Upstream sets no limit here, API servers do: this one. */
 const MaxCopied = 3 * 1024 * 1024
@@ -69,7 +69,7 @@ function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: numbe
       if (problem) return problem
       const to = locate(root, path)
       if (!to) return missing(`copy operation does not apply: doc is missing destination path: ${path}`)
-      copies.bytes += JSON.stringify(value).length
+      copies.bytes += writeJSON(value).length
       if (copies.bytes > MaxCopied) {
         return `Unable to complete the copy, the accumulated size increase of copy is ${copies.bytes}, exceeding the limit ${MaxCopied}`
       }

@@ -8,6 +8,7 @@ import {
   type JsonPatchOperation,
   type KubeObject,
   parseJsonPatch,
+  readJSON,
   scanJSON,
   type Status,
   StatusError,
@@ -180,7 +181,7 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
   const { error } = scanJSON(text)
   const refuse = (why: string) => new UndecodablePatch(`received undecodable patch in webhook response: ${why}`)
   if (error !== undefined) throw refuse(error)
-  const given: unknown = JSON.parse(text)
+  const given = readJSON(text)
   if (Array.isArray(given)) return parseJsonPatch(given)
   throw refuse(`json: cannot unmarshal ${isRecord(given) ? 'object' : typeof given} into Go value of type jsonpatch.Patch`)
 }

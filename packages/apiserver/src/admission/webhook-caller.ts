@@ -4,7 +4,7 @@
  */
 import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
-import { type Clock, isRecord, seconds, type WebhookClientConfig } from '@capstan/kube'
+import { type Clock, isNumeric, isRecord, readJSON, seconds, type WebhookClientConfig, writeJSON } from '@capstan/kube'
 
 /** Where the API server behind this one's Services is: `undefined` for a service that is not there. */
 export type ResolveService = (namespace: string, name: string, port: number) => URL | undefined
@@ -69,7 +69,7 @@ export class WebhookCaller {
     }
     let answer: WebhookAnswer
     try {
-      answer = await unlessAborted(this.#transport.post(target, JSON.stringify(review), end.signal), end.signal)
+      answer = await unlessAborted(this.#transport.post(target, writeJSON(review), end.signal), end.signal)
     } catch (err) {
       throw fail(end.signal.aborted ? (end.signal.reason as Error).message : (err as Error).message)
     } finally {
@@ -132,13 +132,13 @@ function read({ status, contentType, body }: WebhookAnswer): unknown {
     throw new WebhookUnreachable(`0-length response with status code: ${status} and content type: ${contentType}`)
   let document: unknown
   try {
-    document = JSON.parse(body.toString('utf8'))
+    document = readJSON(body.toString('utf8'))
   } catch (err) {
     // Upstream: what is no JSON is read as YAML, in which any word is text.
     document = err
   }
   if (isRecord(document) && !(document instanceof Error)) return document
-  const type = Array.isArray(document) ? 'array' : typeof document === 'number' ? 'number' : 'string'
+  const type = Array.isArray(document) ? 'array' : isNumeric(document) ? 'number' : 'string'
   throw new WebhookUnreachable(
     `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
   )

@@ -1,6 +1,17 @@
 /** Request bodies: read, bounded, and parsed with the refusals of upstream's decoders. */
 import type { PatchType, RequestOptions } from '@capstan/kube'
-import { apiVersionOf, badRequest, isRecord, measureJSON, messageOf, scanJSON, StatusError } from '@capstan/kube'
+import {
+  apiVersionOf,
+  badRequest,
+  isNumeric,
+  isRecord,
+  measureJSON,
+  messageOf,
+  readJSON,
+  scanJSON,
+  StatusError,
+  writeJSON,
+} from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import type { HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
@@ -196,7 +207,7 @@ function parseJSON(text: string, refuse: (error: string) => StatusError): { valu
   if (depth > maxDepth) throw refuse('exceeded max depth')
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = readJSON(text)
   } catch {
     throw refuse(scanJSON(text).error ?? 'unexpected end of JSON input')
   }
@@ -234,7 +245,7 @@ async function parseYAML(text: string, yaml: YAMLReader, refuse: (error: string)
   if (left === 'too large') throw refuse('yaml: document contains excessive aliasing')
   checked(value, text, refuse)
   // What is mentioned twice must not be one object: each is defaulted for itself.
-  return text.includes('*') ? JSON.parse(JSON.stringify(value)) : value
+  return text.includes('*') ? readJSON(writeJSON(value)) : value
 }
 
 /** What is left of `characters` once `value` is written out, aliases and all. */
@@ -288,7 +299,9 @@ const goType = (value: unknown): string =>
         ? 'bool'
         : value === null
           ? 'null'
-          : typeof value
+          : isNumeric(value)
+            ? 'number'
+            : typeof value
 
 function keysOf(value: unknown): number {
   if (Array.isArray(value)) {

@@ -2,6 +2,7 @@
  * Discovery and OpenAPI documents with their hashes, made when somebody asks and kept until what is served changes. Clients keep
  * copies by hash, so a hash says what is in the document, and is the same after a restart.
  */
+import { readJSON, writeJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
 import type { Resource, Resources } from '../engine.ts'
 import type { GroupVersions } from './discovery.ts'
@@ -74,7 +75,7 @@ export class Documents {
     if (!document) {
       const paths = groups.flatMap(({ group, versions }) => versions.map((one) => pathOf(group, one.version)))
       const swagger = swaggerOf(
-        paths.map((path) => JSON.parse(this.openAPI(path)!.bytes.toString()) as { [member: string]: unknown }),
+        paths.map((path) => readJSON(this.openAPI(path)!.bytes.toString()) as { [member: string]: unknown }),
         version,
       )
       document = form === 'json' ? documentOf(swagger) : documentOfBytes(swaggerProtobuf(swagger))
@@ -97,7 +98,7 @@ export class Documents {
 
 const pathOf = (group: string, version: string): string => (group === '' ? `api/${version}` : `apis/${group}/${version}`)
 
-const documentOf = (value: object): Document => documentOfBytes(Buffer.from(JSON.stringify(value)))
+const documentOf = (value: object): Document => documentOfBytes(Buffer.from(writeJSON(value)))
 
 function documentOfBytes(bytes: Buffer): Document {
   return { bytes, hash: createHash('sha256').update(bytes).digest('hex').toUpperCase() }

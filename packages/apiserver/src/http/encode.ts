@@ -2,6 +2,7 @@
  * JSON bytes of objects. A stored object is frozen and shared, and so are its bytes: they are made at most once, however many
  * lists and watchers show them. Where it is held as JSON, that is what they are made of, and they are not kept beside it.
  */
+import { writeJSON } from '@capstan/kube'
 import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
 import { isPacked, jsonOf } from '../store/packed.ts'
 
@@ -62,7 +63,7 @@ export const errorEventBytes = (status: Status): Buffer => Buffer.from(`${JSON.s
 
 const untypedBytes = (item: KubeObject): Buffer => cached(untyped, item, () => untypedJSON(item))
 
-const untypedJSON = (item: KubeObject): string => JSON.stringify({ ...item, apiVersion: undefined, kind: undefined })
+const untypedJSON = (item: KubeObject): string => writeJSON({ ...item, apiVersion: undefined, kind: undefined })
 
 function packedItem(item: KubeObject, isTyped: boolean): string {
   const json = jsonOf(item)

@@ -2,7 +2,7 @@
  * The JSONPath of printer columns: fields, quoted fields, indices, wildcards and simple filters.
  * Upstream: k8s.io/client-go/util/jsonpath, as CustomResourceDefinitions may use it.
  */
-import { equal, isRecord } from '@capstan/kube'
+import { equal, isNumeric, isRecord, readJSON } from '@capstan/kube'
 
 /** All values that the path finds, in order. */
 export type JSONPath = (value: unknown) => unknown[]
@@ -51,8 +51,9 @@ const filter =
 function compare(left: unknown, operator: Operator, right: unknown): boolean {
   if (operator === '==') return equal(left, right)
   if (operator === '!=') return !equal(left, right)
-  if (typeof left !== typeof right || (typeof left !== 'number' && typeof left !== 'string')) return false
-  const [a, b] = [left, right as typeof left]
+  const areOrdered = isNumeric(left) ? isNumeric(right) : typeof left === 'string' && typeof right === 'string'
+  if (!areOrdered) return false
+  const [a, b] = [left as number, right as number]
   return operator === '<' ? a < b : operator === '<=' ? a <= b : operator === '>' ? a > b : a >= b
 }
 
@@ -121,7 +122,7 @@ class Reader {
     const quoted = /^'(.*)'$/.exec(text)
     if (quoted) return quoted[1]
     try {
-      return JSON.parse(text)
+      return readJSON(text)
     } catch {
       throw this.#error()
     }

@@ -1,6 +1,6 @@
 /** The query of a request as options of the API, checked as far as the engine could not see what was sent. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
-import { badRequest, forbidden, invalid, invalidObject, isRecord, notSupported, tooLong } from '@capstan/kube'
+import { badRequest, forbidden, invalid, invalidObject, isInt64, isNumeric, isRecord, notSupported, tooLong } from '@capstan/kube'
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
 
@@ -90,7 +90,7 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
       text: `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`,
     })
   }
-  if (typeof gracePeriodSeconds === 'number' && gracePeriodSeconds < 0) given.gracePeriodSeconds = 1
+  if (isNumeric(gracePeriodSeconds) && gracePeriodSeconds < 0) given.gracePeriodSeconds = 1
   refuse('DeleteOptions', errors)
   delete given.dryRun
   return { body: given, options }
@@ -111,13 +111,15 @@ function deleteOptionsProblem({
         ? 'object'
         : typeof value === 'boolean'
           ? 'bool'
-          : typeof value === 'number' && type === 'int64'
-            ? `number ${value}`
+          : isNumeric(value)
+            ? type === 'int64'
+              ? `number ${value}`
+              : 'number'
             : typeof value
     return `json: cannot unmarshal ${found} into Go struct field DeleteOptions.${field} of type ${type}`
   }
   const isText = (value: unknown) => value === undefined || value === null || typeof value === 'string'
-  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !Number.isInteger(gracePeriodSeconds))
+  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !isInt64(gracePeriodSeconds))
     return wrong('gracePeriodSeconds', gracePeriodSeconds, 'int64')
   if (orphanDependents !== undefined && orphanDependents !== null && typeof orphanDependents !== 'boolean')
     return wrong('orphanDependents', orphanDependents, 'bool')

@@ -3,7 +3,7 @@
  * JSON, which all of them take.
  * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
  */
-import { parseApiVersion } from '@capstan/kube'
+import { exactInteger, parseApiVersion, readJSON } from '@capstan/kube'
 import { messages } from './protobuf-messages.ts'
 
 /** Bytes that are no such message; the text is what Go says. */
@@ -114,7 +114,7 @@ function readValue(type: string, value: bigint | Buffer): unknown {
     case 'bytes':
       return bytesOf(value).toString('base64')
     case 'int':
-      return Number(BigInt.asIntN(64, varintOf(value)))
+      return exactInteger(BigInt.asIntN(64, varintOf(value)))
     case 'bool':
       return varintOf(value) !== 0n
     case 'double':
@@ -134,7 +134,7 @@ function readValue(type: string, value: bigint | Buffer): unknown {
     }
     case 'JSON': {
       const raw = wireFields(bytesOf(value)).find(({ number }) => number === 1)?.value
-      return raw === undefined ? null : (JSON.parse(bytesOf(raw).toString('utf8')) as unknown)
+      return raw === undefined ? null : readJSON(bytesOf(raw).toString('utf8'))
     }
     default:
       // A list that is a type of its own travels as a message whose first field it is.

@@ -1,7 +1,7 @@
 /** Answers of the engine in the form that a client asked for. */
 import { setImmediate } from 'node:timers/promises'
 import type { Clock, Status } from '@capstan/kube'
-import { StatusError } from '@capstan/kube'
+import { readJSON, StatusError, writeJSON } from '@capstan/kube'
 import type { Answer, Resource } from '../engine.ts'
 import { listBytes, listParts, objectLine } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
@@ -56,7 +56,7 @@ export function represented(
       body: inParts(listParts(body, { typedItems })),
     }
   }
-  return send(code, JSON.parse(listBytes(body, { typedItems }).toString()) as object, representation, headers)
+  return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
 }
 
 /** What is short is sent as it is; of what is long a part is made when there is room for it, and others have their turn in between. */
@@ -82,7 +82,7 @@ function send(
 ): HttpAnswer {
   if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
   // Upstream ends lines for machines only.
-  const body = pretty ? JSON.stringify(value, null, 2) : objectLine(value)
+  const body = pretty ? writeJSON(value, 2) : objectLine(value)
   return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
 }
 

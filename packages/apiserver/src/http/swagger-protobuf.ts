@@ -2,7 +2,7 @@
  * OpenAPI v2 as protobuf, which is the only form that Go clients ask for. Upstream: github.com/google/gnostic-models/openapiv2,
  * Document; what has no field of its own is text there.
  */
-import { isRecord } from '@capstan/kube'
+import { isNumeric, isRecord, writeJSON } from '@capstan/kube'
 import type { Swagger } from './swagger.ts'
 
 export function swaggerProtobuf({ swagger, info, paths, definitions, security, securityDefinitions }: Swagger): Buffer {
@@ -45,14 +45,14 @@ const count = (number: number, value: unknown): Buffer | undefined =>
   typeof value === 'number' && value > 0 ? Buffer.concat([tag(number, 0), varint(value)]) : undefined
 
 function double(number: number, value: unknown): Buffer | undefined {
-  if (typeof value !== 'number') return undefined
+  if (!isNumeric(value)) return undefined
   const bytes = Buffer.alloc(8)
-  bytes.writeDoubleLE(value)
+  bytes.writeDoubleLE(Number(value))
   return Buffer.concat([tag(number, 1), bytes])
 }
 
 /** Any value, as YAML. */
-const any = (value: unknown): Buffer => message([text(2, `${JSON.stringify(value)}\n`)])
+const any = (value: unknown): Buffer => message([text(2, `${writeJSON(value)}\n`)])
 
 /** Entries of a map: messages with a name and a value. */
 const named = <T>(map: { readonly [name: string]: T }, value: (of: T & Fields) => Buffer): Buffer[] =>

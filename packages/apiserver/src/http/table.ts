@@ -3,7 +3,7 @@
  * Upstream: apiextensions-apiserver/pkg/registry/customresource/tableconvertor and kubernetes/pkg/printers/internalversion, v1.36.
  */
 import type { Column, KubeObject, ListMeta, ObjectList, UnknownObject } from '@capstan/kube'
-import { apiVersionOf, badRequest, formatCheck, isRecord } from '@capstan/kube'
+import { apiVersionOf, badRequest, formatCheck, isNumeric, isRecord, writeJSON } from '@capstan/kube'
 import type { Resource } from '../engine.ts'
 import { recordedColumns } from '../kinds/catalog.ts'
 import { nameDescription } from '../kinds/columns.ts'
@@ -15,7 +15,7 @@ const createdDescription =
   'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata'
 
 export type IncludeObject = 'Metadata' | 'Object' | 'None'
-type Cell = string | number | boolean | null
+type Cell = string | number | bigint | boolean | null
 
 export interface ColumnDefinition {
   readonly name: string
@@ -167,9 +167,9 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
   if (value === undefined || value === null) return null
   switch (type) {
     case 'integer':
-      return typeof value === 'number' ? Math.trunc(value) : null
+      return isNumeric(value) ? int64(value) : null
     case 'number':
-      return typeof value === 'number' ? value : null
+      return isNumeric(value) ? Number(value) : null
     case 'boolean':
       return typeof value === 'boolean' ? value : null
     case 'date':
@@ -179,7 +179,11 @@ function cellOf(type: Column['type'], value: unknown, now: number): Cell {
       return typeof value === 'string'
         ? value
         : Array.isArray(value) || isRecord(value)
-          ? JSON.stringify(value)
-          : String(value as number)
+          ? writeJSON(value)
+          : String(value as number | bigint)
   }
 }
+
+/** Upstream: what has no room in an int64 is its lowest number. */
+const int64 = (value: number | bigint): number | bigint =>
+  typeof value === 'bigint' ? value : Math.abs(value) < 2 ** 63 ? Math.trunc(value) : -(2n ** 63n)

@@ -4,7 +4,7 @@
  * Upstream: sigs.k8s.io/yaml.
  */
 import { createRequire } from 'node:module'
-import type { Tags } from 'yaml'
+import type { ScalarTag, Tags } from 'yaml'
 
 /** Seventy modules, for which nobody who speaks JSON has to wait. */
 const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
@@ -76,4 +76,27 @@ const reading = {
 } as const
 
 const goTags = (tags: Tags): Tags =>
-  tags.filter((tag) => typeof tag === 'string' || !(notInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
+  tags
+    .filter((tag) => typeof tag === 'string' || !(notInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
+    .map((tag) => (typeof tag === 'object' && numbers.has(tag.tag) ? exactly(tag as ScalarTag) : tag))
+
+const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
+
+/**
+ * Integers of 64 bits in the one form that they have, see `readJSON` of kube.
+ * Upstream: what is read as YAML is written as JSON and read again, which makes an integer of 1e18.
+ */
+const exactly = (tag: ScalarTag): ScalarTag => ({
+  ...tag,
+  resolve(text, onError, options) {
+    const resolved = tag.resolve(text, onError, options)
+    // A fraction comes as the node that it is to be.
+    const value = resolved instanceof Object && 'value' in resolved ? resolved.value : resolved
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return resolved
+    const whole = typeof resolved === 'number' ? tag.resolve(text, onError, { ...options, intAsBigInt: true }) : value
+    const digits = String(whole)
+    if (!/^-?\d+$/.test(digits)) return value
+    const integer = BigInt(digits)
+    return BigInt.asIntN(64, integer) === integer ? integer : value
+  },
+})

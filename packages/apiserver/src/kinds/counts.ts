@@ -1,5 +1,5 @@
 /** Numbers of specifications and statuses, and percentages. Upstream: pkg/apis/core/validation and pkg/apis/apps/validation, v1.36. */
-import { type FieldError, invalid, tooMany } from '@capstan/kube'
+import { type FieldError, invalid, isNumeric, tooMany } from '@capstan/kube'
 
 export const atLeastZero = 'must be greater than or equal to 0'
 
@@ -7,7 +7,7 @@ export const atLeastZero = 'must be greater than or equal to 0'
 export function nonNegative<T extends object>(field: string, object: T, ...names: (keyof T & string)[]): FieldError[] {
   return names.flatMap((name) => {
     const value = object[name]
-    return typeof value === 'number' && value < 0 ? [invalid(field === '' ? name : `${field}.${name}`, value, atLeastZero)] : []
+    return isNumeric(value) && value < 0 ? [invalid(field === '' ? name : `${field}.${name}`, value, atLeastZero)] : []
   })
 }
 

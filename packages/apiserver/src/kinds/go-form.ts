@@ -3,7 +3,7 @@
  * quantities and times are in their canonical form. Lists that Go shows as `null` are left to those who know the kind. Whether a field is left out is in the table of protobuf messages, which is made
  * from the same Go types.
  */
-import { badRequest, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
+import { badRequest, isNumeric, isRecord, messageOf, parseQuantity, quantityText } from '@capstan/kube'
 import { type Component, componentOf, targetOf } from './catalog.ts'
 import { goFields } from './go-fields.ts'
 
@@ -121,13 +121,13 @@ const scalars: { readonly [kind: string]: Form } = {
 }
 
 function quantityForm(value: unknown): unknown {
-  if (typeof value !== 'string' && typeof value !== 'number') return value
+  if (typeof value !== 'string' && !isNumeric(value)) return value
   return quantityText(readQuantity(value))
 }
 
 /** Upstream: amounts of resources are rounded up to thousandths. */
 function resourceForm(value: unknown): unknown {
-  if (typeof value !== 'string' && typeof value !== 'number') return value
+  if (typeof value !== 'string' && !isNumeric(value)) return value
   const { nano, format } = readQuantity(value)
   const rest = nano % Milli
   return quantityText({ nano: rest > 0n ? nano + Milli - rest : nano - rest, format })
@@ -136,7 +136,7 @@ function resourceForm(value: unknown): unknown {
 const Milli = 1_000_000n
 
 /** @throws StatusError BadRequest */
-function readQuantity(value: string | number) {
+function readQuantity(value: string | number | bigint) {
   try {
     return parseQuantity(String(value))
   } catch (err) {

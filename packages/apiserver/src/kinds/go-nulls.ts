@@ -1,6 +1,6 @@
 /**
  * What a decoder of Go makes of `null`, and of text that is not there: a field that is null is as if it were absent, an item of a
- * list or a value of a map is the zero of its type, and text that a type always has is empty. Whoever looks at the object later
+ * list or a value of a map is the zero of its type, and text that a type always has is empty. A float has no more digits than a float. Whoever looks at the object later
  * finds what its type promises.
  * Upstream: encoding/json.
  */
@@ -39,8 +39,10 @@ function structReader(name: string): Reader {
     read: memberReader(schema),
     zero: required.includes(field) ? zeroOfRequired(schema, name) : undefined,
   }))
+  const doubles = Object.keys(properties).filter((field) => properties[field]!.type === 'number')
   return (value) => {
     if (!isRecord(value)) return
+    for (const field of doubles) if (typeof value[field] === 'bigint') value[field] = Number(value[field])
     for (const { field, read, zero } of members) {
       if (value[field] === null) delete value[field]
       if (value[field] === undefined && zero) value[field] = zero()

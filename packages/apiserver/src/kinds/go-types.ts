@@ -3,7 +3,7 @@
  * meets; there are two of them, one for text and one for what a strategic merge patch leaves.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
-import { isRecord, messageOf, parseQuantity } from '@capstan/kube'
+import { isNumeric, isRecord, isInt64, messageOf, parseQuantity } from '@capstan/kube'
 import { type Component, componentOf } from './catalog.ts'
 
 /** What is wrong with the first value that is not of its type, as the decoder of JSON says it. */
@@ -82,9 +82,9 @@ function misfit(schema: Component, value: unknown, struct: string, path: string)
     case 'boolean':
       return typeof value === 'boolean' ? undefined : wrong('scalar')
     case 'integer':
-      return Number.isInteger(value) ? undefined : wrong('scalar')
+      return isInt64(value) && fits(value, schema.format) ? undefined : wrong('scalar')
     case 'number':
-      return typeof value === 'number' ? undefined : wrong('scalar')
+      return isNumeric(value) ? undefined : wrong('scalar')
     case 'array':
       if (!Array.isArray(value)) return wrong('slice')
       return schema.items && first(value, (item) => misfit(schema.items!, item, struct, path))
@@ -100,15 +100,21 @@ function misfit(schema: Component, value: unknown, struct: string, path: string)
   }
 }
 
+/** Whether an integer has room in its Go type. */
+function fits(value: number | bigint, format: string | undefined): boolean {
+  const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
+  return value >= -limit && value < limit
+}
+
 type Wrong = (form: Misfit['form'], problem?: string) => Misfit
 
 function misfitOfType(target: string, value: unknown, path: string, wrong: Wrong): Misfit | undefined {
   switch (typeName(target)) {
     case 'Quantity':
-      if (typeof value === 'string' || typeof value === 'number') return withProblem(quantityProblem(String(value)), wrong)
+      if (typeof value === 'string' || isNumeric(value)) return withProblem(quantityProblem(String(value)), wrong)
       return wrong('own', quantityProblem(''))
     case 'IntOrString':
-      return typeof value === 'string' || Number.isInteger(value) ? undefined : wrong('own')
+      return typeof value === 'string' || (isInt64(value) && fits(value, 'int32')) ? undefined : wrong('own')
     case 'Time':
     case 'MicroTime':
       return typeof value === 'string' ? withProblem(timeProblem(value, typeName(target) === 'MicroTime'), wrong) : wrong('own')
@@ -181,13 +187,13 @@ function goTypeOf(schema: Component): string {
 }
 
 function jsonName(value: unknown, wanted: string): string {
-  if (typeof value === 'number') return wanted.startsWith('int') ? `number ${value}` : 'number'
+  if (isNumeric(value)) return wanted.startsWith('int') ? `number ${value}` : 'number'
   if (typeof value === 'boolean') return 'bool'
   return Array.isArray(value) ? 'array' : typeof value
 }
 
 function goKind(value: unknown): string {
-  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64'
+  if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
   if (typeof value === 'boolean') return 'bool'
   return Array.isArray(value) ? 'slice' : isRecord(value) ? 'map' : 'string'
 }

@@ -1,5 +1,5 @@
 /** Whether two values mean the same to the API, and what follows from it for fields that cannot be changed. */
-import { duplicate, equal, type FieldError, invalid, type LabelSelector } from '@capstan/kube'
+import { duplicate, equal, type FieldError, invalid, type LabelSelector, writeJSON } from '@capstan/kube'
 
 /** Upstream: Semantic.DeepEqual, to which an empty list is one that is not there. */
 export function same(a: unknown, b: unknown): boolean {
@@ -21,7 +21,7 @@ export const immutable = (field: string, value: unknown, old: unknown): FieldErr
 export function unique(values: readonly unknown[], fieldOf: (index: number) => string): FieldError[] {
   const seen = new Set<string>()
   return values.flatMap((value, index) => {
-    const text = JSON.stringify(value)
+    const text = writeJSON(value)
     if (seen.has(text)) return [duplicate(fieldOf(index), value)]
     seen.add(text)
     return []

@@ -1,5 +1,5 @@
 /** Members of objects by path, for selectors and printers. */
-import { isRecord } from '@capstan/kube'
+import { isNumeric, isRecord } from '@capstan/kube'
 
 export const memberAt = (object: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
@@ -7,5 +7,5 @@ export const memberAt = (object: unknown, path: readonly string[]): unknown =>
 /** A scalar member as text; the empty string for what is not there, or is no scalar. */
 export function memberText(object: unknown, path: readonly string[]): string {
   const value = memberAt(object, path)
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+  return typeof value === 'string' || isNumeric(value) || typeof value === 'boolean' ? String(value) : ''
 }

@@ -2,6 +2,7 @@
  * All stores of a folder in one file: what the log begins from, and what a backup is. The first frame says what the file is, the
  * last how much there must be in it, with a digest of everything before.
  */
+import { readJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
 import type { KubeObject } from '@capstan/kube'
 import { DamagedData } from './damage.ts'
@@ -104,7 +105,7 @@ export async function readCheckpoint(
     if (end) throw new DamagedData(path, from, 'there is something after its end')
     if (!header) header = headerOf(path, content, kind)
     else {
-      const lines = content.split('\n').map((line) => JSON.parse(line) as Line)
+      const lines = content.split('\n').map((line) => readJSON(line) as Line)
       const [first] = lines
       if (first && 'end' in first) end = first
       else readStore(images, lines, hold)

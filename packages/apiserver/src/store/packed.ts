@@ -5,7 +5,7 @@
  * A packed object is the same object for everybody, as long as it is stored, and has the same members. They are read from the text when
  * somebody asks for one, and kept for as long as there is demand.
  */
-import { freeze, type KubeObject } from '@capstan/kube'
+import { freeze, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
 /** Makes of a draft what is stored and handed out: frozen, all the way down. */
 export type Hold = (object: KubeObject) => KubeObject
@@ -20,14 +20,14 @@ export function holdPacked(unpacked = 512): Hold {
   const few = Math.min(unpacked, 64)
   const written = new Warm(few, new Warm(few, new Warm(unpacked)))
   return (object) => {
-    const text = JSON.stringify(object)
+    const text = writeJSON(object)
     const members = membersOf(object)
     return members ? Object.freeze(new Packed(members, text, freeze(object), written) as object as KubeObject) : freeze(object)
   }
 }
 
 /** The object as JSON, without making it anew where that is how it is held. */
-export const jsonOf = (object: object): string => Packed.textOf(object) ?? JSON.stringify(object)
+export const jsonOf = (object: object): string => Packed.textOf(object) ?? writeJSON(object)
 
 /** Whether `jsonOf` costs nothing. */
 export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
@@ -75,7 +75,7 @@ class Packed extends Given {
     if (!(#text in object)) return undefined
     if (object.#inside instanceof Warm) {
       const warm = object.#inside
-      object.#inside = freeze(JSON.parse(object.#text) as Members)
+      object.#inside = freeze(readJSON(object.#text) as Members)
       warm.add(object)
     }
     return object.#inside[key]

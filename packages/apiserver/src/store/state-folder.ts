@@ -8,7 +8,7 @@
  * What stands before that mark must be there, whole and without gaps; only what is behind it may be torn.
  */
 import { crc32 } from 'node:zlib'
-import { messageOf } from '@capstan/kube'
+import { messageOf, readJSON } from '@capstan/kube'
 import { readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
@@ -156,7 +156,7 @@ export function replayLog(
     if (done) return { ending: value, number }
     if (isHead) continue
     try {
-      for (const line of value.content.split('\n')) replay(images, JSON.parse(line) as Entry, hold)
+      for (const line of value.content.split('\n')) replay(images, readJSON(line) as Entry, hold)
     } catch (cause) {
       throw new DamagedData(path, value.end, messageOf(cause))
     }

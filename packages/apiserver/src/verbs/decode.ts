@@ -5,10 +5,13 @@ import {
   goText,
   invalid,
   invalidObject,
+  isNumeric,
   isRecord,
   parseApiVersion,
+  stableText,
   type StatusError,
   type UnknownObject,
+  writeJSON,
 } from '@capstan/kube'
 import { readNulls } from '../kinds/go-nulls.ts'
 import { convertedTypeProblem, jsonTypeProblem } from '../kinds/go-types.ts'
@@ -28,7 +31,7 @@ export type Source = 'body' | 'patch' | 'apply'
 export function decode(call: Call, raw: { [field: string]: unknown }, source: Source, old?: UnknownObject): UnknownObject {
   const { definition } = call
   checkType(call, raw, source)
-  const patched = source !== 'body' && call.options.fieldValidation === 'Strict' ? sortedJSON(raw) : ''
+  const patched = source !== 'body' && call.options.fieldValidation === 'Strict' ? stableText(raw) : ''
   const unknown = coerceMetadata(
     definition,
     raw,
@@ -68,7 +71,7 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
     const value = raw[field]
     if (value === undefined || value === null || typeof value === 'string') continue
     const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${field} of type string`
-    const text = JSON.stringify(raw)
+    const text = writeJSON(raw)
     const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem} (${start})`,
@@ -87,7 +90,7 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
       const whyNot = isKnown
         ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
         : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "${schemeName}"`
-      if (source === 'patch') throw invalidPatch(sortedJSON(raw), whyNot)
+      if (source === 'patch') throw invalidPatch(stableText(raw), whyNot)
       throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
     }
     return
@@ -96,8 +99,8 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
   const sent = { group: sentGroup, kind: typeof raw.kind === 'string' ? raw.kind : '' }
   const name = isRecord(raw.metadata) && typeof raw.metadata.name === 'string' ? raw.metadata.name : ''
   if (!raw.kind) {
-    if (source === 'patch') throw invalidPatch(sortedJSON(raw), `Object 'Kind' is missing in '${sortedJSON(raw)}'`)
-    const text = JSON.stringify(raw)
+    if (source === 'patch') throw invalidPatch(stableText(raw), `Object 'Kind' is missing in '${stableText(raw)}'`)
+    const text = writeJSON(raw)
     const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
     throw badRequest(
       `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in '${text}' (${start})`,
@@ -125,7 +128,7 @@ const wrongMetadataOf =
   (why: string): StatusError =>
     request.patchType === 'application/strategic-merge-patch+json'
       ? invalidPatch(goText(request.body), asConverterSays(why))
-      : invalidPatch(sortedJSON(whole), why)
+      : invalidPatch(stableText(whole), why)
 
 /** What the converter of maps to structs says of what the decoder of JSON complains of. */
 function asConverterSays(why: string): string {
@@ -147,7 +150,7 @@ function checkTypes({ definition, request }: Call, component: string, object: Un
   }
   const problem = jsonTypeProblem(component, object)
   if (problem === undefined) return
-  if (source !== 'body') throw invalidPatch(sortedJSON(object), problem)
+  if (source !== 'body') throw invalidPatch(stableText(object), problem)
   throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
 }
 
@@ -155,13 +158,8 @@ function checkTypes({ definition, request }: Call, component: string, object: Un
 const invalidPatch = (patch: string, problem: string): StatusError =>
   invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
 
-/** As Go writes it: keys in order. */
-const sortedJSON = (value: unknown): string =>
-  JSON.stringify(value, (_, member: unknown) =>
-    isRecord(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
-  )
-
-const jsonKind = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value)
+const jsonKind = (value: unknown): string =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : isNumeric(value) ? 'number' : typeof value
 
 function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
   const { body, duplicates = [] } = call.request

@@ -4,6 +4,7 @@ import {
   equal,
   freeze,
   invalidObject,
+  isNumeric,
   isRecord,
   type KubeObject,
   notSupported,
@@ -74,7 +75,7 @@ export function deletionOf(body: unknown): Deletion {
   return {
     ...(isRecord(preconditions) ? { preconditions } : {}),
     ...(policy ? { propagationPolicy: policy } : {}),
-    ...(typeof gracePeriodSeconds === 'number' ? { gracePeriodSeconds } : {}),
+    ...(isNumeric(gracePeriodSeconds) ? { gracePeriodSeconds: Number(gracePeriodSeconds) } : {}),
   }
 }
 

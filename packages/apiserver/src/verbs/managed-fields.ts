@@ -1,14 +1,15 @@
 /** Who owns which field: the books that every write keeps. */
 import {
   draft,
-  freeze,
   fieldsAt,
+  freeze,
   type KubeObject,
   type ManagedFieldsContext,
   parseApiVersion,
   resetFields,
   type UnknownObject,
   updateManagedFields,
+  writeJSON,
 } from '@capstan/kube'
 import { needsWebhook } from '../conversion/converter.ts'
 import { blankOf } from '../kinds/catalog.ts'
@@ -40,7 +41,7 @@ export function trackFields(
 export async function withConversions<T>(plane: Plane, call: Call, run: (context: ManagedFieldsContext) => T): Promise<T> {
   const known = new Map<string, KubeObject>()
   const lookUp = (to: Definition, object: KubeObject): KubeObject => {
-    const key = `${to.apiVersion} ${JSON.stringify(object)}`
+    const key = `${to.apiVersion} ${writeJSON(object)}`
     const found = known.get(key)
     if (!found) throw new ConversionNeeded(to, object, key)
     return found

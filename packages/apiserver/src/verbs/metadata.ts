@@ -8,6 +8,8 @@ import {
   type FieldError,
   forbidden,
   invalid,
+  isInt64,
+  isNumeric,
   isRecord,
   type KubeObject,
   labelKeyProblems,
@@ -60,8 +62,10 @@ export function coerceMetadata(
         ? 'object'
         : typeof value === 'boolean'
           ? 'bool'
-          : typeof value === 'number' && wanted === 'int64'
-            ? `number ${value}`
+          : isNumeric(value)
+            ? wanted === 'int64'
+              ? `number ${value}`
+              : 'number'
             : typeof value
     // Custom resources have their metadata decoded by itself.
     const where =
@@ -105,7 +109,7 @@ function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (wh
       if (typeof value !== 'string') throw wrongType(value, 'string')
       return value
     case 'number':
-      if (!Number.isInteger(value) || Math.abs(value as number) >= 2 ** 63) throw wrongType(value, 'int64')
+      if (!isInt64(value)) throw wrongType(value, 'int64')
       return value
     case 'strings':
       if (!Array.isArray(value)) throw wrongType(value, '[]string')

@@ -1,5 +1,5 @@
 /** How large an object may be. Upstream: etcd's --max-request-bytes, which counts the object as it is stored. */
-import { StatusError } from '@capstan/kube'
+import { StatusError, writeJSON } from '@capstan/kube'
 
 export const MaxObjectBytes = 1.5 * 1024 * 1024
 
@@ -7,7 +7,7 @@ export const MaxObjectBytes = 1.5 * 1024 * 1024
 export function refuseTooLarge(object: object): void {
   // No character takes more than six bytes of JSON: almost every object is known to be small without being written out.
   if (charactersLeft(object, MaxObjectBytes / 6) > 0) return
-  if (Buffer.byteLength(JSON.stringify(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
+  if (Buffer.byteLength(writeJSON(object)) > MaxObjectBytes) throw new StatusError('', 'etcdserver: request is too large')
 }
 
 /** What is left of `budget` after `value`, counted as characters of JSON; stops once nothing is. */

@@ -1,5 +1,5 @@
 /** Whether replicas and selector of a custom resource are what `scale` can show. Upstream: registry/customresource/validator.go, v0.36. */
-import { type FieldError, goText, invalid, isRecord, type UnknownObject } from '@capstan/kube'
+import { type FieldError, goText, invalid, isNumeric, isRecord, isInt64, type UnknownObject } from '@capstan/kube'
 import type { Definition } from '../registry/definition.ts'
 
 const MaxInt32 = 2 ** 31 - 1
@@ -16,9 +16,9 @@ export function scaleErrors({ scale }: Definition, subresource: string | undefin
 
 function replicasErrors(path: string, object: UnknownObject): FieldError[] {
   const value = valueAt(path, object)
-  if (!Number.isInteger(value)) return valueErrors(path, object, 'int64', 0)
-  if ((value as number) < 0) return [invalid(path, value, 'should be a non-negative integer')]
-  return (value as number) > MaxInt32 ? [invalid(path, value, `should be less than or equal to ${MaxInt32}`)] : []
+  if (!isInt64(value)) return valueErrors(path, object, 'int64', 0)
+  if (value < 0) return [invalid(path, value, 'should be a non-negative integer')]
+  return value > MaxInt32 ? [invalid(path, value, `should be less than or equal to ${MaxInt32}`)] : []
 }
 
 /** A value of another type, or on a way that is none; `zero` is what upstream prints in its place. */
@@ -43,7 +43,7 @@ const valueAt = (path: string, object: UnknownObject): unknown =>
   membersOf(path).reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
 
 function goType(value: unknown): string {
-  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64'
+  if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
   if (typeof value === 'boolean') return 'bool'
   if (typeof value === 'string') return 'string'
   return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'

@@ -3,7 +3,7 @@
  * Upstream: sigs.k8s.io/controller-runtime/pkg/webhook/admission, v0.24.
  */
 import type { Admission, AdmissionContext, DeclaredKind, Json, Kind, KubeObject, Reader } from '@capstan/kube'
-import { diffJson, draft, invalidObject, messageOf, resourceName, StatusError, structural } from '@capstan/kube'
+import { diffJson, draft, invalidObject, messageOf, resourceName, StatusError, structural, writeJSON } from '@capstan/kube'
 
 /** What an API server does with a webhook's answer: takes over its changes, or heeds its refusal. */
 export type Phase = 'default' | 'validate'
@@ -76,7 +76,7 @@ export async function answerAdmission(
       for (const one of asked) await one.default?.(changed, context)
       const patch = diffJson(about as unknown as Json, changed as unknown as Json)
       if (patch.length === 0) return respond({ allowed: true })
-      return respond({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(JSON.stringify(patch)).toString('base64') })
+      return respond({ allowed: true, patchType: 'JSONPatch', patch: Buffer.from(writeJSON(patch)).toString('base64') })
     }
     const errors = []
     for (const one of asked) errors.push(...((await one.validate?.(about, context)) ?? []))

@@ -1,6 +1,6 @@
 /** The webhooks of a manager as a function from Request to Response. Paths are those of upstream's managers. */
 import type { Admission, DeclaredKind, Kind, Reader } from '@capstan/kube'
-import { isRecord } from '@capstan/kube'
+import { isRecord, readJSON } from '@capstan/kube'
 import { type AdmissionReview, admittedKinds, answerAdmission, fitsIn, type Phase } from './admission-review.ts'
 import { answerConversion, type ConversionReview } from './conversion-review.ts'
 
@@ -52,7 +52,7 @@ async function reviewIn(request: Request): Promise<object | string> {
     text += decoder.decode(bytes, { stream: true })
   }
   try {
-    const review: unknown = JSON.parse(text)
+    const review = readJSON(text)
     return isRecord(review) && isRecord(review.request) ? review : 'there is no request in the body'
   } catch (err) {
     return `the body is no JSON: ${(err as Error).message}`

@@ -2,7 +2,7 @@
  * The spec of a provider's object as one manager wants it: what it has set before and no longer wants goes, what others have set
  * stays. Managed fields remember who set what, as for labels; see docs/adr/0005-merge-patches-for-propagation.md. Pure.
  */
-import { diffMerge, equal, isRecord, type JsonObject, type KubeObject } from '@capstan/kube'
+import { diffMerge, equal, isRecord, type JsonObject, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
 /** The merge patch for `spec`; `undefined` when it is as wanted. */
 export function specPatch(object: KubeObject, manager: string, wanted: unknown): JsonObject | undefined {
@@ -61,7 +61,7 @@ function mergedItems(
   others: readonly Fields[],
 ): unknown[] {
   const keys = [...own, ...others].flatMap((fields) => Object.keys(fields)).filter((element) => element.startsWith('k:'))
-  const elementOf = (item: unknown): string => keys.find((element) => hasKey(item, element)) ?? `v:${JSON.stringify(item)}`
+  const elementOf = (item: unknown): string => keys.find((element) => hasKey(item, element)) ?? `v:${writeJSON(item)}`
   const isOf = (fields: readonly Fields[], element: string) => fields.some((one) => one[element] !== undefined)
   const items = wanted.map((wants) => {
     const element = elementOf(wants)
@@ -75,6 +75,6 @@ function mergedItems(
 }
 
 function hasKey(item: unknown, element: string): boolean {
-  const key: unknown = JSON.parse(element.slice('k:'.length))
+  const key = readJSON(element.slice('k:'.length))
   return isRecord(item) && isRecord(key) && Object.entries(key).every(([name, value]) => equal(item[name], value))
 }

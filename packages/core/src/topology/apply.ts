@@ -21,14 +21,15 @@ import {
   equal,
   isDeleting,
   isReason,
-  type Kind,
   keyOf,
   keyText,
+  type Kind,
   type KubeObject,
   orAbsent,
   type StatusError,
   type UnknownObject,
   wasRefused,
+  writeJSON,
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
@@ -188,7 +189,7 @@ async function applyTemplate(
       return { object: desired, isNew: false }
     }
   }
-  const spec = JSON.stringify(readField(desired.object, InfraMachineTemplateContract.spec, desired.contract) ?? null)
+  const spec = writeJSON(readField(desired.object, InfraMachineTemplateContract.spec, desired.contract) ?? null)
   const name = templateName(applier.cluster, base, ...purpose, current.object.metadata.name, spec)
   const rotated = { ...desired, object: { ...desired.object, metadata: { ...desired.object.metadata, name } } }
   await create(applier, rotated, ` as a replacement for ${JSON.stringify(current.object.metadata.name)} (template rotation)`)

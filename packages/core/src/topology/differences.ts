@@ -3,7 +3,16 @@
  * is, and from the managed fields that say what was applied before.
  */
 import { createHash } from 'node:crypto'
-import { equal, type Input, isRecord, type KubeObject, type ManagedFieldsEntry, type UnknownObject } from '@capstan/kube'
+import {
+  equal,
+  type Input,
+  isRecord,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  readJSON,
+  type UnknownObject,
+  writeJSON,
+} from '@capstan/kube'
 
 /** Who applies, as managed fields name it. Upstream: structuredmerge.TopologyManagerName. */
 export const TopologyManager = 'capi-topology'
@@ -57,9 +66,9 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
   // Nobody but us has written an atomic list, or a set: then it must be the same.
   if (keyed.length === 0) return true
-  const keys = Object.keys(JSON.parse(keyed[0]!.slice(2)) as object)
+  const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
   const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
-  const ownedOf = (item: unknown) => keyed.find((field) => sameItem(JSON.parse(field.slice(2)), item))
+  const ownedOf = (item: unknown) => keyed.find((field) => sameItem(readJSON(field.slice(2)), item))
   const changed = desired.some((item) => {
     const field = ownedOf(item)
     return changes(
@@ -68,7 +77,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
       field === undefined ? {} : fieldsOf(owned[field]),
     )
   })
-  return changed || keyed.some((field) => !desired.some((item) => sameItem(JSON.parse(field.slice(2)), item)))
+  return changed || keyed.some((field) => !desired.some((item) => sameItem(readJSON(field.slice(2)), item)))
 }
 
 /**
@@ -99,4 +108,4 @@ export class AppliedObjects {
   }
 }
 
-const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+const hashOf = (value: unknown): string => createHash('sha256').update(writeJSON(value)).digest('base64url')

@@ -14,6 +14,7 @@ import {
   type RuleError,
   type Structural,
   structural,
+  writeJSON,
 } from '@capstan/kube'
 
 type Definitions = ReadonlyMap<string, ClusterClassStatusVariable>
@@ -132,11 +133,11 @@ function valueErrors(
   const unknown = schema.prune({ value: draft(value) }).map((field) => field.replace(/^value\.?/, ''))
   if (unknown.length === 0) return []
   const fields = `${JSON.stringify(unknown.join(','))} field(s) are not specified in the variable schema of variable ${JSON.stringify(name)}`
-  return [invalid(at, JSON.stringify(value), `failed validation: ${fields}`)]
+  return [invalid(at, writeJSON(value), `failed validation: ${fields}`)]
 }
 
 const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
-  invalid(`${path}[${name}]`, JSON.stringify(value), 'variable is not defined')
+  invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
 /** Upstream shows the whole value as JSON, whatever part of it is wrong, and leaves the place out of the text. */
 function atVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
@@ -144,17 +145,17 @@ function atVariable({ type, field, text }: FieldError, at: string, value: unknow
   const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
   if (detail) {
     const [, below, problem] = detail
-    return { ...invalid(where, JSON.stringify(value), below === undefined ? problem! : `${below} in body ${problem}`), type }
+    return { ...invalid(where, writeJSON(value), below === undefined ? problem! : `${below} in body ${problem}`), type }
   }
   const unsupported = /^Unsupported value: .*: (supported values: .*)$/s.exec(text)
   if (!unsupported) return { type, field: where, text }
-  return { type, field: where, text: `Unsupported value: ${JSON.stringify(JSON.stringify(value))}: ${unsupported[1]}` }
+  return { type, field: where, text: `Unsupported value: ${JSON.stringify(writeJSON(value))}: ${unsupported[1]}` }
 }
 
 /** The whole value here too, unless the reason of the rule leaves values out. */
 function ruleAtVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
-  const whole = JSON.stringify(value)
+  const whole = writeJSON(value)
   if (type === 'FieldValueDuplicate') return duplicate(where, whole)
   return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }
 }

@@ -2,7 +2,7 @@
 import type { Hook } from '@capstan/api'
 import { hookApiVersion } from '@capstan/api'
 import type { Clock } from '@capstan/kube'
-import { durationText, seconds } from '@capstan/kube'
+import { durationText, seconds, writeJSON } from '@capstan/kube'
 import { readBytes, TooLong } from '../wire/body.ts'
 import type { Target } from './client-config.ts'
 import { HookFailed, NoAnswer } from './hook-failed.ts'
@@ -52,7 +52,7 @@ export async function callHandler(
     return new HookFailed(code, `http call failed: Post ${JSON.stringify(url.href)}: ${message}`, { cause: err, problem })
   }
   try {
-    const body = JSON.stringify({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
+    const body = writeJSON({ apiVersion: hookApiVersion(hook), kind: `${hook.name}Request`, ...request })
     const answer = await transport.post({ ...target, url }, body, either, headers).catch((err) => {
       throw failed(err)
     })

@@ -1,6 +1,6 @@
 /** Writes calls on a tape as they end. It never stands in the way of the calls, nor of the program. */
 import type { Clock } from '@capstan/kube'
-import { messageOf } from '@capstan/kube'
+import { messageOf, writeJSON } from '@capstan/kube'
 import type { CallObserver, ObservedCall } from '../client/observed-call.ts'
 import { redact, redactText } from './deny-list.ts'
 import { type TapedCall, TapeFormat, type TapeHeader, TapeVersion } from './tape.ts'
@@ -59,7 +59,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
       })
   }
   const put = (line: object) => {
-    const text = `${JSON.stringify(line)}\n`
+    const text = `${writeJSON(line)}\n`
     bytes += Buffer.byteLength(text)
     pending += text
     flush()
@@ -77,7 +77,7 @@ export function createRecorder(file: TapeFile, { clock, report, maxBytes = defau
       if (isStopped) return
       try {
         const taped = tapedCall(call)
-        const { length } = JSON.stringify(taped)
+        const { length } = writeJSON(taped)
         if (bytes + length > maxBytes) stop(`the tape has reached its limit of ${maxBytes} bytes`)
         else if (pending.length + length > MaxPending) stop('the disk is too slow for what is recorded')
         else put(taped)

@@ -3,6 +3,7 @@
  * by which names properties go. Views look into the object itself; nothing is copied.
  * Upstream: apiserver/pkg/cel/common, v1.36.
  */
+import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
 import type { JSONSchema } from '../schema.ts'
 import { isKeyword } from './identifier.ts'
 import { durationOf, timestampOf } from './library/time.ts'
@@ -42,7 +43,7 @@ function viewOf(schema: JSONSchema): SchemaView | undefined {
     case 'boolean':
       return viewing(bool, (raw) => (typeof raw === 'boolean' ? raw : unfit(raw, 'boolean')))
     case 'number':
-      return viewing({ kind: 'double' }, (raw) => (typeof raw === 'number' ? raw : unfit(raw, 'number')))
+      return viewing({ kind: 'double' }, (raw) => (isNumeric(raw) ? Number(raw) : unfit(raw, 'number')))
     case 'integer':
       return viewing(int, (raw) => integer(raw, 'integer'))
     case undefined:
@@ -112,12 +113,12 @@ function stringView(format: string | undefined): SchemaView {
 
 /** What an update leaves as it was may be of another type than the schema of today says. */
 function unfit(raw: unknown, type: string): never {
-  const found = Array.isArray(raw) ? 'array' : typeof raw
+  const found = Array.isArray(raw) ? 'array' : isNumeric(raw) ? 'number' : typeof raw
   throw new EvaluationError(`invalid data, expected ${type} to match the provided schema, got ${found}`)
 }
 
 const textOf = (raw: unknown): string => (typeof raw === 'string' ? raw : unfit(raw, 'string'))
-const integer = (raw: unknown, type: string): bigint => (Number.isInteger(raw) ? BigInt(raw as number) : unfit(raw, type))
+const integer = (raw: unknown, type: string): bigint => (isInt64(raw) ? BigInt(raw) : unfit(raw, type))
 
 function bytesOf(text: string): Uint8Array {
   try {
@@ -173,7 +174,7 @@ class Unknown extends Opaque {
   readonly text: string
   constructor(raw: unknown) {
     super()
-    this.text = JSON.stringify(raw)
+    this.text = writeJSON(raw)
   }
   equals(other: Opaque): boolean {
     return other instanceof Unknown && other.text === this.text

@@ -1,4 +1,5 @@
 /** Whether a value has the shape of its type: what server-side apply refuses before it merges anything. */
+import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
 import { goText } from '../go-text.ts'
 import { isRecord } from '../json.ts'
 import { itemElement } from './list-item.ts'
@@ -30,7 +31,7 @@ function checkScalar(scalar: ScalarType, value: unknown, path: string, report: R
   if (value === null || value === undefined) return
   switch (scalar) {
     case 'numeric':
-      if (typeof value !== 'number') report(path, `expected numeric (int or float), got ${goTypeName(value)}`)
+      if (!isNumeric(value)) report(path, `expected numeric (int or float), got ${goTypeName(value)}`)
       return
     case 'string':
       if (typeof value !== 'string') report(path, `expected string, got &value.valueUnstructured{Value:${goLiteral(value)}}`)
@@ -77,19 +78,13 @@ function checkMap(map: MapType, value: unknown, path: string, report: Report, du
 function goTypeName(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}'
   if (isRecord(value)) return 'map[string]interface {}'
-  return typeof value === 'boolean'
-    ? 'bool'
-    : typeof value === 'number'
-      ? Number.isInteger(value)
-        ? 'int64'
-        : 'float64'
-      : 'string'
+  return typeof value === 'boolean' ? 'bool' : isNumeric(value) ? (isInt64(value) ? 'int64' : 'float64') : 'string'
 }
 
 /** A value as Go's %#v prints it. */
 function goLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[]interface {}{${value.map(goLiteral).join(', ')}}`
-  if (!isRecord(value)) return value === null ? 'interface {}(nil)' : JSON.stringify(value)
+  if (!isRecord(value)) return value === null ? 'interface {}(nil)' : writeJSON(value)
   const members = Object.keys(value)
     .sort()
     .map((key) => `${JSON.stringify(key)}:${goLiteral(value[key])}`)

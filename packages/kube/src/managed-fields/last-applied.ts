@@ -1,4 +1,5 @@
 /** How `kubectl apply --server-side` takes over from client-side apply. */
+import { readJSON } from '../json-text.ts'
 import { draft, isRecord } from '../json.ts'
 import type { KubeObject } from '../object.ts'
 import { stableText } from '../structural/stable-text.ts'
@@ -16,7 +17,7 @@ export function unchangedSinceLastApplied(live: KubeObject, current: Typed): Fie
   if (!text) return undefined
   let last: unknown
   try {
-    last = JSON.parse(text)
+    last = readJSON(text)
   } catch {
     return undefined
   }

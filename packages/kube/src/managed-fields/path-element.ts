@@ -3,6 +3,7 @@
  * item by its value, `i:0` an item by its place. Elements are kept in that text, in one canonical form, so that equal elements
  * are equal strings.
  */
+import { isNumeric, readJSON, writeJSON } from '../json-text.ts'
 import { isRecord } from '../json.ts'
 import { stableText } from '../structural/stable-text.ts'
 
@@ -27,12 +28,12 @@ export function parseElement(text: string): PathElement | undefined {
     case 'f':
       return text
     case 'k': {
-      const keys: unknown = JSON.parse(rest)
+      const keys: unknown = readJSON(rest)
       if (!isRecord(keys)) throw new Error(`incorrect key: ${JSON.stringify(text)} is not an object`)
       return keyElement(keys)
     }
     case 'v':
-      return valueElement(JSON.parse(rest))
+      return valueElement(readJSON(rest))
     case 'i': {
       if (!/^-?\d+$/.test(rest)) throw new Error(`incorrect index: ${JSON.stringify(text)}`)
       return `i:${Number(rest)}`
@@ -49,13 +50,13 @@ export function elementText(element: PathElement): string {
     case 'f':
       return `.${rest}`
     case 'k': {
-      const keys = JSON.parse(rest) as Record<string, unknown>
+      const keys = readJSON(rest) as Record<string, unknown>
       return `[${Object.entries(keys)
         .map(([name, value]) => `${name}=${valueText(value)}`)
         .join(',')}]`
     }
     case 'v':
-      return `[=${valueText(JSON.parse(rest))}]`
+      return `[=${valueText(readJSON(rest))}]`
     default:
       return `[${rest}]`
   }
@@ -63,7 +64,7 @@ export function elementText(element: PathElement): string {
 
 function valueText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(valueText).join(',')}]`
-  if (!isRecord(value)) return JSON.stringify(value)
+  if (!isRecord(value)) return writeJSON(value)
   return Object.entries(value)
     .map(([name, member]) => `${name}=${valueText(member)}`)
     .join('')
@@ -73,7 +74,7 @@ function valueText(value: unknown): string {
 export function compareElements(a: PathElement, b: PathElement): number {
   if (a[0] !== b[0]) return Kinds.indexOf(a[0]!) - Kinds.indexOf(b[0]!)
   if (a[0] === 'f') return a < b ? -1 : a > b ? 1 : 0
-  return compareValues(JSON.parse(a.slice(2)), JSON.parse(b.slice(2)))
+  return compareValues(readJSON(a.slice(2)), readJSON(b.slice(2)))
 }
 const Kinds = 'fkvi'
 
@@ -96,5 +97,6 @@ function compareValues(a: unknown, b: unknown): number {
 function valueRank(value: unknown): number {
   if (Array.isArray(value)) return 3
   if (isRecord(value)) return 4
-  return ['number', 'string', 'boolean', '', '', 'object'].indexOf(typeof value)
+  if (isNumeric(value)) return 0
+  return ['', 'string', 'boolean', '', '', 'object'].indexOf(typeof value)
 }

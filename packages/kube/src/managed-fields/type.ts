@@ -1,4 +1,5 @@
 /** What server-side apply needs to know of a schema: what is one value, what is merged, and by which keys. */
+import { isNumeric } from '../json-text.ts'
 import type { JSONSchema } from '../schema.ts'
 import { ObjectMetaSchema } from '../structural/object-meta.ts'
 
@@ -119,7 +120,7 @@ const metadataType: Type = convert(ObjectMetaSchema, false)
 
 /** The form in which a type takes a value, where it has several; the first that it has, where none fits or there is no value. */
 export function formsOf(type: Type, value: unknown): Type {
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+  if (typeof value === 'string' || isNumeric(value) || typeof value === 'boolean') {
     return type.scalar && (type.list || type.map) ? { scalar: type.scalar } : type
   }
   if (typeof value !== 'object' || value === null) return type

@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts'
 import { minutes, seconds, sleep } from '../clock.ts'
 import { StatusError } from '../errors.ts'
 import { freeze } from '../json.ts'
+import { readJSON, writeJSON } from '../json-text.ts'
 import type { ObjectList } from '../object.ts'
 import type { Random } from '../random.ts'
 import { methodOf, urlOf } from '../request.ts'
@@ -166,7 +167,7 @@ class HttpsTransport implements Transport {
   async #open(request: ApiRequest, agent: Agent, signal: AbortSignal): Promise<IncomingMessage> {
     const authorization = await this.#authorization()
     signal.throwIfAborted()
-    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
+    const body = request.body === undefined ? undefined : Buffer.from(writeJSON(request.body))
     const { hostname, port, pathname } = this.#url
     const attempt = () =>
       new Promise<IncomingMessage>((resolve, reject) => {
@@ -230,7 +231,7 @@ class HttpsTransport implements Transport {
 
   #parse(body: Buffer, request: ApiRequest): unknown {
     try {
-      return JSON.parse(body.toString('utf8'))
+      return readJSON(body.toString('utf8'))
     } catch (cause) {
       throw new StatusError('InternalError', `${describe(request)}: ${this.#url.origin} answered something that is not JSON`, {
         cause,

@@ -1,4 +1,5 @@
 /** JSON Patch, RFC 6902, with the leniencies that a real API server has. */
+import { isNumeric, writeJSON } from '../json-text.ts'
 import type { JsonPatchOperation } from '../client.ts'
 import { StatusError, badRequest } from '../errors.ts'
 import type { Json } from '../json.ts'
@@ -79,12 +80,12 @@ function apply(root: Record<string, unknown>, operation: JsonPatchOperation, cop
       return locate(root, operation.path).remove()
     case 'test': {
       const found = locate(root, operation.path).get()
-      if (!equal(found ?? null, operation.value ?? null)) throw new PatchError(`the value is ${JSON.stringify(found)}`)
+      if (!equal(found ?? null, operation.value ?? null)) throw new PatchError(`the value is ${writeJSON(found)}`)
       return
     }
     case 'copy': {
       const value = existing(root, operation.from)
-      copies.left -= JSON.stringify(value).length
+      copies.left -= writeJSON(value).length
       if (copies.left < 0) throw new PatchError(`what is copied is larger than ${MaxCopied} together`)
       return locate(root, operation.path).add(draft(value))
     }
@@ -169,7 +170,7 @@ function indexIn(list: readonly unknown[], token: string, max: number): number {
 function goType(value: unknown): string {
   if (Array.isArray(value)) return 'array'
   if (isRecord(value)) return 'object'
-  return typeof value === 'boolean' ? 'bool' : typeof value
+  return typeof value === 'boolean' ? 'bool' : isNumeric(value) ? 'number' : typeof value
 }
 
 /**

@@ -2,6 +2,8 @@
  * Validation of values by their schema. The texts, their order and even which branch of an `anyOf` is told about are upstream's:
  * kube-openapi/pkg/validation/validate, as apiextensions-apiserver reports it, v1.36.
  */
+import { goFloat } from '../go-text.ts'
+import { isInt64, isNumeric, writeJSON } from '../json-text.ts'
 import type { FieldError } from '../errors.ts'
 import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../errors.ts'
 import { equal, isRecord } from '../json.ts'
@@ -33,7 +35,7 @@ export function compileValidate(schema: JSONSchema): Validate {
     } else {
       if (junctors) count += junctors(value, path, errors, old)
       if (typeof value === 'string') count += checks.string?.(value, path, errors) ?? 1
-      else if (typeof value === 'number') count += checks.number?.(value, path, errors) ?? 1
+      else if (isNumeric(value)) count += checks.number?.(value, path, errors) ?? 1
       else if (Array.isArray(value)) count += items(value, path, errors, old)
       checks.enum?.(value, path, errors)
       if (isRecord(value)) count += members(value, path, errors, old)
@@ -59,25 +61,14 @@ const nowhere = (message: string): FieldError => ({
 const typeOf = (value: unknown): string => {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'array'
-  if (typeof value === 'number') return Number.isSafeInteger(value) || isInt64(value) ? 'integer' : 'number'
+  if (isNumeric(value)) return isInt64(value) ? 'integer' : 'number'
   return typeof value
-}
-const isInt64 = (value: number): boolean => Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63
-
-/** How Go prints a number: 64-bit integers plainly, others in their shortest form, with an exponent from 1e+06 on or below 1e-04. */
-const goNumber = (value: number): string => (isInt64(value) ? BigInt(value).toString() : goFloat(value))
-
-function goFloat(value: number): string {
-  const [mantissa = '', exponent = ''] = value.toExponential().split('e')
-  const power = Number(exponent)
-  if (power >= -4 && power < 6) return value.toString()
-  return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
 }
 
 function compileChecks(schema: JSONSchema): {
   type: Check<unknown>
   string: Check<string> | undefined
-  number: Check<number> | undefined
+  number: Check<number | bigint> | undefined
   enum: Check<unknown> | undefined
 } {
   const intOrString = schema['x-kubernetes-int-or-string'] === true
@@ -105,7 +96,7 @@ function compileType({ format = '', nullable }: JSONSchema, types: readonly stri
     const fits = types.includes(found) || (found === 'integer' && types.includes('number'))
     const isListOrText = found === 'string' || found === 'array'
     if (!fits && !isListOrText && known !== '')
-      return wrong(path, errors, known, found === 'integer' ? 'int64' : found === 'number' ? 'double' : '')
+      return wrong(path, errors, known, found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '')
     if (!numeric && known !== '' && isListOrText) return 1
     return fits ? 1 : wrong(path, errors, wanted, found)
   }
@@ -141,21 +132,27 @@ function codePoints(text: string): number {
   return count
 }
 
-function compileNumber(schema: JSONSchema, type: string | undefined): Check<number> | undefined {
+function compileNumber(schema: JSONSchema, type: string | undefined): Check<number | bigint> | undefined {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, format } = schema
   const integer = type === 'integer'
   if (!integer && minimum === undefined && maximum === undefined && multipleOf === undefined) return undefined
-  const inRange =
-    format === 'int32' ? (value: number) => Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31 : isInt64
+  const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
+  // Upstream: of a float, the lowest integer is out of range.
+  const inRange = (value: number | bigint) =>
+    isInt64(value) ? value >= -limit && value < limit : Number.isInteger(value) && value > -limit && value < limit
   const withFormat = format === undefined ? '(default format)' : `with format ${format}`
   return (value, path, errors) => {
     const field = fieldOf(path)
     // Limits are printed as the same type of number as the value.
-    const print = isInt64(value) ? goNumber : goFloat
+    const print = isInt64(value) ? String : goFloat
     const fail = (detail: string) =>
       errors.push({ type: 'FieldValueInvalid', field, text: `Invalid value: ${print(value)}: ${path} in body ${detail}` })
     if (integer && !inRange(value)) errors.push(nowhere(`Checked value must be of type integer ${withFormat} in ${path}`))
-    if (multipleOf !== undefined && !isMultiple(value, multipleOf)) fail(`should be a multiple of ${print(multipleOf)}`)
+    if (multipleOf !== undefined && isInt64(value) && Math.abs(multipleOf) < 1) {
+      // Upstream: to an integer the factor is one, too.
+      const text = `Invalid value: 0: factor MultipleOf declared for ${path} must be positive: 0`
+      errors.push({ type: 'FieldValueInvalid', field, text })
+    } else if (multipleOf !== undefined && !isMultiple(value, multipleOf)) fail(`should be a multiple of ${print(multipleOf)}`)
     if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
       fail(`should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${print(minimum)}`)
     }
@@ -166,14 +163,15 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
   }
 }
 
-/** Upstream: the quotient of floats must be whole, and beyond 2^53 none is. */
-function isMultiple(value: number, factor: number): boolean {
-  if (Number.isSafeInteger(value) && Number.isInteger(factor)) return value % factor === 0
-  return Number.isSafeInteger(factor < 1 ? (1 / factor) * value : value / factor)
+/** Upstream: to an integer the factor is one, too; the quotient of floats must be whole, and beyond 2^53 none is. */
+function isMultiple(value: number | bigint, factor: number): boolean {
+  if (isInt64(value)) return BigInt(value) % BigInt(Math.trunc(factor)) === 0n
+  const float = Number(value)
+  return Number.isSafeInteger(factor < 1 ? (1 / factor) * float : float / factor)
 }
 
 function compileEnum(values: readonly unknown[]): Check<unknown> {
-  const texts = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  const texts = values.map((value) => (typeof value === 'string' ? value : writeJSON(value)))
   const strings = new Set(values.filter((value) => typeof value === 'string'))
   return (value, path, errors) => {
     if (strings.has(value as string) || values.some((one) => equal(one, value))) return 1
@@ -207,7 +205,7 @@ function compileItems(schema: JSONSchema): Walk<readonly unknown[]> {
 
 /** Finds the item of a list that has the same keys as another. */
 export function itemsByKey(list: readonly unknown[], keys: readonly string[]): (item: unknown) => Old {
-  const keyOf = (item: unknown) => (isRecord(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : undefined)
+  const keyOf = (item: unknown) => (isRecord(item) ? writeJSON(keys.map((key) => item[key] ?? null)) : undefined)
   const found = new Map<string, unknown>()
   for (const item of list) {
     const key = keyOf(item)

@@ -54,7 +54,7 @@ export const pods: BuiltinKind<Pod> = {
   gracePeriod({ spec, status }, requested) {
     // Upstream: nobody has begun what is not on a node, and what has ended needs no time.
     if (!spec.nodeName || status.phase === 'Failed' || status.phase === 'Succeeded') return 0
-    const period = requested ?? spec.terminationGracePeriodSeconds ?? 0
+    const period = requested ?? Number(spec.terminationGracePeriodSeconds ?? 0)
     return period < 0 ? 1 : period
   },
   // Pods are changed by programs, often, and nobody would read it.

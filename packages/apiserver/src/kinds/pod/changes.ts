@@ -1,5 +1,5 @@
 /** What may be changed of a pod that is there. Upstream: ValidatePodUpdate, ValidatePodStatusUpdate and their kin, v1.36. */
-import { draft, equal, type FieldError, forbidden, invalid, qualifiedNameProblems, required } from '@capstan/kube'
+import { draft, equal, type FieldError, forbidden, invalid, qualifiedNameProblems, required, writeJSON } from '@capstan/kube'
 import { inRange, ipAddress, problems, subdomain, unchanged } from '../checks.ts'
 import type { Container, ContainerStatus, Pod, PodSpec } from '../schemas/types.ts'
 import { annotationChanges, annotationErrors, Mirror, profileMismatches } from './annotations.ts'
@@ -137,8 +137,8 @@ function difference(old: PodSpec, now: PodSpec): string {
   for (const member of new Set([...Object.keys(old), ...Object.keys(now)])) {
     const [before, after] = [old[member as keyof PodSpec], now[member as keyof PodSpec]]
     if (equal(before, after)) continue
-    if (before !== undefined) lines.push(`-\t${member}: ${JSON.stringify(before)}`)
-    if (after !== undefined) lines.push(`+\t${member}: ${JSON.stringify(after)}`)
+    if (before !== undefined) lines.push(`-\t${member}: ${writeJSON(before)}`)
+    if (after !== undefined) lines.push(`+\t${member}: ${writeJSON(after)}`)
   }
   return lines.join('\n')
 }

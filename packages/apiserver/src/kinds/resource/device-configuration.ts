@@ -1,5 +1,5 @@
 /** Settings that are for drivers to read. */
-import { type FieldError, invalid, isRecord, required, tooLong } from '@capstan/kube'
+import { type FieldError, invalid, isRecord, required, tooLong, writeJSON } from '@capstan/kube'
 import type { OpaqueDeviceConfiguration } from '../schemas/types.ts'
 import { driverErrors } from './names.ts'
 
@@ -22,6 +22,6 @@ export function configurationErrors(
 /** JSON of any form, so long as it is an object. */
 export function rawObjectErrors(field: string, value: unknown, isStored = false): FieldError[] {
   if (value === undefined || value === null) return [required(field)]
-  if (!isStored && Buffer.byteLength(JSON.stringify(value)) > MaxSize) return [tooLong(field, MaxSize)]
+  if (!isStored && Buffer.byteLength(writeJSON(value)) > MaxSize) return [tooLong(field, MaxSize)]
   return isRecord(value) ? [] : [invalid(field, '<value omitted>', 'must be a valid JSON object')]
 }

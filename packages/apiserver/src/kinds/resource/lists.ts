@@ -1,5 +1,5 @@
 /** Lists and maps that may hold only so much: of those that hold more nothing else is told. */
-import { duplicate, type FieldError, tooMany } from '@capstan/kube'
+import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
 
 type Check<T> = (field: string, item: T) => FieldError[]
 
@@ -31,7 +31,7 @@ export function setErrors<T>(
 export function duplicateErrors(field: string, keys: readonly unknown[]): FieldError[] {
   const seen = new Set<string>()
   return keys.flatMap((key, index) => {
-    const text = JSON.stringify(key)
+    const text = writeJSON(key)
     if (seen.has(text)) return [duplicate(`${field}[${index}]`, key)]
     seen.add(text)
     return []

@@ -1,0 +1,106 @@
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { exactInteger, hasLongInteger, isInt64, readJSON, writeJSON } from './json-text.ts'
+
+const max = 2n ** 63n - 1n
+const min = -(2n ** 63n)
+
+describe('an integer in a text', () => {
+  test.each([
+    ['0', 0],
+    ['9007199254740991', 9007199254740991],
+    ['-9007199254740991', -9007199254740991],
+    ['9007199254740992', 9007199254740992n],
+    ['-9007199254740992', -9007199254740992n],
+    ['9007199254740993', 9007199254740993n],
+    ['9223372036854775807', max],
+    ['-9223372036854775808', min],
+    ['9223372036854775808', 2 ** 63],
+    ['-9223372036854775809', -(2 ** 63)],
+    ['18446744073709551616', 2 ** 64],
+    ['1e18', 1e18],
+    ['9007199254740993.0', 9007199254740992],
+    ['0.12345678901234566', 0.12345678901234566],
+    ['1.5e300', 1.5e300],
+  ])('%s is read as %s', (text, value) => {
+    expect(readJSON(text)).toBe(value)
+    expect(readJSON(`{"a":[1, ${text}],"b": ${text}}`)).toEqual({ a: [1, value], b: value })
+  })
+})
+
+describe('a text', () => {
+  test.each([
+    ['{"a":9007199254740993}', true],
+    ['{"a": -9007199254740993}', true],
+    ['[\n\t9007199254740993\r\n]', true],
+    ['[0,9007199254740993]', true],
+    ['9007199254740993', true],
+    ['{"a":900719925474099}', false],
+    ['{"a":"9007199254740993"}', false],
+    ['{"a":"x9007199254740993"}', false],
+    ['{"a":0.12345678901234567}', false],
+    ['{"a":123456789012345.1234567890123456}', false],
+    ['', false],
+  ])('%j may hold integers that doubles do not: %s', (text, expected) => {
+    expect(hasLongInteger(text)).toBe(expected)
+  })
+
+  it('is searched wherever the integer begins', () => {
+    for (let before = 0; before < 40; before++) {
+      const value = { pad: 'x'.repeat(before), exact: 9007199254740993n }
+      expect(readJSON(`{"pad":"${value.pad}","exact":9007199254740993}`)).toEqual(value)
+      expect(readJSON(`{"pad":"${'1'.repeat(before)}","exact":9007199254740993}`)).toMatchObject({ exact: value.exact })
+    }
+  })
+})
+
+const integers = fc.bigInt({ min, max }).map(exactInteger)
+const values = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    integers,
+    fc.double({ noNaN: true, noDefaultInfinity: true }).filter((one) => !Number.isInteger(one)),
+    fc.string(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value')),
+    fc.dictionary(fc.string(), tie('value'), { noNullPrototype: true }),
+  ),
+})).value
+
+it('what is written is what is read, with every digit', () => {
+  fc.assert(
+    fc.property(values, (value) => {
+      const text = writeJSON(value)
+      const back = readJSON(text)
+      expect(back).toStrictEqual(value)
+      expect(writeJSON(back)).toBe(text)
+    }),
+  )
+})
+
+it('every integer has one form', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min, max }), (integer) => {
+      const value = exactInteger(integer)
+      expect(typeof value).toBe(Number.isSafeInteger(Number(integer)) ? 'number' : 'bigint')
+      expect(readJSON(String(integer))).toBe(value)
+      expect(isInt64(value)).toBe(true)
+    }),
+  )
+})
+
+it('a float is no int64, whole or not', () => {
+  expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
+})
+
+it('what is no JSON for another reason is still refused', () => {
+  const circle: { [name: string]: unknown } = {}
+  circle['self'] = circle
+  expect(() => writeJSON(circle)).toThrow(TypeError)
+  expect(() => readJSON('{"a":9007199254740993')).toThrow(SyntaxError)
+})
+
+it('exact integers are written with spaces, too', () => {
+  expect(writeJSON({ a: [max] }, 2)).toBe('{\n  "a": [\n    9223372036854775807\n  ]\n}')
+})

@@ -1,0 +1,70 @@
+/**
+ * JSON as text, with integers as exact as a real API server keeps them: from -2^63 to 2^63-1. One that is no safe integer of
+ * JavaScript is a `bigint`, every other number a `number`, so that each integer has one form and `===` tells them apart.
+ * Upstream: sigs.k8s.io/json, which makes an int64 of whatever is one, and a float64 of every other number.
+ */
+
+/** @throws SyntaxError */
+export const readJSON = (text: string): unknown => (hasLongInteger(text) ? parseWithSource(text, exactly) : JSON.parse(text))
+
+/** As `JSON.stringify` writes it; integers beyond doubles with all their digits. */
+export function writeJSON(value: unknown, space?: number): string {
+  try {
+    return JSON.stringify(value, undefined, space)
+  } catch (err) {
+    // Nearly nothing holds a bigint: looking for one first would cost everybody.
+    if (!(err instanceof TypeError)) throw err
+    return JSON.stringify(value, digits, space)
+  }
+}
+
+/** An integer of 64 bits in its one form. */
+export const exactInteger = (value: bigint): number | bigint => (isSafe(value) ? Number(value) : value)
+
+/** Whether the value is a number, however it is held. */
+export const isNumeric = (value: unknown): value is number | bigint => typeof value === 'number' || typeof value === 'bigint'
+
+/** Whether the value is what Go holds as an int64; what is a whole number beside that is a float. */
+export const isInt64 = (value: unknown): value is number | bigint => typeof value === 'bigint' || Number.isSafeInteger(value)
+
+const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+
+/** Digits of the smallest integer that is not safe. */
+const LongInteger = 16
+
+/**
+ * Whether there may be an integer that a double does not hold. Only every sixteenth character has to be looked at to find so many
+ * digits in a row; what stands before them tells most texts and fractions from integers.
+ */
+export function hasLongInteger(text: string): boolean {
+  for (let at = LongInteger - 1; at < text.length; at += LongInteger) {
+    if (!isDigit(text, at)) continue
+    let start = at
+    while (isDigit(text, start - 1)) start--
+    while (isDigit(text, at + 1)) at++
+    if (at - start + 1 >= LongInteger && MayPrecede.includes(text.charAt(start - 1))) return true
+  }
+  return false
+}
+
+const isDigit = (text: string, at: number): boolean => {
+  const code = text.charCodeAt(at)
+  return code >= 0x30 && code <= 0x39
+}
+
+/** Also of nothing at all, at the beginning of the text. */
+const MayPrecede = ' :,[-\n\r\t'
+
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
+
+const parseWithSource = JSON.parse as (text: string, reviver: Reviver) => unknown
+
+const exactly: Reviver = (_key, value, { source }) => {
+  if (typeof value !== 'number' || Number.isSafeInteger(value) || source === undefined || !/^-?\d+$/.test(source)) return value
+  const integer = BigInt(source)
+  return BigInt.asIntN(64, integer) === integer ? integer : value
+}
+
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
+
+const digits = (_key: string, value: unknown): unknown => (typeof value === 'bigint' ? rawJSON(value.toString()) : value)
