@@ -5,7 +5,7 @@
  * A packed object is the same object for everybody, as long as it is stored, and has the same members. They are read from the text when
  * somebody asks for one, and kept for as long as there is demand.
  */
-import { freeze, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
+import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
 /** Makes of a draft what is stored and handed out: frozen, all the way down. */
 export type Hold = (object: KubeObject) => KubeObject
@@ -22,9 +22,15 @@ export function holdPacked(unpacked = 512): Hold {
   return (object) => {
     const text = writeJSON(object)
     const members = membersOf(object)
-    return members ? Object.freeze(new Packed(members, text, freeze(object), written) as object as KubeObject) : freeze(object)
+    if (!members) return freeze(object)
+    const packed = Object.freeze(new Packed(members, text, freeze(object), written) as object as KubeObject)
+    if (hasLongInteger(text)) exact.add(packed)
+    return packed
   }
 }
+
+/** Packed objects that may hold integers which doubles do not: hardly any, and the others need not be looked through at each reading. */
+const exact = new WeakSet<object>()
 
 /** The object as JSON, without making it anew where that is how it is held. */
 export const jsonOf = (object: object): string => Packed.textOf(object) ?? writeJSON(object)
@@ -75,7 +81,7 @@ class Packed extends Given {
     if (!(#text in object)) return undefined
     if (object.#inside instanceof Warm) {
       const warm = object.#inside
-      object.#inside = freeze(readJSON(object.#text) as Members)
+      object.#inside = freeze((exact.has(object) ? readJSON(object.#text) : JSON.parse(object.#text)) as Members)
       warm.add(object)
     }
     return object.#inside[key]
