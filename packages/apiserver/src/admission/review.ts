@@ -4,6 +4,7 @@
  */
 import {
   applyJsonPatch,
+  isNumeric,
   isRecord,
   type JsonPatchOperation,
   type KubeObject,
@@ -183,7 +184,9 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
   if (error !== undefined) throw refuse(error)
   const given = readJSON(text)
   if (Array.isArray(given)) return parseJsonPatch(given)
-  throw refuse(`json: cannot unmarshal ${isRecord(given) ? 'object' : typeof given} into Go value of type jsonpatch.Patch`)
+  throw refuse(
+    `json: cannot unmarshal ${isRecord(given) ? 'object' : isNumeric(given) ? 'number' : typeof given} into Go value of type jsonpatch.Patch`,
+  )
 }
 
 /** @throws StatusError InternalError when the patch does not apply */

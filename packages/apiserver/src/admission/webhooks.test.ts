@@ -1,11 +1,15 @@
 import {
   ConfigMap,
+  CustomResourceDefinition,
   isRecord,
   MutatingWebhookConfiguration,
   Namespace,
   Pod,
+  readJSON,
+  unknownKind,
   ValidatingWebhookConfiguration,
   type Webhook,
+  writeJSON,
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { aWidget, at, namespace, quiet, refusal, testServer, type TestServer, Widget } from '../test-server.ts'
@@ -31,7 +35,7 @@ class Hooked implements WebhookTransport {
   }
 
   async post(target: { url: URL }, body: string) {
-    const { request } = JSON.parse(body) as { request: Asked['request'] }
+    const { request } = readJSON(body) as { request: Asked['request'] }
     const asked = { path: target.url.pathname, timeout: target.url.searchParams.get('timeout'), request }
     this.asked.push(asked)
     const reply = this.replies.get(asked.path)?.(asked) ?? { allowed: true }
@@ -41,7 +45,7 @@ class Hooked implements WebhookTransport {
       isRecord(reply) && 'raw' in reply
         ? reply.raw
         : { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid: request.uid, ...reply } }
-    return { status: 200, contentType: 'application/json', body: Buffer.from(JSON.stringify(review)) }
+    return { status: 200, contentType: 'application/json', body: Buffer.from(writeJSON(review)) }
   }
   close() {}
 
@@ -63,7 +67,7 @@ class Hooked implements WebhookTransport {
 const patch = (...operations: object[]): Reply => ({
   allowed: true,
   patchType: 'JSONPatch',
-  patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
+  patch: Buffer.from(writeJSON(operations)).toString('base64'),
 })
 
 let hooks: Hooked
@@ -180,6 +184,26 @@ describe('a mutating webhook', () => {
       oldObject: { kind: 'Scale', spec: { replicas: 1 } },
     })
   })
+})
+
+test('webhooks see and set integers with all digits', async () => {
+  const exact = unknownKind({ apiVersion: 'exact.example.com/v1', kind: 'Exact', plural: 'exacts' })
+  const properties = { spec: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
+  await hooks.made.client.create(CustomResourceDefinition, {
+    metadata: { name: 'exacts.exact.example.com' },
+    spec: {
+      group: 'exact.example.com',
+      names: { kind: 'Exact', plural: 'exacts' },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object', properties } } }],
+    },
+  })
+  await quiet()
+  const rules = [{ operations: ['*'], apiGroups: ['exact.example.com'], apiVersions: ['*'], resources: ['exacts'] }]
+  const set = ({ request }: Asked) => patch({ op: 'add', path: '/spec/next', value: request.object.spec.first - 1n })
+  await hooks.add('mutating', 'next', set, { rules })
+  const made = await hooks.made.client.create(exact, { metadata: at('a'), spec: { first: 2n ** 63n - 1n } })
+  expect(made).toMatchObject({ spec: { first: 2n ** 63n - 1n, next: 2n ** 63n - 2n } })
 })
 
 describe('a validating webhook', () => {

@@ -6,9 +6,11 @@ import {
   isRecord,
   type JSONSchema,
   type KubeObject,
+  readJSON,
   unknownKind,
   type UnknownObject,
   ValidatingWebhookConfiguration,
+  writeJSON,
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { WebhookTransport } from '../admission/webhook-caller.ts'
@@ -69,7 +71,7 @@ class ConvertingServer implements WebhookTransport {
   }
 
   async post(_: unknown, body: string) {
-    const { request } = JSON.parse(body) as { request: Request }
+    const { request } = readJSON(body) as { request: Request }
     this.calls.push(request)
     const response = {
       uid: request.uid,
@@ -77,7 +79,7 @@ class ConvertingServer implements WebhookTransport {
       convertedObjects: request.objects.map((object) => converted(object, request.desiredAPIVersion)),
     }
     const review = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response: this.spoil(response) }
-    return { status: this.code, contentType: 'application/json', body: Buffer.from(JSON.stringify(review)) }
+    return { status: this.code, contentType: 'application/json', body: Buffer.from(writeJSON(review)) }
   }
   close() {}
 
@@ -116,6 +118,14 @@ describe('objects of a definition with a conversion webhook', () => {
     expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 3 } })
     expect((await server.client.get(V2, at)).spec).toEqual({ width: 3, color: 'red' })
     expect((await server.client.get(V1, at)).spec).toEqual({ size: 3 })
+  })
+
+  test('have integers with all digits in each version', async () => {
+    const { client } = server
+    await client.create(V1, conv({ size: 9007199254740993n }))
+    expect(server.stored()?.spec).toMatchObject({ width: 9007199254740993n })
+    await client.patch(V1, at, { type: 'merge', body: { spec: { size: -9007199254740995n } } })
+    expect(await client.get(V1, at)).toMatchObject({ spec: { size: -9007199254740995n } })
   })
 
   test('cost no call in the version that is stored', async () => {

@@ -202,6 +202,35 @@ test.each([
   expect(text).toContain(`json: cannot unmarshal number 9007199254740993 into Go struct field ${field}`)
 })
 
+test('limits of a definition that are exact integers limit, after a restart, too', async () => {
+  const { disk, ask, stop } = await newServer()
+  const limits =
+    '"minLength": 9007199254740993, "maxLength": 9223372036854775807, "x-kubernetes-validations": [{"rule": "self != \\"\\""}]'
+  const schema = `{"type": "object", "properties": {"spec": {"type": "object", "properties": {
+    "text": {"type": "string", ${limits}}, "list": {"type": "array", "maxItems": 9223372036854775807, "items": {"type": "string", "x-kubernetes-validations": [{"rule": "self != ''"}]}},
+    "number": {"type": "integer", "multipleOf": 9007199254740992, "maximum": 9223372036854775000}}}}}`
+  const names = '"names": {"plural": "limits", "singular": "limit", "kind": "Limit", "listKind": "LimitList"}'
+  const limited = `{"metadata": {"name": "limits.t.example.com"}, "spec": {"group": "t.example.com", "scope": "Cluster", ${names},
+    "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": ${schema}}}]}}`
+  const refused = /estimated rule cost/
+  expect((await ask('POST', kinds, limited)).text).toMatch(refused)
+  const cheap = limited.replaceAll(/, "x-kubernetes-validations": \[.*?\]/g, '')
+  expect(await ask('POST', kinds, cheap)).toMatchObject({ status: 201 })
+  await stop()
+  const again = await serve(disk, holdObjects)
+  await quiet()
+  const create = (spec: string) =>
+    again.ask(
+      'POST',
+      '/apis/t.example.com/v1/limits',
+      `{"apiVersion": "t.example.com/v1", "kind": "Limit", "metadata": {"name": "a"}, "spec": ${spec}}`,
+    )
+  expect((await create('{"text":"x"}')).text).toContain('should be at least 9007199254740993 chars long')
+  expect((await create('{"number":9007199254740993}')).text).toContain('should be a multiple of 9007199254740992')
+  expect(await create('{"number":9007199254740992,"list":["a"]}')).toMatchObject({ status: 201 })
+  await again.stop()
+})
+
 const specs = fc.record({
   i: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(exactInteger),
   p: fc.dictionary(fc.stringMatching(/^[a-z]{1,8}$/), fc.bigInt({ min: -(2n ** 64n), max: 2n ** 64n }).map(asRead), {

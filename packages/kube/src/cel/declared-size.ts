@@ -51,7 +51,8 @@ export function declaredSize(schema: JSONSchema, isRoot: boolean): DeclaredSize 
 }
 
 const inner = (schema: JSONSchema) => declaredSize(schema, schema['x-kubernetes-embedded-resource'] === true)
-const atLeastZero = (limit: number): number => Math.max(0, limit)
+/** A limit may be given as an exact integer. */
+const atLeastZero = (limit: number): number => Math.max(0, Number(limit))
 
 function sizeOfList({ items, maxItems }: JSONSchema): DeclaredSize | undefined {
   const item = items && inner(items)

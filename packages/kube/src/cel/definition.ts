@@ -83,7 +83,7 @@ function checkAllRules(schema: JSONSchema, place: Place, found: Found): boolean 
 
 /** How many values a schema may hold of each that is in it; `undefined` when it does not say. Upstream: extractMaxElements. */
 function mostMembers({ type, additionalProperties, maxProperties, maxItems }: JSONSchema): number | undefined {
-  const limit = (most: number | undefined) => (most === undefined ? undefined : Math.max(0, most))
+  const limit = (most: number | undefined) => (most === undefined ? undefined : Math.max(0, Number(most)))
   if (type === 'array') return limit(maxItems)
   return type === 'object' && additionalProperties !== undefined ? limit(maxProperties) : 1
 }

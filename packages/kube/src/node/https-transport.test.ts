@@ -98,6 +98,14 @@ test('requests carry method, path, token and body, come back frozen, and share c
   expect(connections.size).toBe(1)
 })
 
+test('integers that doubles do not hold are sent and come back with all their digits', async () => {
+  const { url } = await serve((_req, res, body) => {
+    res.writeHead(200, { 'content-type': 'application/json' }).end(`{"kind":"Any","sent":${body},"exact":9223372036854775807}`)
+  })
+  const got = await connect(url).send({ ...configMap, verb: 'create', body: { exact: -9007199254740993n, safe: 5 } })
+  expect(got).toEqual({ kind: 'Any', sent: { exact: -9007199254740993n, safe: 5 }, exact: 9223372036854775807n })
+})
+
 test('items of a list get the type that built-in lists leave out', async () => {
   const { url } = await serve((_, res) =>
     json(res, 200, { kind: 'SecretList', apiVersion: 'v1', metadata: {}, items: [{ metadata: {} }] }),

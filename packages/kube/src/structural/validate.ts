@@ -113,7 +113,7 @@ function compileString({ minLength, maxLength, pattern, format }: JSONSchema): C
     const fail = (detail: string) => errors.push(invalid(field, value, `${path} in body ${detail}`))
     if (maxLength !== undefined && value.length > maxLength && codePoints(value) > maxLength)
       errors.push(tooLong(field, maxLength))
-    else if (minLength !== undefined && value.length < 2 * minLength && codePoints(value) < minLength) {
+    else if (minLength !== undefined && value.length < 2 * Number(minLength) && codePoints(value) < minLength) {
       fail(`should be at least ${minLength} chars long`)
     } else if (matcher && !matcher.test(value)) {
       fail(`should match '${matcher.error === undefined ? pattern : `${pattern}, but pattern is invalid: ${matcher.error}`}'`)
@@ -133,7 +133,8 @@ function codePoints(text: string): number {
 }
 
 function compileNumber(schema: JSONSchema, type: string | undefined): Check<number | bigint> | undefined {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, format } = schema
+  const { exclusiveMinimum, exclusiveMaximum, format } = schema
+  const [minimum, maximum, multipleOf] = [schema.minimum, schema.maximum, schema.multipleOf].map(asFloat)
   const integer = type === 'integer'
   if (!integer && minimum === undefined && maximum === undefined && multipleOf === undefined) return undefined
   const limit = format === 'int32' ? 2 ** 31 : 2 ** 63
@@ -162,6 +163,9 @@ function compileNumber(schema: JSONSchema, type: string | undefined): Check<numb
     return 2
   }
 }
+
+/** Limits are floats, even those that a definition has as exact integers. */
+const asFloat = (limit: number | undefined): number | undefined => (limit === undefined ? undefined : Number(limit))
 
 /** Upstream: to an integer the factor is one, too; the quotient of floats must be whole, and beyond 2^53 none is. */
 function isMultiple(value: number | bigint, factor: number): boolean {
