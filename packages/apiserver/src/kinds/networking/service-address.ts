@@ -17,7 +17,6 @@ export const ipaddresses: BuiltinKind<IPAddress> = {
       const { group = '', resource, namespace, name } = parent
       return [`${resource}${group === '' ? '' : `.${group}`}`.toLowerCase(), namespace, name].filter(Boolean).join('/')
     }),
-    ageColumn,
   ],
   validate({ spec }, old) {
     const path = 'spec.parentRef'
