@@ -1,4 +1,4 @@
-import { writeJSON } from './json-text.ts'
+import { isInt64, isNumeric, writeJSON } from './json-text.ts'
 import { isRecord } from './json.ts'
 
 /** A JSON value as Go's `%v` prints it, for messages that carry values so: `map[a:1 b:[x y]]`. */
@@ -22,6 +22,21 @@ export function goFloat(value: number | bigint): string {
   const power = Number(exponent)
   if (power >= -4 && power < 6) return float.toString()
   return `${mantissa}e${power < 0 ? '-' : '+'}${String(Math.abs(power)).padStart(2, '0')}`
+}
+
+/** What Go's decoder of JSON calls a value that it cannot make `wanted` of, a type of Go: numbers with their digits where that is an integer. */
+export function jsonTypeName(value: unknown, wanted = ''): string {
+  if (isNumeric(value)) return wanted.startsWith('int') ? `number ${value}` : 'number'
+  if (typeof value === 'boolean') return 'bool'
+  return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
+}
+
+/** What Go makes of a JSON value of which it knows no more, as `%T` prints it. */
+export function goTypeName(value: unknown): string {
+  if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
+  if (typeof value === 'boolean') return 'bool'
+  if (typeof value === 'string') return 'string'
+  return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
 }
 
 /** A text as Go's `%q` prints it. */

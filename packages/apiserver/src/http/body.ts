@@ -3,8 +3,8 @@ import type { PatchType, RequestOptions } from '@capstan/kube'
 import {
   apiVersionOf,
   badRequest,
-  isNumeric,
   isRecord,
+  jsonTypeName,
   measureJSON,
   messageOf,
   readJSON,
@@ -86,7 +86,7 @@ export async function readPatch(
     // Upstream: nothing at all is an object that does not say what it is.
     if (value === null) throw badRequest('invalid object type: /, Kind=')
     if (!isRecord(value)) {
-      const problem = `json: cannot unmarshal ${goType(value)} into Go value of type map[string]interface {}`
+      const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
       throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
     }
     const mayRepeat = !isJSON(text) || measureJSON(text).keys !== keysOf(value)
@@ -101,7 +101,9 @@ export async function readPatch(
   if (type !== 'application/json-patch+json') return { body: value, duplicates }
   if (value === null) return { body: [], duplicates }
   if (!Array.isArray(value)) {
-    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into Go value of type []handlers.jsonPatchOp`)
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type []handlers.jsonPatchOp`,
+    )
   }
   if (value.length > maxPatchOperations) {
     const got = value.length
@@ -196,7 +198,7 @@ const jsonProblem = "couldn't get version/kind; json parse error: "
 function notAnObject(value: unknown): string {
   if (value === null) return "Object 'Kind' is missing in 'null'"
   const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-  return `${jsonProblem}json: cannot unmarshal ${goType(value)} into Go value of type ${target}`
+  return `${jsonProblem}json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${target}`
 }
 
 /** Deeper than any object of use, and not so deep that walking it could exhaust the stack. */
@@ -289,19 +291,6 @@ function excerpt(bytes: Buffer): string {
   const shown = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
   return bytes.length > 30 ? `${shown} ...` : shown
 }
-
-const goType = (value: unknown): string =>
-  Array.isArray(value)
-    ? 'array'
-    : isRecord(value)
-      ? 'object'
-      : typeof value === 'boolean'
-        ? 'bool'
-        : value === null
-          ? 'null'
-          : isNumeric(value)
-            ? 'number'
-            : typeof value
 
 function keysOf(value: unknown): number {
   if (Array.isArray(value)) {

@@ -1,6 +1,17 @@
 /** The query of a request as options of the API, checked as far as the engine could not see what was sent. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
-import { badRequest, forbidden, invalid, invalidObject, isInt64, isNumeric, isRecord, notSupported, tooLong } from '@capstan/kube'
+import {
+  badRequest,
+  forbidden,
+  invalid,
+  invalidObject,
+  isInt64,
+  isNumeric,
+  isRecord,
+  jsonTypeName,
+  notSupported,
+  tooLong,
+} from '@capstan/kube'
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
 
@@ -104,20 +115,8 @@ function deleteOptionsProblem({
   dryRun,
   preconditions,
 }: Record<string, unknown>): string | undefined {
-  const wrong = (field: string, value: unknown, type: string) => {
-    const found = Array.isArray(value)
-      ? 'array'
-      : isRecord(value)
-        ? 'object'
-        : typeof value === 'boolean'
-          ? 'bool'
-          : isNumeric(value)
-            ? type === 'int64'
-              ? `number ${value}`
-              : 'number'
-            : typeof value
-    return `json: cannot unmarshal ${found} into Go struct field DeleteOptions.${field} of type ${type}`
-  }
+  const wrong = (field: string, value: unknown, type: string) =>
+    `json: cannot unmarshal ${jsonTypeName(value, type)} into Go struct field DeleteOptions.${field} of type ${type}`
   const isText = (value: unknown) => value === undefined || value === null || typeof value === 'string'
   if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !isInt64(gracePeriodSeconds))
     return wrong('gracePeriodSeconds', gracePeriodSeconds, 'int64')

@@ -3,7 +3,7 @@
  * meets; there are two of them, one for text and one for what a strategic merge patch leaves.
  * Upstream: encoding/json, and k8s.io/apimachinery/pkg/runtime/converter.go, v0.36.
  */
-import { isNumeric, isRecord, isInt64, messageOf, parseQuantity } from '@capstan/kube'
+import { isInt64, isNumeric, isRecord, jsonTypeName, messageOf, parseQuantity } from '@capstan/kube'
 import { type Component, componentOf } from './catalog.ts'
 
 /** What is wrong with the first value that is not of its type, as the decoder of JSON says it. */
@@ -11,7 +11,9 @@ export function jsonTypeProblem(component: string, object: object): string | und
   const found = misfitIn(component, object)
   if (!found) return undefined
   const { struct, path, value, wanted, problem } = found
-  return problem ?? `json: cannot unmarshal ${jsonName(value, wanted)} into Go struct field ${struct}.${path} of type ${wanted}`
+  return (
+    problem ?? `json: cannot unmarshal ${jsonTypeName(value, wanted)} into Go struct field ${struct}.${path} of type ${wanted}`
+  )
 }
 
 /** What is wrong with the first value that is not of its type, as the converter of maps to structs says it. */
@@ -33,7 +35,7 @@ export function convertedTypeProblem(component: string, object: object): string 
         ? `cannot convert ${kind} to ${wanted}`
         : `unrecognized type: ${wanted}`
     case 'own':
-      return `json: cannot unmarshal ${jsonName(value, wanted)} into Go value of type ${wanted}`
+      return `json: cannot unmarshal ${jsonTypeName(value, wanted)} into Go value of type ${wanted}`
   }
 }
 
@@ -184,12 +186,6 @@ function goTypeOf(schema: Component): string {
     default:
       return schema.format === 'byte' ? '[]uint8' : 'string'
   }
-}
-
-function jsonName(value: unknown, wanted: string): string {
-  if (isNumeric(value)) return wanted.startsWith('int') ? `number ${value}` : 'number'
-  if (typeof value === 'boolean') return 'bool'
-  return Array.isArray(value) ? 'array' : typeof value
 }
 
 function goKind(value: unknown): string {

@@ -5,8 +5,8 @@ import {
   goText,
   invalid,
   invalidObject,
-  isNumeric,
   isRecord,
+  jsonTypeName,
   parseApiVersion,
   stableText,
   type StatusError,
@@ -70,7 +70,7 @@ function checkType(call: Call, raw: { [field: string]: unknown }, source: Source
   for (const field of ['apiVersion', 'kind']) {
     const value = raw[field]
     if (value === undefined || value === null || typeof value === 'string') continue
-    const problem = `json: cannot unmarshal ${jsonKind(value)} into Go struct field .${field} of type string`
+    const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field .${field} of type string`
     const text = writeJSON(raw)
     const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
     throw badRequest(
@@ -157,9 +157,6 @@ function checkTypes({ definition, request }: Call, component: string, object: Un
 /** Upstream names neither kind nor object here. */
 const invalidPatch = (patch: string, problem: string): StatusError =>
   invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
-
-const jsonKind = (value: unknown): string =>
-  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : isNumeric(value) ? 'number' : typeof value
 
 function report(call: Call, unknown: readonly string[], source: Source, patched: string): void {
   const { body, duplicates = [] } = call.request

@@ -9,8 +9,8 @@ import {
   forbidden,
   invalid,
   isInt64,
-  isNumeric,
   isRecord,
+  jsonTypeName,
   type KubeObject,
   labelKeyProblems,
   labelValueProblems,
@@ -56,17 +56,6 @@ export function coerceMetadata(
     badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
 ): string[] {
   const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
-    const found = Array.isArray(value)
-      ? 'array'
-      : isRecord(value)
-        ? 'object'
-        : typeof value === 'boolean'
-          ? 'bool'
-          : isNumeric(value)
-            ? wanted === 'int64'
-              ? `number ${value}`
-              : 'number'
-            : typeof value
     // Custom resources have their metadata decoded by itself.
     const where =
       field === undefined
@@ -74,7 +63,7 @@ export function coerceMetadata(
           ? `Go struct field ${kind}.metadata`
           : 'Go value'
         : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
-    return refuse(`json: cannot unmarshal ${found} into ${where} of type ${wanted}`)
+    return refuse(`json: cannot unmarshal ${jsonTypeName(value, wanted)} into ${where} of type ${wanted}`)
   }
   object.metadata ??= {}
   if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')

@@ -4,6 +4,7 @@ import {
   applyStrategicPatch,
   badRequest,
   isRecord,
+  jsonTypeName,
   type KubeObject,
   parseJsonPatch,
   StatusError,
@@ -53,8 +54,7 @@ export function patcher({ definition, request: { patchType, body } }: Call): (cu
 
 function objectOf(body: unknown, before: string): Record<string, unknown> {
   if (isRecord(body)) return body
-  const found = Array.isArray(body) ? 'array' : typeof body === 'boolean' ? 'bool' : typeof body
-  throw badRequest(`${before}json: cannot unmarshal ${found} into Go value of type map[string]interface {}`)
+  throw badRequest(`${before}json: cannot unmarshal ${jsonTypeName(body)} into Go value of type map[string]interface {}`)
 }
 
 function unsupportedPatch(builtin: boolean): StatusError {

@@ -1,5 +1,5 @@
 /** Whether replicas and selector of a custom resource are what `scale` can show. Upstream: registry/customresource/validator.go, v0.36. */
-import { type FieldError, goText, invalid, isNumeric, isRecord, isInt64, type UnknownObject } from '@capstan/kube'
+import { type FieldError, goText, goTypeName, invalid, isInt64, isRecord, type UnknownObject } from '@capstan/kube'
 import type { Definition } from '../registry/definition.ts'
 
 const MaxInt32 = 2 ** 31 - 1
@@ -24,7 +24,7 @@ function replicasErrors(path: string, object: UnknownObject): FieldError[] {
 /** A value of another type, or on a way that is none; `zero` is what upstream prints in its place. */
 function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'string', zero: unknown): FieldError[] {
   const refuse = (at: string, value: unknown, expected: string) => [
-    invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goType(value)}, expected ${expected}`),
+    invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`),
   ]
   let value: unknown = object
   let at = ''
@@ -34,17 +34,10 @@ function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'str
     if (!isRecord(value)) return refuse(at, value, 'map[string]interface{}')
     value = value[member]
   }
-  return value === undefined || goType(value) === wanted ? [] : refuse(at, value, wanted)
+  return value === undefined || goTypeName(value) === wanted ? [] : refuse(at, value, wanted)
 }
 
 const membersOf = (path: string): string[] => path.split('.').slice(1)
 
 const valueAt = (path: string, object: UnknownObject): unknown =>
   membersOf(path).reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)
-
-function goType(value: unknown): string {
-  if (isNumeric(value)) return isInt64(value) ? 'int64' : 'float64'
-  if (typeof value === 'boolean') return 'bool'
-  if (typeof value === 'string') return 'string'
-  return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}'
-}

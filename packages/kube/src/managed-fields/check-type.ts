@@ -1,6 +1,6 @@
 /** Whether a value has the shape of its type: what server-side apply refuses before it merges anything. */
-import { isNumeric, isInt64, writeJSON } from '../json-text.ts'
-import { goText } from '../go-text.ts'
+import { isNumeric, writeJSON } from '../json-text.ts'
+import { goText, goTypeName } from '../go-text.ts'
 import { isRecord } from '../json.ts'
 import { itemElement } from './list-item.ts'
 import { elementText, fieldElement } from './path-element.ts'
@@ -73,12 +73,6 @@ function checkMap(map: MapType, value: unknown, path: string, report: Report, du
     if (!type) report(below, 'field not declared in schema')
     else check(type, value[name], below, report, duplicates)
   }
-}
-
-function goTypeName(value: unknown): string {
-  if (Array.isArray(value)) return '[]interface {}'
-  if (isRecord(value)) return 'map[string]interface {}'
-  return typeof value === 'boolean' ? 'bool' : isNumeric(value) ? (isInt64(value) ? 'int64' : 'float64') : 'string'
 }
 
 /** A value as Go's %#v prints it. */

@@ -1,5 +1,6 @@
 /** JSON Patch, RFC 6902, with the leniencies that a real API server has. */
-import { isNumeric, writeJSON } from '../json-text.ts'
+import { jsonTypeName } from '../go-text.ts'
+import { writeJSON } from '../json-text.ts'
 import type { JsonPatchOperation } from '../client.ts'
 import { StatusError, badRequest } from '../errors.ts'
 import type { Json } from '../json.ts'
@@ -15,19 +16,23 @@ export const MaxJsonPatchOperations = 10_000
  */
 export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
   if (!Array.isArray(body)) {
-    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(body)} into Go value of type []handlers.jsonPatchOp`)
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${jsonTypeName(body)} into Go value of type []handlers.jsonPatchOp`,
+    )
   }
   // Upstream: an operation that is nothing is read, and does not apply.
   const odd = body.find((operation) => !isRecord(operation) && operation !== null)
   if (odd !== undefined) {
-    throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(odd)} into Go value of type handlers.jsonPatchOp`)
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${jsonTypeName(odd)} into Go value of type handlers.jsonPatchOp`,
+    )
   }
   for (const operation of body as readonly (Record<string, unknown> | null)[]) {
     for (const member of ['op', 'path', 'from']) {
       const value = operation?.[member] ?? ''
       if (typeof value === 'string') continue
       const where = `Go struct field jsonPatchOp.${member} of type string`
-      throw badRequest(`error decoding patch: json: cannot unmarshal ${goType(value)} into ${where}`)
+      throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonTypeName(value)} into ${where}`)
     }
   }
   if (body.length > MaxJsonPatchOperations) {
@@ -164,13 +169,6 @@ function indexIn(list: readonly unknown[], token: string, max: number): number {
   const index = given < 0 ? given + max + 1 : given
   if (!(index >= 0 && index <= max)) throw new PatchError(`${JSON.stringify(token)} is no index of a list of ${list.length}`)
   return index
-}
-
-/** How Go's decoder calls a JSON value. */
-function goType(value: unknown): string {
-  if (Array.isArray(value)) return 'array'
-  if (isRecord(value)) return 'object'
-  return typeof value === 'boolean' ? 'bool' : isNumeric(value) ? 'number' : typeof value
 }
 
 /**
