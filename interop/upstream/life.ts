@@ -98,6 +98,7 @@ export async function liveUpstream({ plane, elsewhere, checks, progress }: LifeO
   await awaited(Cluster, 'Available', ([one]) => one !== undefined && isTrue(one, 'Available'))
   done('Available')
   progress(`Available ${((performance.now() - created) / 1000).toFixed(1)} s after it was created`)
+  await awaited(Cluster, 'all of it told', ([one]) => one !== undefined && isSettled(one) && isTold(one))
   const clusterctl = await clusterctlOn(plane)
   const printed = await look(clusterctl, checks)
   last = performance.now()
@@ -253,6 +254,13 @@ const isSettled = (one: Cluster): boolean =>
   getCondition(one, 'RollingOut')?.status === 'False' &&
   getCondition(one, 'ScalingUp')?.status === 'False' &&
   getCondition(one, 'ScalingDown')?.status === 'False'
+
+/** What Machines say of themselves has come up all the way: the control plane tells it after the Machine, the Cluster after both. */
+const isTold = (one: Cluster): boolean =>
+  isTrue(one, 'ControlPlaneMachinesReady') &&
+  isTrue(one, 'WorkerMachinesReady') &&
+  one.status?.controlPlane?.availableReplicas === 1 &&
+  one.status.workers?.availableReplicas === 1
 
 /** The kinds that definitions have added, as they are stored, by name. */
 async function customKinds(client: Client): Promise<Map<string, Kind>> {
