@@ -1,5 +1,5 @@
 /**
- * The command in few files, which load in less than half the time of its 400 sources: `packages/cli/dist`, made by `npm install`
+ * The command in few files, which load in half the time of its 400 sources: `packages/cli/dist`, made by `npm install`
  * (`prepare`). `packages/cli/bin/run.js` runs it while the sources are those that it was made of.
  */
 import { rmSync, statSync, writeFileSync } from 'node:fs'
