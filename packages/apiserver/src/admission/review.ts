@@ -4,7 +4,7 @@
  */
 import {
   applyJsonPatch,
-  isNumeric,
+  jsonTypeName,
   isRecord,
   type JsonPatchOperation,
   type KubeObject,
@@ -184,9 +184,7 @@ function operationsOf(text: string): readonly JsonPatchOperation[] {
   if (error !== undefined) throw refuse(error)
   const given = readJSON(text)
   if (Array.isArray(given)) return parseJsonPatch(given)
-  throw refuse(
-    `json: cannot unmarshal ${isRecord(given) ? 'object' : isNumeric(given) ? 'number' : typeof given} into Go value of type jsonpatch.Patch`,
-  )
+  throw refuse(`json: cannot unmarshal ${jsonTypeName(given)} into Go value of type jsonpatch.Patch`)
 }
 
 /** @throws StatusError InternalError when the patch does not apply */

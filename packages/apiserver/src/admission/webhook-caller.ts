@@ -4,7 +4,7 @@
  */
 import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
-import { type Clock, isNumeric, isRecord, readJSON, seconds, type WebhookClientConfig, writeJSON } from '@capstan/kube'
+import { type Clock, isRecord, jsonTypeName, readJSON, seconds, type WebhookClientConfig, writeJSON } from '@capstan/kube'
 
 /** Where the API server behind this one's Services is: `undefined` for a service that is not there. */
 export type ResolveService = (namespace: string, name: string, port: number) => URL | undefined
@@ -138,7 +138,7 @@ function read({ status, contentType, body }: WebhookAnswer): unknown {
     document = err
   }
   if (isRecord(document) && !(document instanceof Error)) return document
-  const type = Array.isArray(document) ? 'array' : isNumeric(document) ? 'number' : 'string'
+  const type = document instanceof Error ? 'string' : jsonTypeName(document)
   throw new WebhookUnreachable(
     `couldn't get version/kind; json parse error: json: cannot unmarshal ${type} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
   )

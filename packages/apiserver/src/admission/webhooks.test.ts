@@ -324,6 +324,11 @@ describe('a validating webhook', () => {
       'failed calling webhook "mut.example.com": received undecodable patch in webhook response: json: cannot unmarshal object into Go value of type jsonpatch.Patch',
     ],
     [
+      'a patch that is neither list nor object',
+      () => ({ allowed: true, patch: Buffer.from('true').toString('base64'), patchType: 'JSONPatch' }),
+      'failed calling webhook "mut.example.com": received undecodable patch in webhook response: json: cannot unmarshal bool into Go value of type jsonpatch.Patch',
+    ],
+    [
       'a patch of another type',
       () => ({ allowed: true, patch: 'W10=', patchType: 'Merge' }),
       'failed calling webhook "mut.example.com": received invalid webhook response: unsupported patch type "Merge"',

@@ -57,10 +57,10 @@ export function decode(call: Call, raw: { [field: string]: unknown }, source: So
 /** A private copy of a request's body. @throws StatusError BadRequest when it is no object */
 export function draftOf({ kind }: Definition, body: unknown): { [field: string]: unknown } {
   if (isRecord(body)) return draft(body)
+  const wanted = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
+  const problem = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type ${wanted}`
   throw badRequest(
-    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${
-      Array.isArray(body) ? 'array' : typeof body
-    } into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`,
+    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem}`,
   )
 }
 
