@@ -30,29 +30,28 @@ interface Server {
 
 export async function resourceAnswer(
   server: Server,
-  path: ResourcePath,
+  given: ResourcePath,
   request: HttpRequest,
   query: URLSearchParams,
   caller: Caller,
 ): Promise<HttpAnswer> {
   const { engine, documents } = server
-  const resource = engine.resources.find(path.group, path.version, path.plural)
+  const resource = engine.resources.find(given.group, given.version, given.plural)
   if (!resource) {
-    if (!hasBuiltin(documents.group(path.group))) return notFoundText()
+    if (!hasBuiltin(documents.group(given.group))) return notFoundText()
     throw unknownResource()
   }
   // Upstream: definitions have no routes, and what they do not serve is nowhere.
-  if (!resource.builtin && isMisplaced(request.method, path, resource)) return notFoundText()
-  const { verb, namespace } = verbAt(request.method, path, resource, query)
+  if (!resource.builtin && isMisplaced(request.method, given, resource)) return notFoundText()
+  const path = meantBy(request.method, given, resource)
+  const verb = verbAt(request.method, path, resource, query)
   const { headers } = request
   const representation = representationOf(headers.accept, {
     pretty: verb !== 'watch' && wantsPretty(query, headers['user-agent']),
     builtin: resource.builtin,
     collection: path.name === undefined,
   })
-  const { namespace: _, ...elsewhere } = path
-  const target = namespace === undefined ? elsewhere : { ...elsewhere, namespace }
-  const apiRequest = await apiRequestOf(server, verb, target, resource, request, query)
+  const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
   if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
   if (isConnection(path.subresource) && resource.builtin) {
     const container = query.get('container')
@@ -68,18 +67,17 @@ const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, {
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
     : namespace !== undefined
 
+/** `namespaces//pods`: clients that forgot the namespace. Upstream lists all of them for those. */
+function meantBy(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
+  if (path.namespace !== '' || !namespaced) return path
+  if (path.name !== undefined || method !== 'GET') throw badRequest('Namespace parameter required.')
+  const { namespace: _, ...everywhere } = path
+  return everywhere
+}
+
 /** @throws StatusError when the method cannot be used at the path, or the path cannot be */
-function verbAt(
-  method: string,
-  path: ResourcePath,
-  resource: Resource,
-  query: URLSearchParams,
-): { verb: Verb; namespace: string | undefined } {
-  const { name, subresource } = path
-  // `namespaces//pods`: clients that forgot the namespace. Upstream lists all of them for those.
-  const isForgotten = path.namespace === '' && resource.namespaced
-  const namespace = isForgotten ? undefined : path.namespace
-  if (isForgotten && (name !== undefined || method !== 'GET')) throw badRequest('Namespace parameter required.')
+function verbAt(method: string, path: ResourcePath, resource: Resource, query: URLSearchParams): Verb {
+  const { name, namespace, subresource } = path
   if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)
     throw unknownResource()
   // What can only be asked has no objects.
@@ -95,7 +93,7 @@ function verbAt(
   }
   const problem = verb === 'get' || verb === 'patch' || verb === 'delete' ? segmentProblem(name) : undefined
   if (problem !== undefined) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: ${problem}`)
-  return { verb, namespace }
+  return verb
 }
 
 /** Upstream: IsValidPathSegmentName of k8s.io/apimachinery. */
