@@ -8,7 +8,7 @@ import { authenticator } from './auth/authenticate.ts'
 import { createHandler } from './http/handler.ts'
 import type { Listener } from './listen.ts'
 import { listen } from './listen.ts'
-import { createApiServer } from './server.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 
 let ca: CertifiedKey
 let serving: CertifiedKey
@@ -40,7 +40,7 @@ async function start() {
     clientCA: ca.certificate,
   }
   const open = async (port: number): Promise<Listener> => {
-    const listener = await listen({ port, planes: () => endpoint, clock: systemClock })
+    const listener = await listen({ port, endpointFor: () => endpoint, clock: systemClock })
     stops.push(() => listener.close(0))
     return listener
   }
@@ -58,7 +58,7 @@ async function start() {
 
 const key = { namespace: 'default', name: 'a' }
 
-test('objects go there and back, and refusals arrive as what they are', async () => {
+test('objects and errors arrive unchanged', async () => {
   const { connect } = await start()
   const client = connect()
   const created = await client.create(ConfigMap, { metadata: key, data: { a: '1' } })
@@ -76,7 +76,7 @@ test('objects go there and back, and refusals arrive as what they are', async ()
   await expect(connect({}).list(Namespace)).rejects.toMatchObject({ reason: 'Unauthorized' })
 })
 
-test('a watcher goes on where it stopped when the server was away, without reading all anew', async () => {
+test('a watcher resumes after a disconnect without listing again', async () => {
   const { listener, open, connect } = await start()
   const client = connect()
   const clock = new VirtualClock()

@@ -11,8 +11,8 @@ import fc from 'fast-check'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { authenticator } from './auth/authenticate.ts'
 import type { HttpHandler } from './http/exchange.ts'
-import { listen, type Listener, type Patience } from './listen.ts'
-import { BodyRoom } from './node-exchange.ts'
+import { listen, type Listener, type Timeouts } from './listen.ts'
+import { BodyBudget } from './node-exchange.ts'
 
 let ca: string
 let serving: CertifiedKey
@@ -34,10 +34,10 @@ const fine: HttpHandler = async (request) => {
 
 async function start(
   handler: HttpHandler = fine,
-  { clock = systemClock, patience = {} }: { clock?: Clock; patience?: Partial<Patience> } = {},
+  { clock = systemClock, timeouts = {} }: { clock?: Clock; timeouts?: Partial<Timeouts> } = {},
 ) {
   const endpoint = { handler, authenticate: authenticator(), serving }
-  const listener = await listen({ port: 0, planes: () => endpoint, clock, patience })
+  const listener = await listen({ port: 0, endpointFor: () => endpoint, clock, timeouts })
   stops.push(() => listener.close(0))
   return listener
 }
@@ -77,18 +77,18 @@ const get = (from: ClientHttp2Session, path = '/') =>
       .resume()
   })
 
-/** Whether somebody else is served. */
+/** Reports whether another client is served. */
 const serves = async (listener: Listener): Promise<boolean> => (await get(await session(listener))) === 200
 
 const settled = async () => {
   for (let turn = 0; turn < 300; turn++) await new Promise(setImmediate)
 }
 
-describe('whoever keeps the server waiting is let go:', () => {
-  const patience = { handshake: 100, headers: 200, reading: 200 }
+describe('a slow client is disconnected:', () => {
+  const timeouts = { handshake: 100, headers: 200, reading: 200 }
 
   test('a connection that never speaks TLS', async () => {
-    const { port } = await start(fine, { patience })
+    const { port } = await start(fine, { timeouts })
     const socket = connectTCP(port, '127.0.0.1')
     socket.on('error', () => {})
     await once(socket, 'close')
@@ -98,7 +98,7 @@ describe('whoever keeps the server waiting is let go:', () => {
     ['headers that never end', 'GET / HTTP/1.1\r\nHost: a\r\nX-A: '],
     ['a body that nobody reads and that never comes', 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n'],
   ])('%s', async (_, text) => {
-    const socket = await open(await start(fine, { patience }))
+    const socket = await open(await start(fine, { timeouts }))
     socket.write(text)
     await lastWords(socket)
   })
@@ -117,7 +117,7 @@ describe('whoever keeps the server waiting is let go:', () => {
   })
 })
 
-describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, whoever does not read', (protocol) => {
+describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, a client that does not read', (protocol) => {
   const large = Buffer.alloc(64 * 1024 * 1024)
   const answers: [string, HttpHandler][] = [
     ['a large answer', async () => ({ status: 200, headers: {}, body: large })],
@@ -169,7 +169,7 @@ describe.each(['HTTP/1.1', 'HTTP/2'])('over %s, whoever does not read', (protoco
     expect(ended).toBe(true)
   })
 
-  test('a stream holds up nobody else, not even on the same connection', async () => {
+  test('a stream does not block others, even on the same connection', async () => {
     const listener = await start(async (request, identity) =>
       request.url === '/stream' ? answers[1]![1](request, identity) : fine(request, identity),
     )
@@ -218,8 +218,8 @@ describe('headers that are too large are refused', () => {
 })
 
 test('bodies of all requests share one room', () => {
-  const room = new BodyRoom(10)
-  const [first, second] = [room.share(), room.share()]
+  const budget = new BodyBudget(10)
+  const [first, second] = [budget.share(), budget.share()]
   expect([first.take(6), second.take(4), second.take(1), first.take(1)]).toEqual([true, true, false, false])
   first.free()
   first.free()
@@ -273,7 +273,7 @@ test.each<[string, () => Buffer]>([
 /** How often each property is tried: CAPSTAN_FUZZ=100 for a hundred times as often. */
 const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
 
-test('whatever bytes come, the server goes on', async () => {
+test('the server survives arbitrary bytes', async () => {
   const listener = await start()
   const piece = fc.oneof(
     fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),

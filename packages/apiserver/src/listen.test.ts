@@ -62,7 +62,7 @@ async function start(handler: HttpHandler = echo('management')) {
     ['localhost', main],
     ['demo.test', { ...endpoint(workload, echo('demo')), serving: () => Promise.resolve(workload.server) }],
   ])
-  const listener = await listen({ port: 0, planes: (name) => planes.get(name), clock: systemClock })
+  const listener = await listen({ port: 0, endpointFor: (name) => planes.get(name), clock: systemClock })
   listeners.push(listener)
   return { listener, planes }
 }
@@ -87,7 +87,7 @@ const ask = (listener: Listener, options: object, body?: string) =>
   })
 const withKey = ({ certificate: cert, key }: CertifiedKey) => ({ cert, key })
 
-test('a request comes with who sent it', async () => {
+test("a request carries its sender's identity", async () => {
   const { listener } = await start()
   const texts = await Promise.all([
     ask(listener, {}),
@@ -118,7 +118,7 @@ test.each([
   }
 })
 
-test('planes on one port are told apart by name, each with its own authority, and a name of nobody is refused', async () => {
+test('servers on one port are selected by name, each with its own CA, and unknown names are refused', async () => {
   const { listener } = await start()
   const demo = { servername: 'demo.test', ca: workload.ca.certificate }
   expect((await ask(listener, demo)).text).toBe('demo: anonymous GET /x?y=1 ')
@@ -127,7 +127,7 @@ test('planes on one port are told apart by name, each with its own authority, an
   await expect(ask(listener, { ...demo, servername: 'other.test' })).rejects.toThrow()
 })
 
-test('a connection to a plane that is gone is told so', async () => {
+test('a connection to a server that was removed gets an error', async () => {
   const { listener, planes } = await start()
   const session = connectHTTP2(listener.url, { servername: 'demo.test', ca: workload.ca.certificate })
   const get = () =>
@@ -147,7 +147,7 @@ test('a connection to a plane that is gone is told so', async () => {
   }
 })
 
-test('a handler that throws a Status answers with it, and any other error with nothing but its code', async () => {
+test('a handler that throws a StatusError answers with it, and with only a code for other errors', async () => {
   const { listener } = await start(({ url }) =>
     Promise.reject(url === '/starting' ? new StatusError('ServiceUnavailable', 'starting') : new TypeError('secret')),
   )
@@ -244,13 +244,13 @@ test('closing ends streams, lets a request finish, and frees the port', async ()
   finish?.()
   expect((await slow).text).toBe('finished')
   await closed
-  const again = await listen({ port: listener.port, planes: () => endpoint(management, echo('again')), clock: systemClock })
+  const again = await listen({ port: listener.port, endpointFor: () => endpoint(management, echo('again')), clock: systemClock })
   listeners.push(again)
 })
 
 test('a port in use is named', async () => {
   const { listener } = await start()
-  await expect(listen({ port: listener.port, planes: () => undefined, clock: systemClock })).rejects.toThrow(
+  await expect(listen({ port: listener.port, endpointFor: () => undefined, clock: systemClock })).rejects.toThrow(
     `Cannot listen on 127.0.0.1:${listener.port}: the port is in use by another process`,
   )
 })

@@ -1,6 +1,6 @@
 /**
- * The sockets: HTTP/2 and HTTP/1.1 over TLS on one port, for one plane or for many that are told apart by the name a client asks
- * for (SNI). Everything else is in `http/`.
+ * Listens for HTTP/2 and HTTP/1.1 over TLS on one port, for one API server or for several that are selected by server name (SNI). HTTP
+ * semantics are in `http/`.
  */
 import { constants } from 'node:crypto'
 import { once } from 'node:events'
@@ -13,11 +13,11 @@ import type { Clock, Logger } from '@capstan/kube'
 import { seconds, silent, StatusError } from '@capstan/kube'
 import type { Authenticate, Credentials } from './auth/authenticate.ts'
 import type { HttpHandler, HttpRequest } from './http/exchange.ts'
-import { BodyRoom, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
+import { BodyBudget, clientGone, readBody, type Req, type Res, respond } from './node-exchange.ts'
 
 /**
- * What cannot be read as HTTP/1.1 is answered and let go. Node would close at once, and mostly before the answer is sent; whatever
- * still comes is read over meanwhile, since a connection that is closed with something unread takes the answer back.
+ * Answers malformed HTTP/1.1 and closes the connection. Node would close it at once, mostly before the answer is sent. Remaining input is
+ * read and discarded, because closing a socket with unread data makes the kernel drop the answer.
  */
 function refuseMalformed(err: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || err.code === 'ECONNRESET') return void socket.destroy()
@@ -36,9 +36,9 @@ const malformed: { readonly [code: string]: string } = {
 export interface Endpoint {
   readonly handler: HttpHandler
   readonly authenticate: Authenticate
-  /** Serving certificate chain and its key, PEM; or how to make them when the first client asks by name. */
+  /** Serving certificate chain and its key, PEM; or a function that creates them at the first handshake for this server. */
   readonly serving: ServingKey | (() => Promise<ServingKey>)
-  /** Authority that client certificates must chain to, PEM. Without it nobody is known by certificate. */
+  /** Certificate authority of client certificates, PEM. When absent, clients cannot authenticate by certificate. */
   readonly clientCA?: string
 }
 
@@ -48,19 +48,22 @@ export interface ServingKey {
 }
 
 export interface ListenOptions {
-  /** Loopback when absent. */
+  /** Address to listen on. Default: loopback. */
   readonly host?: string
-  /** Any free port when 0. */
+  /** Port to listen on. 0 selects a free port. */
   readonly port: number
-  /** Who answers for a name that a client asks for; `undefined` when it asks for none. Nobody: the handshake is refused. */
-  readonly planes: (servername: string | undefined) => Endpoint | undefined
+  /**
+   * Selects the API server for a server name (SNI), or for `undefined` when the client sends none. When it returns `undefined`, the
+   * handshake is refused.
+   */
+  readonly endpointFor: (servername: string | undefined) => Endpoint | undefined
   readonly clock: Clock
   readonly log?: Logger
-  /** Requests that may be open on one HTTP/2 connection; 1000 when absent. Upstream: --http2-max-streams-per-connection. */
+  /** Concurrent requests on one HTTP/2 connection. Default: 1000. Upstream: --http2-max-streams-per-connection. */
   readonly maxStreams?: number
-  /** As upstream has it, as far as it has any, when absent. */
-  readonly patience?: Partial<Patience>
-  /** The oldest version of TLS that is spoken; 1.2 when absent. */
+  /** Overrides of the default timeouts, which are upstream's where upstream has one. */
+  readonly timeouts?: Partial<Timeouts>
+  /** Minimum TLS version. Default: 1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3'
 }
 
@@ -69,31 +72,33 @@ export interface Listener {
   readonly port: number
   /** https://HOST:PORT */
   readonly url: string
-  /** Stops taking connections, ends watches, lets other requests finish for `grace` milliseconds, then closes what is left. */
+  /**
+   * Stops accepting connections, ends watches, waits up to `grace` milliseconds for other requests, then closes the remaining connections.
+   */
   close(grace?: number): Promise<void>
 }
 
-/** How long the other side may take, in milliseconds. */
-export interface Patience {
-  /** To speak TLS. */
+/** Timeouts of a client, in milliseconds. */
+export interface Timeouts {
+  /** For the TLS handshake. */
   readonly handshake: number
-  /** To say what it wants. Upstream: as long. */
+  /** For the request headers. Upstream has the same value. */
   readonly headers: number
-  /** To take something of an answer; also of a watch. */
+  /** Without progress in reading a response; also applies to watches. */
   readonly reading: number
 }
 
-const defaultPatience: Patience = { handshake: seconds(10), headers: seconds(32), reading: seconds(60) }
+const defaultTimeouts: Timeouts = { handshake: seconds(10), headers: seconds(32), reading: seconds(60) }
 
 /** Upstream: http.DefaultMaxHeaderBytes. */
 const MaxHeaderBytes = 1024 * 1024
 const MaxConnections = 10_000
-/** For planes beyond the one that everybody calls. One costs 35 KB to keep and half a millisecond to make again. */
+/** TLS contexts cached for API servers other than the default one. A context takes 35 KB of memory and half a millisecond to create. */
 const MaxContexts = 64
-/** Of all requests together; each may have 3 MiB. */
+/** Of all requests together; the limit of one request is 3 MiB. */
 const MaxBodyBytes = 256 * 1024 * 1024
 
-/** Go clients drop a connection that does not answer pings; so do we. */
+/** Interval of HTTP/2 pings. A connection that does not answer them is closed, as Go clients do. */
 const pingEvery = seconds(30)
 const IdleTime = seconds(120)
 
@@ -101,34 +106,34 @@ const IdleTime = seconds(120)
 export async function listen({
   host = '127.0.0.1',
   port,
-  planes,
+  endpointFor,
   clock,
   log = silent,
   minVersion = 'TLSv1.2',
-  patience: given,
+  timeouts: given,
   maxStreams = 1000,
 }: ListenOptions): Promise<Listener> {
-  const patience = { ...defaultPatience, ...given }
+  const timeouts = { ...defaultTimeouts, ...given }
   const stopping = new AbortController()
-  const room = new BodyRoom(MaxBodyBytes)
-  const connections = new Connections(planes)
+  const budget = new BodyBudget(MaxBodyBytes)
+  const connections = new Connections(endpointFor)
   const server = createSecureServer({
     allowHTTP1: true,
     minVersion,
-    // A resumed session would bring the verdict on its client certificate along, from whichever plane it was made with.
+    // A resumed session would keep the client certificate's verification result, even when another API server made it.
     secureOptions: constants.SSL_OP_NO_TICKET,
     requestCert: true,
     rejectUnauthorized: false,
     SNICallback: (servername, done) => connections.context(servername, done),
-    ...defaultContext(planes(undefined)),
-    handshakeTimeout: patience.handshake,
+    ...defaultContext(endpointFor(undefined)),
+    handshakeTimeout: timeouts.handshake,
     settings: { maxConcurrentStreams: maxStreams, initialWindowSize: 1 << 20, maxHeaderListSize: MaxHeaderBytes },
-    // Megabytes that are held for one connection: beyond them it gets no more streams.
+    // Megabytes buffered for one connection; above this limit, new streams are refused.
     maxSessionMemory: 128,
-    // Clients end watches by resetting streams, hundreds at a time when they stop. Who goes on like that is told to go.
+    // Clients end watches by resetting streams, hundreds at a time when they stop. A client that resets more is disconnected.
     streamResetBurst: 1500,
     streamResetRate: 200,
-    ...http1Options(patience),
+    ...http1Options(timeouts),
   })
   server.maxConnections = MaxConnections
   server.setTimeout(0)
@@ -152,8 +157,8 @@ export async function listen({
   let idle: (() => void) | undefined
   server.on('request', (req, res) => {
     pending++
-    const share = room.share()
-    const site = { connections, stopping: stopping.signal, log, clock, patience: patience.reading, room: share }
+    const share = budget.share()
+    const site = { connections, stopping: stopping.signal, log, clock, timeout: timeouts.reading, budget: share }
     void serve(req, res as unknown as Res, site).finally(() => {
       share.free()
       if (--pending === 0) idle?.()
@@ -178,7 +183,7 @@ export async function listen({
     async close(grace = seconds(5)) {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       stopping.abort()
-      // Clients are told to take their next requests elsewhere.
+      // GOAWAY: clients send their next requests over another connection.
       for (const session of sessions) session.close()
       if (pending > 0) {
         await new Promise<void>((resolve) => {
@@ -207,16 +212,16 @@ const contextOf = ({ clientCA }: Endpoint, { certificate, key }: ServingKey) => 
   ...(clientCA === undefined ? {} : { ca: clientCA }),
 })
 
-/** Node's, in the order of Go's servers: of two that are as good, the one that costs less comes first. */
+/** Node's cipher suites in the order of Go's servers: of two suites of equal strength, the cheaper one comes first. */
 const First = 'TLS_AES_128_GCM_SHA256'
 const ciphers = [First, ...constants.defaultCipherList.split(':').filter((name) => name !== First)].join(':')
 
-const http1Options = ({ headers, reading }: Patience) => ({
+const http1Options = ({ headers, reading }: Timeouts) => ({
   maxHeaderSize: MaxHeaderBytes,
-  // Longer than clients keep idle connections, so that it is they who close them.
+  // Longer than clients keep idle connections, so that the client closes first.
   keepAliveTimeout: IdleTime,
   headersTimeout: headers,
-  // A body that comes slowly is answered for after the time that a request may take; this is for one that nobody waits for.
+  // A slow body is answered when the request's own timeout ends; this timeout is for a body that no handler reads.
   requestTimeout: headers + reading,
   connectionsCheckingInterval: headers / 4,
 })
@@ -250,20 +255,20 @@ function keepAlive(session: ServerHttp2Session, clock: Clock): void {
   session.on('close', () => timer.cancel())
 }
 
-/** What is known of each connection: which plane it is with, and who is at the other end. */
+/** Remembers for each connection which API server it was made with, and its client certificate. */
 class Connections {
-  readonly #planes: ListenOptions['planes']
-  /** Keys of planes that somebody has called, and for those called last what TLS makes of them, which weighs ten times as much. */
+  readonly #endpointFor: ListenOptions['endpointFor']
+  /** Serving keys of the API servers that clients connected to. Their TLS contexts, ten times as large, are cached only for the latest. */
   readonly #keys = new WeakMap<Endpoint, Promise<ServingKey>>()
   readonly #contexts = new Map<Endpoint, SecureContext>()
   readonly #known = new WeakMap<object, { readonly endpoint: Endpoint; readonly certificate: Credentials['certificate'] }>()
 
-  constructor(planes: ListenOptions['planes']) {
-    this.#planes = planes
+  constructor(endpointFor: ListenOptions['endpointFor']) {
+    this.#endpointFor = endpointFor
   }
 
   context(servername: string, done: (err: Error | null, context?: SecureContext) => void): void {
-    const endpoint = this.#planes(servername)
+    const endpoint = this.#endpointFor(servername)
     if (!endpoint) return done(new Error(`nobody answers for ${servername}`))
     this.#contextOf(endpoint).then(
       (context) => done(null, context),
@@ -292,12 +297,12 @@ class Connections {
     return key
   }
 
-  /** `undefined` when the plane that the connection was made with is gone. */
+  /** Returns `undefined` when the API server that the connection was made with is gone. */
   of(req: Req): { endpoint: Endpoint; certificate: Credentials['certificate'] } | undefined {
     const session = 'stream' in req ? req.stream.session : undefined
     const socket = (session ? session.socket : req.socket) as TLSSocket
     const name = (socket as { servername?: string | false }).servername
-    const endpoint = this.#planes(name === false || name === '' ? undefined : name)
+    const endpoint = this.#endpointFor(name === false || name === '' ? undefined : name)
     if (!endpoint) return undefined
     const key = session ?? socket
     const known = this.#known.get(key)
@@ -308,14 +313,14 @@ class Connections {
   }
 }
 
-/** The module is loaded when somebody calls: it reads all the authorities that Node knows. */
+/** Loads the TLS module on first use, because it reads all the authorities that Node ships. */
 const secureContext = async (options: SecureContextOptions): Promise<SecureContext> =>
   (await import('node:tls')).createSecureContext(options)
 
 function certificateOf(socket: TLSSocket, { clientCA }: Endpoint): Credentials['certificate'] {
   if (clientCA === undefined || !socket.authorized) return undefined
   const peer = socket.getPeerCertificate()
-  // Members that occur more than once come as lists.
+  // Attributes that occur more than once are lists.
   const subject = peer.subject as { CN?: string | string[]; O?: string | string[] } | undefined
   if (!subject) return undefined
   return {
@@ -330,11 +335,11 @@ interface Site {
   readonly stopping: AbortSignal
   readonly log: Logger
   readonly clock: Clock
-  readonly patience: number
-  readonly room: { take(bytes: number): boolean }
+  readonly timeout: number
+  readonly budget: { take(bytes: number): boolean }
 }
 
-async function serve(req: Req, res: Res, { connections, stopping, log, clock, patience, room }: Site): Promise<void> {
+async function serve(req: Req, res: Res, { connections, stopping, log, clock, timeout, budget }: Site): Promise<void> {
   res.on('error', () => {})
   if (stopping.aborted && req.httpVersionMajor === 1) res.setHeader('connection', 'close')
   const connection = connections.of(req)
@@ -361,8 +366,8 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, pa
       ...(certificate === undefined ? {} : { certificate }),
       ...(authorization === undefined ? {} : { authorization }),
     })
-    const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, room), identity)
-    await respond(answer, req, res, { clock, patience, gone: gone.signal })
+    const answer = await endpoint.handler(requestOf(req, gone.signal, streamEnd.signal, budget), identity)
+    await respond(answer, req, res, { clock, timeout, gone: gone.signal })
   } catch (err) {
     const refusal = err instanceof StatusError ? err : undefined
     if (!refusal && !gone.signal.aborted) log.error('Request failed', { method: req.method, err })
@@ -373,13 +378,13 @@ async function serve(req: Req, res: Res, { connections, stopping, log, clock, pa
   }
 }
 
-function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, room: Site['room']): HttpRequest {
+function requestOf(req: Req, signal: AbortSignal, streamSignal: AbortSignal, budget: Site['budget']): HttpRequest {
   return {
     method: req.method ?? 'GET',
     url: req.url ?? '/',
     headers: req.headers as { [name: string]: string | undefined },
     signal,
     streamSignal,
-    body: (limit) => readBody(req, limit, room),
+    body: (limit) => readBody(req, limit, budget),
   }
 }

@@ -1,4 +1,4 @@
-/** One exchange on Node's sockets, HTTP/1.1 or HTTP/2: its body is read and its answer written, with patience that ends. */
+/** One HTTP exchange on Node's sockets, HTTP/1.1 or HTTP/2: reads the body and writes the answer, with timeouts. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { constants } from 'node:http2'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
@@ -7,18 +7,18 @@ import type { HttpAnswer } from './http/exchange.ts'
 import { BodyTooLarge, TooManyRequests } from './http/exchange.ts'
 
 export type Req = Http2ServerRequest | IncomingMessage
-/** Node's HTTP/2 responses have the same methods; their types only differ too much to be called as a union. */
+/** Node's HTTP/2 responses have the same methods, but their types differ too much to call a union of both. */
 export type Res = ServerResponse
 
-/** Room for the bodies of all requests together: many that are large come one after the other, or not at all. */
-export class BodyRoom {
+/** Budget for the bodies of all requests together. A body that exceeds it is refused. */
+export class BodyBudget {
   #left: number
 
   constructor(bytes: number) {
     this.#left = bytes
   }
 
-  /** Room for one request, given back with `free`. */
+  /** Budget of one request; `free` returns it. */
   share(): { take(bytes: number): boolean; free(): void } {
     let taken = 0
     return {
@@ -36,16 +36,16 @@ export class BodyRoom {
   }
 }
 
-/** The whole body. @throws BodyTooLarge, and TooManyRequests when there is no room for it */
-export function readBody(req: Req, limit: number, room: { take(bytes: number): boolean }): Promise<Buffer> {
+/** Reads the whole body. @throws BodyTooLarge, and TooManyRequests when the budget is used up */
+export function readBody(req: Req, limit: number, budget: { take(bytes: number): boolean }): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     let hasRoom = true
     req.on('data', (chunk: Buffer) => {
       size += chunk.length
-      hasRoom &&= size > limit || room.take(chunk.length)
-      // What is too long is still read to its end, up to a point, so that the client gets to see the answer.
+      hasRoom &&= size > limit || budget.take(chunk.length)
+      // A body that is too long is still read, up to a limit, so that the client reads the answer.
       if (size <= limit && hasRoom) chunks.push(chunk)
       else {
         chunks.length = 0
@@ -62,17 +62,17 @@ export function readBody(req: Req, limit: number, room: { take(bytes: number): b
   })
 }
 
-/** One reason for all, since each new one costs a stack trace. */
+/** One shared error, because each new one costs a stack trace. */
 export const clientGone = new Error('the client went away')
 
 export interface Delivery {
   readonly clock: Clock
-  /** Milliseconds after which a reader that takes nothing is let go. */
-  readonly patience: number
+  /** Milliseconds after which a client that reads nothing is disconnected. */
+  readonly timeout: number
   readonly gone: AbortSignal
 }
 
-/** Sends the answer; resolves when all of it is on its way, or nobody takes it. */
+/** Sends the answer. Resolves when all of it was handed to the socket, or when the client has gone. */
 export async function respond({ status, headers, body }: HttpAnswer, req: Req, res: Res, delivery: Delivery): Promise<void> {
   const isStream = typeof body !== 'string' && !Buffer.isBuffer(body)
   const isEmpty = req.method === 'HEAD' || status === 304 || status === 204
@@ -99,28 +99,28 @@ export async function respond({ status, headers, body }: HttpAnswer, req: Req, r
     res.end()
   }
   if (!res.writableFinished && !delivery.gone.aborted) await patiently(res, delivery, (done) => res.once('finish', done))
-  // Whoever is answered before having sent everything need not send the rest.
+  // A client that is answered early need not send the rest of its body.
   if (isUnread && 'stream' in req) (res as unknown as Http2ServerResponse).stream.close(constants.NGHTTP2_NO_ERROR)
 }
 
-/** Whether the client has yet to send a part of the body. */
+/** Reports whether part of the body has not arrived yet. */
 const hasUnreadBody = (req: Req): boolean =>
   'stream' in req ? !req.stream.endAfterHeaders && !req.stream.readableEnded : !req.complete
 
 /**
- * Bytes of a stream that wait for the socket. Node holds them, encrypted, outside of the JavaScript heap, for each of hundreds of readers,
- * and what that has once taken it keeps: less than Node would let wait.
+ * Bytes of a stream that may wait for the socket. Node buffers them encrypted, outside of the JavaScript heap, for each of hundreds of
+ * readers, and does not shrink the buffer; the limit is lower than Node's default.
  */
 const MaxUntaken = 32 * 1024
 
-/** A part that cannot be sent any more is not done with before the connection is: others have their turn until then. */
+/** Waits until the connection closes when a part cannot be sent any more, so that other requests run until then. */
 const taken = (part: Buffer, res: Res, delivery: Delivery): Promise<void> =>
   patiently(res, delivery, (done) => res.write(part, (err) => err || done()))
 
-/** Resolves when it is done or the client has gone; who makes us wait too long, goes. */
-const patiently = (res: Res, { clock, patience, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
+/** Resolves when `begin` is done or the client has gone. Disconnects a client that exceeds the timeout. */
+const patiently = (res: Res, { clock, timeout, gone }: Delivery, begin: (done: () => void) => void): Promise<void> =>
   new Promise((resolve) => {
-    const timer = clock.schedule(patience, () => res.destroy())
+    const timer = clock.schedule(timeout, () => res.destroy())
     const done = () => {
       timer.cancel()
       gone.removeEventListener('abort', done)

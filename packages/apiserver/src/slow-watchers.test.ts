@@ -9,10 +9,10 @@ import { expect, test } from 'vitest'
 import { authenticator } from './auth/authenticate.ts'
 import { createHandler } from './http/handler.ts'
 import { listen } from './listen.ts'
-import { createApiServer } from './server.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { memoryStore } from './store/memory.ts'
 
-test('watchers that do not read cost no memory of their own, hold up nobody, and are ended', async () => {
+test('watchers that do not read use no extra memory, delay no other client, and are ended', async () => {
   const clock = systemClock
   const authority = await makeAuthority(clock, { commonName: 'kubernetes' })
   const serving = await issueCertificate(authority, clock, { commonName: 's', usages: ['server'], ipAddresses: ['127.0.0.1'] })
@@ -20,7 +20,7 @@ test('watchers that do not read cost no memory of their own, hold up nobody, and
   await server.ready
   const authenticate = authenticator(new Map([['t', { name: 'a', groups: ['system:masters'] }]]))
   const endpoint = { handler: createHandler({ engine: server.engine, clock }), authenticate, serving }
-  const listener = await listen({ port: 0, planes: () => endpoint, clock })
+  const listener = await listen({ port: 0, endpointFor: () => endpoint, clock })
   const session = connect(listener.url, { ca: authority.certificate })
   const watch = async () => {
     const path = '/api/v1/namespaces/default/configmaps?watch=true&resourceVersion=1'
@@ -44,7 +44,7 @@ test('watchers that do not read cost no memory of their own, hold up nobody, and
     const writes = 1200
     for (let count = 0; count < writes; count++) {
       await client.patch(ConfigMap, key, { type: 'merge', body: { data: { text: `${count} ${'x'.repeat(100_000)}` } } })
-      // Nobody waits for those who do not read.
+      // The writer does not wait for slow watchers.
       while (read <= count) await new Promise(setImmediate)
     }
     const used = inUse() - before

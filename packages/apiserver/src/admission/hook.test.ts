@@ -124,7 +124,7 @@ describe('selectors', () => {
     expect(selectsNamespace(picky, { ...target, ...other }, () => labels)).toBe(selected)
   })
 
-  test('without selectors nobody looks a namespace up', () => {
+  test('without selectors no namespace is looked up', () => {
     const look = () => {
       throw new Error('looked')
     }

@@ -1,6 +1,6 @@
 /**
- * Which webhooks are asked about a write. Decisions only.
- * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook, rules, predicates and generic.ShouldCallHook, v0.36.
+ * Matches webhooks with writes. Pure. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook, rules, predicates and
+ * generic.ShouldCallHook, v0.36.
  */
 import {
   AdmissionReviewVersions,
@@ -17,7 +17,7 @@ import {
 
 export type HookType = 'mutating' | 'validating'
 
-/** One webhook of a configuration, ready for use. */
+/** One webhook of a configuration, with its expressions compiled. */
 export interface Hook {
   readonly type: HookType
   readonly configuration: string
@@ -25,7 +25,7 @@ export interface Hook {
   readonly namespaceSelector: Selector
   readonly objectSelector: Selector
   readonly conditions: readonly ((input: MatchInput) => MatchResult)[]
-  /** Version of the AdmissionReview that it is sent. */
+  /** Version of the AdmissionReview that the webhook accepts. */
   readonly reviewVersion: string
   readonly timeoutSeconds: number
 }
@@ -36,7 +36,7 @@ export interface GroupVersionResource {
   readonly plural: string
 }
 
-/** What rules look at. */
+/** The part of a write that rules match. */
 export interface Target extends GroupVersionResource {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT'
   readonly subresource: string | undefined
@@ -44,7 +44,7 @@ export interface Target extends GroupVersionResource {
   readonly namespace: string | undefined
 }
 
-/** The webhooks of configurations, which come sorted by name: the order in which they are asked. */
+/** Webhooks of configurations sorted by name, in the order in which they are called. */
 export function hooksOf(
   type: HookType,
   configurations: readonly { metadata: { name: string }; webhooks?: readonly Webhook[] }[],
@@ -63,7 +63,7 @@ export function hooksOf(
   )
 }
 
-/** Whether any rule could be about the resource, whichever version, operation and subresource. */
+/** Reports whether any rule could match the resource, in any version, operation and subresource. */
 export const mayConcern = ({ webhook }: Hook, { group, plural }: { group: string; plural: string }): boolean =>
   (webhook.rules ?? []).some(
     ({ apiGroups, resources }) =>
@@ -75,8 +75,8 @@ export const mayConcern = ({ webhook }: Hook, { group, plural }: { group: string
   )
 
 /**
- * The version of the resource in which the webhook wants to be asked; `undefined` when no rule is about the write. `others` are
- * further versions of the same resource, which mean the same to a webhook that does not say otherwise.
+ * Returns the version of the resource that the webhook receives; `undefined` when no rule matches. `others` are further versions of the
+ * same resource, which match as well unless the matchPolicy is Exact.
  */
 export function matchedVersion<T extends GroupVersionResource>(
   { webhook }: Hook,
@@ -108,14 +108,14 @@ function matchesResource(text: string, { plural, subresource = '' }: Target): bo
   return (wanted === '*' || wanted === plural) && (part === '*' || part === subresource)
 }
 
-/** A Namespace is not in one, although requests for it carry its name as such. */
+/** A Namespace object is cluster-scoped, although requests for it carry its name as namespace. */
 function matchesScope(scope: string, { plural, namespace }: Target): boolean {
   if (scope === '*') return true
   const isCluster = plural === 'namespaces' || namespace === undefined || namespace === ''
   return (scope === 'Cluster') === isCluster
 }
 
-/** Of two objects, one having the labels is enough: an update cannot escape by taking a label away. */
+/** One of the two objects must have the labels, so that an update cannot escape by removing a label. */
 export const selectsObject = (
   { objectSelector }: Hook,
   object: KubeObject | undefined,
@@ -124,7 +124,7 @@ export const selectsObject = (
   objectSelector.requirements.length === 0 ||
   [object, oldObject].some((one) => one !== undefined && objectSelector.matches(one.metadata.labels))
 
-/** What is in no namespace is never left out by a selector of namespaces. */
+/** Cluster-scoped objects always match a namespaceSelector. */
 export const selectsNamespace = (
   { namespaceSelector }: Hook,
   { namespace, plural }: Target,
@@ -135,7 +135,7 @@ export const selectsNamespace = (
   return namespaceSelector.matches(labels())
 }
 
-/** Whether all conditions hold. One that does not decides, whatever is wrong with others. */
+/** Reports whether all conditions hold. A false one decides, even when others fail. */
 export function holds({ conditions }: Pick<Hook, 'conditions'>, input: MatchInput): MatchResult {
   const results = conditions.map((condition) => condition(input))
   if (results.some((result) => result.kind === 'value' && !result.matches)) return { kind: 'value', matches: false }

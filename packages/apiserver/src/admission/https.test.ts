@@ -1,4 +1,4 @@
-/** Webhooks over sockets: certificates, Services, and what is said when nobody answers. */
+/** Webhooks over sockets: certificates, Services, and errors of unreachable webhooks. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import { type AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import {
 import { issueCertificate, makeAuthority } from '@capstan/kube/node'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createHandler } from '../http/handler.ts'
-import { aWidget, refusal, testServer, Widget } from '../test-server.ts'
+import { aWidget, refusal, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let authority: { certificate: string; key: string }
 let server: Server
@@ -119,7 +119,7 @@ test('a webhook behind a Service is found by the resolver, and must have a certi
   expect((await made.client.create(Widget, aWidget('a'))).spec.color).toBe('/svc?timeout=5s')
 })
 
-test('what keeps a webhook from being asked is told as a real server would', async () => {
+test('errors of webhook calls have the messages of a real server', async () => {
   const other = await makeAuthority(systemClock, { commonName: 'other' })
   const cases: [WebhookClientConfig, string][] = [
     [
@@ -177,7 +177,7 @@ test('a webhook that does not answer is given up when its time is over', async (
   expect(await said).toContain(`Post "https://127.0.0.1:${port}/hang?timeout=5s": context deadline exceeded`)
 })
 
-test('a conversion goes the same way', async () => {
+test('a conversion webhook is called over HTTPS as well', async () => {
   await using made = await served(at('/mutate'))
   const schema = { openAPIV3Schema: { type: 'object' as const, 'x-kubernetes-preserve-unknown-fields': true } }
   await made.client.create(CustomResourceDefinition, {

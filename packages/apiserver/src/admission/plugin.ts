@@ -1,35 +1,31 @@
-/**
- * Code of the server's own that has a say in writes of any kind: upstream's admission plugins, those that are not webhooks. Each is
- * a file in this folder, and `plugins.ts` lists them in the order in which they are asked.
- */
+/** Admission plugins implemented in the server. Each is a file of its own; their list has the order in which they run. */
 import type { Clock, Random, StatusError, UnknownObject } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
-import type { User } from '../engine.ts'
-import type { Definition } from '../registry/definition.ts'
+import type { User } from '../auth/user.ts'
+import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { PendingWrites } from '../store/pending.ts'
 import type { Store } from '../store/store.ts'
-import type { AdmissionPlugin } from './plugin-names.ts'
 
 export interface Plugin {
-  readonly name: AdmissionPlugin
-  /** Whether it has anything to say about the resource at all. */
-  concerns(definition: Definition): boolean
-  /** May change the draft. @throws StatusError when the write cannot be */
+  readonly name: string
+  /** Reports whether the plugin applies to a resource. */
+  concerns(info: ResourceInfo): boolean
+  /** May change the draft. @throws StatusError to deny the write */
   mutate?(write: PluginWrite): void | Promise<void>
-  /** @throws StatusError when the write cannot be */
+  /** @throws StatusError to deny the write */
   validate?(write: PluginWrite): void | Promise<void>
 }
 
-/** What plugins are told of a write. */
+/** A write as admission plugins receive it. */
 export interface PluginWrite {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
-  readonly definition: Definition
+  readonly info: ResourceInfo
   readonly subresource: string | undefined
   readonly namespace: string | undefined
-  /** Empty where it is still to be generated. */
+  /** Empty when the name is still to be generated. */
   readonly name: string
-  /** What is to be stored; for a deletion, what is. */
+  /** The object to be stored; for a deletion, the stored object. */
   readonly object: UnknownObject
   readonly old: UnknownObject | undefined
   readonly caller: User
@@ -39,10 +35,20 @@ export interface PluginWrite {
   readonly authorizer: Authorizer
   readonly clock: Clock
   readonly random: Random
-  /** Tells whoever writes, whatever comes of the write. */
+  /** Adds a warning to the answer, whether or not the write succeeds. */
   readonly warn: (text: string) => void
 }
 
-/** Upstream: admission.NewForbidden. An object that is still to get its name is called by what it will begin with. */
-export const forbidden = ({ definition, name, object }: PluginWrite, why: string): StatusError =>
-  forbiddenTo(definition, name || object.metadata.name || object.metadata.generateName || 'Unknown', why)
+/** Upstream: admission.NewForbidden. An object without a name yet is named by its prefix. */
+export const forbidden = ({ info, name, object }: PluginWrite, why: string): StatusError =>
+  forbiddenTo(info, name || object.metadata.name || object.metadata.generateName || 'Unknown', why)
+
+/** Filters plugins by resource; the answer for each is computed once. */
+export function pluginsFor(plugins: readonly Plugin[]): (info: ResourceInfo) => readonly Plugin[] {
+  const concerned = new WeakMap<ResourceInfo, readonly Plugin[]>()
+  return (info) => {
+    let found = concerned.get(info)
+    if (!found) concerned.set(info, (found = plugins.filter((plugin) => plugin.concerns(info))))
+    return found
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * Policies in CEL: what a ValidatingAdmissionPolicy demands of the writes that it and one of its bindings are about.
- * Upstream: k8s.io/apiserver/pkg/admission/plugin/policy/validating and generic, v0.36.
+ * ValidatingAdmissionPolicies: evaluates the CEL expressions of policies whose rules and bindings match a write. Upstream:
+ * k8s.io/apiserver/pkg/admission/plugin/policy/validating and generic, v0.36.
  */
 import {
   type AdmissionExpression,
@@ -23,19 +23,21 @@ import {
   whyNot,
 } from '@capstan/kube'
 import { type Authorizer, forbiddenTo } from '../auth/authorizer.ts'
-import { rightsOf } from '../auth/rights.ts'
-import { variablesOf } from '../kinds/admission-policies.ts'
-import type {
-  MatchResources,
-  NamedRuleWithOperations,
-  ParamRef,
-  ValidatingAdmissionPolicy,
-  ValidatingAdmissionPolicyBinding,
-} from '../kinds/schemas/types.ts'
-import type { Definition } from '../registry/definition.ts'
+import { permissionCheck } from '../auth/permissions.ts'
+import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Registry } from '../registry/registry.ts'
 import type { Store } from '../store/store.ts'
 import { holds, matchedVersion, selectsNamespace, selectsObject } from './hook.ts'
+import type {
+  BindingSpec,
+  MatchResources,
+  NamedRuleWithOperations,
+  ParamRef,
+  PolicySpec,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+} from './policy-types.ts'
+import { variablesOf } from './policy-variables.ts'
 import { requestOf } from './review.ts'
 import { isExempt, type Write } from './webhooks.ts'
 
@@ -50,17 +52,15 @@ export interface PoliciesOptions {
   readonly authorizer: Authorizer
   readonly isEnabled: boolean
   /** All served versions of a resource. */
-  readonly versions: (definition: Definition) => readonly Definition[]
-  /** An object in another version, a draft. */
-  readonly convert: (to: Definition, object: KubeObject) => Promise<UnknownObject>
+  readonly versions: (info: ResourceInfo) => readonly ResourceInfo[]
+  /** Converts an object to another version; returns a draft. */
+  readonly convert: (to: ResourceInfo, object: KubeObject) => Promise<UnknownObject>
 }
 
-type Spec = ValidatingAdmissionPolicy['spec']
-
-/** A policy ready for use, with the bindings that put it to use. */
+/** A compiled policy with its bindings. */
 interface Policy {
   readonly name: string
-  readonly spec: Spec
+  readonly spec: PolicySpec
   readonly match: Match
   readonly conditions: readonly ((input: MatchInput) => MatchResult)[]
   readonly validations: readonly Validation[]
@@ -69,7 +69,7 @@ interface Policy {
 
 interface Binding {
   readonly name: string
-  readonly spec: ValidatingAdmissionPolicyBinding['spec']
+  readonly spec: BindingSpec
   readonly match: Match | undefined
 }
 
@@ -89,7 +89,7 @@ interface Match {
   readonly objectSelector: ReturnType<typeof labelSelector>
 }
 
-/** What is held against a write, and by whom. */
+/** A failed validation, with its policy and binding. */
 interface Denial {
   readonly policy: Policy
   readonly binding: Binding | undefined
@@ -110,12 +110,12 @@ export class Policies {
     this.#stops = [policies, bindings].map((resource) => options.store.subscribe(resource!, forget))
   }
 
-  /** Whether any policy could have something to say about writes of the resource. */
-  concern(definition: Definition): boolean {
-    return this.#all().length > 0 && !isExempt(definition)
+  /** Reports whether any policy could apply to writes of the resource. */
+  concern(info: ResourceInfo): boolean {
+    return this.#all().length > 0 && !isExempt(info)
   }
 
-  /** @throws StatusError what the first policy that refuses the write has to say */
+  /** @throws StatusError of the first policy that denies the write */
   async validate(write: Write): Promise<void> {
     const denials: Denial[] = []
     for (const policy of this.#all()) {
@@ -135,9 +135,9 @@ export class Policies {
     for (const stop of this.#stops) stop()
   }
 
-  async #apply(policy: Policy, version: Definition, write: Write, denials: Denial[]): Promise<void> {
+  async #apply(policy: Policy, version: ResourceInfo, write: Write, denials: Denial[]): Promise<void> {
     const { store, authorizer, convert } = this.#options
-    const isOther = !write.isView && version !== write.definition
+    const isOther = !write.isView && version !== write.info
     const shown = async (object: UnknownObject | undefined) => (object && isOther ? convert(version, object) : object)
     if (policy.spec.paramKind) this.#kindOfParams(policy.spec.paramKind)
     let input: Omit<AdmissionInput, 'params'> | undefined
@@ -160,26 +160,26 @@ export class Policies {
           oldObject: oldObject ?? null,
           request: requestOf({ resource: version, kind, object, oldObject }, write),
           namespaceObject: isIn ? (store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null) : null,
-          rights: rightsOf(authorizer, write.caller),
+          rights: permissionCheck(authorizer, write.caller),
         }
       }
       for (const param of params) judge(policy, binding, { ...input, params: param ?? null }, write, denials)
     }
   }
 
-  /** The version of the resource that a rule is about; `undefined` when none is. `rules`: whether there are any to be looked at. */
-  #matches(match: Match, write: Write, rules: boolean): Definition | undefined {
-    const { definition, target, object, oldObject } = write
+  /** Returns the version of the resource that a rule matches; `undefined` when none does. `rules`: whether resource rules are evaluated. */
+  #matches(match: Match, write: Write, rules: boolean): ResourceInfo | undefined {
+    const { info, target, object, oldObject } = write
     const hook = { ...match, webhook: { rules: match.rules, matchPolicy: match.matchPolicy } } as never
     if (!selectsNamespace(hook, target, () => this.#labels(write)) || !selectsObject(hook, object, oldObject)) return undefined
     const named = (rule: NamedRuleWithOperations) => !rule.resourceNames?.length || rule.resourceNames.includes(write.name)
-    const others = () => this.#options.versions(definition).filter((other) => other !== definition)
+    const others = () => this.#options.versions(info).filter((other) => other !== info)
     const among = (list: readonly NamedRuleWithOperations[]) => {
-      const webhook = { rules: list.filter(named) as readonly WebhookRule[], matchPolicy: match.matchPolicy }
-      return matchedVersion({ webhook } as never, target, definition, others)
+      const webhook = { rules: list.filter(named) as unknown as readonly WebhookRule[], matchPolicy: match.matchPolicy }
+      return matchedVersion({ webhook } as never, target, info, others)
     }
     if (match.excluded.length > 0 && among(match.excluded)) return undefined
-    return rules ? among(match.rules) : definition
+    return rules ? among(match.rules) : info
   }
 
   #labels({ target, object }: Write): Labels | undefined {
@@ -188,8 +188,8 @@ export class Policies {
     return this.#options.store.get({ resource: 'namespaces', namespace: '', name: target.namespace ?? '' })?.metadata.labels
   }
 
-  /** @throws Error when there are none, and there have to be */
-  #params({ paramKind }: Spec, ref: ParamRef | undefined, { target }: Write): readonly unknown[] {
+  /** @throws Error when no parameters are found and parameterNotFoundAction is Deny */
+  #params({ paramKind }: PolicySpec, ref: ParamRef | undefined, { target }: Write): readonly unknown[] {
     if (!paramKind || !ref) return [undefined]
     const { store } = this.#options
     const resource = this.#kindOfParams(paramKind)
@@ -209,8 +209,8 @@ export class Policies {
     return found
   }
 
-  /** @throws Error when it is not served */
-  #kindOfParams({ apiVersion = '', kind = '' }: NonNullable<Spec['paramKind']>): Definition {
+  /** @throws Error when the kind is not served */
+  #kindOfParams({ apiVersion = '', kind = '' }: NonNullable<PolicySpec['paramKind']>): ResourceInfo {
     const { group, version } = parseApiVersion(apiVersion)
     const all = this.#options.registry.list()
     const found = all.find((one) => one.group === group && one.version === version && one.kind === kind)
@@ -225,15 +225,15 @@ export class Policies {
 
   #read(): Policy[] {
     const { store } = this.#options
-    const all = store.list(bindings!) as readonly (KubeObject & ValidatingAdmissionPolicyBinding)[]
-    return (store.list(policies!) as readonly (KubeObject & ValidatingAdmissionPolicy)[]).flatMap(({ metadata, spec }) => {
+    const all = store.list(bindings!) as readonly ValidatingAdmissionPolicyBinding[]
+    return (store.list(policies!) as readonly ValidatingAdmissionPolicy[]).flatMap(({ metadata, spec }) => {
       const own = all.filter((one) => one.spec.policyName === metadata.name)
       return own.length === 0 || !spec.matchConstraints ? [] : [compiled(metadata.name, spec, own)]
     })
   }
 }
 
-function compiled(name: string, spec: Spec, own: readonly (KubeObject & ValidatingAdmissionPolicyBinding)[]): Policy {
+function compiled(name: string, spec: PolicySpec, own: readonly ValidatingAdmissionPolicyBinding[]): Policy {
   const scope: AdmissionScope = { hasParams: spec.paramKind !== undefined, variables: variablesOf(spec).known }
   const ready = (source: string, more: AdmissionScope = {}): AdmissionExpression => {
     const made = admissionExpression(source, { ...scope, ...more })
@@ -270,7 +270,7 @@ const matchOf = (match: MatchResources): Match => ({
   objectSelector: labelSelector((match.objectSelector ?? {}) as LabelSelector),
 })
 
-/** What cannot be evaluated is held against the write, unless the policy says to ignore that. */
+/** Records an evaluation error as a denial, unless the failurePolicy is Ignore. */
 function fail(denials: Denial[], policy: Policy, binding: Binding | undefined, message: string): void {
   if (policy.spec.failurePolicy !== 'Ignore') denials.push({ policy, binding, message })
 }

@@ -1,6 +1,6 @@
 /**
- * AdmissionReview: what a webhook is told, and what its answer means.
- * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors, v0.36, with their texts.
+ * AdmissionReview: builds requests and evaluates responses. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/request and errors,
+ * v0.36, with their texts.
  */
 import {
   applyJsonPatch,
@@ -10,13 +10,14 @@ import {
   type KubeObject,
   parseJsonPatch,
   readJSON,
+  type RequestingUser,
   scanJSON,
   type Status,
   StatusError,
   type StatusReason,
   StatusReasons,
 } from '@capstan/kube'
-import type { Caller } from '../engine.ts'
+import type { Caller, User } from '../auth/user.ts'
 import type { GroupVersionResource, Hook, HookType, Target } from './hook.ts'
 
 export interface GroupVersionKind {
@@ -25,7 +26,7 @@ export interface GroupVersionKind {
   readonly kind: string
 }
 
-/** A write as a webhook is told of it: in the version that it asked for. */
+/** A write as one webhook receives it, in the version that its rule matches. */
 export interface Question {
   readonly resource: GroupVersionResource
   readonly kind: GroupVersionKind
@@ -33,10 +34,10 @@ export interface Question {
   readonly oldObject: KubeObject | undefined
 }
 
-/** What all webhooks are told alike. */
+/** Members of the request that are the same for all webhooks. */
 export interface Circumstances {
   readonly target: Target
-  /** As the client sent it. */
+  /** Kind of the request as the client sent it. */
   readonly kind: GroupVersionKind
   readonly name: string
   readonly dryRun: boolean
@@ -57,7 +58,7 @@ export const reviewOf = ({ reviewVersion }: Hook, uid: string, question: Questio
   },
 })
 
-/** The part of a request that is about the write, not its objects: what conditions see as `request`. */
+/** The request without its objects: the variable `request` of match conditions. */
 export function requestOf(question: Question, about: Circumstances): { readonly [field: string]: unknown } {
   const { target, name, caller } = about
   const { subresource, namespace } = target
@@ -71,29 +72,32 @@ export function requestOf(question: Question, about: Circumstances): { readonly 
     ...(name === '' ? {} : { name }),
     ...(namespace === undefined ? {} : { namespace }),
     operation: target.operation,
-    userInfo: {
-      username: caller.name,
-      ...(caller.uid === undefined ? {} : { uid: caller.uid }),
-      groups: caller.groups,
-      ...(caller.extra === undefined ? {} : { extra: caller.extra }),
-    },
+    userInfo: userInfoOf(caller),
     dryRun: about.dryRun,
     options: about.options,
   }
 }
 
+/** The requesting user, as webhooks, conditions and admission functions read it. */
+export const userInfoOf = ({ name, uid, groups, extra }: User): RequestingUser => ({
+  username: name,
+  ...(uid === undefined ? {} : { uid }),
+  groups,
+  ...(extra === undefined ? {} : { extra }),
+})
+
 const resourceOf = ({ group, version, plural }: GroupVersionResource) => ({ group, version, resource: plural })
 const kindOf = ({ group, version, kind }: GroupVersionKind) => ({ group, version, kind })
 
-/** What an answer says. */
+/** A decoded response. */
 export interface Verdict {
   readonly warnings: readonly string[]
-  /** Why the write is refused, if it is. */
+  /** Error for a denied write; undefined when it is allowed. */
   readonly denial: StatusError | undefined
   readonly patch: readonly JsonPatchOperation[] | undefined
 }
 
-/** @throws Error with the text of what is wrong with an answer that is none */
+/** @throws Error describing an invalid response */
 export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, answer: unknown): Verdict {
   const review = isRecord(answer) ? answer : {}
   const { response } = review
@@ -111,7 +115,7 @@ export function verdictOf({ type, webhook, reviewVersion }: Hook, uid: string, a
 
 function checkType({ apiVersion = '', kind = '' }: { apiVersion?: unknown; kind?: unknown }, version: string): void {
   if (apiVersion === `admission.k8s.io/${version}` && kind === 'AdmissionReview') return
-  // Upstream: webhooks of old need not say what they answer.
+  // Upstream: v1beta1 webhooks may omit apiVersion and kind.
   if (version === 'v1beta1' && apiVersion === '' && kind === '') return
   const [group, found] = String(apiVersion).includes('/') ? String(apiVersion).split('/', 2) : ['', String(apiVersion)]
   throw new Error(
@@ -137,7 +141,7 @@ function patchOf(type: HookType, { patch, patchType }: Record<string, unknown>, 
   return Buffer.from(patch, 'base64').toString('utf8')
 }
 
-/** A refusal in the words of the webhook, and with its code and details. */
+/** Error of a denial, with message, code and details of the webhook. */
 class Denial extends StatusError {
   readonly #status: Status
 
@@ -150,7 +154,7 @@ class Denial extends StatusError {
     this.#status = status
   }
 
-  /** With a reason of the webhook's own making, too. */
+  /** Keeps reasons that are not standard reasons, as a webhook may return any text. */
   override get status(): Status {
     return this.#status
   }
@@ -173,7 +177,7 @@ function denialOf(name: string, given: unknown): StatusError {
   })
 }
 
-/** A patch that is none. */
+/** Error for a patch that cannot be decoded. */
 export class UndecodablePatch extends Error {
   override readonly name = 'UndecodablePatch'
 }
@@ -198,7 +202,7 @@ export function patched(object: object, operations: readonly JsonPatchOperation[
   throw internalError('the patched document is no object')
 }
 
-/** Which operation does not apply, as upstream's library says it. */
+/** Names the operation that does not apply, with the message of upstream's library. */
 function whyNot(operations: readonly JsonPatchOperation[], err: unknown): string {
   const cause = String(((err as Error).cause as Error | undefined)?.message ?? (err as Error).message)
   const operation = operations[Number(/^operation (\d+) /.exec(cause)?.[1])]

@@ -1,19 +1,19 @@
 /**
- * Asks webhooks: a JSON document over HTTPS to a URL or to a Service, one document back. What fails is said in the words of Go's
- * HTTP client, since those are what users look for.
+ * Calls webhooks: sends a JSON document over HTTPS to a URL or to a Service, and receives one. Errors have the texts of Go's HTTP client,
+ * because users search for those.
  */
 import { posix } from 'node:path'
 import { Agent, request as httpsRequest } from 'node:https'
 import { type Clock, isRecord, jsonTypeName, readJSON, seconds, type WebhookClientConfig, writeJSON } from '@capstan/kube'
 
-/** Where the API server behind this one's Services is: `undefined` for a service that is not there. */
+/** Returns the address of a Service; `undefined` when the Service does not exist. */
 export type ResolveService = (namespace: string, name: string, port: number) => URL | undefined
 
 export interface WebhookTarget {
   readonly url: URL
-  /** PEM; absent: what the machine trusts. */
+  /** PEM; default: the authorities of the machine. */
   readonly ca: string | undefined
-  /** Whom the certificate must name, where that is not the host of the URL. */
+  /** Name that the certificate must contain, when it is not the host of the URL. */
   readonly servername: string | undefined
 }
 
@@ -23,7 +23,7 @@ export interface WebhookAnswer {
   readonly body: Buffer
 }
 
-/** Carries one request to a webhook. Whatever goes wrong is thrown as an Error that says why. */
+/** Sends one request to a webhook. Throws an Error with the reason when that fails. */
 export interface WebhookTransport {
   post(target: WebhookTarget, body: string, signal: AbortSignal): Promise<WebhookAnswer>
   close(): void
@@ -35,7 +35,7 @@ export interface WebhookCallerOptions {
   readonly resolveService?: ResolveService
 }
 
-/** A webhook that could not be asked, or gave no answer. */
+/** Error of a webhook that cannot be reached or sends no response. */
 export class WebhookUnreachable extends Error {
   override readonly name = 'WebhookUnreachable'
 }
@@ -125,7 +125,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   })
 }
 
-/** @throws WebhookUnreachable when the answer is no document */
+/** @throws WebhookUnreachable when the response is not a document */
 function read({ status, contentType, body }: WebhookAnswer): unknown {
   if (status < 200 || status > 206) throw new WebhookUnreachable(statusText(status, contentType, body))
   if (body.length === 0)
@@ -134,7 +134,7 @@ function read({ status, contentType, body }: WebhookAnswer): unknown {
   try {
     document = readJSON(body.toString('utf8'))
   } catch (err) {
-    // Upstream: what is no JSON is read as YAML, in which any word is text.
+    // Upstream reads anything that is not JSON as YAML, in which every word is a string.
     document = err
   }
   if (isRecord(document) && !(document instanceof Error)) return document
@@ -144,7 +144,7 @@ function read({ status, contentType, body }: WebhookAnswer): unknown {
   )
 }
 
-/** Upstream: what client-go makes of an answer without a Status, NewGenericServerResponse. */
+/** Upstream: client-go's error for a response without a Status, NewGenericServerResponse. */
 function statusText(status: number, contentType: string, body: Buffer): string {
   const isText = contentType === '' || contentType.startsWith('text/')
   const said = (isText && body.subarray(0, 2048).toString('utf8').trim()) || 'unknown'
@@ -169,14 +169,14 @@ const byStatus: { readonly [status: number]: string } = {
   504: 'the server was unable to return a response in the time allotted, but may still be processing the request',
 }
 
-/** Connections that one webhook may have at a time; more requests to it wait, and only those. */
+/** Concurrent connections to one webhook; further requests to it wait. */
 const MaxSockets = 64
-/** Targets whose connections are kept. */
+/** Targets whose connections are kept open. */
 const MaxAgents = 64
-/** Lists that are converted come back in one piece. */
+/** Large, because a converted list is one response. */
 const MaxAnswer = 256 << 20
 
-/** HTTPS/1.1 with connections that are kept, apart for each target. */
+/** HTTPS/1.1 with persistent connections, separate for each target. */
 export function httpsWebhooks(): WebhookTransport {
   const agents = new Map<string, Agent>()
 
@@ -189,12 +189,12 @@ export function httpsWebhooks(): WebhookTransport {
         keepAlive: true,
         keepAliveMsecs: seconds(30),
         maxSockets: MaxSockets,
-        // Upstream: to Go a bundle may be the very certificate that is shown, whoever issued it. Test environments give it so.
+        // Go accepts the server's own certificate as a CA bundle, whatever its issuer. Test environments use that.
         ...(ca === undefined ? {} : { ca, allowPartialTrustChain: true }),
         ...(servername === undefined ? {} : { servername }),
       })
     }
-    // The one used last is the last: the first is the one that nobody needs.
+    // Re-inserted as the newest; the first entry is the least recently used.
     agents.set(key, agent)
     const oldest = agents.size > MaxAgents ? agents.entries().next().value : undefined
     if (oldest) {
@@ -237,7 +237,7 @@ function post({ url }: WebhookTarget, agent: Agent, body: Buffer, signal: AbortS
     const settled = () => signal.removeEventListener('abort', abort)
     outgoing.on('error', (err: NodeJS.ErrnoException) => {
       settled()
-      // The webhook may close a connection it thinks is idle just as it is taken up; reviews may be asked twice.
+      // The webhook may close an idle connection just as it is reused. Repeating is safe: a review may be sent twice.
       if (outgoing.reusedSocket && (err.code === 'ECONNRESET' || err.code === 'EPIPE') && !signal.aborted) {
         resolve(post({ url } as WebhookTarget, agent, body, signal))
       } else reject(err)

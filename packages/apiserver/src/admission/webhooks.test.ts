@@ -12,7 +12,16 @@ import {
   writeJSON,
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { aWidget, at, namespace, quiet, refusal, testServer, type TestServer, Widget } from '../test-server.ts'
+import {
+  aWidget,
+  at,
+  namespace,
+  quiet,
+  refusal,
+  testServer,
+  type TestServer,
+  Widget,
+} from '@capstan/kubernetes-kinds/test-server'
 import type { WebhookTransport } from './webhook-caller.ts'
 
 interface Asked {
@@ -78,7 +87,7 @@ beforeEach(async () => {
 const create = (name = 'a', spec: Partial<Widget['spec']> = {}) => hooks.made.client.create(Widget, aWidget(name, spec))
 
 describe('a mutating webhook', () => {
-  test('changes what is written, and its fields belong to nobody', async () => {
+  test('changes the written object, and its fields get no manager', async () => {
     await hooks.add('mutating', 'paint', () => patch({ op: 'add', path: '/spec/color', value: 'red' }))
     const made = await create()
     expect(made.spec.color).toBe('red')
@@ -86,7 +95,7 @@ describe('a mutating webhook', () => {
     expect(await hooks.made.client.get(Widget, at('a'))).toEqual(made)
   })
 
-  test('is told of a creation as a real server would', async () => {
+  test('receives the AdmissionReview of a create as from a real server', async () => {
     await hooks.add('mutating', 'look', () => ({ allowed: true }))
     await hooks.made.client.create(Widget, aWidget('a'), { fieldManager: 'fm' })
     const { request, timeout } = hooks.asked[0]!
@@ -118,7 +127,7 @@ describe('a mutating webhook', () => {
     expect(hooks.asked[0]!.request.object.metadata).toMatchObject({ generateName: 'w-' })
   })
 
-  test('cannot bring in what the schema does not know, nor a status, and leaves defaults to the server', async () => {
+  test('cannot add unknown fields or a status, and its result is defaulted', async () => {
     await hooks.add('mutating', 'odd', () =>
       patch(
         { op: 'add', path: '/spec/unheardOf', value: 1 },
@@ -146,14 +155,14 @@ describe('a mutating webhook', () => {
     )
   })
 
-  test('cannot rename what is written', async () => {
+  test('cannot rename the object', async () => {
     await create('a')
     await hooks.add('mutating', 'rename', () => patch({ op: 'replace', path: '/metadata/name', value: 'b' }))
     const change = hooks.made.client.patch(Widget, at('a'), { type: 'merge', body: { spec: { color: 'red' } } })
     expect(await refusal(change)).toBe('400 BadRequest: the name of the object (b) does not match the name on the URL (a)')
   })
 
-  test('is asked in the order of the names of configurations, each seeing what the one before did', async () => {
+  test('is called in the order of configuration names, with the changes of earlier webhooks', async () => {
     const append = (letter: string) => (asked: Asked) =>
       patch({ op: 'add', path: '/spec/color', value: `${asked.request.object.spec.color ?? ''}${letter}` })
     await hooks.add('mutating', 'b', append('b'))
@@ -207,7 +216,7 @@ test('webhooks see and set integers with all digits', async () => {
 })
 
 describe('a validating webhook', () => {
-  test('hears of creations, updates, status and deletions', async () => {
+  test('is called for creates, updates, status updates and deletes', async () => {
     await hooks.add('validating', 'look', () => ({ allowed: true }))
     const { client } = hooks.made
     await create()
@@ -226,7 +235,7 @@ describe('a validating webhook', () => {
     expect(deleted!.request.options).toMatchObject({ propagationPolicy: 'Background' })
   })
 
-  test('hears of a collection that is deleted object by object, and of no names', async () => {
+  test('is called for each object of a deleted collection, without a name', async () => {
     await create('a')
     await create('b')
     await hooks.add('validating', 'look', () => ({ allowed: true }))
@@ -237,7 +246,7 @@ describe('a validating webhook', () => {
     ])
   })
 
-  test('hears of an eviction, and of nothing that follows from it', async () => {
+  test('is called for an eviction, and not for the deletion that follows', async () => {
     const { client } = hooks.made
     await client.create(Pod, { metadata: at('p'), spec: { containers: [{ name: 'c', image: 'i' }] } })
     const rules = [{ operations: ['*'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods', 'pods/*'] }]
@@ -338,7 +347,7 @@ describe('a validating webhook', () => {
     expect(await refusal(create())).toBe(`500 InternalError: Internal error occurred: ${text}`)
   })
 
-  test('that does not answer is waited for as long as it may take, and holds up nobody else', async () => {
+  test('that is unresponsive times out without delaying other requests', async () => {
     await hooks.add('validating', 'slow', () => 'never', { timeoutSeconds: 2 })
     const waiting = refusal(create())
     await quiet()
@@ -380,7 +389,7 @@ describe('a validating webhook', () => {
     expect(answer.warnings).toEqual(['mind the gap'])
   })
 
-  test('with side effects is not asked about what is only tried', async () => {
+  test('with side effects is not called for dry runs', async () => {
     await hooks.add('validating', 'dry', () => ({ allowed: true }))
     await hooks.made.client.create(Widget, aWidget('a'), { dryRun: true })
     expect(hooks.asked[0]!.request).toMatchObject({ dryRun: true, options: { dryRun: ['All'] } })

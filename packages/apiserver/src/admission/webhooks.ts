@@ -1,7 +1,6 @@
 /**
- * Asks webhooks about writes: those that may change them one after the other, those that may only refuse them all at once.
- * A resource that no configuration mentions costs one look into a map.
- * Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go, v0.36.
+ * Calls webhooks for writes: mutating webhooks one after the other, validating webhooks in parallel. A resource without webhooks costs one
+ * look-up in a map. Upstream: k8s.io/apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go, v0.36.
  */
 import {
   messageOf,
@@ -19,11 +18,10 @@ import {
   type Webhook,
 } from '@capstan/kube'
 import type { Authorizer } from '../auth/authorizer.ts'
-import { rightsOf } from '../auth/rights.ts'
-import type { Definition } from '../registry/definition.ts'
+import { permissionCheck } from '../auth/permissions.ts'
+import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Store } from '../store/store.ts'
 import { holds, type Hook, hooksOf, type HookType, matchedVersion, mayConcern, selectsNamespace, selectsObject } from './hook.ts'
-import type { AdmissionPlugin } from './plugin-names.ts'
 import {
   type Circumstances,
   type Question,
@@ -45,27 +43,27 @@ const configurations: { readonly [type in HookType]: string } = {
 const plugins = {
   mutating: 'MutatingAdmissionWebhook',
   validating: 'ValidatingAdmissionWebhook',
-} as const satisfies { readonly [type in HookType]: AdmissionPlugin }
+} as const satisfies { readonly [type in HookType]: string }
 
 export interface WebhooksOptions {
   readonly store: Store
   readonly random: Random
   readonly caller: WebhookCaller
   readonly log: Logger
-  /** Answers conditions that ask what the sender may do. */
+  /** Answers match conditions that check permissions of the sender. */
   readonly authorizer: Authorizer
-  /** Admission plugins that are on: those of webhooks can be turned off, too. */
-  readonly enabled: ReadonlySet<AdmissionPlugin>
+  /** Enabled admission plugins; those that call webhooks can be disabled, too. */
+  readonly enabled: ReadonlySet<string>
   /** All served versions of a resource. */
-  readonly versions: (definition: Definition) => readonly Definition[]
-  /** An object in another version, a draft. */
-  readonly convert: (to: Definition, object: KubeObject) => Promise<UnknownObject>
+  readonly versions: (info: ResourceInfo) => readonly ResourceInfo[]
+  /** Converts an object to another version; returns a draft. */
+  readonly convert: (to: ResourceInfo, object: KubeObject) => Promise<UnknownObject>
 }
 
-/** One write, as it is now. */
+/** One write, at the current stage. */
 export interface Write extends Circumstances {
-  readonly definition: Definition
-  /** Whether webhooks see another kind than the resource's own, which has no other versions: a Scale. */
+  readonly info: ResourceInfo
+  /** Whether webhooks see an object other than the resource's own, which has no other versions: a Scale. */
   readonly isView: boolean
   readonly object: UnknownObject | undefined
   readonly oldObject: UnknownObject | undefined
@@ -80,7 +78,7 @@ const nobody: Concerned = { mutating: [], validating: [] }
 export class Webhooks {
   readonly #options: WebhooksOptions
   #hooks: Concerned | undefined
-  #concerned = new WeakMap<Definition, Concerned>()
+  #concerned = new WeakMap<ResourceInfo, Concerned>()
   readonly #stops: readonly (() => void)[]
 
   constructor(options: WebhooksOptions) {
@@ -92,20 +90,19 @@ export class Webhooks {
     this.#stops = Object.values(configurations).map((resource) => options.store.subscribe(resource, forget))
   }
 
-  /** Whether anybody could have to be asked about writes of the resource. */
-  concern(definition: Definition, type: HookType): boolean {
-    return this.#of(definition)[type].length > 0
+  /** Reports whether any webhook could apply to writes of the resource. */
+  concern(info: ResourceInfo, type: HookType): boolean {
+    return this.#of(info)[type].length > 0
   }
 
   /**
-   * Lets webhooks change the object. `settle` makes of a patched document an object of the resource, pruned and defaulted.
-   *
-   * @returns the object as they leave it: the very same when nobody changed it
-   * @throws StatusError what a webhook refuses, or why it could not be asked
+   * Calls mutating webhooks. `settle` turns a patched document into an object of the resource, pruned and defaulted.
+   * @returns the resulting object: the same one when no webhook changed it
+   * @throws StatusError when a webhook denies the write or cannot be called
    */
   async mutate(write: Write, settle: (document: Record<string, unknown>) => UnknownObject): Promise<UnknownObject | undefined> {
     let { object } = write
-    const hooks = this.#of(write.definition).mutating
+    const hooks = this.#of(write.info).mutating
     const asked: Hook[] = []
     const again = new Set<Hook>()
     for (const hook of hooks) {
@@ -118,7 +115,7 @@ export class Webhooks {
       }
       if (hook.webhook.reinvocationPolicy === 'IfNeeded') asked.push(hook)
     }
-    // Once more, and no third time: whoever wants to see what came after its own turn.
+    // Reinvocation: one more round for webhooks that want to see later changes.
     for (const hook of hooks) {
       if (!again.has(hook)) continue
       const outcome = await this.#ask(hook, { ...write, object })
@@ -127,9 +124,9 @@ export class Webhooks {
     return object
   }
 
-  /** @throws StatusError the refusal of the first webhook, in their order, that refuses or cannot be asked */
+  /** @throws StatusError of the first webhook, in their order, that denies the write or cannot be called */
   async validate(write: Write): Promise<void> {
-    const hooks = this.#of(write.definition).validating
+    const hooks = this.#of(write.info).validating
     const outcomes = await Promise.allSettled(hooks.map((hook) => this.#ask(hook, write)))
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
@@ -138,14 +135,14 @@ export class Webhooks {
     for (const stop of this.#stops) stop()
   }
 
-  #of(definition: Definition): Concerned {
+  #of(info: ResourceInfo): Concerned {
     const hooks = (this.#hooks ??= this.#read())
-    if (hooks === nobody || isExempt(definition)) return nobody
-    let found = this.#concerned.get(definition)
+    if (hooks === nobody || isExempt(info)) return nobody
+    let found = this.#concerned.get(info)
     if (!found) {
-      const concerned = (hook: Hook) => mayConcern(hook, definition)
+      const concerned = (hook: Hook) => mayConcern(hook, info)
       found = { mutating: hooks.mutating.filter(concerned), validating: hooks.validating.filter(concerned) }
-      this.#concerned.set(definition, found)
+      this.#concerned.set(info, found)
     }
     return found
   }
@@ -160,7 +157,7 @@ export class Webhooks {
     return hooks.mutating.length + hooks.validating.length === 0 ? nobody : hooks
   }
 
-  /** The verdict of one webhook; `undefined` when it is not asked, or its failure does not matter. */
+  /** Returns the response of one webhook; `undefined` when the webhook does not match, or its failure is ignored. */
   async #ask(hook: Hook, write: Write): Promise<{ question: Question; verdict: Verdict } | undefined> {
     const question = await this.#question(hook, write)
     if (!question) return undefined
@@ -186,7 +183,7 @@ export class Webhooks {
     return { question, verdict }
   }
 
-  /** What the webhook is to be asked; `undefined` when the write is none of its business, which its conditions say last. */
+  /** Returns the request for a webhook; `undefined` when the write does not match. Match conditions are evaluated last. */
   async #question(hook: Hook, write: Write): Promise<Question | undefined> {
     const question = await this.#selected(hook, write)
     if (!question || hook.conditions.length === 0) return question
@@ -197,7 +194,7 @@ export class Webhooks {
       namespace === undefined || isNamespace
         ? null
         : (this.#options.store.get({ resource: 'namespaces', namespace: '', name: namespace }) ?? null)
-    const rights = rightsOf(this.#options.authorizer, write.caller)
+    const rights = permissionCheck(this.#options.authorizer, write.caller)
     const result = holds(hook, { object, oldObject, request: requestOf(question, write), namespaceObject, rights })
     if (result.kind === 'value') return result.matches ? question : undefined
     if (hook.webhook.failurePolicy === 'Ignore') return undefined
@@ -208,13 +205,11 @@ export class Webhooks {
   }
 
   async #selected(hook: Hook, write: Write): Promise<Question | undefined> {
-    const { definition, target, isView, object, oldObject } = write
-    const version = matchedVersion(hook, target, definition, () =>
-      this.#options.versions(definition).filter((other) => other !== definition),
-    )
+    const { info, target, isView, object, oldObject } = write
+    const version = matchedVersion(hook, target, info, () => this.#options.versions(info).filter((other) => other !== info))
     if (!version || !selectsObject(hook, object, oldObject)) return undefined
     if (!selectsNamespace(hook, target, () => this.#namespaceLabels(write))) return undefined
-    if (version === definition || isView) return { resource: version, kind: write.kind, object, oldObject }
+    if (version === info || isView) return { resource: version, kind: write.kind, object, oldObject }
     const { convert } = this.#options
     try {
       return {
@@ -224,12 +219,12 @@ export class Webhooks {
         oldObject: oldObject && (await convert(version, oldObject)),
       }
     } catch (err) {
-      // Upstream: both the dispatcher and what it asks for the object say so.
+      // Upstream adds this prefix twice: in the dispatcher and in the code that it calls.
       throw internalError(`Internal error occurred: ${messageOf(err)}`)
     }
   }
 
-  /** @throws StatusError NotFound when there is no such namespace */
+  /** @throws StatusError NotFound when the namespace does not exist */
   #namespaceLabels({ target, object }: Write): Labels | undefined {
     const isNamespace = target.plural === 'namespaces' && target.group === ''
     if (isNamespace && object && target.subresource === undefined) return object.metadata.labels
@@ -239,7 +234,7 @@ export class Webhooks {
     return namespace.metadata.labels
   }
 
-  /** @throws Error with the text of what went wrong */
+  /** @throws Error describing the failed call */
   async #call(hook: Hook, question: Question, write: Write): Promise<Verdict> {
     const { random, caller } = this.#options
     const uid = randomUUID(random)
@@ -262,7 +257,7 @@ export class Webhooks {
     hook: Hook,
     { question, verdict }: { question: Question; verdict: Verdict },
     object: UnknownObject | undefined,
-    { definition, isView }: Write,
+    { info, isView }: Write,
     settle: (document: Record<string, unknown>) => UnknownObject,
   ): Promise<UnknownObject | undefined> {
     if (verdict.patch === undefined) return object
@@ -272,11 +267,13 @@ export class Webhooks {
     }
     const document = patched(question.object, verdict.patch)
     if (equal(document, question.object)) return object
-    const isOther = !isView && question.resource.version !== definition.version
-    return settle(isOther ? await this.#options.convert(definition, document as UnknownObject) : document)
+    const isOther = !isView && question.resource.version !== info.version
+    return settle(isOther ? await this.#options.convert(info, document as UnknownObject) : document)
   }
 }
 
-/** Whoever configures webhooks must be able to repair what is broken. Upstream: rules.IsExemptAdmissionConfigurationResource. */
-export const isExempt = ({ group, plural }: Definition): boolean =>
+/**
+ * Exempts webhook configurations, so that an administrator can repair a broken one. Upstream: rules.IsExemptAdmissionConfigurationResource.
+ */
+export const isExempt = ({ group, plural }: ResourceInfo): boolean =>
   group === 'admissionregistration.k8s.io' && /^(mutating|validating)/.test(plural)

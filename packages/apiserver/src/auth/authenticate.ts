@@ -1,9 +1,17 @@
 /**
- * Who sends a request: the subject of a verified client certificate, or the owner of a bearer token.
- * Upstream: k8s.io/apiserver/pkg/authentication, in the order that kube-apiserver asks its authenticators.
+ * Authenticates requests: by the subject of a verified client certificate, or by a bearer token. Upstream:
+ * k8s.io/apiserver/pkg/authentication, in the order of kube-apiserver's authenticators.
  */
-import type { Identity } from '../http/exchange.ts'
+import type { User } from './user.ts'
 import { type AuthenticateToken, staticTokens, type TokenUser, withAuthenticated } from './token.ts'
+
+/** Result of authentication. */
+export type Identity =
+  | ({ readonly kind: 'user' } & User)
+  /** No credentials were presented. */
+  | { readonly kind: 'anonymous' }
+  /** Credentials were presented, and they are not valid. */
+  | { readonly kind: 'refused' }
 
 export interface Credentials {
   /** Subject of the client's certificate, present only when it chains to the client CA. */
@@ -19,7 +27,7 @@ export interface Credentials {
 
 export type Authenticate = (credentials: Credentials) => Identity
 
-/** `tokens` maps each bearer token to its owner, or is asked about each. */
+/** `tokens` maps each bearer token to its user, or is a function that authenticates tokens. */
 export function authenticator(
   tokens: ReadonlyMap<string, TokenUser> | AuthenticateToken = new Map(),
   apiAudiences: readonly string[] = [],
@@ -31,7 +39,7 @@ export function authenticator(
       const extra = fingerprint === undefined ? {} : { extra: { [credentialID]: [`X509SHA256=${fingerprint}`] } }
       return { kind: 'user', ...withAuthenticated({ name, groups, ...extra }) }
     }
-    // Upstream: whoever shows something else than a token, or a space too many before it, has shown nothing.
+    // Upstream: another scheme, or more than one space before the token, counts as no credentials.
     const [scheme = '', token = ''] = (authorization ?? '').trim().split(' ', 2)
     if (scheme.toLowerCase() !== 'bearer' || token === '') return { kind: 'anonymous' }
     const verdict = authenticateToken(token, apiAudiences)
@@ -39,5 +47,5 @@ export function authenticator(
   }
 }
 
-/** Says in audits and reviews which credential somebody showed. */
+/** Key of `extra` that identifies the credential in audits and reviews. */
 export const credentialID = 'authentication.kubernetes.io/credential-id'

@@ -1,12 +1,12 @@
 /**
- * Who may do what, asked before anything else is looked at: an object that somebody may not see is not there for them, nor is it
- * missing. Upstream: k8s.io/apiserver/pkg/authorization.
+ * Authorization. It comes before any look-up, so that a client without permission cannot learn whether an object exists. Upstream:
+ * k8s.io/apiserver/pkg/authorization.
  */
 import { type NamedResource, resourceName, type StatusDetails, StatusError } from '@capstan/kube'
-import type { User } from '../engine.ts'
+import type { User } from './user.ts'
 import type { Rules } from './rules.ts'
 
-/** What somebody is about to do: to a resource, or to a path that is none. */
+/** What a request is about to do: to a resource, or to a non-resource path. */
 export type Attributes = ResourceAttributes | PathAttributes
 
 export interface ResourceAttributes {
@@ -16,7 +16,7 @@ export interface ResourceAttributes {
   readonly group: string
   readonly resource: string
   readonly subresource?: string | undefined
-  /** Absent at the scope of the cluster. */
+  /** Absent for cluster-scoped requests. */
   readonly namespace?: string | undefined
   readonly name?: string | undefined
 }
@@ -24,29 +24,29 @@ export interface ResourceAttributes {
 export interface PathAttributes {
   readonly kind: 'path'
   readonly user: User
-  /** The method, in lower case. */
+  /** The HTTP method, in lower case. */
   readonly verb: string
   readonly path: string
 }
 
 export interface Decision {
   readonly allowed: boolean
-  /** For those who ask why; empty where there is nothing to say. */
+  /** Reason of the decision; may be empty. */
   readonly reason: string
 }
 
 export interface Authorizer {
   readonly modes: readonly AuthorizationMode[]
   decide(attributes: Attributes): Decision
-  /** Everything that somebody may do in a namespace, as far as it is known. */
+  /** Returns all rules that apply to a user in a namespace, as far as they are known. */
   rulesFor(user: User, namespace: string): Rules
 }
 
-/** `Node` allows nothing beside: what it would give to kubelets alone is given to nobody. */
+/** `Node` allows nothing here: the permissions that upstream gives only to kubelets are given to no user. */
 export const AuthorizationModes = ['AlwaysAllow', 'AlwaysDeny', 'Node', 'RBAC'] as const
 export type AuthorizationMode = (typeof AuthorizationModes)[number]
 
-/** Whoever is in it may do everything, whatever the modes. */
+/** Group whose members are always allowed, in every mode. */
 export const superusers = 'system:masters'
 
 export const isSuperuser = ({ groups }: Pick<User, 'groups'>): boolean => groups.includes(superusers)
@@ -59,7 +59,7 @@ const everything: Rules = {
   errors: [],
 }
 
-/** The modes in order: the first that allows decides. */
+/** Combines the modes in order: the first that allows decides. */
 export function authorizerOf(modes: readonly AuthorizationMode[], rbac: Pick<Authorizer, 'decide' | 'rulesFor'>): Authorizer {
   return {
     modes,

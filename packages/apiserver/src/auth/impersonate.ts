@@ -1,9 +1,9 @@
 /**
- * Acting as somebody else, for whoever may. Each part of the other's identity is asked about: user, groups, uid, extras.
- * Upstream: k8s.io/apiserver/pkg/endpoints/filters/impersonation.
+ * Impersonation. Each part of the requested identity is authorized: user, groups, uid, extras. Upstream:
+ * k8s.io/apiserver/pkg/endpoints/filters/impersonation.
  */
 import { StatusError } from '@capstan/kube'
-import type { Caller } from '../engine.ts'
+import type { Caller } from './user.ts'
 import { authorize, type Authorizer, type ResourceAttributes } from './authorizer.ts'
 
 export const anonymous = 'system:anonymous'
@@ -20,8 +20,7 @@ interface Wish {
 }
 
 /**
- * Who the caller is from now on.
- *
+ * Returns the caller after impersonation.
  * @throws StatusError Forbidden, or InternalError when the headers name no user
  */
 export function impersonated(authorizer: Authorizer, caller: Caller, headers: Headers): Caller {
@@ -60,7 +59,7 @@ function wishOf(headers: Headers): Wish | undefined {
   throw new StatusError('BadRequest', `requested ${printed({ name, groups, uid, extra })} without impersonating a user name`)
 }
 
-/** As Go prints a struct. */
+/** Prints a request for impersonation as Go prints a struct. */
 function printed({ groups, uid, extra }: Wish): string {
   const list = (texts: readonly string[]) => `{${texts.map((text) => JSON.stringify(text)).join(', ')}}`
   const slice = groups.length === 0 ? '[]string(nil)' : `[]string${list(groups)}`
@@ -69,7 +68,7 @@ function printed({ groups, uid, extra }: Wish): string {
   return `&user.DefaultInfo{Name:"", UID:${JSON.stringify(uid ?? '')}, Groups:${slice}, Extra:${map}}`
 }
 
-/** Keys of extras may hold what a header's name cannot. */
+/** Keys of extras are percent-encoded, because they may contain characters that header names may not. */
 function decoded(key: string): string {
   try {
     return decodeURIComponent(key)
@@ -83,7 +82,7 @@ function serviceAccountOf(user: string): { namespace: string; name: string } | u
   return namespace === undefined || name === undefined ? undefined : { namespace, name }
 }
 
-/** Whoever is named is known; a service account without groups has those that its token would give it. */
+/** Adds `system:authenticated`; a service account without groups gets those that its token would give it. */
 function groupsOf({ name, groups }: Wish, namespace: string | undefined): readonly string[] {
   const own =
     groups.length === 0 && namespace !== undefined ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`] : groups

@@ -1,11 +1,11 @@
-/** What a request is about to do, read from its first line or from what in-process callers hand over. */
+/** Attributes of a request for authorization, from its method and path or from an in-process call. */
 import { type ApiRequest, parseFieldSelector, type ResourcePath, verbOf } from '@capstan/kube'
-import type { User } from '../engine.ts'
+import type { User } from './user.ts'
 import type { ResourceAttributes } from './authorizer.ts'
 
 /** Upstream: k8s.io/apiserver/pkg/endpoints/request, RequestInfo. */
 export function attributesOfPath(user: User, method: string, path: ResourcePath, query: URLSearchParams): ResourceAttributes {
-  // The method that is not allowed at a path is still somebody's wish: whoever may not have it is told that first.
+  // An unsupported method is authorized too, before it is refused: 403 comes before 405.
   const verb = path.watch ? 'watch' : (verbOf(method === 'HEAD' ? 'GET' : method, path, query) ?? methodVerbs[method] ?? '')
   return attributes(user, { ...path, verb }, query.get('fieldSelector') ?? undefined)
 }
@@ -34,21 +34,21 @@ function attributes(
     verb,
     group,
     resource: plural,
-    // What comes behind `proxy` is for whoever is talked to.
+    // The path behind `proxy` belongs to the target.
     subresource: subresource?.split('/', 1)[0],
-    // A Namespace is inside of itself.
+    // Upstream: a Namespace object is authorized within itself.
     namespace: group === '' && plural === 'namespaces' && name !== undefined ? name : namespace || undefined,
     name: wanted,
   }
 }
 
-/** A list or a watch of one object is a request for that object. */
+/** Name that a field selector selects: a list or a watch of one object is authorized for that object. */
 function nameSelected(fieldSelector: string | undefined): string | undefined {
   if (fieldSelector === undefined || fieldSelector === '') return undefined
   try {
     return parseFieldSelector(fieldSelector).find(({ field, equals }) => field === 'metadata.name' && equals)?.value
   } catch {
-    // Refused later, by whoever reads it.
+    // The list or watch refuses the selector later.
     return undefined
   }
 }

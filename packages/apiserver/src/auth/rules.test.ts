@@ -1,6 +1,6 @@
 import type { PolicyRule } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { allows, appliesTo, missingRights, rightsText } from './rules.ts'
+import { allows, appliesTo, missingPermissions, permissionsText } from './rules.ts'
 
 const rule = (apiGroups: string, resources: string, verbs: string, resourceNames?: string): PolicyRule => ({
   apiGroups: apiGroups.split(' '),
@@ -102,5 +102,5 @@ test.each<[string, PolicyRule[], PolicyRule[], string]>([
     ].join('\n'),
   ],
 ])('rights that are missing when %s', (_, held, wanted, text) => {
-  expect(rightsText(missingRights(held, wanted))).toBe(text)
+  expect(permissionsText(missingPermissions(held, wanted))).toBe(text)
 })

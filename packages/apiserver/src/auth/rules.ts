@@ -1,14 +1,14 @@
 /**
- * Rules of RBAC, without a server around them: what a rule allows, to whom a binding applies, and which rights are missing.
- * Upstream: pkg/registry/rbac/validation and plugin/pkg/auth/authorizer/rbac, v1.36.
+ * RBAC rules, pure: what a rule allows, to which users a binding applies, and which permissions are missing. Upstream:
+ * pkg/registry/rbac/validation and plugin/pkg/auth/authorizer/rbac, v1.36.
  */
 import type { PolicyRule, Subject } from '@capstan/kube'
-import type { User } from '../engine.ts'
+import type { User } from './user.ts'
 import type { Attributes } from './authorizer.ts'
 
 export interface Rules {
   readonly rules: readonly PolicyRule[]
-  /** Roles that a binding names and that are not there. */
+  /** Errors of bindings whose role does not exist. */
   readonly errors: readonly string[]
 }
 
@@ -38,7 +38,7 @@ function resourceMatches(allowed: readonly string[], resource: string, subresour
 const pathMatches = (pattern: string, path: string): boolean =>
   pattern === '*' || pattern === path || (pattern.endsWith('*') && path.startsWith(pattern.replace(/\*+$/, '')))
 
-/** @param namespace of the binding: that of a service account which names none */
+/** @param namespace namespace of the binding: default for service accounts without one */
 export function appliesTo({ kind, name, namespace: own }: Subject, { name: user, groups }: User, namespace: string): boolean {
   switch (kind) {
     case 'User':
@@ -61,8 +61,8 @@ export const serviceAccountGroups = (namespace: string): string[] => [
   `system:serviceaccounts:${namespace}`,
 ]
 
-/** The rights of `wanted` that `held` does not give, each the smallest there is. */
-export const missingRights = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
+/** The permissions of `wanted` that `held` does not grant, each as the smallest possible rule. */
+export const missingPermissions = (held: readonly PolicyRule[], wanted: readonly PolicyRule[]): PolicyRule[] =>
   wanted.flatMap(singleRights).filter((right) => !held.some((rule) => covers(rule, right)))
 
 /** One verb on one resource of one group and name, or on one path. */
@@ -99,8 +99,8 @@ function covers(rule: PolicyRule, right: PolicyRule): boolean {
   )
 }
 
-/** Rights as a message lists them, the verbs of each thing together. Upstream: CompactRules and CompactString. */
-export function rightsText(rights: readonly PolicyRule[]): string {
+/** Permissions as a message lists them, with the verbs of each resource together. Upstream: CompactRules and CompactString. */
+export function permissionsText(rights: readonly PolicyRule[]): string {
   const byTarget = new Map<string, PolicyRule>()
   for (const right of rights) {
     const { verbs, ...target } = right

@@ -1,30 +1,30 @@
-/** Bearer tokens: who looks after them, one after the other, until somebody knows whose a token is. */
+/** Bearer tokens: authenticators that are called in order until one accepts a token. */
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { User } from '../engine.ts'
+import type { User } from './user.ts'
 
-/** What is found out about a token. */
+/** Result of authenticating a token. */
 export type TokenVerdict =
-  /** `audiences`: those asked for that the token is meant for. */
+  /** `audiences`: the requested audiences that the token has. */
   | { readonly kind: 'known'; readonly user: User; readonly audiences: readonly string[] }
-  /** Not one of these tokens. */
+  /** The token is of another kind. */
   | { readonly kind: 'unknown' }
-  /** One of these tokens, and not valid (any more). The reason never has the token in it. */
+  /** The token is of this kind, and invalid or expired. The reason never contains the token. */
   | { readonly kind: 'refused'; readonly why: string }
 
 export type AuthenticateToken = (token: string, audiences: readonly string[]) => TokenVerdict
 
-/** The owner of a static token. */
+/** User of a static token. */
 export interface TokenUser {
   readonly name: string
   readonly groups: readonly string[]
   readonly uid?: string
 }
 
-/** `tokens` maps each token to its owner. They are for any audience. */
+/** `tokens` maps each token to its user. Static tokens are valid for any audience. */
 export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map()): AuthenticateToken {
   const users = [...tokens].map(([token, user]) => ({ digest: digest(token), user }))
   return (token, audiences) => {
-    // Digests have one length, and all are compared: how long it takes tells nothing about any token.
+    // Comparing all digests in constant time reveals nothing about any token.
     const asked = digest(token)
     let user: User | undefined
     for (const known of users) if (timingSafeEqual(known.digest, asked)) user = known.user
@@ -32,7 +32,7 @@ export function staticTokens(tokens: ReadonlyMap<string, TokenUser> = new Map())
   }
 }
 
-/** Asks one after the other; what one refuses, another may still know. */
+/** Calls authenticators in order. A token that one refuses may be accepted by a later one. */
 export const anyOf =
   (...authenticators: readonly AuthenticateToken[]): AuthenticateToken =>
   (token, audiences) => {
@@ -45,8 +45,15 @@ export const anyOf =
     return refused ?? { kind: 'unknown' }
   }
 
-/** Everybody who is known is in this group. */
+/** Adds the group of all authenticated users. */
 export const withAuthenticated = <U extends User>(user: U): U =>
   user.groups.includes('system:authenticated') ? user : { ...user, groups: [...user.groups, 'system:authenticated'] }
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+/** Publishes what other servers need to verify tokens of an issuer. Upstream: OpenID Connect Discovery 1.0. */
+export interface TokenIssuer {
+  jwks(): object
+  /** `undefined` when the issuer is not a URL at which the configuration could be found. */
+  configuration(server: string): object | undefined
+}

@@ -13,7 +13,16 @@ import {
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
-import { at, aWidget, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import {
+  at,
+  aWidget,
+  namespace,
+  quiet,
+  refusal,
+  type TestServer,
+  testServer,
+  Widget,
+} from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -83,7 +92,7 @@ describe('a definition', () => {
     expect(await refusal(t.client.create(Widget, aWidget('w', { replicas: 4 })))).toContain('less than or equal to 3')
   })
 
-  test('declared in this process keeps its schema as it is, through changes of everything else', async () => {
+  test('declared in this process keeps its schema object when other fields change', async () => {
     const name = 'widgets.shop.example.com'
     const schema = async () => (await t.client.get(CustomResourceDefinition, { name })).spec.versions[0]?.schema?.openAPIV3Schema
     await quiet()

@@ -1,7 +1,7 @@
 /**
- * Turns CustomResourceDefinitions into resources: accepts or refuses their names, serves them, says so in their conditions, and
- * cleans up after them. A definition is served as soon as its creation is visible; its status follows.
- * Upstream: apiextensions-apiserver pkg/controller/{status,establish,finalizer}, v0.36.
+ * Turns CustomResourceDefinitions into resources: accepts or refuses their names, serves them, writes their conditions, and deletes their
+ * instances. A CRD is served as soon as its creation is visible; its status follows. Upstream: apiextensions-apiserver
+ * pkg/controller/{status,establish,finalizer}, v0.36.
  */
 import {
   type Clock,
@@ -16,8 +16,8 @@ import {
   resetFields,
   updateManagedFields,
 } from '@capstan/kube'
-import { customDefinitions } from '../registry/custom.ts'
-import { CleanupFinalizer } from '../registry/definition-hooks.ts'
+import { customResourceInfos } from '../registry/custom.ts'
+import { CleanupFinalizer } from '../registry/crd-strategy.ts'
 import type { Registry } from '../registry/registry.ts'
 import { type Store, StoreConflict, type StoreKey } from '../store/store.ts'
 import { setCondition } from './set-condition.ts'
@@ -25,7 +25,7 @@ import { WorkQueue } from './work-queue.ts'
 
 const Definitions = 'customresourcedefinitions.apiextensions.k8s.io'
 
-/** Upstream: the status is written through its subresource, by the server itself. */
+/** Upstream: the server itself writes the status through its subresource. */
 const books = {
   manager: 'kube-apiserver',
   subresource: 'status',
@@ -44,14 +44,14 @@ export interface CustomResourcesOptions {
 }
 
 export function runCustomResources({ store, registry, clock, log, deleteInstance }: CustomResourcesOptions): () => void {
-  /** What is served now, to tell a change of the definition from one of its status. */
+  /** What is served now, to distinguish a changed spec from a changed status. */
   const served = new Map<string, { spec: CustomResourceDefinition['spec']; terminating: boolean; accepted: unknown }>()
   const queue = new WorkQueue({ name: 'custom resources', clock, log, run: settle })
 
   const stopDefinitions = store.subscribe(Definitions, (change) => {
     look(change.key.name, change.object as CustomResourceDefinition | undefined, change.revision)
     queue.add(change.key.name)
-    // Names that were taken may be free now.
+    // Names of the deleted CRD may be available to others now.
     if (!change.object) {
       for (const other of store.list(Definitions) as readonly CustomResourceDefinition[]) {
         if (!isTrue(other, 'NamesAccepted')) {
@@ -61,11 +61,11 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
       }
     }
   })
-  // Definitions that wait for their instances to go are told when one does.
+  // A CRD that waits for its instances to be deleted is reconciled when one is.
   const stopInstances = store.subscribe(undefined, (change) => {
     if (!change.object && served.get(change.key.resource)?.terminating) queue.add(change.key.resource)
   })
-  // Those that were accepted in an earlier life come first: nobody can take their names now.
+  // CRDs that were accepted before a restart come first, so that they keep their names.
   const existing = [...store.list(Definitions)] as CustomResourceDefinition[]
   existing.sort((a, b) => Number(isTrue(b, 'NamesAccepted')) - Number(isTrue(a, 'NamesAccepted')))
   for (const crd of existing) {
@@ -78,7 +78,10 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     queue.close()
   }
 
-  /** Serves what can be served, at once. `revision` is that of the change that is looked at; what has been there for longer has none. */
+  /**
+   * Serves a CRD as far as its names are accepted, synchronously. `revision` is that of the change; it is absent for CRDs that existed at
+   * start.
+   */
   function look(name: string, crd: CustomResourceDefinition | undefined, revision?: number): void {
     const before = served.get(name)
     if (!crd || nameConflict(crd, others(name)) !== undefined) {
@@ -91,7 +94,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     const now = { spec: crd.spec, terminating: crd.metadata.deletionTimestamp !== undefined, accepted: crd.status?.acceptedNames }
     if (before && before.terminating === now.terminating && equal(before.spec, now.spec)) return
     served.set(name, now)
-    registry.serve(name, customDefinitions(crd), before ? undefined : revision)
+    registry.serve(name, customResourceInfos(crd), before ? undefined : revision)
   }
 
   function others(name: string): CustomResourceDefinition[] {
@@ -100,7 +103,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     )
   }
 
-  /** Brings the status of one definition to where it belongs, and lets it go when it is being deleted. */
+  /** Writes the status of one CRD, and removes its finalizer when it is being deleted and no instance is left. */
   async function settle(name: string): Promise<void> {
     const current = store.get(keyOfDefinition(name)) as CustomResourceDefinition | undefined
     if (!current) return
@@ -160,7 +163,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
     try {
       await store.commit({ key: keyOfDefinition(name), previous: current, object: gone ? undefined : next })
     } catch (err) {
-      // Somebody else's change has come in between, and has put the name in the queue again.
+      // A concurrent change has put the name into the queue again.
       if (!(err instanceof StoreConflict)) throw err
     }
   }
@@ -170,7 +173,7 @@ export function runCustomResources({ store, registry, clock, log, deleteInstance
   }
 }
 
-/** The specification stays the same object: a schema is large, and what was compiled of it is known by it. */
+/** The spec stays the same object: schemas are large, and compiled schemas are cached by identity. */
 const draftOfStatus = (crd: CustomResourceDefinition): CustomResourceDefinition => ({
   ...crd,
   metadata: draft(crd.metadata),
@@ -180,7 +183,7 @@ const draftOfStatus = (crd: CustomResourceDefinition): CustomResourceDefinition 
 const isTrue = ({ status }: CustomResourceDefinition, type: string): boolean =>
   status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') === true
 
-/** What keeps a definition from being served, if anything does. */
+/** Returns the conflict of names that keeps a CRD from being served, if any. */
 function nameConflict(
   { spec }: CustomResourceDefinition,
   others: readonly CustomResourceDefinition[],
@@ -194,18 +197,18 @@ function nameConflict(
     ['KindConflict', kind, taken.kinds],
     ['ListKindConflict', listKind, taken.kinds],
   ]
-  // Upstream: of several conflicts, the last is told.
+  // Upstream: of several conflicts, the last one is reported.
   const clash = asked.findLast(([, name, names]) => name !== undefined && names.has(name))
   return clash && { reason: clash[0], message: `"${clash[1]}" is already in use` }
 }
 
-/** Of the names asked for, those that nobody else has. */
+/** Returns those requested names that no other CRD has. */
 function acceptable(names: CustomResourceNames, others: readonly CustomResourceDefinition[], group: string): CustomResourceNames {
   const taken = takenNames(group, others)
   const free = (name: string | undefined, set: ReadonlySet<string>) => (name && !set.has(name) ? name : '')
   const singular = free(names.singular, taken.resources)
   const listKind = free(names.listKind, taken.kinds)
-  // Upstream: all of them, or none.
+  // Upstream: either all short names are accepted or none.
   const { shortNames = [] } = names
   const areFree = shortNames.length > 0 && !shortNames.some((name) => taken.resources.has(name))
   return {

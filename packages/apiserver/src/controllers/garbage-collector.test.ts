@@ -9,7 +9,7 @@ import {
   ownerReference,
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, namespace, quiet, type TestServer, testServer, Widget } from '../test-server.ts'
+import { at, namespace, quiet, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -34,7 +34,7 @@ const left = async () => {
 }
 
 describe('in the background', () => {
-  test('what an object owned goes after it, at any depth', async () => {
+  test('dependents of a deleted object are deleted, at any depth', async () => {
     const owner = await make('owner')
     const child = await make('child', [{ of: owner }])
     await make('grandchild', [{ of: child }])
@@ -43,7 +43,7 @@ describe('in the background', () => {
     expect(await left()).toBe('stranger')
   })
 
-  test('what another owner still holds only loses the reference', async () => {
+  test('a dependent with another owner only loses the reference', async () => {
     const [one, two] = [await make('one'), await make('two')]
     await make('child', [{ of: one }, { of: two }])
     await t.client.delete(ConfigMap, at('one'))
@@ -51,7 +51,7 @@ describe('in the background', () => {
     expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toMatchObject([{ name: 'two' }])
   })
 
-  test('what names an owner that never was, or another of that name, goes', async () => {
+  test('a dependent is deleted when its owner never existed or has another uid', async () => {
     const owner = await make('owner')
     const impostor = { ...owner, metadata: { ...owner.metadata, uid: 'somebody-else' } }
     await make('child', [{ of: impostor }])
@@ -59,7 +59,7 @@ describe('in the background', () => {
     expect(await left()).toBe('owner')
   })
 
-  test('what names an owner of an unknown kind stays until the kind is known', async () => {
+  test('a dependent of an unknown kind of owner stays until the kind is known', async () => {
     t = await testServer({ customResources: [] })
     const reference = { apiVersion: 'shop.example.com/v1', kind: 'Widget', name: 'never', uid: 'u' }
     await make('child', [], { ownerReferences: [reference] })
@@ -105,7 +105,7 @@ describe('in the foreground', () => {
     expect(await left()).toBe('')
   })
 
-  test('the owner does not wait for one that has been given away', async () => {
+  test('the owner does not wait for a dependent that lost its reference', async () => {
     const owner = await make('owner')
     await make('child', [{ of: owner, block: true }], { finalizers: ['example.com/hold'] })
     await remove()
@@ -124,7 +124,7 @@ describe('in the foreground', () => {
     expect(await left()).toBe('')
   })
 
-  test('an owner of nothing goes at once', async () => {
+  test('an owner without dependents is deleted at once', async () => {
     await make('owner')
     await remove()
     expect(await left()).toBe('')
@@ -139,7 +139,7 @@ test('orphaned dependents stay, without the reference', async () => {
   expect((await t.client.get(ConfigMap, at('child'))).metadata.ownerReferences).toBeUndefined()
 })
 
-test('what was due before the server started is done when it starts', async () => {
+test('deletions that were due before the server started happen at start', async () => {
   const off = await testServer({ controllers: { garbageCollector: false } })
   t = off
   const owner = await make('owner')

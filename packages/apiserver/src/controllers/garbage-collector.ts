@@ -1,7 +1,6 @@
 /**
- * Deletes what nobody owns any more, and holds owners back for as long as foreground deletion asks.
- * Upstream: pkg/controller/garbagecollector, v1.36. There is no graph of absent owners here: whether an owner exists is asked of
- * the store, which knows.
+ * Deletes dependents whose owners are all gone, and keeps owners for as long as foreground deletion requires. Upstream:
+ * pkg/controller/garbagecollector, v1.36. There is no graph of absent owners here: the store knows which owners exist.
  */
 import {
   draft,
@@ -12,9 +11,9 @@ import {
   parseApiVersion,
   unknownKind,
 } from '@capstan/kube'
-import type { Definition } from '../registry/definition.ts'
+import type { ResourceInfo } from '../registry/resource-info.ts'
 import type { Change, StoreKey } from '../store/store.ts'
-import type { ControllerOptions } from './namespaces.ts'
+import type { ControllerOptions } from './options.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export function runGarbageCollector({ store, registry, clock, log, client }: ControllerOptions): () => void {
@@ -25,7 +24,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   const undecided = new Set<string>()
 
   const stop = store.subscribe(undefined, note)
-  for (const storage of new Set(registry.list().map((definition) => definition.storage))) {
+  for (const storage of new Set(registry.list().map((info) => info.storage))) {
     for (const object of store.list(storage)) {
       const { namespace = '', name } = object.metadata
       note({ revision: 0, key: { resource: storage, namespace, name }, previous: undefined, object })
@@ -89,7 +88,7 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     await reconsider(key, object)
   }
 
-  /** Looks at who owns an object: nobody left means it goes. Upstream: attemptToDeleteItem. */
+  /** Deletes an object when none of its owners exists. Upstream: attemptToDeleteItem. */
   async function reconsider(key: StoreKey, object: KubeObject): Promise<void> {
     const references = owners(object)
     if (references.length === 0) return
@@ -149,10 +148,10 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string | undefined,
   ): { state: 'absent' | 'unknown' } | { state: 'present'; key: StoreKey; object: KubeObject } {
-    const definition = registry.ofKind(parseApiVersion(apiVersion).group, kind)
-    if (!definition) return { state: 'unknown' }
-    if (definition.namespaced && namespace === undefined) return { state: 'unknown' }
-    const key: StoreKey = { resource: definition.storage, namespace: definition.namespaced ? namespace! : '', name }
+    const info = registry.ofKind(parseApiVersion(apiVersion).group, kind)
+    if (!info) return { state: 'unknown' }
+    if (info.namespaced && namespace === undefined) return { state: 'unknown' }
+    const key: StoreKey = { resource: info.storage, namespace: info.namespaced ? namespace! : '', name }
     const object = store.get(key)
     return object?.metadata.uid === uid ? { state: 'present', key, object } : { state: 'absent' }
   }
@@ -190,8 +189,8 @@ export function runGarbageCollector({ store, registry, clock, log, client }: Con
   }
 
   function kindOf({ resource }: StoreKey) {
-    const definition: Definition | undefined = registry.stored(resource)
-    return definition && unknownKind({ ...definition, scope: definition.namespaced ? 'Namespaced' : 'Cluster' })
+    const info: ResourceInfo | undefined = registry.stored(resource)
+    return info && unknownKind({ ...info, scope: info.namespaced ? 'Namespaced' : 'Cluster' })
   }
 }
 

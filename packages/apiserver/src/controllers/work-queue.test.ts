@@ -1,6 +1,6 @@
 import { type LogFields, seconds, silent, VirtualClock } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { quiet } from '../test-server.ts'
+import { quiet } from '@capstan/kubernetes-kinds/test-server'
 import { WorkQueue } from './work-queue.ts'
 
 function aQueue(run: (key: string) => Promise<void>) {
@@ -26,7 +26,7 @@ test('a key is looked at once however often it is asked for, and once more when 
   expect(runs).toEqual(['a', 'b', 'a'])
 })
 
-test('what fails is logged and tried again, ever later, until it succeeds', async () => {
+test('failed keys are logged and retried with increasing delays until they succeed', async () => {
   const at: number[] = []
   const start = Date.UTC(2026, 0, 1)
   const { queue, clock, logged } = aQueue(() => {

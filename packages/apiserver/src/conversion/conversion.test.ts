@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { WebhookTransport } from '../admission/webhook-caller.ts'
-import { collected, namespace, quiet, refusal, testServer, type TestServer } from '../test-server.ts'
+import { collected, namespace, quiet, refusal, testServer, type TestServer } from '@capstan/kubernetes-kinds/test-server'
 
 const group = 't.example.com'
 const kindIn = (version: string) => unknownKind({ apiVersion: `${group}/${version}`, kind: 'Conv', plural: 'convs' })
@@ -112,7 +112,7 @@ describe('objects of a definition with a conversion webhook', () => {
     server = await ConvertingServer.make()
   })
 
-  test('are kept in the storage version, and shown in the one that is asked for', async () => {
+  test('are stored in the storage version, and shown in the requested version', async () => {
     const made = await server.client.create(V1, conv({ size: 3 }))
     expect(made).toMatchObject({ apiVersion: `${group}/v1`, spec: { size: 3 } })
     expect(server.stored()).toMatchObject({ apiVersion: `${group}/v2`, spec: { width: 3 } })
@@ -298,7 +298,7 @@ describe('when the storage version changes', () => {
     expect(watch.ended).toBe(true)
   })
 
-  test('without a webhook, what the version does not know is dropped on the way', async () => {
+  test('without a webhook, fields that the version does not know are pruned', async () => {
     const server = await migrated('None')
     const read = (await server.client.get(V2, at)) as KubeObject & { spec?: object }
     expect(read.apiVersion).toBe(`${group}/v2`)

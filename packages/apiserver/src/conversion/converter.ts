@@ -1,55 +1,55 @@
-/** Objects in other versions than they are stored in, by way of the webhook that their definition names. */
+/** Converts objects between the versions of a CRD, through its conversion webhook. */
 import { freeze, type KubeObject, parseApiVersion, type Random, randomUUID, StatusError, type UnknownObject } from '@capstan/kube'
 import type { WebhookCaller } from '../admission/webhook-caller.ts'
-import { type Definition, inVersion } from '../registry/definition.ts'
+import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import { checkedConversion, conversionReview, convertedObjects, InvalidConversion } from './conversion-review.ts'
 
-/** Upstream: the time that a conversion may take. */
+/** Upstream's timeout of a conversion. */
 const TimeoutSeconds = 30
 
 export class Converter {
   readonly #random: Random
   readonly #caller: WebhookCaller
-  /** What watchers were shown: all of them see one conversion of a change. */
-  readonly #shared = new WeakMap<Definition, WeakMap<KubeObject, Promise<KubeObject>>>()
+  /** Conversions for watchers, so that all watchers share one conversion of a change. */
+  readonly #shared = new WeakMap<ResourceInfo, WeakMap<KubeObject, Promise<KubeObject>>>()
 
   constructor(options: { random: Random; caller: WebhookCaller }) {
     this.#random = options.random
     this.#caller = options.caller
   }
 
-  /** The object as the version shows it, frozen. Asks nobody where nobody need be asked. */
-  async show<T extends KubeObject>(definition: Definition, object: T): Promise<T> {
-    if (!needsWebhook(definition, object)) return inVersion(definition, object)
-    const [shown] = await this.#convert(definition, [object])
+  /** Returns the object in the version, frozen. Calls the webhook only when conversion is needed. */
+  async show<T extends KubeObject>(info: ResourceInfo, object: T): Promise<T> {
+    if (!needsWebhook(info, object)) return inVersion(info, object)
+    const [shown] = await this.#convert(info, [object])
     return shown as KubeObject as T
   }
 
-  /** The same for many objects, in one call for all that need it. */
-  async showAll(definition: Definition, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
-    const foreign = objects.filter((object) => needsWebhook(definition, object))
-    if (foreign.length === 0) return objects.map((object) => inVersion(definition, object))
-    const shown = await this.#convert(definition, foreign)
+  /** Like `show` for many objects, with one webhook call for all that need conversion. */
+  async showAll(info: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly KubeObject[]> {
+    const foreign = objects.filter((object) => needsWebhook(info, object))
+    if (foreign.length === 0) return objects.map((object) => inVersion(info, object))
+    const shown = await this.#convert(info, foreign)
     let next = 0
-    return objects.map((object) => (needsWebhook(definition, object) ? shown[next++]! : inVersion(definition, object)))
+    return objects.map((object) => (needsWebhook(info, object) ? shown[next++]! : inVersion(info, object)))
   }
 
-  /** What `show` gives, the same for everybody who asks for this object. Only for watches: a later read asks again. */
-  showShared(definition: Definition, object: KubeObject): Promise<KubeObject> {
-    let views = this.#shared.get(definition)
-    if (!views) this.#shared.set(definition, (views = new WeakMap()))
+  /** Like `show`, with the result shared between callers. Only for watches: a later read converts again. */
+  showShared(info: ResourceInfo, object: KubeObject): Promise<KubeObject> {
+    let views = this.#shared.get(info)
+    if (!views) this.#shared.set(info, (views = new WeakMap()))
     let view = views.get(object)
     if (!view) {
-      view = this.show(definition, object)
+      view = this.show(info, object)
       views.set(object, view)
-      // The next one who wants it tries anew.
+      // The next caller tries again.
       view.catch(() => views.delete(object))
     }
     return view
   }
 
-  /** @throws StatusError without a reason: what is wrong with the webhook */
-  async #convert(to: Definition, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
+  /** @throws StatusError without a reason, when the webhook fails or returns something invalid */
+  async #convert(to: ResourceInfo, objects: readonly KubeObject[]): Promise<readonly UnknownObject[]> {
     const { clientConfig, reviewVersion } = to.conversion!
     const sources = objects.map((object) => asStored(to, object))
     const { group, version } = parseApiVersion(sources[0]!.apiVersion)
@@ -78,10 +78,10 @@ export class Converter {
   }
 }
 
-/** Whether the version shows the object only with the help of a webhook. An object without a type is none yet. */
-export const needsWebhook = ({ conversion, apiVersion }: Definition, object: KubeObject): boolean =>
+/** Reports whether the version can show the object only through a webhook. An object without apiVersion needs none yet. */
+export const needsWebhook = ({ conversion, apiVersion }: ResourceInfo, object: KubeObject): boolean =>
   conversion !== undefined && object.apiVersion !== undefined && object.apiVersion !== apiVersion
 
-/** With the defaults of the version that it is stored in. */
-const asStored = ({ stored }: Definition, object: KubeObject): KubeObject =>
+/** Applies the defaults of the storage version. */
+const asStored = ({ stored }: ResourceInfo, object: KubeObject): KubeObject =>
   stored && stored.apiVersion === object.apiVersion ? inVersion(stored, object) : object

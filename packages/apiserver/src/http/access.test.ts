@@ -11,9 +11,9 @@ import {
   VirtualClock,
 } from '@capstan/kube'
 import { afterEach, expect, test } from 'vitest'
-import { type ApiServerOptions, createApiServer } from '../server.ts'
-import { quiet } from '../test-server.ts'
-import type { Identity } from './exchange.ts'
+import { type ApiServerOptions, createApiServer } from '@capstan/kubernetes-kinds'
+import { quiet } from '@capstan/kubernetes-kinds/test-server'
+import type { Identity } from '../auth/authenticate.ts'
 import { createHandler } from './handler.ts'
 import { webHandler } from './web.ts'
 
@@ -41,7 +41,7 @@ async function start(options: Partial<ApiServerOptions> = {}) {
   await server.ready
   await quiet()
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
-  /** What somebody is told: the message of a refusal, `ok` otherwise. */
+  /** Returns the message of an error answer, `ok` otherwise. */
   const told = async (who: string, method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
     const answer = await send(who, method, path, body, headers)
     if (answer.ok) return 'ok'
@@ -85,7 +85,7 @@ async function give(client: Client, namespace: string, rules: ClusterRole['rules
 const cannot = (what: string, where: string) => `User "bob" cannot ${what} ${where}`
 const cluster = 'at the cluster scope'
 
-test('what nobody allowed is forbidden, whether it is there or not', async () => {
+test('a request that no rule allows is forbidden, whether the object exists or not', async () => {
   const { told } = await start()
   const configMap = 'resource "configmaps" in API group ""'
   const inDefault = 'in the namespace "default"'
@@ -175,7 +175,7 @@ test('a refusal has the details of a real one', async () => {
   })
 })
 
-test('without RBAC everybody who is known may do everything, and nobody else anything', async () => {
+test('without RBAC authenticated users are allowed everything, and anonymous requests nothing', async () => {
   const { told } = await start({ authorization: ['AlwaysAllow'] })
   expect(await told('bob', 'GET', '/api/v1/nodes')).toBe('ok')
   expect(await told('anonymous', 'GET', '/api/v1/nodes')).toBe('401 Unauthorized')
@@ -204,7 +204,7 @@ test('a binding to a role that is not there says so', async () => {
   )
 })
 
-test('the rules of admin, edit and view are gathered, and follow what is labelled', async () => {
+test('the rules of admin, edit and view are aggregated from labelled roles', async () => {
   const { client } = await start()
   const rulesOf = async (name: string) => JSON.stringify((await client.get(ClusterRole, { name })).rules ?? [])
   expect(await rulesOf('view')).toContain('"endpointslices"')
@@ -229,7 +229,7 @@ const writeRBAC = {
 const role = (rules: object[]) => ({ apiVersion: `${group}/v1`, kind: 'Role', metadata: { name: 'r' }, rules })
 const getPods = { apiGroups: [''], resources: ['pods'], verbs: ['get'] }
 
-test('nobody puts into a role what they do not have, unless they may escalate', async () => {
+test('a user cannot add permissions to a role without holding them or the verb escalate', async () => {
   const { client, told } = await start()
   await give(client, '', [writeRBAC])
   const roles = `${rbac}/namespaces/default/roles`
@@ -247,7 +247,7 @@ test('nobody puts into a role what they do not have, unless they may escalate', 
   expect(await told('bob', 'PUT', `${roles}/r`, role([getPods]))).toBe('ok')
 })
 
-test('nobody binds a role whose rights they do not have, unless they may bind it', async () => {
+test('a user cannot bind a role without holding its permissions or the verb bind', async () => {
   const { client, told } = await start()
   await give(client, '', [writeRBAC])
   const bindings = `${rbac}/namespaces/default/rolebindings`
@@ -278,7 +278,7 @@ test('a binding keeps its role', async () => {
   )
 })
 
-test('who acts as somebody else must be allowed to, in every part', async () => {
+test('impersonation requires permission for every part of the identity', async () => {
   const { client, told, send } = await start()
   const as = { 'impersonate-user': 'jane', 'impersonate-group': 'ops' }
   const nodes = '/api/v1/nodes'
@@ -346,7 +346,7 @@ test.each([
   expect(((await answer.json()) as Error).message).toContain(`.authorization.k8s.io "" is invalid: ${why}`)
 })
 
-test('reviews have no names, and only who one is has a time', async () => {
+test('reviews have no names, and only SelfSubjectReview has a creation time', async () => {
   const { send } = await start()
   const ask = async (path: string, body: object) => (await send('root', 'POST', `/apis/${path}`, body)).json()
   const spec = { resourceAttributes: { verb: 'get', resource: 'pods' } }
@@ -362,7 +362,7 @@ test('reviews have no names, and only who one is has a time', async () => {
   expect(Object.keys(self.metadata)).toEqual(['creationTimestamp'])
 })
 
-test('reviews answer what would be decided, and store nothing', async () => {
+test("reviews answer with the authorizer's decision, and store nothing", async () => {
   const { client, send, told } = await start()
   await give(client, 'default', [getPods])
   const ask = async (who: string, path: string, spec: object) => {
@@ -405,7 +405,7 @@ test('reviews answer what would be decided, and store nothing', async () => {
   expect(await told('root', 'GET', '/apis/authorization.k8s.io/v1/subjectaccessreviews')).toMatch(/^405/)
 })
 
-test('whoever may only patch creates nothing by an apply', async () => {
+test('an apply cannot create an object with the permission to patch only', async () => {
   const { client, told } = await start()
   await give(client, 'default', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['patch'] }])
   const path = '/api/v1/namespaces/default/configmaps/c?fieldManager=bob'
@@ -443,7 +443,7 @@ test.each([
   expect(await told('bob', method, path)).toContain(said)
 })
 
-test('no answer may be kept by others, and a browser is not to guess what a refusal is', async () => {
+test('answers forbid caching, and errors forbid content sniffing', async () => {
   const { send } = await start()
   const headersOf = async (who: string, path: string) => {
     const { headers } = await send(who, 'GET', path)
@@ -455,7 +455,7 @@ test('no answer may be kept by others, and a browser is not to guess what a refu
   expect(await headersOf('wrong', '/api/v1/namespaces')).toEqual(['no-cache, private', null])
 })
 
-test('whoever forgets the namespace in a path is shown all of them', async () => {
+test('a list with an empty namespace in its path returns all namespaces', async () => {
   const { told, send } = await start()
   const answer = (await (await send('root', 'GET', '/api/v1/namespaces//configmaps')).json()) as { kind: string }
   expect(answer.kind).toBe('ConfigMapList')

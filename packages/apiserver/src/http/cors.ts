@@ -1,7 +1,6 @@
 /**
- * Pages of other origins may talk to the server, as far as it was told so. It says so to whoever sends an `Origin`, also with a
- * refusal, and answers the browser's question beforehand without asking who it is.
- * Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
+ * CORS: allows pages of configured origins to call the server. Adds the headers to every answer, errors included, and answers preflight
+ * requests without authentication. Upstream: apiserver/pkg/server/filters/cors.go, v1.36.
  */
 import { compilePattern } from '@capstan/kube'
 import type { HttpAnswer, HttpHandler } from './exchange.ts'
@@ -14,11 +13,11 @@ const always = {
   'access-control-allow-credentials': 'true',
 }
 
-/** @returns what is wrong with a pattern for origins; `undefined` when nothing is */
+/** Returns why a pattern for origins is invalid; `undefined` when it is valid. */
 export function originPatternError(pattern: string): string | undefined {
   const { error } = compilePattern(pattern)
   if (error !== undefined) return error
-  // One that says neither where a host begins nor where it ends would let in hosts that merely have it in their names.
+  // A pattern without the start or the end of the host would match other hosts that contain the name.
   const isPinned = /\^|\/\//.test(pattern) && /[$:]/.test(pattern)
   return isPinned ? undefined : 'regular expression does not pin to start/end of host in the origin header'
 }

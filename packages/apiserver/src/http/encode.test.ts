@@ -1,6 +1,6 @@
 import { freeze } from '@capstan/kube'
 import { expect, test } from 'vitest'
-import { holdPacked } from '../store/packed.ts'
+import { packedObjects } from '../store/packed.ts'
 import { eventBytes, listBytes, listParts, objectBytes } from './encode.ts'
 
 const object = (name: string) => ({
@@ -21,7 +21,7 @@ test('a frozen object is encoded once, for every watcher, list and answer', () =
   expect(objectBytes(shared).buffer).toBe(line.buffer)
 })
 
-test('an object that may still change is encoded anew', () => {
+test('an object that is not frozen is encoded again', () => {
   const draft = object('a')
   objectBytes(draft)
   draft.metadata.name = 'b'
@@ -46,8 +46,8 @@ test.each([
   ['kind first', { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'ä' } }],
   ['between other members', { metadata: { name: 'a' }, apiVersion: 'v1', kind: 'ConfigMap' }],
 ])('a packed object looks the same, the type of an item left out or not: %s', (_, given) => {
-  const hold = holdPacked(1)
-  const packed = hold(structuredClone(given) as never)
+  const encode = packedObjects(1)
+  const packed = encode(structuredClone(given) as never)
   const list = {
     apiVersion: 'v1',
     kind: 'ConfigMapList',

@@ -1,6 +1,6 @@
 /**
- * JSON bytes of objects. A stored object is frozen and shared, and so are its bytes: they are made at most once, however many
- * lists and watchers show them. Where it is held as JSON, that is what they are made of, and they are not kept beside it.
+ * Encodes objects as JSON bytes. Stored objects are frozen and shared, and so are their bytes: they are encoded at most once, however many
+ * lists and watchers send them. Packed objects are sent from their JSON, without a copy of the bytes.
  */
 import { writeJSON } from '@capstan/kube'
 import type { KubeObject, ObjectList, Status, WatchEvent } from '@capstan/kube'
@@ -10,15 +10,15 @@ export function objectBytes(object: object): Buffer {
   return cached(whole, object, () => jsonOf(object))
 }
 
-/** The object as a line: as text where nobody keeps its bytes. */
+/** The object as a line: a string when its bytes are not cached. */
 export const objectLine = (object: object): Buffer | string =>
   isPacked(object) || !Object.isFrozen(object) ? `${jsonOf(object)}\n` : Buffer.concat([objectBytes(object), lineEnd])
 
-/** A list as a line, put together from the bytes of its items. Upstream leaves the type out of the items of built-in lists. */
+/** Joins the bytes of the items to a list. Upstream omits apiVersion and kind of items of built-in lists. */
 export const listBytes = (list: ObjectList, options?: { typedItems?: boolean }): Buffer =>
   Buffer.concat([...listParts(list, options)])
 
-/** The same in parts of some size, each made when it is asked for: a long list is never there as a whole. */
+/** Like `listBytes`, in parts that are encoded on demand, so that a long list is never in memory as a whole. */
 export function* listParts({ items, ...list }: ObjectList, { typedItems = true } = {}): Generator<Buffer, void> {
   let parts: (Buffer | string)[] = [`${JSON.stringify(list).slice(0, -1)},"items":[`]
   let size = 0
@@ -36,7 +36,7 @@ export function* listParts({ items, ...list }: ObjectList, { typedItems = true }
   yield joined(parts)
 }
 
-/** Small enough that the room of one is used again for the next. */
+/** Small enough that the allocator reuses the memory of one part for the next. */
 const PartSize = 64 * 1024
 
 const joined = (parts: readonly (Buffer | string)[]): Buffer =>
@@ -44,7 +44,7 @@ const joined = (parts: readonly (Buffer | string)[]): Buffer =>
     ? Buffer.from(parts.join(''))
     : Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
 
-/** One line of a watch. From then on the object's own bytes are a part of it, so that both take their room once. */
+/** One line of a watch. The cached bytes of the object become a slice of the line, so that both are stored once. */
 export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   if (isPacked(object)) return Buffer.from(`{"type":"${type}","object":${jsonOf(object)}}\n`)
   let lines = events.get(object)
@@ -58,7 +58,7 @@ export function eventBytes(type: WatchEvent['type'], object: object): Buffer {
   return line
 }
 
-/** The line that ends a watch which cannot go on. */
+/** The last line of a watch that ends with an error. */
 export const errorEventBytes = (status: Status): Buffer => Buffer.from(`${JSON.stringify({ type: 'ERROR', object: status })}\n`)
 
 const untypedBytes = (item: KubeObject): Buffer => cached(untyped, item, () => untypedJSON(item))
@@ -72,10 +72,10 @@ function packedItem(item: KubeObject, isTyped: boolean): string {
   return type ? `{${json.slice(type[0].length)}` : untypedJSON(item)
 }
 
-/** Both members of a type, and not the end of the object. */
+/** apiVersion and kind at the start of an object that has further members. */
 const typeAtStart = /^\{(?:"apiVersion":"[^"\\]*","kind":"[^"\\]*"|"kind":"[^"\\]*","apiVersion":"[^"\\]*"),/
 
-/** Memory, not state: what is here can be made again from its key at any time, and goes when the key goes. */
+/** A cache: entries can be made again from their key, and are removed with it. */
 const whole = new WeakMap<object, Buffer>()
 const untyped = new WeakMap<object, Buffer>()
 const events = new WeakMap<object, { [type in WatchEvent['type']]?: Buffer }>()

@@ -2,12 +2,12 @@
 import { exactInteger, seededRandom, silent, VirtualClock, writeJSON } from '@capstan/kube'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createApiServer } from '../server.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { storesOf } from '../store/durable.ts'
 import { Journal, makeState } from '../store/journal.ts'
-import { type Hold, holdObjects, holdPacked } from '../store/packed.ts'
+import { type ObjectEncoding, plainObjects, packedObjects } from '../store/packed.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
-import { quiet } from '../test-server.ts'
+import { quiet } from '@capstan/kubernetes-kinds/test-server'
 import { createHandler } from './handler.ts'
 import { webHandler } from './web.ts'
 
@@ -41,10 +41,10 @@ const definition = `{"metadata": {"name": "bigs.t.example.com"}, "spec": {
         "items": {"type": "object", "required": ["k"], "properties": {"k": {"type": "integer", "format": "int64"}, "v": {"type": "string"}}}}
     }}}}}}]}}`
 
-async function serve(disk: SimulatedDisk, hold: Hold) {
+async function serve(disk: SimulatedDisk, encode: ObjectEncoding) {
   const clock = new VirtualClock()
-  const journal = await Journal.open(folder, { clock, log: silent, files: disk, sync: true, checkpointAfter: 20_000, hold })
-  const stores = storesOf(journal, clock, hold)
+  const journal = await Journal.open(folder, { clock, log: silent, files: disk, sync: true, checkpointAfter: 20_000, encode })
+  const stores = storesOf(journal, clock, encode)
   const server = createApiServer({ clock, random: seededRandom(1), store: await stores.store('management') })
   await server.ready
   const handle = webHandler(createHandler({ engine: server.engine, clock }))
@@ -56,10 +56,10 @@ async function serve(disk: SimulatedDisk, hold: Hold) {
   return { ask, stop: () => server.close().then(() => stores.close()) }
 }
 
-async function newServer(hold: Hold = holdObjects) {
+async function newServer(encode: ObjectEncoding = plainObjects) {
   const disk = new SimulatedDisk(seededRandom(1))
   await makeState(disk, folder, new Map(), 0)
-  const served = await serve(disk, hold)
+  const served = await serve(disk, encode)
   expect(await served.ask('POST', kinds, definition)).toMatchObject({ status: 201 })
   await quiet()
   return { disk, ...served }
@@ -145,7 +145,7 @@ describe('a create', () => {
   })
 })
 
-test('patches, managed fields and rules tell integers apart that one double stands for', async () => {
+test('patches, managed fields and rules distinguish integers with the same double', async () => {
   const spec =
     '{"i":9007199254740993,"fixed":9007199254740993,"map":[{"k":9007199254740993,"v":"a"}],"p":{"x":9223372036854775807}}'
   await server.ask('POST', path, big('patched', spec))
@@ -217,7 +217,7 @@ test('limits of a definition that are exact integers limit, after a restart, too
   const cheap = limited.replaceAll(/, "x-kubernetes-validations": \[.*?\]/g, '')
   expect(await ask('POST', kinds, cheap)).toMatchObject({ status: 201 })
   await stop()
-  const again = await serve(disk, holdObjects)
+  const again = await serve(disk, plainObjects)
   await quiet()
   const create = (spec: string) =>
     again.ask(
@@ -245,11 +245,11 @@ function asRead(integer: bigint): number | bigint {
 }
 
 describe.each([
-  ['as objects', holdObjects],
-  ['packed', holdPacked(2)],
-])('held %s', (_, hold) => {
+  ['as objects', plainObjects],
+  ['packed', packedObjects(2)],
+])('held %s', (_, encode) => {
   test('any integers survive create, patch, apply and a restart', async () => {
-    const { disk, ask, stop } = await newServer(hold)
+    const { disk, ask, stop } = await newServer(encode)
     const samples = fc.sample(specs, { numRuns: 25, seed: 1 })
     const expected: string[] = []
     for (const [index, spec] of samples.entries()) {
@@ -266,7 +266,7 @@ describe.each([
       expected.push(writeJSON({ i: spec.i, p: { ...spec.p, added: spec.i }, default: 2n ** 63n - 1n, set: spec.set }))
     }
     await stop()
-    const again = await serve(disk, hold)
+    const again = await serve(disk, encode)
     await quiet()
     const list = (await again.ask('GET', path)).text
     for (const [index, spec] of expected.entries()) {

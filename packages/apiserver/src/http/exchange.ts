@@ -2,7 +2,7 @@
  * A request and its answer, without sockets and without web streams: the hot path moves Buffers. `listen.ts` makes requests from
  * the network, `web.ts` from the platform's `Request`.
  */
-import type { User } from '../engine.ts'
+import type { Identity } from '../auth/authenticate.ts'
 
 export interface HttpRequest {
   readonly method: string
@@ -21,7 +21,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number
   readonly headers: { readonly [name: string]: string | readonly string[] }
-  /** Parts of a stream are sent as they come; taking the next one means that there is room for it. */
+  /** Parts of a stream are sent as they arrive; the next one is taken when the socket accepts more. */
   readonly body: Buffer | string | AsyncIterable<Buffer>
 }
 
@@ -29,18 +29,10 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** The server has more to do than it takes on. Upstream answers with text and not with a Status. */
+/** Error for more requests than the server accepts. Upstream answers with text instead of a Status. */
 export class TooManyRequests extends Error {
   override readonly name = 'TooManyRequests'
 }
 
-/** What authentication found out about whoever sent a request. */
-export type Identity =
-  | ({ readonly kind: 'user' } & User)
-  /** Nothing was presented. */
-  | { readonly kind: 'anonymous' }
-  /** Something was presented, and it is not valid. */
-  | { readonly kind: 'refused' }
-
-/** A server is a function. */
+/** A server, as a function. */
 export type HttpHandler = (request: HttpRequest, identity: Identity) => Promise<HttpAnswer>

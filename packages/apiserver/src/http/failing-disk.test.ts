@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
 import { ConfigMap, createClient, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
-import { createApiServer } from '../server.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 import { storesOf } from '../store/durable.ts'
 import { Journal, makeState } from '../store/journal.ts'
 import { SimulatedDisk } from '../store/simulated-disk.ts'
-import type { Identity } from './exchange.ts'
+import type { Identity } from '../auth/authenticate.ts'
 import { createHandler } from './handler.ts'
 import { storeCheck } from './health.ts'
 import { webHandler } from './web.ts'
@@ -55,7 +55,7 @@ describe.each([
   ['a full disk', 'write', 'ENOSPC: no space left on device, write'],
   ['a sync that fails', 'sync', 'EIO: i/o error, fdatasync'],
 ])('%s', (_, failing, text) => {
-  test('is told to who writes; who reads is served; writes go on in a new log', async () => {
+  test('fails writes, serves reads, and writes continue in a new log', async () => {
     const disk = await newDisk()
     const { clock, ask, create, names, store } = await serve(disk)
     await create('before')

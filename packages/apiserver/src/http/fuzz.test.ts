@@ -1,14 +1,15 @@
 /**
- * Requests that nobody would send, made from ones that somebody would: each is answered, with something else than an accident of
- * ours. `CAPSTAN_FUZZ=100` tries a hundred times as many, from a seed that is told when something is found.
+ * Unusual requests, mutated from realistic ones: each is answered, without an internal error. `CAPSTAN_FUZZ=100` tries a hundred times as
+ * many; the seed is printed with a failure.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Logger, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createApiServer, type ApiServer } from '../server.ts'
-import type { HttpHandler, HttpRequest, Identity } from './exchange.ts'
+import { createApiServer, type ApiServer } from '@capstan/kubernetes-kinds'
+import type { Identity } from '../auth/authenticate.ts'
+import type { HttpHandler, HttpRequest } from './exchange.ts'
 import { createHandler } from './handler.ts'
 
 const often = Number(process.env.CAPSTAN_FUZZ ?? 1)
@@ -471,7 +472,7 @@ test('objects that are not quite right', { timeout: limit }, () =>
   property(sampleAt, ({ path, object }) => ({ method: 'POST', url: path, body: json(object) })),
 )
 
-test('objects that are updated to what is not quite right', { timeout: limit }, () =>
+test('updates to slightly invalid objects', { timeout: limit }, () =>
   property(fc.tuple(sampleAt, fc.constantFrom('', '/status', '/scale')), ([{ path, object }, subresource]) => {
     const kept = { ...object, metadata: { ...(object as { metadata?: object }).metadata, name: 'kept' } }
     return { method: 'PUT', url: `${path}/kept${subresource}`, body: json(kept) }
@@ -904,7 +905,7 @@ const queries = fc
   .array(parameter, { maxLength: 4 })
   .map((parameters) => parameters.map(({ name, value }) => `${name}=${encodeURIComponent(wellFormed(value))}`).join('&'))
 const wellFormed = (text: string) => text.toWellFormed()
-test('selectors, tokens to go on with, versions and other parameters', { timeout: limit }, () =>
+test('selectors, continue tokens, versions and other parameters', { timeout: limit }, () =>
   property(
     fc.tuple(
       fc.constantFrom('GET', 'GET', 'GET', 'DELETE', 'POST', 'PUT', 'PATCH'),

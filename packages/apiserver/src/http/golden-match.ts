@@ -3,7 +3,7 @@
  * `<uid>`. Only tests use it.
  */
 import { isRecord } from '@capstan/kube'
-import { parseYAML } from './yaml.ts'
+import { parseYAML } from './body/yaml.ts'
 
 export interface Recorded {
   readonly status: number

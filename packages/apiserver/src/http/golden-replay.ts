@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { isRecord, seconds, type UnknownObject } from '@capstan/kube'
 import { type Answered, at, differences, type Recorded } from './golden-match.ts'
-import { parseYAML } from './yaml.ts'
+import { parseYAML } from './body/yaml.ts'
 
 /** A fresh server, as the recordings need one: RBAC, and the controllers that belong to a server. */
 export interface GoldenServer {

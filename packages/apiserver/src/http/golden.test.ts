@@ -4,9 +4,10 @@
  */
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { controllerPlugins } from '../admission/plugin-names.ts'
-import { type ApiServer, createApiServer } from '../server.ts'
-import type { HttpAnswer, HttpHandler, Identity } from './exchange.ts'
+import { controllerPlugins } from '../../../kubernetes-kinds/src/admission/plugin-names.ts'
+import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
+import type { Identity } from '../auth/authenticate.ts'
+import type { HttpAnswer, HttpHandler } from './exchange.ts'
 import { knownDifferences } from './golden-known.ts'
 import type { Answered } from './golden-match.ts'
 import { type GoldenRequest, type GoldenServer, readRecording, replay } from './golden-replay.ts'
@@ -31,7 +32,7 @@ describe.each<[string, number, number]>([
   ['networking', 86, 86],
   ['resource', 329, 329],
 ])('%s', (file, asRecorded, requests) => {
-  test('answers as the recorded server did, but for what is listed', async () => {
+  test('answers as the recorded server did, except for listed differences', async () => {
     const server = new InProcess()
     onTestFinished(() => server.close())
     const replayed = await replay(readRecording(file), server)

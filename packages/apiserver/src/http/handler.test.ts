@@ -1,8 +1,8 @@
 import { seededRandom, StatusError, VirtualClock } from '@capstan/kube'
 import { afterEach, expect, test } from 'vitest'
-import type { Engine } from '../engine.ts'
-import { createApiServer } from '../server.ts'
-import type { Identity } from './exchange.ts'
+import type { Engine } from '../verbs/engine.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import type { Identity } from '../auth/authenticate.ts'
 import type { HandlerOptions } from './handler.ts'
 import { createHandler } from './handler.ts'
 import { webHandler } from './web.ts'
@@ -88,7 +88,7 @@ test.each<[string, Identity, number]>([
   expect((await ask(path, { identity })).status).toBe(status)
 })
 
-test('health lists its checks, and does not tell why one failed', async () => {
+test('health lists its checks without the reason of a failure', async () => {
   const { ask } = await start({
     checks: [
       { name: 'store', check() {} },
@@ -125,7 +125,7 @@ test.each(['/api/v1/namespaces/default', '/api/v1/namespaces/missing'])(
   },
 )
 
-test('metrics count requests by what they are about', async () => {
+test('metrics count requests by verb and resource', async () => {
   const { ask } = await start()
   await ask('/api/v1/namespaces/default/configmaps')
   await ask('/api/v1/namespaces/default/configmaps/missing')
@@ -145,14 +145,14 @@ test('pages for people say how the server was started, and when', async () => {
   )
 })
 
-test('the version is the one that the plane was given', async () => {
+test('/version reports the configured version', async () => {
   const { ask } = await start({ version: 'v1.35.1' })
   expect(await (await ask('/version')).json()).toMatchObject({ major: '1', minor: '35', gitVersion: 'v1.35.1' })
 })
 
 const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
-test('aggregated discovery comes to those who can read it, tagged, and changes with what is served', async () => {
+test('aggregated discovery is sent to clients that accept it, with an ETag, and changes with the resources', async () => {
   const { ask, create } = await start()
   const headers = { accept: `${aggregated},application/json` }
   const first = await ask('/apis', { headers })
@@ -302,7 +302,7 @@ test.each([
   expect(await answer.json()).toMatchObject({ kind: 'Status', code, message: expect.stringMatching(message) })
 })
 
-test('a refusal is warned of what is named twice, too', async () => {
+test('an error answer carries warnings about duplicate fields', async () => {
   const { ask } = await start()
   const answer = await ask('/api/v1/namespaces/default/configmaps', {
     method: 'POST',
@@ -312,7 +312,7 @@ test('a refusal is warned of what is named twice, too', async () => {
   expect([answer.status, answer.headers.get('warning')]).toEqual([422, '299 - "duplicate field \\"data.a\\""'])
 })
 
-test('whoever deletes says so with DeleteOptions', async () => {
+test('the body of a DELETE must be DeleteOptions', async () => {
   const { ask, create } = await start()
   await create('/api/v1/namespaces/default/configmaps', { metadata: { name: 'a' } })
   const path = '/api/v1/namespaces/default/configmaps/a'
@@ -360,7 +360,7 @@ test('warnings may hold any text', async () => {
   expect(Buffer.from(answer.headers.get('warning') ?? '', 'latin1').toString()).toBe('299 - "unknown field \\"größe→\\u007f\\""')
 })
 
-test('YAML goes in and out', async () => {
+test('YAML is accepted and returned', async () => {
   const { ask } = await start()
   const body = 'kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {"on": "yes"}\n'
   const headers = { 'content-type': 'application/yaml', accept: 'application/yaml' }
@@ -369,7 +369,7 @@ test('YAML goes in and out', async () => {
   expect(await answer.text()).toMatch(/^apiVersion: v1\ndata:\n {2}"on": "yes"\nkind: ConfigMap\n/)
 })
 
-test('who acts as somebody else is that somebody', async () => {
+test('an impersonated request is executed as the requested user', async () => {
   const { ask } = await start()
   expect((await ask('/api/v1/namespaces', { headers: { 'impersonate-user': 'bob', 'impersonate-group': 'devs' } })).status).toBe(
     200,
@@ -409,7 +409,7 @@ test('a watch of tables says its columns once, and shows ages', async () => {
   expect(namespaces.rows[0]!.cells).toEqual(['default', 'Active', '3m12s'])
 })
 
-test('a watch from a version that is no longer known is accepted, and then told so', async () => {
+test('a watch from an expired version is accepted and sends an ERROR event', async () => {
   const { engine: real } = createApiServer({ clock: new VirtualClock(), random: seededRandom(1) })
   const engine: Engine = {
     ...real,
@@ -422,7 +422,7 @@ test('a watch from a version that is no longer known is accepted, and then told 
   expect(await lines(answer, 1)).toMatchObject([{ type: 'ERROR', object: { kind: 'Status', reason: 'Expired', code: 410 } }])
 })
 
-test('a watch of metadata has nothing else', async () => {
+test('a watch of PartialObjectMetadata contains only metadata', async () => {
   const { ask } = await start()
   const accept = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
   const events = await lines(await ask('/api/v1/namespaces?watch=true', { headers: { accept } }), 4)
@@ -431,7 +431,7 @@ test('a watch of metadata has nothing else', async () => {
   )
 })
 
-test('what the program gets wrong is an internal error, logged and without a stack', async () => {
+test('an exception is answered as an internal error without a stack, and logged', async () => {
   const engine = {
     resources: { find: () => undefined, list: () => [], generation: 0 },
     authorizer: { modes: ['AlwaysAllow'], decide: () => ({ allowed: true, reason: '' }) },

@@ -1,47 +1,49 @@
 /**
- * The API server as a function from request to answer. Each request goes down one list: route, authentication, authorization,
- * body, a seat, form of the answer, options, verb of the engine, encoding.
+ * The API server as a function from request to answer. Each request passes the same stages: route, authentication, authorization, body,
+ * seat, content negotiation, options, verb of the engine, encoding.
  */
 import type { Clock, Logger } from '@capstan/kube'
 import { StatusError, silent } from '@capstan/kube'
 import { type Attributes, authorize } from '../auth/authorizer.ts'
 import { anonymous, impersonated } from '../auth/impersonate.ts'
 import { attributesOfPath } from '../auth/request-attributes.ts'
-import type { TokenIssuer } from '../auth/service-account-tokens.ts'
-import type { Caller, Engine } from '../engine.ts'
+import type { TokenIssuer } from '../auth/token.ts'
+import type { Caller } from '../auth/user.ts'
+import type { Engine } from '../verbs/engine.ts'
 import { withCORS } from './cors.ts'
-import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasBuiltin } from './discovery.ts'
-import { Documents } from './documents.ts'
-import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
+import { apiGroup, apiGroupList, apiPaths, apiResourceList, apiVersions, hasBuiltin } from './discovery/discovery.ts'
+import { Documents } from './discovery/documents.ts'
+import type { Identity } from '../auth/authenticate.ts'
+import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
 import type { HealthCheck } from './health.ts'
 import { healthAnswer } from './health.ts'
 import { acceptsAggregatedDiscovery, parseAccept } from './negotiate.ts'
-import { methodNotAllowed, unknownResource } from '../verbs/refusal.ts'
-import { type Limited, limited, type Limits } from './limits.ts'
-import { YAMLReader } from './read-yaml.ts'
-import { unauthorized } from './refusal.ts'
+import { methodNotAllowed, unknownResource } from '../verbs/errors.ts'
+import { type Limited, limited, type Limits } from './limits/limits.ts'
+import { YAMLReader } from './body/read-yaml.ts'
+import { unauthorized } from './errors.ts'
 import { healthMetrics, metricsAnswer, RequestCounts } from './metrics.ts'
-import { discovered, errorAnswer, forbiddenAnswer, json, jsonText, notFoundText } from './represent.ts'
+import { discovered, errorAnswer, forbiddenAnswer, json, jsonText, notFoundText } from './encode-response.ts'
 import { resourceAnswer } from './resource-request.ts'
 import { isPublic, type Route, routeOf } from './route.ts'
 import { versionInfo } from './version.ts'
-import { Rounds } from './rounds.ts'
-import { errorOf, SharedLines, type Watched } from './watch-body.ts'
+import { WatchScheduler } from './watch/watch-scheduler.ts'
+import { errorOf, SharedLines, type Watched } from './watch/watch-body.ts'
 import { flagsPage, statusPage } from './zpages.ts'
 
 export interface HandlerOptions {
   readonly engine: Engine
   readonly clock: Clock
-  /** The Kubernetes version that the server says it is. */
+  /** Kubernetes version that `/version` reports. */
   readonly version?: string
   readonly checks?: readonly HealthCheck[]
-  /** Tells others how to check tokens of service accounts. Absent: nobody is told. */
+  /** Publishes how other servers verify service account tokens. When absent, nothing is published. */
   readonly issuer?: TokenIssuer
-  /** What the server was started with, by the names of flags, for `/flagz`. */
+  /** Options that the server was started with, by flag name, for `/flagz`. */
   readonly flags?: { readonly [name: string]: unknown }
-  /** How much is taken on; as kube-apiserver when absent. */
+  /** Limits of requests. Default: kube-apiserver's. */
   readonly limits?: Partial<Limits>
-  /** Regular expressions for origins whose pages may talk to the server. */
+  /** Regular expressions of origins whose pages may call the server (CORS). */
   readonly allowedOrigins?: readonly string[]
   readonly log?: Logger
 }
@@ -55,7 +57,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     engine,
     documents: new Documents(engine.resources),
     yaml: new YAMLReader(options.clock),
-    watched: { lines: new SharedLines(), rounds: new Rounds(options.clock) },
+    watched: { lines: new SharedLines(), scheduler: new WatchScheduler(options.clock) },
     limited: limited(options.clock, options.limits),
     version: JSON.stringify(versionInfo(versionName), undefined, 2),
     versionName,
@@ -65,7 +67,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     checks: options.checks ?? [],
   }
   const handler: HttpHandler = async (request, identity) => {
-    server.watched.rounds.asked()
+    server.watched.scheduler.asked()
     try {
       return uncached(await answerTo(server, request, identity))
     } catch (err) {
@@ -73,13 +75,13 @@ export function createHandler(options: HandlerOptions): HttpHandler {
         log.error('Request failed', { method: request.method, path: pathOf(request), err })
       return uncached(errorAnswer(errorOf(err), request))
     } finally {
-      server.watched.rounds.answered()
+      server.watched.scheduler.answered()
     }
   }
   return withCORS(handler, options.allowedOrigins ?? [])
 }
 
-/** Nobody between server and client may keep an answer that does not say that it may be kept. */
+/** Adds headers that forbid proxies to cache an answer, unless the answer allows it. */
 const uncached = (answer: HttpAnswer): HttpAnswer =>
   'cache-control' in answer.headers ? answer : { ...answer, headers: { 'cache-control': 'no-cache, private', ...answer.headers } }
 
@@ -90,7 +92,7 @@ interface Server {
   readonly yaml: YAMLReader
   readonly watched: Watched
   readonly limited: Limited
-  /** What `/version` answers. */
+  /** The body of `/version`. */
   readonly version: string
   readonly versionName: string
   readonly started: number
@@ -105,10 +107,10 @@ async function answerTo(server: Server, request: HttpRequest, identity: Identity
   const path = mark < 0 ? request.url : request.url.slice(0, mark)
   const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark + 1))
   const route = routeOf(path)
-  // Whoever shows credentials that are wrong is told so everywhere.
+  // Wrong credentials are rejected on every path, public ones too.
   if (identity.kind === 'refused') throw unauthorized()
   const { authorizer } = server.engine
-  // Where everybody may do everything, upstream lets nobody in without a name.
+  // Upstream rejects anonymous requests when the authorization mode is AlwaysAllow.
   if (identity.kind === 'anonymous' && authorizer.modes.includes('AlwaysAllow') && !isPublic(route)) throw unauthorized()
   const refused = (err: unknown): HttpAnswer => {
     if (err instanceof StatusError && err.reason === 'Forbidden') return forbiddenAnswer(err, request)
@@ -204,7 +206,10 @@ async function routed(
   }
 }
 
-/** Upstream: what its router serves knows its methods; other documents are answered whatever the method is. */
+/**
+ * Reports whether a route answers 405 to other methods than GET. Upstream: routes that its router serves know their methods; other
+ * documents are answered for every method.
+ */
 const isForGETAlone = (route: Route, documents: Documents): boolean =>
   route.kind === 'resources'
     ? hasBuiltin(documents.group(route.group))
@@ -231,7 +236,7 @@ function swaggerAnswer({ documents, version }: Server, request: HttpRequest): Ht
   })
 }
 
-/** The server as the client calls it. */
+/** Host and port as the client addresses the server. */
 const addressOf = ({ headers }: HttpRequest): string => headers[':authority'] ?? headers.host ?? ''
 
 function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
@@ -242,7 +247,7 @@ function openIDAnswer(document: object | undefined, type: string): HttpAnswer {
 function discoveryAnswer(request: HttpRequest, documents: Documents, of: 'core' | 'groups', plain: () => object): HttpAnswer {
   if (!acceptsAggregatedDiscovery(request.headers.accept)) return discovered(plain(), request, { routed: of === 'core' })
   const headers = {
-    // Clients read the decoder to use from exactly this text.
+    // Clients select their decoder by exactly this text.
     'content-type': 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
     'cache-control': 'public',
     vary: 'Accept',
@@ -262,7 +267,7 @@ function tagged(
 
 const pathOf = ({ url }: HttpRequest): string => url.split('?', 1)[0]!
 
-/** What monitors ask is answered even where nobody has been given the right to ask it yet. */
+/** Health checks are answered without authorization, because monitors ask before any role exists. */
 const isHealth = (method: string, path: string): boolean =>
   method === 'GET' && (path === '/healthz' || path === '/readyz' || path === '/livez')
 

@@ -2,15 +2,15 @@ import type { HttpAnswer } from './exchange.ts'
 import type { Store } from '../store/store.ts'
 import type { HealthPath } from './route.ts'
 
-/** One thing that must be well. It throws when it is not; the reason stays in the log. */
+/** A health check. Throws when it fails; the reason is only logged. */
 export interface HealthCheck {
   readonly name: string
-  /** The paths that ask it; all of them when absent. */
+  /** Paths that run the check; default: all. */
   readonly paths?: readonly HealthPath[]
   check(): void | Promise<void>
 }
 
-/** Whether writes can be stored. `livez` does not ask: starting anew makes no room on a disk, and reads go on. */
+/** Checks that writes can be stored. Not part of `livez`: a restart does not free disk space, and reads still work. */
 export const storeCheck = (store: Store): HealthCheck => ({
   name: 'etcd',
   paths: ['healthz', 'readyz'],
@@ -20,8 +20,8 @@ export const storeCheck = (store: Store): HealthCheck => ({
 })
 
 /**
- * What upstream's server does when it starts, under the names that monitors and installers ask for. Here a server answers only when
- * it has done all of that which it does at all.
+ * Start hooks of upstream's server, by the names that monitors and installers query. They always pass: this server answers only after it
+ * has started.
  */
 const startHooks = [
   'start-apiserver-admission-initializer',
@@ -66,11 +66,11 @@ const names: { readonly [path in HealthPath]: readonly string[] } = {
   readyz: ['ping', 'log', 'etcd', 'etcd-readiness', 'informer-sync', ...hooks, 'shutdown'],
 }
 
-/** Where single checks can be asked for. */
+/** Paths of single checks. */
 export const healthPaths = (): string[] =>
   Object.entries(names).flatMap(([path, list]) => [`/${path}`, ...list.map((name) => `/${path}/${name}`)])
 
-/** The checks of a path: upstream's names, and those of this server beside them, which decide where the name is the same. */
+/** Checks of a path: upstream's names, and checks of this server, which replace those of the same name. */
 export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): readonly HealthCheck[] {
   const own = checks.filter(({ paths }) => paths === undefined || paths.includes(path))
   return [
@@ -81,11 +81,11 @@ export function checksOf(path: HealthPath, checks: readonly HealthCheck[]): read
 
 export interface HealthQuestion {
   readonly path: HealthPath
-  /** One check alone; the empty text: all of them. */
+  /** Name of a single check; empty: all checks. */
   readonly only: string
 }
 
-/** Upstream: k8s.io/apiserver/pkg/server/healthz. `undefined` when there is no such check. */
+/** Upstream: k8s.io/apiserver/pkg/server/healthz. Returns `undefined` when the check does not exist. */
 export async function healthAnswer(
   { path, only }: HealthQuestion,
   given: readonly HealthCheck[],
@@ -114,7 +114,7 @@ export async function healthAnswer(
       ? `${lines.join('\n')}\n${path} check passed\n`
       : 'ok'
     : `${lines.join('\n')}\n${path} check failed\n`
-  // Upstream: one check alone that is well says so without caring what a browser makes of it.
+  // Upstream omits the header against content sniffing for a single check that passes.
   const headers = isWell && only !== '' ? { 'content-type': plainText['content-type'] } : plainText
   return { status: isWell ? 200 : 500, headers, body: text }
 }

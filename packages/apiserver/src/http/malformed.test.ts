@@ -1,7 +1,7 @@
 /** What the fuzzer found: each of these once ended in an accident of ours. */
 import { type Logger, seededRandom, silent, VirtualClock } from '@capstan/kube'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type ApiServer, createApiServer } from '../server.ts'
+import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
 import type { HttpHandler } from './exchange.ts'
 import { createHandler } from './handler.ts'
 

@@ -1,11 +1,11 @@
-/** What has been asked of the server, and how it is, in the text that Prometheus reads. Upstream: staging apiserver/pkg/endpoints/metrics. */
+/** Metrics of requests and health in the Prometheus text format. Upstream: staging apiserver/pkg/endpoints/metrics. */
 import type { ResourceAttributes } from '../auth/authorizer.ts'
 import type { HttpAnswer } from './exchange.ts'
 import { checksOf, type HealthCheck } from './health.ts'
 import type { HealthPath } from './route.ts'
 
 export class RequestCounts {
-  /** By the values of their labels, as a list in JSON. */
+  /** By label values, as a JSON list. */
   readonly #counts = new Map<string, number>()
 
   add(attributes: ResourceAttributes, version: string, dryRun: string, code: number): void {

@@ -1,11 +1,11 @@
-/** Which form of an answer a client asks for. Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation, v0.36. */
-import { notAcceptable, notAcceptableAtAll } from './refusal.ts'
+/** Content negotiation. Upstream: k8s.io/apiserver/pkg/endpoints/handlers/negotiation, v0.36. */
+import { notAcceptable, notAcceptableAtAll } from './errors.ts'
 
 export interface Representation {
   readonly format: 'json' | 'yaml'
-  /** What objects are turned into. */
+  /** Kind that objects are transformed to. */
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | undefined
-  /** Version of meta.k8s.io that the turned form is in. */
+  /** Version of meta.k8s.io of the transformed kind. */
   readonly version: 'v1' | 'v1beta1'
   readonly pretty: boolean
 }
@@ -29,7 +29,7 @@ export function representationOf(
     if (!isTransform(as) || g !== 'meta.k8s.io' || (v !== 'v1' && v !== 'v1beta1')) continue
     return { format, as, version: v, pretty }
   }
-  // Upstream's router refuses unknown types before its handlers see them; it does not look at custom resources.
+  // Upstream's router refuses unknown types before its handlers run, except for custom resources.
   const isKnown = clauses.some(({ type }) => formats[type] !== undefined || type === 'application/vnd.kubernetes.protobuf')
   throw builtin && !isKnown ? notAcceptableAtAll(collection) : notAcceptable(accept ?? '', builtin)
 }
@@ -43,7 +43,7 @@ const formats: { readonly [type: string]: Representation['format'] } = {
 const isTransform = (as: string): as is NonNullable<Representation['as']> =>
   as === 'Table' || as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList'
 
-/** The clauses of an Accept header, best first. */
+/** Clauses of an Accept header, best first. */
 export function parseAccept(accept: string | undefined): Clause[] {
   if (accept === undefined || accept.trim() === '') return [{ type: '*/*', parameters: {} }]
   const clauses = accept.split(',').map((clause) => {
@@ -54,23 +54,23 @@ export function parseAccept(accept: string | undefined): Clause[] {
     })
     return { type: type.toLowerCase(), parameters: Object.fromEntries(pairs) as { [name: string]: string } }
   })
-  // Upstream: what cannot be read as a quality is 1, and 0 is the last choice rather than none.
+  // Upstream: an invalid quality counts as 1, and 0 is the last choice instead of an exclusion.
   const quality = ({ parameters: { q } }: Clause) => (q === undefined || !(Number(q) >= 0) ? 1 : Number(q))
   return clauses.sort((a, b) => quality(b) - quality(a))
 }
 
-/** True when the client reads protobuf and nothing else. */
+/** Reports whether the client accepts only protobuf. */
 export const insistsOnProtobuf = (accept: string | undefined): boolean =>
   parseAccept(accept).every(({ type }) => type === 'application/vnd.kubernetes.protobuf')
 
-/** True when the client can read discovery documents with all groups in one. */
+/** Reports whether the client accepts aggregated discovery. */
 export const acceptsAggregatedDiscovery = (accept: string | undefined): boolean =>
   parseAccept(accept).some(
     ({ type, parameters: { g, v, as } }) =>
       type === 'application/json' && g === 'apidiscovery.k8s.io' && v === 'v2' && as === 'APIGroupDiscoveryList',
   )
 
-/** People who look with curl or a browser get lines. */
+/** Reports whether to pretty-print: for curl and browsers. */
 export const wantsPretty = (query: URLSearchParams, userAgent = ''): boolean => {
   const asked = query.get('pretty')
   if (asked !== null) return asked !== 'false' && asked !== '0'

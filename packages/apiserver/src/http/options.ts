@@ -1,4 +1,4 @@
-/** The query of a request as options of the API, checked as far as the engine could not see what was sent. */
+/** Parses the query of a request to options, and validates what the engine could not see any more. */
 import type { FieldError, RequestOptions, Verb } from '@capstan/kube'
 import {
   badRequest,
@@ -15,7 +15,7 @@ import {
 
 const kinds = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions', delete: 'DeleteOptions' } as const
 
-/** @throws StatusError BadRequest for what is no number, Invalid for what is no value of its option */
+/** @throws StatusError BadRequest for an invalid number, Invalid for an unsupported value of an option */
 export function optionsOf(verb: Verb, query: URLSearchParams, { apply = false } = {}): RequestOptions {
   if (query.size === 0) return {}
   switch (verb) {
@@ -75,9 +75,8 @@ function writeOptions(verb: 'create' | 'update' | 'patch', query: URLSearchParam
 }
 
 /**
- * DeleteOptions come in the body, or in the query when there is no body.
- *
- * @returns the options as an object, and those of them that are options of the request
+ * DeleteOptions from the body, or from the query when there is no body.
+ * @returns the options as an object, and those that are options of the request
  */
 export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: object; options: RequestOptions } {
   const fromQuery = () => ({
@@ -107,7 +106,7 @@ export function deleteOptionsOf(body: unknown, query: URLSearchParams): { body: 
   return { body: given, options }
 }
 
-/** What of DeleteOptions is not of its type in Go. */
+/** Error for DeleteOptions whose fields do not have their Go types. */
 function deleteOptionsProblem({
   gracePeriodSeconds,
   orphanDependents,
@@ -161,7 +160,7 @@ const integer = (query: URLSearchParams, name: string): object => {
 
 const boolean = (query: URLSearchParams, name: string): object => (query.has(name) ? { [name]: asBoolean(query.get(name)) } : {})
 
-/** Upstream: whatever is not false or 0 counts as true. */
+/** Upstream: every value other than false and 0 counts as true. */
 const asBoolean = (value: string | null): boolean => value !== null && value.toLowerCase() !== 'false' && value !== '0'
 
 /** A string as Go quotes it. */

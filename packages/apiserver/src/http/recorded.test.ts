@@ -5,8 +5,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { seededRandom, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { createApiServer } from '../server.ts'
-import { quiet } from '../test-server.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { quiet } from '@capstan/kubernetes-kinds/test-server'
 import { createHandler } from './handler.ts'
 import { webHandler } from './web.ts'
 

@@ -1,24 +1,24 @@
-/** Requests for resources: from method, path, query and body to a request to the engine, and back. */
-import { isConnection } from '../verbs/connect.ts'
+/** Resource requests: builds the engine's request from method, path, query and body, and the HTTP answer from its result. */
 import type { ApiRequest, Clock, RequestOptions, ResourcePath, Verb } from '@capstan/kube'
 import { badRequest, StatusError, verbOf } from '@capstan/kube'
-import type { Caller, Engine, Resource } from '../engine.ts'
-import { scaleIn } from '../registry/builtin.ts'
-import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body.ts'
-import { hasBuiltin } from './discovery.ts'
-import type { Documents } from './documents.ts'
+import type { Caller } from '../auth/user.ts'
+import type { Engine } from '../verbs/engine.ts'
+import type { Resource } from '../registry/resource.ts'
+import { patchTypeOf, readDeleteOptions, readObject, readPatch } from './body/body.ts'
+import { hasBuiltin } from './discovery/discovery.ts'
+import type { Documents } from './discovery/documents.ts'
 import { errorEventBytes } from './encode.ts'
 import type { HttpAnswer, HttpRequest } from './exchange.ts'
 import type { Representation } from './negotiate.ts'
 import { representationOf, wantsPretty } from './negotiate.ts'
 import { deleteOptionsOf, optionsOf } from './options.ts'
-import { methodNotAllowed, unknownResource, verbNotSupported } from '../verbs/refusal.ts'
-import { watchNotAcceptable } from './refusal.ts'
-import { notFoundText, represented } from './represent.ts'
+import { methodNotAllowed, unknownResource, verbNotSupported } from '../verbs/errors.ts'
+import { watchNotAcceptable } from './errors.ts'
+import { notFoundText, encodeResponse } from './encode-response.ts'
 import { warningHeaders } from './warning-headers.ts'
-import type { YAMLReader } from './read-yaml.ts'
-import { includeObjectOf } from './table.ts'
-import { type Watched, watchBody } from './watch-body.ts'
+import type { YAMLReader } from './body/read-yaml.ts'
+import { includeObjectOf } from './table/table.ts'
+import { type Watched, watchBody } from './watch/watch-body.ts'
 
 interface Server {
   readonly engine: Engine
@@ -41,7 +41,7 @@ export async function resourceAnswer(
     if (!hasBuiltin(documents.group(given.group))) return notFoundText()
     throw unknownResource()
   }
-  // Upstream: definitions have no routes, and what they do not serve is nowhere.
+  // Upstream: custom resources have no routes; a path that does not fit the scope of the resource is not found (404).
   if (!resource.builtin && isMisplaced(request.method, given, resource)) return notFoundText()
   const path = meantBy(request.method, given, resource)
   const verb = verbAt(request.method, path, resource, query)
@@ -53,13 +53,13 @@ export async function resourceAnswer(
   })
   const apiRequest = await apiRequestOf(server, verb, path, resource, request, query)
   if (verb === 'watch') return watchAnswer(server, resource, apiRequest, representation, request, query, caller)
-  if (isConnection(path.subresource) && resource.builtin) {
+  if (engine.resources.isConnection(path.subresource) && resource.builtin) {
     const container = query.get('container')
     await engine.execute({ ...apiRequest, body: container === null ? {} : { container } }, caller, request.signal)
     return { status: 204, headers: {}, body: '' }
   }
   const answer = await engine.execute(apiRequest, caller, request.signal)
-  return represented(server.clock, resource, answer, representation, query)
+  return encodeResponse(server.clock, resource, answer, representation, query)
 }
 
 const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, { namespaced }: Resource): boolean =>
@@ -67,7 +67,7 @@ const isMisplaced = (method: string, { namespace, name, watch }: ResourcePath, {
     ? namespace === undefined && !watch && (name !== undefined || !['GET', 'HEAD', 'DELETE'].includes(method))
     : namespace !== undefined
 
-/** `namespaces//pods`: clients that forgot the namespace. Upstream lists all of them for those. */
+/** Treats `namespaces//pods`, of clients that forgot the namespace, as a list of all namespaces, as upstream does. */
 function meantBy(method: string, path: ResourcePath, { namespaced }: Resource): ResourcePath {
   if (path.namespace !== '' || !namespaced) return path
   if (path.name !== undefined || method !== 'GET') throw badRequest('Namespace parameter required.')
@@ -75,12 +75,12 @@ function meantBy(method: string, path: ResourcePath, { namespaced }: Resource): 
   return everywhere
 }
 
-/** @throws StatusError when the method cannot be used at the path, or the path cannot be */
+/** @throws StatusError when the path is invalid, or does not support the method */
 function verbAt(method: string, path: ResourcePath, resource: Resource, query: URLSearchParams): Verb {
   const { name, namespace, subresource } = path
   if (resource.namespaced ? namespace === undefined && name !== undefined && !path.watch : namespace !== undefined)
     throw unknownResource()
-  // What can only be asked has no objects.
+  // Kinds that only support create have no stored objects.
   if (name !== undefined && subresource === undefined && resource.verbs?.length === 1 && resource.verbs[0] === 'create')
     throw unknownResource()
   const verb = verbOf(method, path, query)
@@ -103,7 +103,7 @@ function segmentProblem(name: string | undefined): string | undefined {
 }
 
 async function apiRequestOf(
-  { yaml }: Server,
+  { engine, yaml }: Server,
   verb: Verb,
   path: ResourcePath,
   resource: Resource,
@@ -111,7 +111,8 @@ async function apiRequestOf(
   query: URLSearchParams,
 ): Promise<ApiRequest> {
   const { watch: _, name, ...target } = path
-  // The old watch path of a single object is a watch of the collection.
+  const readers = { yaml, protobufMessages: engine.resources.protobufMessages }
+  // The deprecated watch path of a single object is a watch of the collection.
   const named = name === undefined ? {} : verb === 'watch' ? {} : { name }
   const make = (options: RequestOptions, more: Partial<ApiRequest> = {}): ApiRequest => ({
     verb,
@@ -132,10 +133,10 @@ async function apiRequestOf(
     case 'create':
     case 'update': {
       const options = optionsOf(verb, query)
-      if (isConnection(path.subresource)) return make(options)
-      // Whatever it is the scale of, a Scale is built in.
-      const sent = path.subresource === 'scale' && resource.scale ? scaleIn.namespace : resource
-      return make(options, await readObject(request, sent, options, yaml))
+      if (engine.resources.isConnection(path.subresource)) return make(options)
+      // The body of a scale subresource is a Scale, whatever the resource is.
+      const sent = path.subresource === 'scale' && resource.scale ? engine.resources.scale : resource
+      return make(options, await readObject(request, sent, options, readers))
     }
     case 'patch': {
       const patchType = patchTypeOf(request, resource)
@@ -144,7 +145,7 @@ async function apiRequestOf(
     }
     case 'delete':
     case 'deletecollection': {
-      const { body, options } = deleteOptionsOf(await readDeleteOptions(request, yaml), query)
+      const { body, options } = deleteOptionsOf(await readDeleteOptions(request, readers), query)
       return make({ ...optionsOf(verb, query), ...options }, { body })
     }
   }
@@ -170,7 +171,7 @@ async function watchAnswer(
     const tableOptions = () => ({ includeObject, version: representation.version, now: clock.now() })
     return { status: 200, headers, body: watchBody(stream, representation, tableOptions, watched) }
   } catch (err) {
-    // A start that is too old is news of a stream that was accepted, not a refusal.
+    // A watch that starts at an expired version answers 200 with an ERROR event, as upstream does.
     if (err instanceof StatusError && err.reason === 'Expired') return { status: 200, headers, body: errorEventBytes(err.status) }
     throw err
   }

@@ -1,13 +1,13 @@
-/** What a path is about. Pure; whether the resource exists is looked up later. */
+/** Classifies paths. Pure; whether the resource exists is looked up later. */
 import type { ResourcePath } from '@capstan/kube'
 import { parseResourcePath } from '@capstan/kube'
 
 export type Route =
-  /** `/readyz`, or one check alone, as `/readyz/etcd`. */
+  /** `/readyz`, or a single check, such as `/readyz/etcd`. */
   | { readonly kind: 'health'; readonly path: HealthPath; readonly only: string }
   /** `/metrics` and `/metrics/slis` */
   | { readonly kind: 'metrics'; readonly of: 'requests' | 'health' }
-  /** Pages for people. */
+  /** Diagnostic pages for people. */
   | { readonly kind: 'flagz' | 'statusz' }
   | { readonly kind: 'version' }
   /** `/`: the list of all paths. */
@@ -24,7 +24,7 @@ export type Route =
   /** `/openapi/v3/PATH`, where PATH is that of a group version without the first slash. */
   | { readonly kind: 'openapi-document'; readonly path: string }
   | { readonly kind: 'openapi-v2' }
-  /** `/openid/v1/jwks` and `/.well-known/openid-configuration`: how to check tokens of service accounts. */
+  /** `/openid/v1/jwks` and `/.well-known/openid-configuration`: keys that verify service account tokens. */
   | { readonly kind: 'jwks' }
   | { readonly kind: 'openid-configuration' }
   | { readonly kind: 'resource'; readonly path: ResourcePath }
@@ -77,5 +77,5 @@ export function routeOf(path: string): Route {
   return resource ? { kind: 'resource', path: resource } : { kind: 'none' }
 }
 
-/** What anybody may ask, known or not. */
+/** Reports whether anonymous requests may use the route when the authorization mode is AlwaysAllow. */
 export const isPublic = ({ kind }: Route): boolean => kind === 'health' || kind === 'version'

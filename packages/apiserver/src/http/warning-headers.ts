@@ -1,11 +1,11 @@
-/** What a client is told beside its answer. Upstream: WithWarningRecorder of k8s.io/apiserver, and NewWarningHeader of apimachinery, v0.36. */
+/** Warning headers of an answer. Upstream: WithWarningRecorder of k8s.io/apiserver, and NewWarningHeader of apimachinery, v0.36. */
 
-/** In characters, of all texts together. */
+/** Maximum characters of all texts together. */
 const most = 4096
-/** What is left of each text once there is more than that. */
+/** Characters that each text is truncated to when the maximum is exceeded. */
 const part = 256
 
-/** Values of `Warning` headers: each text once, and of very much no more than the beginnings. */
+/** Values of `Warning` headers: each text once, truncated when they are too long together. */
 export function warningHeaders(texts: readonly string[]): string[] {
   const all = [...new Set(texts)].filter((text) => text !== '').map((text) => Array.from(text))
   let total = 0
@@ -14,7 +14,7 @@ export function warningHeaders(texts: readonly string[]): string[] {
   const shown: string[] = []
   let length = 0
   for (const [index, text] of all.entries()) {
-    // Upstream: those up to the one that was too much are there in any case.
+    // Upstream keeps all texts up to the one that exceeded the maximum.
     if (index > tooMuch && length >= most) break
     const shortened = text.slice(0, part)
     length += shortened.length
@@ -23,7 +23,7 @@ export function warningHeaders(texts: readonly string[]): string[] {
   return shown
 }
 
-/** A header holds bytes, which Node writes from Latin-1: this is UTF-8 seen as such. */
+/** Encodes a text as UTF-8 bytes in a Latin-1 string, because Node writes headers as Latin-1. */
 function headerOf(text: readonly string[]): string {
   const quoted = JSON.stringify(text.join('')).replaceAll('\x7f', '\\u007f')
   return `299 - ${Buffer.from(quoted, 'utf8').toString('latin1')}`

@@ -1,4 +1,5 @@
-import type { HttpAnswer, HttpHandler, HttpRequest, Identity } from './exchange.ts'
+import type { Identity } from '../auth/authenticate.ts'
+import type { HttpAnswer, HttpHandler, HttpRequest } from './exchange.ts'
 import { BodyTooLarge } from './exchange.ts'
 
 /** The handler as a function of the platform's Request and Response: for tests, and to run inside other servers. */
@@ -33,7 +34,7 @@ function bodyOf({ body, status }: HttpAnswer): BodyInit | null {
   if (status === 304) return null
   if (typeof body === 'string') return body
   if (Buffer.isBuffer(body)) return new Uint8Array(body)
-  // The global is loaded when it is asked for, an import with everything else.
+  // Reading the global loads the module on demand; an import would load it at start.
   const { ReadableStream } = globalThis as unknown as typeof import('node:stream/web')
   return ReadableStream.from(body) as unknown as BodyInit
 }

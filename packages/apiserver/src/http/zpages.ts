@@ -1,4 +1,4 @@
-/** Pages for people who look at a server that runs. Upstream: k8s.io/component-base/zpages, v0.36. */
+/** Diagnostic pages for people. Upstream: k8s.io/component-base/zpages, v0.36. */
 import type { HttpAnswer } from './exchange.ts'
 import { plainText } from './health.ts'
 

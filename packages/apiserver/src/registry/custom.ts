@@ -1,4 +1,4 @@
-/** The served versions of a CustomResourceDefinition, as the verbs need them. */
+/** Builds ResourceInfo for the served versions of a CustomResourceDefinition. */
 import {
   apiVersionOf,
   compareApiVersions,
@@ -9,12 +9,11 @@ import {
   subdomainProblems,
   type UnknownObject,
 } from '@capstan/kube'
-import { ConversionReviewVersions } from './definition-errors.ts'
-import { maskTrailingDash } from './builtin.ts'
-import type { ConversionWebhook, Definition } from './definition.ts'
+import { ConversionReviewVersions } from './crd-validation.ts'
+import { type ConversionWebhook, type ResourceInfo, maskTrailingDash } from './resource-info.ts'
 import { memberText } from './member.ts'
 
-export function customDefinitions(crd: CustomResourceDefinition): Definition[] {
+export function customResourceInfos(crd: CustomResourceDefinition): ResourceInfo[] {
   const stored = definitionOf(crd, crd.spec.versions.find((version) => version.storage)!, undefined)
   return crd.spec.versions
     .filter((version) => version.served)
@@ -24,8 +23,8 @@ export function customDefinitions(crd: CustomResourceDefinition): Definition[] {
 function definitionOf(
   { metadata, spec, status }: CustomResourceDefinition,
   version: CustomResourceVersion,
-  stored: Definition | undefined,
-): Definition {
+  stored: ResourceInfo | undefined,
+): ResourceInfo {
   const { group, scope } = spec
   const names = status?.acceptedNames?.kind ? { ...spec.names, ...status.acceptedNames } : spec.names
   const schema = version.schema?.openAPIV3Schema ?? everything
@@ -46,7 +45,7 @@ function definitionOf(
     columns: version.additionalPrinterColumns ?? [],
     printer: undefined,
     statusSubresource: version.subresources?.status !== undefined,
-    completesOnRead: version === storage && hasDefaults(schema),
+    defaultsOnRead: version === storage && hasDefaults(schema),
     statusOnCreate: false,
     createsOnUpdate: false,
     returnsDeleted: false,
@@ -61,14 +60,16 @@ function definitionOf(
       return structural(schema)
     },
     generation: true,
-    fields: Object.fromEntries((version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), reader(jsonPath)])),
+    selectableFields: Object.fromEntries(
+      (version.selectableFields ?? []).map(({ jsonPath }) => [jsonPath.slice(1), reader(jsonPath)]),
+    ),
     nameProblems: (name: string, isPrefix: boolean) => subdomainProblems(isPrefix ? maskTrailingDash(name) : name),
-    refusesCreates:
+    createForbidden:
       metadata.deletionTimestamp === undefined ? undefined : 'create not allowed while custom resource definition is terminating',
   })
 }
 
-/** With one version there is nothing to convert, and nobody is asked. */
+/** With a single version nothing is converted, and the webhook is not called. */
 function conversionOf({ conversion, versions }: CustomResourceDefinition['spec']): ConversionWebhook | undefined {
   const { clientConfig, conversionReviewVersions = [] } = conversion?.webhook ?? {}
   if (conversion?.strategy !== 'Webhook' || !clientConfig || versions.length < 2) return undefined

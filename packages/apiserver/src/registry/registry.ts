@@ -1,50 +1,87 @@
-/** Every resource of one plane: built-in ones, shared by all planes, and those that CustomResourceDefinitions add. */
+/** Resources of one API server: built-in ones, shared by all servers of the process, and those that CustomResourceDefinitions add. */
 import { equal } from '@capstan/kube'
-import type { Resource, Resources } from '../engine.ts'
-import { builtins } from './builtin.ts'
-import type { Definition } from './definition.ts'
+import type { ProtobufMessages, Resource, Resources } from './resource.ts'
+import type { ResourceInfo } from './resource-info.ts'
+
+/** Built-in resources and the tables that describe them, shared by all servers of a process. */
+export interface BuiltinResources {
+  /** In the order in which discovery lists the groups. */
+  readonly all: readonly ResourceInfo[]
+  /** `autoscaling/v1` Scale for namespaced and for cluster-scoped objects. They are not resources, and not in `all`. */
+  readonly scale: { readonly namespace: ResourceInfo; readonly cluster: ResourceInfo }
+  readonly protobufMessages: ProtobufMessages
+  schemas(names: Iterable<string>): ReadonlyMap<string, object>
+  isConnection(subresource: string | undefined): boolean
+}
 
 export class Registry implements Resources {
-  #custom = new Map<string, Definition>()
-  #all: readonly Definition[] | undefined
+  readonly #builtins: BuiltinResources
+  readonly #byId: ReadonlyMap<string, ResourceInfo>
+  #custom = new Map<string, ResourceInfo>()
+  #all: readonly ResourceInfo[] | undefined
   #generation = 0
   readonly #beginnings = new Map<string, number>()
   readonly #removals = new Map<string, Set<() => void>>()
+
+  constructor(builtins: BuiltinResources) {
+    this.#builtins = builtins
+    this.#byId = byId(builtins)
+  }
+
+  get scale(): ResourceInfo {
+    return this.#builtins.scale.namespace
+  }
+
+  scaleFor({ namespaced }: ResourceInfo): ResourceInfo {
+    return this.#builtins.scale[namespaced ? 'namespace' : 'cluster']
+  }
+
+  get protobufMessages(): ProtobufMessages {
+    return this.#builtins.protobufMessages
+  }
+
+  schemas(names: Iterable<string>): ReadonlyMap<string, object> {
+    return this.#builtins.schemas(names)
+  }
+
+  isConnection(subresource: string | undefined): boolean {
+    return this.#builtins.isConnection(subresource)
+  }
 
   get generation(): number {
     return this.#generation
   }
 
-  find(group: string, version: string, plural: string): Definition | undefined {
+  find(group: string, version: string, plural: string): ResourceInfo | undefined {
     const id = `${group}/${version}/${plural}`
-    return builtins.byId.get(id) ?? this.#custom.get(id)
+    return this.#byId.get(id) ?? this.#custom.get(id)
   }
 
-  list(): readonly Definition[] {
-    return (this.#all ??= [...builtins.all, ...this.#custom.values()])
+  list(): readonly ResourceInfo[] {
+    return (this.#all ??= [...this.#builtins.all, ...this.#custom.values()])
   }
 
-  /** What the store holds under `storage`, in its storage version if that is served. */
-  stored(storage: string): Definition | undefined {
-    const served = this.list().filter((definition) => definition.storage === storage)
-    return served.find((definition) => definition.version === definition.storageVersion) ?? served[0]
+  /** Returns the resource stored under `storage`, in its storage version if that is served. */
+  stored(storage: string): ResourceInfo | undefined {
+    const served = this.list().filter((info) => info.storage === storage)
+    return served.find((info) => info.version === info.storageVersion) ?? served[0]
   }
 
-  /** The resource of a kind, whichever version. */
-  ofKind(group: string, kind: string): Definition | undefined {
-    return this.list().find((definition) => definition.group === group && definition.kind === kind)
+  /** Returns the resource of a kind, in any version. */
+  ofKind(group: string, kind: string): ResourceInfo | undefined {
+    return this.list().find((info) => info.group === group && info.kind === kind)
   }
 
-  /** The revision at which a custom resource came to be; 0 when it has been there for longer than this process. */
+  /** Returns the revision since which a custom resource is served; 0 when that was before this process started. */
   servedSince(storage: string): number {
     return this.#beginnings.get(storage) ?? 0
   }
 
-  /** Serves exactly these versions of a custom resource from now on; `since` says that there was none before that revision. */
-  serve(storage: string, versions: readonly Definition[], since?: number): void {
+  /** Replaces the served versions of a custom resource; `since` is the revision at which it was first served. */
+  serve(storage: string, versions: readonly ResourceInfo[], since?: number): void {
     if (since !== undefined) this.#beginnings.set(storage, since)
-    const next = new Map([...this.#custom].filter(([, definition]) => definition.storage !== storage))
-    for (const definition of versions) next.set(idOf(definition), definition)
+    const next = new Map([...this.#custom].filter(([, info]) => info.storage !== storage))
+    for (const info of versions) next.set(idOf(info), info)
     const gone = [...this.#custom].filter(([id, was]) => !sameObjects(was, next.get(id))).map(([id]) => id)
     this.#custom = next
     this.#all = undefined
@@ -52,7 +89,7 @@ export class Registry implements Resources {
     for (const id of gone) for (const listener of this.#removals.get(id) ?? []) listener()
   }
 
-  /** Calls `listener` when the resource is no longer served in this version, or its objects come from elsewhere. */
+  /** Calls `listener` when the version is no longer served, or when its storage version or conversion changes. */
   onRemoval(resource: Resource, listener: () => void): () => void {
     if (resource.builtin) return () => {}
     const id = idOf(resource)
@@ -63,8 +100,16 @@ export class Registry implements Resources {
   }
 }
 
-/** Whether a version goes on showing the same objects in the same way: if not, whoever watches must come again. */
-const sameObjects = (was: Definition, now: Definition | undefined): boolean =>
+/** Reports whether a version still shows the same objects in the same way; if not, its watches end and clients watch again. */
+const sameObjects = (was: ResourceInfo, now: ResourceInfo | undefined): boolean =>
   now !== undefined && was.storageVersion === now.storageVersion && equal(was.conversion, now.conversion)
+
+/** One index for all servers of a process. */
+function byId(builtins: BuiltinResources): ReadonlyMap<string, ResourceInfo> {
+  let index = indexes.get(builtins)
+  if (!index) indexes.set(builtins, (index = new Map(builtins.all.map((one) => [idOf(one), one]))))
+  return index
+}
+const indexes = new WeakMap<BuiltinResources, ReadonlyMap<string, ResourceInfo>>()
 
 const idOf = ({ group, version, plural }: Resource): string => `${group}/${version}/${plural}`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { definitionHooks } from './definition-hooks.ts'
+import { crdStrategy } from './crd-strategy.ts'
 import { tidySchema } from './schema-fields.ts'
 
 function tidied(schema: object): { schema: object; unknown: string[] } {
@@ -42,9 +42,9 @@ test.each<[string, object, object, string[]]>([
   expect(tidied(schema)).toEqual({ schema: left, unknown })
 })
 
-describe('formats that nobody looks at are warned of, once', () => {
+describe('unknown formats cause one warning', () => {
   const definition = (schema: object) => ({ spec: { versions: [{ schema: { openAPIV3Schema: schema } }] } }) as never
-  const warned = (schema: object, old?: object) => definitionHooks.warnings(definition(schema), old && definition(old))
+  const warned = (schema: object, old?: object) => crdStrategy.warnings(definition(schema), old && definition(old))
   test.each<[object, string[]]>([
     [{ type: 'string', format: 'date-time' }, []],
     [{ type: 'string', format: 'datetime' }, []],
@@ -65,6 +65,6 @@ describe('formats that nobody looks at are warned of, once', () => {
 
   test('whatever is sent in the place of a definition', () => {
     for (const spec of [undefined, {}, { versions: 5 }, { versions: [null, {}, { schema: null }] }])
-      expect([definitionHooks.warnings({ spec } as never, undefined), definitionHooks.tidy({ spec } as never)]).toEqual([[], []])
+      expect([crdStrategy.warnings({ spec } as never, undefined), crdStrategy.pruneUnknown({ spec } as never)]).toEqual([[], []])
   })
 })

@@ -1,19 +1,18 @@
 /**
- * The fields of schemas in CustomResourceDefinitions, which no schema describes, since they mention themselves: what is no field of
- * theirs goes, and what Go leaves out when it is empty is left out.
- * Upstream: JSONSchemaProps of k8s.io/apiextensions-apiserver, v0.36.
+ * Fields of schemas in CustomResourceDefinitions. No schema describes them, because they are recursive: unknown fields are pruned, and
+ * fields that Go omits when empty are omitted. Upstream: JSONSchemaProps of k8s.io/apiextensions-apiserver, v0.36.
  */
 import { isRecord } from '@capstan/kube'
 
 type Fields = { readonly [field: string]: Value }
 type Value =
-  /** Kept as it is. */
+  /** Kept unchanged. */
   | 'any'
-  /** Text, a list or a map that is not there when it is empty. */
+  /** A string, a list or a map that is omitted when empty. */
   | 'unless empty'
   | 'unless false'
   | 'schema'
-  /** Upstream decodes these by themselves, and does not tell what it drops there. */
+  /** Upstream decodes these separately, and does not report the fields that it prunes there. */
   | 'quiet schema'
   | 'map of schemas'
   | 'list of schemas'
@@ -45,9 +44,8 @@ function every(value: Value, fields: string): Fields {
 }
 
 /**
- * Changes a draft of a schema in place.
- *
- * @param tell hears of every field that is unknown
+ * Normalizes a draft of a schema in place.
+ * @param tell called with the path of every unknown field
  */
 export function tidySchema(schema: unknown, path: string, tell: (path: string) => void): void {
   tidy(schema, schemaFields, path, tell)
@@ -67,7 +65,7 @@ function tidy(value: unknown, fields: Fields, path: string, tell: (path: string)
     else if (known === 'quiet schema') for (const one of Array.isArray(member) ? member : [member]) tidySchema(one, at, () => {})
     else if (known !== 'any') {
       const isEmpty = member === '' || (typeof member === 'object' && member !== null && Object.keys(member).length === 0)
-      // What is no list is a struct behind a pointer, which is there although it is empty.
+      // A value that is not a list is a pointer to a struct in Go, which is kept when empty.
       if (isEmpty && !(typeof known === 'object' && !known.isList)) delete value[field]
       else if (known === 'map of schemas' && isRecord(member))
         for (const [name, one] of Object.entries(member)) tidySchema(one, `${at}.${name}`, tell)
@@ -82,7 +80,7 @@ function tidy(value: unknown, fields: Fields, path: string, tell: (path: string)
   }
 }
 
-/** Formats of values that nobody will look at. Upstream: GetUnrecognizedFormats. */
+/** Formats that are not validated. Upstream: GetUnrecognizedFormats. */
 export function unknownFormats(schema: unknown, knows: (type: string | undefined, format: string) => boolean): Set<string> {
   const found = new Set<string>()
   const visit = (one: unknown): void => {

@@ -46,7 +46,7 @@ describe('a backup', () => {
     expect(await checkBackup(file)).toEqual(made)
   })
 
-  test('is made anew when a checkpoint goes between being listed and being read', async () => {
+  test('is retried when a checkpoint is removed between being listed and being read', async () => {
     let isFirst = true
     const files: Files = {
       ...nodeFiles,
@@ -62,7 +62,7 @@ describe('a backup', () => {
     expect(isFirst).toBe(false)
   })
 
-  test('that is made while others write is what was there at one moment', async () => {
+  test('made during writes contains the state of one moment', async () => {
     const main = await stores.store('main')
     let isDone = false
     const writing = (async () => {
@@ -113,7 +113,7 @@ describe('a backup', () => {
     await expect(restore()).rejects.toThrow(`${file} ${says}`)
   })
 
-  test('of a damaged folder has what can be read, when that is wished', async () => {
+  test('of a damaged folder contains what can be read, with salvage', async () => {
     const main = await stores.store('main')
     const before = main.revision
     const state = `${folder}/state`
@@ -165,7 +165,7 @@ describe('a restore', () => {
     await restore({ bumpRevision: 2 ** 53, force: true }).catch((err: Error) => expect(err.message).toContain('is too large'))
   })
 
-  test('takes nothing away unless told to', async () => {
+  test('replaces existing data only with force', async () => {
     await backUp({ folder, file, clock })
     await (await openDurable(other, { clock })).close()
     await expect(restore()).rejects.toThrow(

@@ -1,15 +1,15 @@
-/** The recent past of a store: what watches resume from and what lists of an older revision are computed from. */
+/** Recent changes of a store: watches resume from them, and lists at an older revision are computed from them. */
 import type { Clock } from '@capstan/kube'
-import type { TimedChange } from './image.ts'
+import type { TimedChange } from './snapshot.ts'
 import { isPacked, jsonOf } from './packed.ts'
 import type { Change, Since } from './store.ts'
 
 export interface HistoryLimits {
-  /** Changes kept at most. */
+  /** Maximum number of changes. */
   readonly changes: number
-  /** Approximate size of the objects that they hold on to, in characters. */
+  /** Maximum size, in characters, of the objects that the changes reference; approximate. */
   readonly size: number
-  /** Milliseconds for which a change is kept at most; needs a clock. Upstream: --etcd-compaction-interval. */
+  /** Maximum age of a change in milliseconds; needs a clock. Upstream: --etcd-compaction-interval. */
   readonly age: number
 }
 
@@ -17,18 +17,18 @@ const defaultHistory: HistoryLimits = { changes: 20_000, size: 64 * 1024 * 1024,
 
 interface Kept extends TimedChange {
   readonly size: number
-  /** When it was made, as `#now` counts. */
+  /** Time of the change by `#now`. */
   readonly made: number
 }
 
-/** Old changes leave when there are too many, when they hold on to too much, or when their time is up. */
+/** Removes old changes when there are too many, when their objects are too large, or when they are too old. */
 export class ChangeWindow {
   readonly #limits: HistoryLimits
   readonly #clock: Clock | undefined
   readonly #all = new Queue<Kept>()
   readonly #byResource = new Map<string, Queue<Change>>()
   #size = 0
-  /** Every change after this revision is known. */
+  /** All changes after this revision are in the window. */
   #floor: number
   #passed = 0
   #seen: number
@@ -41,12 +41,12 @@ export class ChangeWindow {
     this.#floor = floor
   }
 
-  /** Adds the newest change; `time` is when it was made, by the clock. */
+  /** Adds the newest change; `time` is the clock's time of the change. */
   push(change: Change, time: number): void {
     const { previous } = change
     const size = (previous && isPacked(previous) ? jsonOf(previous).length : sizeOf(previous)) + 200
     const now = this.#now()
-    // Changes age in the order in which they were made, whatever the clock said of them.
+    // Changes expire in their order, even when the clock was set back between them.
     const made = Math.max(this.#lastMade, now - Math.max(0, this.#seen - time))
     this.#lastMade = made
     this.#all.push({ change, time, size, made })
@@ -58,7 +58,7 @@ export class ChangeWindow {
     this.#forget(now)
   }
 
-  /** All that is known, oldest first. */
+  /** All changes in the window, oldest first. */
   all(): TimedChange[] {
     return this.#all.after(-1, () => 0).map(({ change, time }) => ({ change, time }))
   }
@@ -74,7 +74,7 @@ export class ChangeWindow {
     }
   }
 
-  /** Milliseconds that have passed, never fewer than before: a clock that is set back stands still, one that is set forward ages all. */
+  /** Monotonic time in milliseconds: does not decrease when the clock is set back; a clock that is set forward ages all changes. */
   #now(): number {
     if (!this.#clock) return 0
     const now = this.#clock.now()
@@ -90,7 +90,7 @@ export class ChangeWindow {
   }
 }
 
-/** First in, first out, without moving what stays at every step. */
+/** First in, first out, without moving the other items at every removal. */
 class Queue<T> {
   #items: T[] = []
   #head = 0
@@ -118,7 +118,7 @@ class Queue<T> {
     return item
   }
 
-  /** The first `most` items whose place, as `placeOf` tells it, is beyond `place`; places ascend. */
+  /** Returns the first `most` items with a place above `place`; `placeOf` returns an item's place, and places ascend. */
   after(place: number, placeOf: (item: T) => number, most = Infinity): T[] {
     let low = this.#head
     let high = this.#items.length
@@ -133,7 +133,7 @@ class Queue<T> {
 
 const revisionOf = ({ revision }: Change): number => revision
 
-/** Roughly how many characters of JSON a value is: good enough to bound memory, and cheap. */
+/** Approximate length of a value as JSON: good enough to bound memory, and cheap. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return 4

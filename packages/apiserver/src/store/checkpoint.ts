@@ -1,6 +1,6 @@
 /**
- * All stores of a folder in one file: what the log begins from, and what a backup is. The first frame says what the file is, the
- * last how much there must be in it, with a digest of everything before.
+ * All stores of a folder in one file: the start of a log, and the content of a backup. The first frame identifies the file; the last has
+ * the numbers of stores and objects, and a digest of everything before.
  */
 import { readJSON } from '@capstan/kube'
 import { createHash } from 'node:crypto'
@@ -8,16 +8,16 @@ import type { KubeObject } from '@capstan/kube'
 import { DamagedData } from './damage.ts'
 import type { Files, OpenFile } from './files.ts'
 import { encodeFrame, readFrames } from './frame.ts'
-import { emptyImage, type Image, type Images } from './image.ts'
-import { type Hold, holdObjects, jsonOf } from './packed.ts'
+import { emptySnapshot, type Snapshot, type Snapshots } from './snapshot.ts'
+import { type ObjectEncoding, plainObjects, jsonOf } from './packed.ts'
 
-/** Version of this layout, and that of the log. A reader refuses what is newer by name. */
+/** Version of this layout, and that of the log. A reader refuses newer versions. */
 export const Format = 2
 
 export interface CheckpointHeader {
   readonly capstan: 'checkpoint' | 'backup'
   readonly format: number
-  /** When it was made, milliseconds since the epoch. */
+  /** Creation time, milliseconds since the epoch. */
   readonly time: number
 }
 
@@ -26,8 +26,8 @@ export interface Totals {
   readonly objects: number
 }
 
-/** One store as it was when somebody asked: the map of an `Image` goes on changing. */
-export interface Still {
+/** One store at one revision: a copy, because the map of a `Snapshot` keeps changing. */
+export interface StoreSnapshot {
   readonly store: string
   readonly revision: number
   readonly objects: readonly {
@@ -36,19 +36,23 @@ export interface Still {
   }[]
 }
 
-export const stillsOf = (images: Images): Still[] =>
-  [...images].map(([store, { revision, objects }]) => ({ store, revision, objects: [...objects.values()] }))
+export const storeSnapshots = (snapshots: Snapshots): StoreSnapshot[] =>
+  [...snapshots].map(([store, { revision, objects }]) => ({ store, revision, objects: [...objects.values()] }))
 
 type Line =
   | { readonly store: string; readonly revision: number }
   | { readonly key: readonly [resource: string, namespace: string, name: string]; readonly object: KubeObject }
   | (Totals & { readonly end: true; readonly sha256: string })
 
-/** Characters of content to put into one frame: small enough that a write of one holds nobody up. */
+/** Characters in one frame: small enough that writing one does not block the event loop for long. */
 const FrameSize = 256 * 1024
 
-/** Writes frame by frame, so that whatever else runs in this process gets its turn. Gives the size in bytes. */
-export async function writeCheckpoint(file: OpenFile, header: CheckpointHeader, stills: readonly Still[]): Promise<number> {
+/** Writes frame by frame, yielding to the event loop in between. Returns the size in bytes. */
+export async function writeCheckpoint(
+  file: OpenFile,
+  header: CheckpointHeader,
+  snapshots: readonly StoreSnapshot[],
+): Promise<number> {
   const digest = createHash('sha256')
   let number = 1
   let size = 0
@@ -60,10 +64,10 @@ export async function writeCheckpoint(file: OpenFile, header: CheckpointHeader, 
   }
   digest.update(await write(JSON.stringify(header)))
   let objects = 0
-  for (const still of stills) {
-    const head = JSON.stringify({ store: still.store, revision: still.revision } satisfies Line)
+  for (const snapshot of snapshots) {
+    const head = JSON.stringify({ store: snapshot.store, revision: snapshot.revision } satisfies Line)
     let content = head
-    for (const { key, object } of still.objects) {
+    for (const { key, object } of snapshot.objects) {
       if (content.length > FrameSize) {
         digest.update(await write(content))
         content = head
@@ -73,28 +77,28 @@ export async function writeCheckpoint(file: OpenFile, header: CheckpointHeader, 
     }
     digest.update(await write(content))
   }
-  const end: Line = { end: true, stores: stills.length, objects, sha256: digest.digest('hex') }
+  const end: Line = { end: true, stores: snapshots.length, objects, sha256: digest.digest('hex') }
   await write(JSON.stringify(end))
   return size
 }
 
 export interface Checkpoint {
   readonly header: CheckpointHeader
-  readonly images: Images
+  readonly snapshots: Snapshots
   readonly totals: Totals
   readonly size: number
 }
 
-/** @throws DamagedData when it is not what was written, Error when a later version wrote it or it is something else */
+/** @throws DamagedData when the content is damaged, Error when a later version wrote it or it is another kind of file */
 export async function readCheckpoint(
   files: Files,
   path: string,
   kind: CheckpointHeader['capstan'],
-  hold: Hold = holdObjects,
+  encode: ObjectEncoding = plainObjects,
 ): Promise<Checkpoint> {
   const bytes = await files.read(path)
   const digest = createHash('sha256')
-  const images: Images = new Map()
+  const snapshots: Snapshots = new Map()
   let header: CheckpointHeader | undefined
   let end: (Totals & { sha256: string }) | undefined
   let from = 0
@@ -108,20 +112,20 @@ export async function readCheckpoint(
       const lines = content.split('\n').map((line) => readJSON(line) as Line)
       const [first] = lines
       if (first && 'end' in first) end = first
-      else readStore(images, lines, hold)
+      else readStore(snapshots, lines, encode)
     }
     if (!end) digest.update(bytes.subarray(from, to))
     from = to
   }
   const ending = next.value
-  // A checkpoint has its name from us; a backup is whatever somebody names.
+  // A checkpoint has its name from the server; a backup can be any file that the user names.
   if (!header && kind === 'backup') throw new Error(`${path} is not a backup of Capstan, or its beginning is damaged`)
   if (ending.kind === 'damaged') throw new DamagedData(path, ending.at, ending.why)
   if (!header || !end || ending.kind === 'torn') throw new DamagedData(path, bytes.length, 'it ends too early')
-  const totals = { stores: images.size, objects: sumOf(images.values()) }
+  const totals = { stores: snapshots.size, objects: sumOf(snapshots.values()) }
   if (end.stores !== totals.stores || end.objects !== totals.objects || end.sha256 !== digest.digest('hex'))
     throw new DamagedData(path, from, 'it does not hold what its end says')
-  return { header, images, totals, size: bytes.length }
+  return { header, snapshots, totals, size: bytes.length }
 }
 
 function headerOf(path: string, content: string, kind: string): CheckpointHeader {
@@ -136,17 +140,17 @@ export function refuseOtherFormats(path: string, format: number): void {
   if (format !== Format) throw new Error(`${path} has format ${format}, and this version reads format ${Format} only`)
 }
 
-function readStore(images: Images, [head, ...lines]: readonly Line[], hold: Hold): void {
+function readStore(snapshots: Snapshots, [head, ...lines]: readonly Line[], encode: ObjectEncoding): void {
   const { store, revision } = head as { store: string; revision: number }
-  const image = images.get(store) ?? { ...emptyImage(), revision }
-  images.set(store, image)
+  const snapshot = snapshots.get(store) ?? { ...emptySnapshot(), revision }
+  snapshots.set(store, snapshot)
   for (const line of lines as unknown as readonly { key: [string, string, string]; object: KubeObject }[]) {
     const [resource, namespace, name] = line.key
-    image.objects.set(line.key.join('/'), { key: { resource, namespace, name }, object: hold(line.object) })
+    snapshot.objects.set(line.key.join('/'), { key: { resource, namespace, name }, object: encode(line.object) })
   }
 }
 
-function sumOf(images: Iterable<Image>): number {
+function sumOf(images: Iterable<Snapshot>): number {
   let sum = 0
   for (const { objects } of images) sum += objects.size
   return sum

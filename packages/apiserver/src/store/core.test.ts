@@ -30,7 +30,7 @@ test('writes that arrive while one is under way share the next one', async () =>
   expect(groups).toEqual([['a'], ['b', 'c']])
 })
 
-test('a store whose log fails shows nothing of the failed write, takes no more until it can, and uses its revision again', async () => {
+test('a store whose log fails hides the failed write, refuses writes until it recovers, and reuses the revision', async () => {
   let failing = false
   let failure: Error | undefined
   const log = {

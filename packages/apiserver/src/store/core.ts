@@ -1,26 +1,26 @@
 /**
- * What the memory store and the durable store share: all state by revision, the window of recent changes, group commit. How a
- * group of changes becomes durable is the `Log`'s business; without one, a commit is done at once.
+ * State that the memory store and the durable store share: objects by revision, the window of recent changes, group commit. A `Log` makes a
+ * group of changes durable; without one, a commit completes at once.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Clock, type KubeObject, messageOf, StatusError } from '@capstan/kube'
 import { ChangeWindow, type HistoryLimits } from './change-window.ts'
-import type { Stored, TimedChange } from './image.ts'
-import { type Hold, holdObjects } from './packed.ts'
+import type { Stored, TimedChange } from './snapshot.ts'
+import { type ObjectEncoding, plainObjects } from './packed.ts'
 import { Table } from './table.ts'
 import { type Change, type Since, type Store, StoreConflict, type StoreKey, type Write } from './store.ts'
 
-/** Makes changes durable. Called with one group at a time, in order of revision. */
+/** Makes changes durable. Called for one group at a time, in the order of revisions. */
 export interface Log {
-  /** Resolves once all of `changes` survive a crash. Rejected, none of them counts: their revisions are used again. */
+  /** Resolves once all of `changes` survive a crash. When it rejects, all of them are dropped and their revisions are reused. */
   append(changes: readonly Change[], time: number): Promise<void>
-  /** Why nothing can be appended at the moment. */
+  /** Why nothing can be appended at present. */
   readonly failure: Error | undefined
-  /** Takes back what is known of the past, for whoever opens the store again. */
+  /** Closes the log and stores the recent changes, for the next open. */
   close(changes: readonly TimedChange[]): Promise<void>
 }
 
-/** What a log kept from an earlier life. */
+/** State that a log recovered. */
 export interface Recovered {
   readonly revision: number
   readonly objects: Iterable<Stored>
@@ -31,8 +31,8 @@ export interface Recovered {
 export interface StoreOptions {
   readonly history?: Partial<HistoryLimits>
   readonly clock?: Clock
-  /** How what is stored is held. Absent: as objects. */
-  readonly hold?: Hold
+  /** Encoding of stored objects. Default: plain objects. */
+  readonly encode?: ObjectEncoding
 }
 
 interface Pending {
@@ -41,7 +41,7 @@ interface Pending {
   reject(reason: unknown): void
 }
 
-/** Writes that go together at most: as many of the largest objects still are one text. */
+/** Writes in one group at most: as many of the largest objects still fit into one string. */
 const LargestGroup = 256
 
 export class CoreStore implements Store {
@@ -51,7 +51,7 @@ export class CoreStore implements Store {
   readonly #window: ChangeWindow
   #revision: number
   readonly #clock: Clock | undefined
-  readonly #hold: Hold
+  readonly #hold: ObjectEncoding
   #pending: Pending[] = []
   #flushing: Promise<void> | undefined
   #unpublished: Change[] = []
@@ -62,7 +62,7 @@ export class CoreStore implements Store {
     this.#log = log
     this.#revision = recovered.revision
     this.#clock = options.clock
-    this.#hold = options.hold ?? holdObjects
+    this.#hold = options.encode ?? plainObjects
     for (const { key, object } of recovered.objects) this.#table(key.resource).put(textOf(key), object)
     const oldest = recovered.changes[0]?.change.revision ?? recovered.revision + 1
     this.#window = new ChangeWindow(options.history, oldest - 1, options.clock)
@@ -114,7 +114,7 @@ export class CoreStore implements Store {
     }
     return new Promise((resolve, reject) => {
       this.#pending.push({ write, resolve, reject })
-      // When all that has been received by now has had its turn, so that it goes together: one sync, and one piece of news for watchers.
+      // Waits until all requests received by now have been processed: they share one sync and one notification of watchers.
       this.#flushing ??= nextTurn().then(() => this.#flush(log))
     })
   }
@@ -137,7 +137,7 @@ export class CoreStore implements Store {
     await this.#log?.close(this.#window.all())
   }
 
-  /** Writes groups until none is waiting. A second write of one key waits for the next group, so that it sees the first. */
+  /** Commits groups until no write waits. A second write of one key waits for the next group, so that it sees the first. */
   async #flush(log: Log): Promise<void> {
     while (this.#pending.length > 0) {
       const waiting = this.#pending
@@ -180,7 +180,7 @@ export class CoreStore implements Store {
     this.#window.push(change, time)
   }
 
-  /** A listener may write: what it writes is published after what is being published, so that all see one order. */
+  /** Notifies listeners. A write by a listener is published after the current changes, so that all listeners see one order. */
   #publish(changes: readonly Change[]): void {
     this.#unpublished.push(...changes)
     if (this.#publishing) return
@@ -202,7 +202,7 @@ export class CoreStore implements Store {
   }
 }
 
-/** A listener that throws is a mistake in the program. It must not keep the change from others, nor the writer from its answer. */
+/** Calls a listener. A listener that throws has a bug, which must not keep the change from other listeners or fail the write. */
 function tell(listener: (change: Change) => void, change: Change): void {
   try {
     listener(change)
@@ -213,26 +213,26 @@ function tell(listener: (change: Change) => void, change: Change): void {
   }
 }
 
-/** The group that failed: nobody will ever see it. @throws StatusError InternalError */
+/** Error for each write of a failed group. @throws StatusError InternalError */
 function refuse(cause: unknown): never {
   const text = `Internal error occurred: the write could not be made durable: ${messageOf(cause)}`
   throw new StatusError('InternalError', text, { cause })
 }
 
-/** What comes after it, until there is somewhere to write to. */
+/** Error for writes while the log cannot be written. */
 const unavailable = (cause: Error): StatusError =>
   new StatusError('ServiceUnavailable', `the store takes no writes: ${cause.message}`, {
     details: { retryAfterSeconds: 1 },
     cause,
   })
 
-/** Joined, unlike put together, it is one string and not three that are parts of each other. */
+/** `join` creates one flat string; concatenation would keep its three parts alive. */
 const textOf = ({ namespace, name }: StoreKey): string => [namespace, name].join('/')
 
 const conflictOn = ({ resource, namespace, name }: StoreKey): StoreConflict =>
   new StoreConflict(`${resource} ${namespace === '' ? name : `${namespace}/${name}`} was written by somebody else meanwhile`)
 
-function stamp({ key, previous, object: draft }: Write, revision: number, hold: Hold): Change {
+function stamp({ key, previous, object: draft }: Write, revision: number, encode: ObjectEncoding): Change {
   if (draft) draft.metadata.resourceVersion = String(revision)
-  return Object.freeze({ revision, key, previous, object: draft && hold(draft) })
+  return Object.freeze({ revision, key, previous, object: draft && encode(draft) })
 }

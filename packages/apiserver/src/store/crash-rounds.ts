@@ -1,19 +1,19 @@
-/** Kills a process that writes, again and again on one folder, and looks at what the next one finds. */
+/** Repeatedly kills a process that writes to one folder, and checks the state that the next process finds. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import type { Random } from '@capstan/kube'
 
-/** First line of a writer: what it found. */
+/** First line of a writer: the state that it found. */
 export interface Found {
   readonly revision: number
   readonly objects: readonly (readonly [name: string, revision: number])[]
-  /** What happened since the revision that it was asked for; absent when that is no longer known. */
+  /** Changes since the requested revision; absent when they have left the history. */
   readonly changes: readonly Acknowledged[] | undefined
 }
 
-/** Every other line of a writer: a write that it has been told of. */
+/** Every other line of a writer: an acknowledged write. */
 export interface Acknowledged {
   readonly revision: number
   readonly name: string
@@ -24,27 +24,27 @@ export interface CrashOptions {
   readonly folder: string
   readonly rounds: number
   readonly random: Random
-  /** No round begins after it has said so. */
+  /** Ends the test before the next round when it returns true. */
   readonly isEnough?: () => boolean
 }
 
 export interface CrashResult {
   readonly rounds: number
   readonly acknowledged: number
-  /** Rounds that were killed before the writer had opened the folder, and such that could not resume. */
+  /** Rounds that were killed before the writer had opened the folder, and rounds that could not resume. */
   readonly early: number
   readonly expired: number
   readonly mistakes: readonly string[]
 }
 
-/** Every second folder's log is begun anew after a few writes, so that beginning one is interrupted as well. */
+/** Size of every second folder's log: so small that a new one begins after a few writes and is interrupted as well. */
 const SmallLog = 20_000
 const LargeLog = 4_000_000
 
 export async function crashRounds({ folder, rounds, random, isEnough }: CrashOptions): Promise<CrashResult> {
-  /** By name, the last that was acknowledged. */
+  /** The last acknowledged write, by name. */
   const last = new Map<string, Acknowledged>()
-  /** All that was acknowledged, oldest first. */
+  /** All acknowledged writes, oldest first. */
   const all: Acknowledged[] = []
   const mistakes: string[] = []
   let [round, early, expired, count] = [0, 0, 0, 0]
@@ -54,7 +54,7 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
     if (found) {
       mistakes.push(...mistakesIn(found, seen, last, all).map((mistake) => `round ${round}: ${mistake}`))
       if (!found.changes) expired++
-      // What was under way when its writer was killed may have been done: from here on that is known.
+      // A write in progress when the writer was killed may or may not be stored; the state that was found decides.
       for (const [name, revision] of found.objects) last.set(name, { name, revision, isDeletion: false })
       const there = new Set(found.objects.map(([name]) => name))
       for (const [name, { revision }] of last) if (!there.has(name)) last.set(name, { name, revision, isDeletion: true })
@@ -69,7 +69,7 @@ export async function crashRounds({ folder, rounds, random, isEnough }: CrashOpt
   return { rounds: round, acknowledged: count, early, expired, mistakes }
 }
 
-/** One process, from its start to its end by SIGKILL. */
+/** Runs one process from its start to its end by SIGKILL. */
 async function lifeOf(
   folder: string,
   seen: number,
@@ -79,16 +79,16 @@ async function lifeOf(
   const writer = spawn(
     process.execPath,
     [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), folder, String(log), String(seen)],
-    // Sources are stripped and compiled once, not five hundred times.
+    // Caches compiled sources: they are compiled once instead of five hundred times.
     { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, NODE_COMPILE_CACHE: `${folder}.compiled` } },
   )
   const exited = once(writer, 'exit')
-  // One in ten is killed while it starts or opens the folder, or not long after.
+  // One in ten is killed while it starts or opens the folder, or shortly after.
   const early = random.next() < 0.1 ? setTimeout(() => writer.kill('SIGKILL'), random.next() * 400) : undefined
   let left = 1 + Math.floor(random.next() * 150)
   let found: Found | undefined
   const acknowledged: Acknowledged[] = []
-  // Leaving this loop is leaving the stream: what the writer had still said by then was acknowledged, too.
+  // Reads to the end of the output, because all of its lines were acknowledged.
   for await (const line of createInterface({ input: writer.stdout })) {
     if (!found) found = JSON.parse(line) as Found
     else {

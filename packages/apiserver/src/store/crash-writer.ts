@@ -1,6 +1,6 @@
 /**
- * The process that `crash-rounds.ts` kills: says what it has found, then writes from many hands at once, and says what has been
- * acknowledged. A log as small as it is told to have is begun anew all the time.
+ * The process that `crash-rounds.ts` kills: prints the state it found, then writes concurrently, and prints each acknowledged write. With a
+ * small log, new logs begin all the time.
  */
 import { writeSync } from 'node:fs'
 import { type KubeObject, systemClock } from '@capstan/kube'

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { DamagedData } from './damage.ts'
 import { storesOf } from './durable.ts'
 import { encodeFrame } from './frame.ts'
-import { changeLine } from './image.ts'
+import { changeLine } from './snapshot.ts'
 import { Journal, makeState } from './journal.ts'
 import { SimulatedDisk } from './simulated-disk.ts'
 import type { Store } from './store.ts'
@@ -105,7 +105,7 @@ describe('whatever becomes of one file, everything acknowledged is there, or the
   })
 })
 
-describe('what was never acknowledged', () => {
+describe('data that was never acknowledged', () => {
   const frame = () => {
     const object = {
       metadata: { name: 'new', resourceVersion: '41' },

@@ -1,4 +1,4 @@
-/** A file no longer holds what was written to it, and something that was acknowledged is missing or may be. */
+/** Error for a file that is not as written, so that acknowledged data is missing or may be. */
 export class DamagedData extends Error {
   override readonly name = 'DamagedData'
   readonly path: string
@@ -9,6 +9,6 @@ export class DamagedData extends Error {
   }
 }
 
-/** A data folder cannot be used. The cause is for programs, and left out where it would tell a person nothing more. */
+/** Error for a data folder that cannot be used. The cause is for programs, and omitted when the message already contains it. */
 export const unopened = (folder: string, why: string, cause?: unknown): Error =>
   new Error(`Cannot open data folder ${folder}: ${why}`, cause === undefined ? {} : { cause })

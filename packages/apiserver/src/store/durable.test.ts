@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hours, minutes, seededRandom, VirtualClock } from '@capstan/kube'
 import { crashRounds } from './crash-rounds.ts'
 import { type DurableStores, openDurable } from './durable.ts'
-import { holdPacked, isPacked } from './packed.ts'
+import { packedObjects, isPacked } from './packed.ts'
 import { nodeFiles } from './files.ts'
 import { at, put, settableClock, storeSuite } from './store.suite.ts'
 
@@ -31,7 +31,7 @@ test.each(['list', 'open', 'read'] as const)(
 describe('the durable store', () => {
   describe.each([
     ['as any store', {}],
-    ['packed', { hold: holdPacked(1) }],
+    ['packed', { encode: packedObjects(1) }],
   ])('%s', (_, how) => {
     let stores: DurableStores | undefined
     let opened = 0
@@ -73,17 +73,17 @@ describe('the durable store', () => {
     expect((await put(after, at('b'))).revision).toBe(5)
   })
 
-  test('what was written as objects is read as packed ones, each of them once, and the other way round', async () => {
+  test('objects written plain are read packed, each once, and vice versa', async () => {
     const before = await stores.store('main')
     await put(before, at('a'), { v: '1' })
     await put(before, at('a'), { v: '2' })
     const told = before.since(0, 'configmaps')
     const text = JSON.stringify(before.list('configmaps'))
-    for (const hold of [holdPacked(1), undefined]) {
+    for (const encode of [packedObjects(1), undefined]) {
       await stores.close()
-      stores = await openDurable(folder, { clock, ...(hold ? { hold } : {}) })
+      stores = await openDurable(folder, { clock, ...(encode ? { encode } : {}) })
       const after = await stores.store('main')
-      expect(after.list('configmaps').map(isPacked)).toEqual([hold !== undefined])
+      expect(after.list('configmaps').map(isPacked)).toEqual([encode !== undefined])
       expect(JSON.stringify(after.list('configmaps'))).toBe(text)
       const since = after.since(0, 'configmaps')
       expect(since).toEqual(told)
@@ -123,7 +123,7 @@ describe('the durable store', () => {
     expect((await put(after, at('c'))).revision).toBe(3)
   })
 
-  test('stores of one folder know nothing of each other, and one can be removed', async () => {
+  test('stores of one folder are independent, and one can be removed', async () => {
     const [one, two] = await Promise.all([stores.store('a/b'), stores.store('a/b/c')])
     await Promise.all([put(one, at('x')), put(two, at('y')), put(two, at('z'))])
     await stores.remove('a/b')

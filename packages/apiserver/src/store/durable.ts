@@ -13,62 +13,80 @@ import { DamagedData, unopened } from './damage.ts'
 import { type Files, nodeFiles } from './files.ts'
 import { readFormat, writeFormat } from './folder-format.ts'
 import { FolderLock } from './folder-lock.ts'
-import { emptyImage } from './image.ts'
+import { emptySnapshot } from './snapshot.ts'
 import { Journal, makeState } from './journal.ts'
-import { type Hold, holdObjects } from './packed.ts'
+import { type ObjectEncoding, plainObjects } from './packed.ts'
 import { replaceState, settleState, StateName } from './replace-state.ts'
 import type { Store } from './store.ts'
 
 /** The stores of one data folder. */
 export interface DurableStores {
-  /** The store of that name, empty when it is new. Opened once: the same name gives the same store until that is closed. */
+  /** Returns the store of that name, empty when it is new. The same name returns the same store until that is closed. */
   store(name: string, options?: StoreOptions): Promise<Store>
-  /** Deletes a store with all it holds. */
+  /** Deletes a store with its content. */
   remove(name: string): Promise<void>
   close(): Promise<void>
 }
 
 export interface DurableOptions {
   readonly clock: Clock
-  /** Told when the folder takes no writes, and when it does again. */
+  /** Receives a message when the folder cannot be written, and when it can be written again. */
   readonly log?: Logger
-  /** Absent: those of this machine. */
+  /** Default: the files of this machine. */
   readonly files?: Files
-  /** Whether a write waits for the disk; else what the operating system has not written yet is lost with the machine (not with the process). */
+  /**
+   * Whether a write waits for fsync; otherwise, what the operating system has not written yet is lost when the machine crashes (not when
+   * the process does).
+   */
   readonly sync?: boolean
-  /** Bytes that the log may have before it is begun anew; less than 4 MB is for tests. */
+  /** Size in bytes at which a new log begins; less than 4 MB is for tests. */
   readonly checkpointAfter?: number
-  /** How what is stored is held. Absent: as objects. */
-  readonly hold?: Hold
+  /** Encoding of stored objects. Default: plain objects. */
+  readonly encode?: ObjectEncoding
 }
 
-/** Opens a data folder, made when absent. @throws Error naming it when another process has it, a later version wrote it, or it is damaged */
+/**
+ * Opens a data folder, and creates it when absent. @throws Error naming the folder when another process has it open, a later version wrote
+ * it, or it is damaged
+ */
 export async function openDurable(folder: string, options: DurableOptions): Promise<DurableStores> {
-  const { clock, log = silent, files = nodeFiles, sync = true, checkpointAfter = 4 * 1024 * 1024, hold = holdObjects } = options
+  const {
+    clock,
+    log = silent,
+    files = nodeFiles,
+    sync = true,
+    checkpointAfter = 4 * 1024 * 1024,
+    encode = plainObjects,
+  } = options
   const lock = await FolderLock.take(folder)
   let journal: Journal
   try {
     await prepare(folder, files, clock)
-    journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, hold })
+    journal = await Journal.open(`${folder}/${StateName}`, { clock, log, files, sync, checkpointAfter, encode })
   } catch (err) {
     lock.release()
     throw err instanceof DamagedData ? unreadable(folder, err) : isOfSystem(err) ? unopened(folder, err.message, err) : err
   }
 
-  return storesOf(journal, clock, hold, lock)
+  return storesOf(journal, clock, encode, lock)
 }
 
-/** The stores of a state folder that nobody else has open: `lock` sees to that, and is kept as long as any store is. */
-export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObjects, lock?: FolderLock): DurableStores {
+/** Stores of a state folder. `lock` excludes other processes, and is kept as long as any store is open. */
+export function storesOf(
+  journal: Journal,
+  clock: Clock,
+  encode: ObjectEncoding = plainObjects,
+  lock?: FolderLock,
+): DurableStores {
   const open = new Map<string, Promise<Store>>()
   return {
     store(name, storeOptions) {
       let opened = open.get(name)
       if (!opened) {
-        const { changes, ...image } = journal.images.get(name) ?? emptyImage()
+        const { changes, ...image } = journal.snapshots.get(name) ?? emptySnapshot()
         const objects = image.objects.values()
-        const store = new CoreStore(logOf(name), { ...image, objects, changes }, { clock, hold, ...storeOptions })
-        const kept = journal.images.get(name)
+        const store = new CoreStore(logOf(name), { ...image, objects, changes }, { clock, encode, ...storeOptions })
+        const kept = journal.snapshots.get(name)
         if (kept) kept.changes = []
         open.set(name, (opened = Promise.resolve(store)))
       }
@@ -76,7 +94,7 @@ export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObject
     },
     async remove(name) {
       await (await open.get(name))?.close()
-      if (journal.images.has(name)) await journal.remove(name)
+      if (journal.snapshots.has(name)) await journal.remove(name)
     },
     async close() {
       await Promise.all([...open.values()].map(async (store) => (await store).close()))
@@ -93,15 +111,15 @@ export function storesOf(journal: Journal, clock: Clock, hold: Hold = holdObject
       },
       close(changes) {
         open.delete(name)
-        const image = journal.images.get(name)
-        if (image) image.changes = [...changes]
+        const snapshot = journal.snapshots.get(name)
+        if (snapshot) snapshot.changes = [...changes]
         return Promise.resolve()
       },
     }
   }
 }
 
-/** Sees to it that there is a state to open: made when the folder is new, or put in place when a restore was cut short. */
+/** Creates the state of a new folder, or completes an interrupted restore. */
 async function prepare(folder: string, files: Files, clock: Clock): Promise<void> {
   const format = await readFormat(files, folder)
   await settleState(files, folder)
@@ -111,10 +129,10 @@ async function prepare(folder: string, files: Files, clock: Clock): Promise<void
   if (format !== 'current') await writeFormat(files, folder)
 }
 
-/** Of a disk that is full, or a folder that may not be read: the system says what, and not where. */
+/** Errors of the operating system have a reason but no path. */
 const isOfSystem = (err: unknown): err is NodeJS.ErrnoException => (err as NodeJS.ErrnoException).code !== undefined
 
-/** What to do about damage is said where it is met. */
+/** Adds what the user can do about the damage. */
 const unreadable = (folder: string, damage: DamagedData): Error =>
   unopened(
     folder,

@@ -1,35 +1,38 @@
-/** The file system as an argument: what the durable store asks of it, so that tests can let any step fail. */
+/** The file system operations of the durable store, as an argument, so that tests can make any step fail. */
 import { writeSync } from 'node:fs'
-import { open, readdir, readFile, rename, rm, mkdir } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { makeFolder } from '@capstan/kube/node'
 
 export interface Files {
-  /** A file to write to. `create` begins it anew; `existing` is an error when there is none. Only the owner can read what is created. */
+  /** Opens a file for writing. `create` truncates it; `existing` fails when there is none. Only the owner can read created files. */
   open(path: string, mode: 'create' | 'existing'): Promise<OpenFile>
-  /** @throws with code ENOENT when there is none */
+  /** @throws with code ENOENT when the file does not exist */
   read(path: string): Promise<Buffer>
-  /** Names in a folder; none when there is no folder. */
+  /** Names in a folder; empty when the folder does not exist. */
   list(folder: string): Promise<string[]>
   rename(from: string, to: string): Promise<void>
-  /** A file, or a folder with all that is in it; nothing when it is absent. */
+  /** Removes a file, or a folder with its content; does nothing when it is absent. */
   remove(path: string): Promise<void>
   makeFolder(path: string): Promise<void>
-  /** What has been created, renamed or removed in a folder survives a loss of power. */
+  /** Resolves once created, renamed and removed names of a folder survive a loss of power. */
   syncFolder(path: string): Promise<void>
 }
 
 export interface OpenFile {
-  /** All of `bytes`, or an error. */
+  /** Writes all of `bytes`, or fails. */
   write(bytes: Uint8Array, position: number): Promise<void>
   truncate(size: number): Promise<void>
-  /** What has been written survives a loss of power. After a failure nobody knows: the file must not be written to any more. */
+  /**
+   * Resolves once written bytes survive a loss of power. After a failure the content is unknown, and the file must not be written any more.
+   */
   sync(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * So few bytes are copied into the operating system's memory at once. With data and mark handed to other threads as the sync is, a
- * commit takes 340 µs; without, 130. What waits for the disk is the sync.
+ * Writes up to this size are synchronous, because they only copy into the page cache. With all writes handed to other threads, a commit
+ * takes 340 µs; without, 130. Only the sync waits for the disk.
  */
 const AtOnce = 64 * 1024
 
@@ -62,11 +65,9 @@ export const nodeFiles: Files = {
   },
   rename,
   remove: (path) => rm(path, { recursive: true, force: true }),
-  async makeFolder(path) {
-    await mkdir(path, { recursive: true, mode: 0o700 })
-  },
+  makeFolder: (path) => makeFolder(path, 0o700),
   async syncFolder(path) {
-    // Windows has no such thing: there a rename is durable when the file is.
+    // Windows cannot sync folders: a rename is durable there when the file is.
     const handle = await open(path, 'r').catch((err: NodeJS.ErrnoException) => {
       if (err.code === 'EISDIR' || err.code === 'EPERM') return undefined
       throw err
@@ -80,7 +81,7 @@ export const nodeFiles: Files = {
   },
 }
 
-/** Writes a file whole or not at all, durable once it resolves. */
+/** Writes a file completely or not at all; durable once it resolves. */
 export async function writeWhole(files: Files, path: string, write: (file: OpenFile) => Promise<void>): Promise<void> {
   const temporary = `${path}.new`
   const file = await files.open(temporary, 'create')

@@ -1,28 +1,28 @@
-/** The version of a data folder's layout. It stands beside the state, so that a folder whose state is missing is not taken for a new one. */
+/** Version of a data folder's layout. The file is beside the state, so that a folder whose state is missing is not taken for a new one. */
 import { unopened } from './damage.ts'
 import type { Files } from './files.ts'
 
 const Format = '2'
 const FormatName = 'format'
 
-/** What LevelDB, which was in the folder before, leaves behind; but for its lock, which is the lock of the folder still. */
+/** Files of LevelDB, which earlier versions used; not its lock file, which is still the lock of the folder. */
 const LeftBehind = /^(CURRENT|LOG|LOG\.old|MANIFEST-\d+|\d+\.(log|ldb))$/
 
 /**
- * `old` is a folder that is to have a state, and whose format has to be written; none a folder that is new.
- * @throws Error when it is of another version than this can read
+ * `old`: the folder has a state, and its format file must be written; undefined: the folder is new. @throws Error when this version cannot
+ * read the format
  */
 export async function readFormat(files: Files, folder: string): Promise<'current' | 'old' | undefined> {
   const names = await files.list(folder)
   if (!names.includes(FormatName)) return names.includes('CURRENT') ? 'old' : undefined
   const format = (await files.read(`${folder}/${FormatName}`)).toString().trimEnd()
   if (format === Format) return 'current'
-  // One that is not even a number was cut short, or damaged: the state says the rest.
+  // A format file without a number was cut short or damaged: the state has its own version.
   if (!/^\d+$/.test(format)) return 'old'
   throw unopened(folder, `it has format ${format}, and this version reads format ${Format} only`)
 }
 
-/** Once the state is there. This does not wait for the disk: should it be lost, the state says as much. */
+/** Writes the format file, once the state exists. Not synced: when it is lost, the state has its own version. */
 export async function writeFormat(files: Files, folder: string): Promise<void> {
   const file = await files.open(`${folder}/${FormatName}`, 'create')
   try {

@@ -95,7 +95,7 @@ describe('the lock of a data folder', () => {
     ;(await FolderLock.take(folder)).release()
   })
 
-  test('that cannot be made is told with the name of the folder', async () => {
+  test('that cannot be made fails with the name of the folder', async () => {
     writeFileSync(folder, '')
     await expect(FolderLock.take(folder)).rejects.toThrow(`Cannot open data folder ${folder}: EEXIST`)
   })

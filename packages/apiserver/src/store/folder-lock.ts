@@ -1,19 +1,19 @@
 /**
- * One process for a data folder. Node has no locks on files; SQLite, which comes with it, takes one that the kernel gives back however
- * its owner ends. It is a transaction on a file with nothing in it that never ends: nothing is written.
+ * Locks a data folder for one process. Node has no file locks; SQLite, which is part of Node, takes a lock that the kernel releases however
+ * the process ends. The lock is a transaction on an empty file that never ends; nothing is written.
  *
- * Closing a file gives back all locks that the process has on it: nothing else may open this one.
+ * Closing a file releases all locks that the process has on it, so no other code may open this one.
  */
 import { truncateSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '@capstan/kube'
+import { makeFolder } from '@capstan/kube/node'
 import { unopened } from './damage.ts'
 
-/** Of the same name, and by the same means, as the lock of LevelDB, which earlier versions took: they and this one keep each other out. */
+/** Same name and same mechanism as LevelDB's lock, which earlier versions took: old and new versions exclude each other. */
 const LockName = 'LOCK'
 
-/** What SQLite says: https://www.sqlite.org/rescode.html */
+/** Result codes of SQLite: https://www.sqlite.org/rescode.html */
 const Busy = 5
 const NotADatabase = 26
 
@@ -24,10 +24,10 @@ export class FolderLock {
     this.#held = held
   }
 
-  /** @throws Error naming the folder when another process has it, or this one already */
+  /** @throws Error naming the folder when another process, or this one, has it open */
   static async take(folder: string): Promise<FolderLock> {
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await makeFolder(folder, 0o700)
       return new FolderLock(lockOn(`${folder}/${LockName}`))
     } catch (err) {
       throw codeOf(err) === Busy ? unopened(folder, 'it is in use by another process') : unopened(folder, messageOf(err), err)
@@ -44,7 +44,7 @@ function lockOn(path: string): DatabaseSync {
     return held(path)
   } catch (err) {
     if (codeOf(err) !== NotADatabase) throw err
-    // Something has been written over it. Nobody held it just now, and for whoever has taken it since, nothing is what should be in it.
+    // The file was overwritten. No process had the lock just now, and one that has taken it since needs an empty file as well.
     truncateSync(path)
     return held(path)
   }
@@ -61,5 +61,5 @@ function held(path: string): DatabaseSync {
   }
 }
 
-/** Without what is said of it more closely, which is in the higher bits. */
+/** Result code without its extension, which is in the higher bits. */
 const codeOf = (err: unknown): number => ((err as { errcode?: number }).errcode ?? 0) & 0xff

@@ -1,19 +1,19 @@
 /**
- * Frames: how the log, checkpoints and backups are written. Each carries its length, its number and checksums of both its head
- * and its content, so that a reader can tell a frame that was never completely written from one that has been damaged since.
+ * Frames: the encoding of the log, of checkpoints and of backups. Each has its length, its number and checksums of both its head and its
+ * content, so that a reader can distinguish a frame that was never completely written from one that was damaged later.
  *
  * Head, 20 bytes, little endian: length of the content (4), CRC-32 of the content (4), number (8), CRC-32 of the 16 bytes before (4).
  */
 import { crc32 } from 'node:zlib'
 
 const HeadSize = 20
-/** What a disk writes at once: of a frame that was being written when power went, some sectors may never have come. */
+/** Unit that a disk writes atomically: after a loss of power, some sectors of a frame may be missing. */
 const Sector = 512
 
 export interface Frame {
   readonly number: number
   readonly content: string
-  /** Where it ends, and the next begins. */
+  /** Offset of its end, where the next frame begins. */
   readonly end: number
 }
 
@@ -28,15 +28,15 @@ export function encodeFrame(number: number, content: string): Buffer {
   return bytes
 }
 
-/** How a run of frames ends. */
+/** Why reading a sequence of frames ended. */
 export type Ending =
   | { readonly kind: 'whole'; readonly at: number }
-  /** The frame at `at` was not completely written: nobody was ever told that it is there. */
+  /** The frame at `at` was not completely written, so it was never acknowledged. */
   | { readonly kind: 'torn'; readonly at: number }
-  /** Something stood there, and is no longer what it was. */
+  /** The frame at `at` was written completely and is damaged. */
   | { readonly kind: 'damaged'; readonly at: number; readonly why: string }
 
-/** Reads frames numbered from `first` on; what it returns tells why it stopped. */
+/** Reads frames numbered from `first` on; returns why it stopped. */
 export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Ending> {
   let at = 0
   for (let number = first; at < bytes.length; number++) {
@@ -48,10 +48,10 @@ export function* readFrames(bytes: Buffer, first: number): Generator<Frame, Endi
   return { kind: 'whole', at }
 }
 
-/** The number that the first frame claims to have. */
+/** Number that the first frame claims to have. */
 export const firstNumber = (bytes: Buffer): number => (bytes.length < HeadSize ? 0 : Number(bytes.readBigUInt64LE(8)))
 
-/** The frame that begins there; `undefined` when none does, or not in one piece. */
+/** Returns the frame that begins at `at`; `undefined` when there is none, or it is damaged. */
 function frameAt(bytes: Buffer, at: number): Frame | undefined {
   const length = contentLength(bytes, at)
   if (length === undefined) return undefined
@@ -60,15 +60,15 @@ function frameAt(bytes: Buffer, at: number): Frame | undefined {
   return { number: Number(bytes.readBigUInt64LE(at + 8)), content: bytes.toString('utf8', start, end), end }
 }
 
-/** What the head that begins there says; `undefined` when it is not a whole one. */
+/** Returns the length in the head at `at`; `undefined` when the head is incomplete or damaged. */
 function contentLength(bytes: Buffer, at: number): number | undefined {
   if (at + HeadSize > bytes.length || crc32(bytes.subarray(at, at + 16)) !== bytes.readUInt32LE(at + 16)) return undefined
   return bytes.readUInt32LE(at)
 }
 
 /**
- * A frame is torn when it is the last one, and either the file ends before it does or a whole sector of it holds nothing but
- * zeros. Everything else that cannot be read has been written once, and is damage.
+ * Classifies an unreadable frame. It is torn when it is the last one, and either the file ends before it does or one of its sectors holds
+ * only zeros. In every other case it was written completely, and is damaged.
  */
 function endingAt(bytes: Buffer, at: number, number: number, found: Frame | undefined): Ending {
   if (found) return { kind: 'damaged', at, why: `frame ${found.number} is where frame ${number} belongs` }
@@ -81,7 +81,7 @@ function endingAt(bytes: Buffer, at: number, number: number, found: Frame | unde
   return { kind: 'damaged', at, why: `the checksum of frame ${number} does not match` }
 }
 
-/** The number of some frame beyond `at` that can be read and is numbered higher. Two checksums make chance no explanation. */
+/** Number of a readable frame beyond `at` with a higher number. Its two checksums rule out a coincidence. */
 function laterFrame(bytes: Buffer, at: number, number: number): number | undefined {
   for (let start = at + 1; start + HeadSize <= bytes.length; start++) {
     const higher = bytes.readUInt32LE(start + 8) + bytes.readUInt32LE(start + 12) * 2 ** 32

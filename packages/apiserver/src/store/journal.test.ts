@@ -28,7 +28,7 @@ async function newDisk(random: Random): Promise<SimulatedDisk> {
   return disk
 }
 
-describe('a durable store on a disk whose checkpoints fail and whose logs are begun anew all the time', () => {
+describe('a durable store with failing checkpoints and frequent new logs', () => {
   storeSuite(async (options) => {
     const disk = await newDisk(seededRandom(3))
     disk.failing = (step, path) => {
@@ -44,7 +44,7 @@ describe('a durable store on a disk whose checkpoints fail and whose logs are be
   })
 })
 
-/** What writers have been told, and what a reader may therefore rely on. */
+/** Acknowledged writes, which a reader may rely on. */
 interface Known {
   readonly acknowledged: Map<string, { revision: number; text: string | undefined }>
   /** Writes that may or may not have been done: the process died, or they failed. */

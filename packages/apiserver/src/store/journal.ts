@@ -1,16 +1,16 @@
 /**
- * The log of a state folder: groups of writes, each synced before anybody is told; checkpoints, so that it does not grow for ever;
- * and a new log whenever the old one cannot be trusted any more.
+ * The log of a state folder: writes groups of changes, each synced before it is acknowledged; writes checkpoints, so that the log does not
+ * grow without bound; and begins a new log when the current one cannot be trusted any more.
  *
- * A write that fails, or a sync that does, leaves a file of which nobody knows what it holds: it is never written to again. All
- * that waits is refused, and so is what comes, until a new log has been begun, which says up to where the old one counts.
+ * After a failed write or sync the content of the log file is unknown, so it is never written to again. Waiting and new writes are refused
+ * until a new log has begun, which records up to where the old one is valid.
  */
 import { type Clock, type Logger, messageOf, seconds, type Timer } from '@capstan/kube'
-import { type CheckpointHeader, Format, stillsOf, writeCheckpoint } from './checkpoint.ts'
+import { type CheckpointHeader, Format, storeSnapshots, writeCheckpoint } from './checkpoint.ts'
 import { type Files, type OpenFile, writeWhole } from './files.ts'
 import { encodeFrame } from './frame.ts'
-import { applyTo, changeLine, emptyImage, type Images, removalLine } from './image.ts'
-import type { Hold } from './packed.ts'
+import { applyTo, changeLine, emptySnapshot, type Snapshots, removalLine } from './snapshot.ts'
+import type { ObjectEncoding } from './packed.ts'
 import {
   checkpointName,
   generationsIn,
@@ -27,15 +27,15 @@ export interface JournalOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly files: Files
-  /** Whether a write waits for the disk. */
+  /** Whether a write waits for fsync. */
   readonly sync: boolean
-  /** Bytes that a log may have before the next is begun; never less than what a checkpoint takes. */
+  /** Size in bytes at which the next log begins; never less than the size of a checkpoint. */
   readonly checkpointAfter: number
-  /** How what is stored is held. Absent: as objects. */
-  readonly hold?: Hold
+  /** Encoding of stored objects. Default: plain objects. */
+  readonly encode?: ObjectEncoding
 }
 
-/** Writes of one store, as lines of a frame, and what becomes of the images once they are durable. */
+/** Changes of one store, encoded as lines of a frame, and the update of the snapshots once they are durable. */
 interface Waiting {
   readonly line: string
   apply(): void
@@ -44,16 +44,16 @@ interface Waiting {
 }
 
 const RetryAfter = seconds(1)
-/** Characters that go into one frame together, when they come from more than one store. */
+/** Characters in one frame, when it holds changes of more than one store. */
 const LargestFrame = 32 * 1024 * 1024
 
 export class Journal {
   readonly #options: JournalOptions
   readonly #folder: string
-  readonly #images: Images
+  readonly #images: Snapshots
   #log: OpenFile
-  #mark: OpenFile
-  /** Up to where everything has been acknowledged. */
+  #marker: OpenFile
+  /** Position up to which everything has been acknowledged. */
   #end: Position
   #next: number
   #checkpointSize: number
@@ -67,55 +67,55 @@ export class Journal {
   private constructor(folder: string, options: JournalOptions, state: Started) {
     this.#folder = folder
     this.#options = options
-    this.#images = state.images
+    this.#images = state.snapshots
     this.#log = state.log
-    this.#mark = state.mark
+    this.#marker = state.marker
     this.#end = state.end
     this.#next = state.next
     this.#checkpointSize = state.checkpointSize
   }
 
-  /** @throws DamagedData when something that was acknowledged cannot be read */
+  /** @throws DamagedData when an acknowledged change cannot be read */
   static async open(folder: string, options: JournalOptions): Promise<Journal> {
-    const { files, hold } = options
-    const state = await readState(files, folder, 'everything', hold)
-    const { images, acknowledged, end, next, unacknowledged, checkpointSize, skipped } = state
+    const { files, encode } = options
+    const state = await readState(files, folder, 'everything', encode)
+    const { snapshots, acknowledged, end, next, unacknowledged, checkpointSize, skipped } = state
     for (const err of skipped) options.log.warn('A damaged file was not needed', { err: err.message })
-    // What somebody had begun to write, and never came to its name.
+    // Temporary files of writes that a crash interrupted.
     for (const name of await files.list(folder)) if (name.endsWith('.new')) await files.remove(`${folder}/${name}`)
     const log = await files.open(`${folder}/${logName(end.generation)}`, 'existing')
-    let mark: OpenFile | undefined
+    let marker: OpenFile | undefined
     try {
-      // What is read here may have come from memory, and never have reached the disk: it is written once more.
+      // These bytes may have come from the page cache and not have reached the disk: they are written once more.
       if (unacknowledged.length > 0) await log.write(unacknowledged, acknowledged.offset)
       await log.truncate(end.offset)
       await log.sync()
-      mark = await beginMark(files, folder, end)
+      marker = await createCommitMarker(files, folder, end)
     } catch (err) {
       await log.close().catch(() => {})
-      await mark?.close().catch(() => {})
+      await marker?.close().catch(() => {})
       throw err
     }
-    return new Journal(folder, options, { images, log, mark, end, next, checkpointSize })
+    return new Journal(folder, options, { snapshots, log, marker, end, next, checkpointSize })
   }
 
-  /** What is stored, up to date with what has been acknowledged. */
-  get images(): Images {
+  /** Acknowledged state. */
+  get snapshots(): Snapshots {
     return this.#images
   }
 
-  /** Why nothing can be written; undefined while it can. */
+  /** Why nothing can be written; undefined while writes are possible. */
   get failure(): Error | undefined {
     return this.#failure
   }
 
-  /** Resolves once the changes survive a loss of power. What is asked for while a group is being written shares the next. */
+  /** Resolves once the changes survive a loss of power. Changes that arrive while a group is being written share the next group. */
   append(store: string, changes: readonly Change[], time: number): Promise<void> {
     const line = changes.map((change) => changeLine(store, change, time)).join('\n')
     return this.#write(line, () => {
-      let image = this.#images.get(store)
-      if (!image) this.#images.set(store, (image = emptyImage()))
-      for (const change of changes) applyTo(image, change)
+      let snapshot = this.#images.get(store)
+      if (!snapshot) this.#images.set(store, (snapshot = emptySnapshot()))
+      for (const change of changes) applyTo(snapshot, change)
     })
   }
 
@@ -136,7 +136,7 @@ export class Journal {
     if (this.#failure) return Promise.reject(this.#failure)
     return new Promise((resolve, reject) => {
       this.#waiting.push({ line, apply, resolve, reject })
-      // A moment later: what is asked for in the same turn goes together.
+      // Deferred to a microtask: changes of the same turn share one group.
       this.#writing ??= Promise.resolve().then(() => this.#writeAll())
     })
   }
@@ -159,7 +159,7 @@ export class Journal {
     this.#writing = undefined
   }
 
-  /** The next group: all that waits, unless that is too much for one frame. */
+  /** Takes the next group: all that waits, up to the size of a frame. */
   #take(): Waiting[] {
     let size = 0
     const end = this.#waiting.findIndex(({ line }) => (size += line.length) > LargestFrame)
@@ -172,12 +172,12 @@ export class Journal {
     await this.#log.write(bytes, offset)
     if (this.#options.sync) await this.#log.sync()
     const end = { generation, offset: offset + bytes.length }
-    await writeMark(this.#mark, end, this.#next + 1)
+    await writeCommitMarker(this.#marker, end, this.#next + 1)
     this.#end = end
     this.#next++
   }
 
-  /** Goes on in a new log, which begins where everything has been acknowledged, and has a checkpoint made of what there was. */
+  /** Begins a new log at the acknowledged position, and has a checkpoint made of the state before it. */
   async #beginLog(): Promise<void> {
     const { files, clock } = this.#options
     const generation = this.#end.generation + 1
@@ -191,8 +191,8 @@ export class Journal {
     this.#end = { generation, offset: begun.size }
     this.#next++
     await before.close().catch(() => {})
-    // Checkpoints are no part of any promise: without one, the logs before stay where they are.
-    const stills = stillsOf(this.#images)
+    // A failed checkpoint is harmless: without it, the earlier logs are kept.
+    const snapshots = storeSnapshots(this.#images)
     const header: CheckpointHeader = { capstan: 'checkpoint', format: Format, time: clock.now() }
     const earlier = this.#checkpointing
     this.#checkpointing = (async () => {
@@ -200,7 +200,7 @@ export class Journal {
       let size = 0
       const path = `${this.#folder}/${checkpointName(generation)}`
       await writeWhole(files, path, async (file) => {
-        size = await writeCheckpoint(file, header, stills)
+        size = await writeCheckpoint(file, header, snapshots)
       })
       this.#checkpointSize = size
       await this.#forget(generation)
@@ -209,11 +209,11 @@ export class Journal {
     )
   }
 
-  /** Removes what neither this checkpoint nor the one before it needs: the one before, for the history that lies between them. */
+  /** Removes files that neither this checkpoint nor the previous one needs; the previous one is kept for the history between them. */
   async #forget(newest: number): Promise<void> {
     const { files } = this.#options
-    // Never may the mark that is left after a loss of power be of a log that is gone.
-    await this.#mark.sync()
+    // After a loss of power, the commit marker must not point to a log that was removed.
+    await this.#marker.sync()
     const { logs, checkpoints } = await generationsIn(files, this.#folder)
     const keep = checkpoints.findLast((generation) => generation < newest) ?? 1
     for (const generation of checkpoints)
@@ -236,12 +236,12 @@ export class Journal {
     })
   }
 
-  /** A new log and a new mark, in files that no failure has touched. */
+  /** Begins a new log and a new commit marker, in files that no failed write has touched. */
   async #recover(): Promise<void> {
     try {
       await this.#letGo()
       await this.#beginLog()
-      this.#mark = await beginMark(this.#options.files, this.#folder, this.#end)
+      this.#marker = await createCommitMarker(this.#options.files, this.#folder, this.#end)
     } catch (err) {
       this.#failure = new Error(messageOf(err), { cause: err })
       this.#recoverLater()
@@ -253,35 +253,35 @@ export class Journal {
 
   async #letGo(): Promise<void> {
     await this.#log.close().catch(() => {})
-    await this.#mark.close().catch(() => {})
+    await this.#marker.close().catch(() => {})
   }
 }
 
 interface Started {
-  readonly images: Images
+  readonly snapshots: Snapshots
   readonly log: OpenFile
-  readonly mark: OpenFile
+  readonly marker: OpenFile
   readonly end: Position
   readonly next: number
   readonly checkpointSize: number
 }
 
-/** Makes a state folder's first files: a log that begins with nothing, or with a checkpoint of `images`. */
-export async function makeState(files: Files, folder: string, images: Images, time: number): Promise<void> {
+/** Creates the first files of a state folder: an empty log, or one that begins with a checkpoint of `snapshots`. */
+export async function makeState(files: Files, folder: string, snapshots: Snapshots, time: number): Promise<void> {
   await files.makeFolder(folder)
-  const generation = images.size === 0 ? 1 : 2
-  if (images.size > 0) {
+  const generation = snapshots.size === 0 ? 1 : 2
+  if (snapshots.size > 0) {
     const header: CheckpointHeader = { capstan: 'checkpoint', format: Format, time }
     await writeWhole(files, `${folder}/${checkpointName(generation)}`, async (file) => {
-      await writeCheckpoint(file, header, stillsOf(images))
+      await writeCheckpoint(file, header, storeSnapshots(snapshots))
     })
   }
   const { file, size } = await beginLog(files, folder, { generation, previousEnd: undefined, number: 1 })
   await file.close()
-  await (await beginMark(files, folder, { generation, offset: size })).close()
+  await (await createCommitMarker(files, folder, { generation, offset: size })).close()
 }
 
-/** The log has its name only when its first frame is durable. */
+/** Begins a log. The file gets its name only when its first frame is durable. */
 async function beginLog(
   files: Files,
   folder: string,
@@ -294,15 +294,15 @@ async function beginLog(
   return { file: await files.open(path, 'existing'), size: bytes.length }
 }
 
-async function beginMark(files: Files, folder: string, position: Position): Promise<OpenFile> {
+async function createCommitMarker(files: Files, folder: string, position: Position): Promise<OpenFile> {
   const path = `${folder}/${MarkName}`
   await writeWhole(files, path, async (file) => {
-    for (const turn of [0, 1]) await writeMark(file, position, turn)
+    for (const turn of [0, 1]) await writeCommitMarker(file, position, turn)
   })
   return files.open(path, 'existing')
 }
 
-function writeMark(file: OpenFile, position: Position, turn: number): Promise<void> {
+function writeCommitMarker(file: OpenFile, position: Position, turn: number): Promise<void> {
   const { bytes, at } = markLine(position, turn)
   return file.write(bytes, at)
 }

@@ -1,4 +1,4 @@
-/** State of one plane that lives as long as the process. */
+/** State of one API server in memory; it ends with the process. */
 import { CoreStore, type StoreOptions } from './core.ts'
 import type { Store } from './store.ts'
 

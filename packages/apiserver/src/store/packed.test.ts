@@ -1,6 +1,6 @@
 import { draft, equal, type KubeObject } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type Hold, holdPacked, inMemory, isPacked, jsonOf } from './packed.ts'
+import { type ObjectEncoding, packedObjects, inMemory, isPacked, jsonOf } from './packed.ts'
 
 const object = (name: string, more: object = {}): KubeObject =>
   ({
@@ -12,16 +12,16 @@ const object = (name: string, more: object = {}): KubeObject =>
   }) as never
 
 describe('a packed object', () => {
-  let hold: Hold
+  let encode: ObjectEncoding
   beforeEach(() => {
-    hold = holdPacked(2)
+    encode = packedObjects(2)
   })
 
   test('has the members of what was stored, in their order, whether it is unpacked or not', () => {
-    const packed = hold(object('one'))
+    const packed = encode(object('one'))
     const text = JSON.stringify(object('one'))
     for (const unpackOthers of [false, true]) {
-      if (unpackOthers) for (const name of ['two', 'three']) hold(object(name))
+      if (unpackOthers) for (const name of ['two', 'three']) encode(object(name))
       expect(Object.keys(packed)).toEqual(['apiVersion', 'kind', 'metadata', 'data'])
       expect(packed).toEqual(object('one'))
       expect(JSON.stringify(packed)).toBe(text)
@@ -34,20 +34,20 @@ describe('a packed object', () => {
   })
 
   test('is frozen all the way down, also after it has been unpacked again', () => {
-    const packed = hold(object('one'))
-    for (const name of ['two', 'three']) hold(object(name))
+    const packed = encode(object('one'))
+    for (const name of ['two', 'three']) encode(object(name))
     expect(Object.isFrozen(packed)).toBe(true)
     expect(Object.isFrozen(packed.metadata.labels)).toBe(true)
     expect(() => Object.assign(packed, { kind: 'Secret' })).toThrow(TypeError)
   })
 
-  test('is unpacked for as long as it is among the newest, and again when somebody reads it', () => {
-    const packed = hold(object('one'))
+  test('stays unpacked while it is among the newest, and is unpacked again when read', () => {
+    const packed = encode(object('one'))
     const unpacked = inMemory(packed)
     expect(unpacked).toEqual(object('one'))
-    hold(object('two'))
+    encode(object('two'))
     expect(inMemory(packed)).toBe(unpacked)
-    hold(object('three'))
+    encode(object('three'))
     expect(inMemory(packed)).toBeUndefined()
     expect(packed.metadata.name).toBe('one')
     expect(packed.metadata).toBe(packed.metadata)
@@ -55,7 +55,7 @@ describe('a packed object', () => {
   })
 
   test('leaves out what is undefined, as JSON does', () => {
-    const packed = hold(object('one', { status: undefined }))
+    const packed = encode(object('one', { status: undefined }))
     expect(Object.keys(packed)).not.toContain('status')
     expect(jsonOf(packed)).toBe(JSON.stringify(object('one')))
   })
@@ -63,7 +63,7 @@ describe('a packed object', () => {
 
 test('an object with more members than any kind has is held as it is', () => {
   const many = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`member-${index}`, index]))
-  const held = holdPacked()(object('many', many))
+  const held = packedObjects()(object('many', many))
   expect(isPacked(held)).toBe(false)
   expect(inMemory(held)).toBe(held)
   expect(Object.isFrozen(held.metadata)).toBe(true)
@@ -74,7 +74,7 @@ test('a member may be called what objects inherit', () => {
   const parsed = JSON.parse(
     '{"apiVersion":"v1","kind":"X","metadata":{"name":"a"},"__proto__":{"b":1},"constructor":2}',
   ) as KubeObject
-  const packed = holdPacked()(parsed)
+  const packed = packedObjects()(parsed)
   expect(Object.keys(packed)).toEqual(['apiVersion', 'kind', 'metadata', '__proto__', 'constructor'])
   expect((packed as unknown as Record<string, unknown>)['constructor']).toBe(2)
   expect(JSON.parse(JSON.stringify(packed))).toEqual(parsed)

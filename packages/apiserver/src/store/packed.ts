@@ -1,24 +1,25 @@
 /**
- * Two ways to hold what is stored. As objects, frozen and shared: what a plane wants whose controllers live in its process. Or packed,
- * as their JSON: a third of the room, for a server whose clients are all on the other side of a socket, and mostly want JSON.
+ * Two encodings of stored objects. Plain objects, frozen and shared, suit a server whose controllers run in the same process. Packed
+ * objects are kept as JSON: a third of the memory, for a server whose clients all use sockets, and mostly want JSON.
  *
- * A packed object is the same object for everybody, as long as it is stored, and has the same members. They are read from the text when
- * somebody asks for one, and kept for as long as there is demand.
+ * A packed object is one object for all readers as long as it is stored, and has the same members. They are parsed when one is first read,
+ * and cached while they are used.
  */
 import { freeze, hasLongInteger, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
-/** Makes of a draft what is stored and handed out: frozen, all the way down. */
-export type Hold = (object: KubeObject) => KubeObject
+/** Turns a draft into the stored object, deeply frozen. */
+export type ObjectEncoding = (object: KubeObject) => KubeObject
 
-export const holdObjects: Hold = freeze
+export const plainObjects: ObjectEncoding = freeze
 
 /**
- * Packs; what is read again and again stays unpacked, up to so many objects. What has just been written, or is read for the first time,
- * stays so only for as long as whoever is busy with it: longer, and the collector of garbage would take it for something that lasts.
+ * Packs objects. Up to `unpacked` objects that are read repeatedly stay unpacked. Objects that were just written, or are read for the first
+ * time, are in smaller caches, which release them sooner: if they lived longer, the garbage collector would move them to the old
+ * generation.
  */
-export function holdPacked(unpacked = 512): Hold {
+export function packedObjects(unpacked = 512): ObjectEncoding {
   const few = Math.min(unpacked, 64)
-  const written = new Warm(few, new Warm(few, new Warm(unpacked)))
+  const written = new UnpackedCache(few, new UnpackedCache(few, new UnpackedCache(unpacked)))
   return (object) => {
     const text = writeJSON(object)
     const members = membersOf(object)
@@ -29,22 +30,22 @@ export function holdPacked(unpacked = 512): Hold {
   }
 }
 
-/** Packed objects that may hold integers which doubles do not: hardly any, and the others need not be looked through at each reading. */
+/** Packed objects that may contain integers beyond the precision of doubles; all others need no search for them when they are parsed. */
 const exact = new WeakSet<object>()
 
-/** The object as JSON, without making it anew where that is how it is held. */
+/** Returns the object as JSON; for packed objects it is not encoded again. */
 export const jsonOf = (object: object): string => Packed.textOf(object) ?? writeJSON(object)
 
-/** Whether `jsonOf` costs nothing. */
+/** Reports whether `jsonOf` costs nothing. */
 export const isPacked = (object: object): boolean => Packed.textOf(object) !== undefined
 
 /**
- * What to remember things by that are made from the object: the object itself; of a packed one what is unpacked at the moment, if
- * anything, so that they go when that goes.
+ * Key for caches of data derived from the object: the object itself, or for a packed object its unpacked members, if any, so that the data
+ * is released with them.
  */
 export const inMemory = (object: object): object | undefined => (isPacked(object) ? Packed.unpackedOf(object) : object)
 
-/** Lets a class add its private fields to an object that is there already. */
+/** Base class that adds private fields to an existing object. */
 const Given = function Given(object: object) {
   return object
 } as unknown as new (
@@ -54,19 +55,19 @@ const Given = function Given(object: object) {
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * What a packed object has beside its members, which are getters: nothing about it tells that it is one. There are tens of thousands:
- * each further field would be felt.
+ * State of a packed object; its members are getters, so that it looks like a plain object. There are tens of thousands of them, so each
+ * further field counts.
  */
 class Packed extends Given {
   readonly #text: string
-  /** The members while they are unpacked; else who has them unpacked for a while when somebody reads them. */
-  #inside: Members | Warm
+  /** The members while they are unpacked; otherwise the cache that keeps them for a while when one is read. */
+  #inside: Members | UnpackedCache
 
-  constructor(members: object, text: string, unpacked: object, warm: Warm) {
+  constructor(members: object, text: string, unpacked: object, cache: UnpackedCache) {
     super(members)
     this.#text = text
     this.#inside = unpacked as Members
-    warm.add(this)
+    cache.add(this)
   }
 
   static textOf(object: object): string | undefined {
@@ -74,53 +75,53 @@ class Packed extends Given {
   }
 
   static unpackedOf(object: object): object | undefined {
-    return #text in object && !(object.#inside instanceof Warm) ? object.#inside : undefined
+    return #text in object && !(object.#inside instanceof UnpackedCache) ? object.#inside : undefined
   }
 
   static member(object: object, key: string): unknown {
     if (!(#text in object)) return undefined
-    if (object.#inside instanceof Warm) {
-      const warm = object.#inside
+    if (object.#inside instanceof UnpackedCache) {
+      const cache = object.#inside
       object.#inside = freeze((exact.has(object) ? readJSON(object.#text) : JSON.parse(object.#text)) as Members)
-      warm.add(object)
+      cache.add(object)
     }
     return object.#inside[key]
   }
 
-  static cool(object: object, next: Warm): void {
+  static evict(object: object, next: UnpackedCache): void {
     if (#text in object) object.#inside = next
   }
 }
 
-/** Those that are unpacked: the oldest makes room for the newest, and is among those of `next` when it is read again. */
-class Warm {
+/** Unpacked objects. The newest replaces the oldest, which moves to `next` when it is read again. */
+class UnpackedCache {
   readonly #ring: (object | undefined)[]
-  readonly #next: Warm
+  readonly #next: UnpackedCache
   #at = 0
 
-  constructor(size: number, next?: Warm) {
+  constructor(size: number, next?: UnpackedCache) {
     this.#ring = Array.from<undefined>({ length: size })
     this.#next = next ?? this
   }
 
   add(packed: object): void {
     const oldest = this.#ring[this.#at]
-    if (oldest) Packed.cool(oldest, this.#next)
+    if (oldest) Packed.evict(oldest, this.#next)
     this.#ring[this.#at] = packed
     this.#at = (this.#at + 1) % this.#ring.length
   }
 }
 
-/** More members at the top of an object than any kind has: such a one is not packed. */
+/** More top-level members than any kind has: an object with more is not packed. */
 const MostMembers = 16
 
-/** An object with the members of another one, each of which but for its type is unpacked when it is read. */
+/** Returns an object with the members of another; each but its type is unpacked when read. */
 function membersOf(object: object): object | undefined {
   const keys = Object.keys(object).filter((key) => (object as Members)[key] !== undefined)
   if (keys.length > MostMembers) return undefined
   const members: Record<string, unknown> = {}
   for (const key of keys) {
-    // Every request looks at these.
+    // Every request reads these.
     if (key === 'apiVersion' || key === 'kind') {
       members[key] = theSame((object as Members)[key])
       continue
@@ -132,18 +133,18 @@ function membersOf(object: object): object | undefined {
   return members
 }
 
-/** One string for all objects of a type, where each would have one of its own. */
+/** Returns one shared string for all objects of a type. */
 function theSame(type: unknown): unknown {
   const known = types.get(type)
   if (known !== undefined || typeof type !== 'string') return known ?? type
   if (types.size < MostTypes) types.set(type, type)
   return type
 }
-/** Memory, not state, as `getters`. */
+/** A cache, as `getters`. */
 const types = new Map<unknown, string>()
 const MostTypes = 1000
 
-/** The same getter for all objects lets them share what the engine knows of their form. */
+/** Returns one shared getter for each key, so that all objects have the same hidden class. */
 function getterOf(key: string): PropertyDescriptor | undefined {
   let getter = getters.get(key)
   if (getter || getters.size === MostGetters) return getter
@@ -156,6 +157,6 @@ function getterOf(key: string): PropertyDescriptor | undefined {
   getters.set(key, getter)
   return getter
 }
-/** Memory, not state. Names come from clients: the first so many are enough for every kind there is. */
+/** A cache. Names come from clients, so it is bounded; the limit is enough for all kinds. */
 const getters = new Map<string, PropertyDescriptor>()
 const MostGetters = 500

@@ -7,8 +7,8 @@ export interface PendingWrite {
 }
 
 /**
- * Writes that were found to fit, on their way to the store: whoever counts what is taken counts them, too, so that writes at the same
- * moment do not take the same thing.
+ * Validated writes that are not stored yet. Checks that count used resources, such as quotas and addresses, include them, so that
+ * concurrent writes do not take the same resource.
  */
 export class PendingWrites {
   readonly #store: Store
@@ -22,12 +22,12 @@ export class PendingWrites {
     this.#writes.set(object, { resource, object, old })
   }
 
-  /** The write has come to its end, in whichever way. */
+  /** Removes a write that has succeeded or failed. */
   delete(object: UnknownObject): void {
     this.#writes.delete(object)
   }
 
-  /** Those of one resource that the store does not show yet, but for the one that asks. */
+  /** Pending writes of one resource, without that of `asking`. */
   of(resource: string, asking: UnknownObject): PendingWrite[] {
     return [...this.#writes.values()].filter(
       (write) => write.resource === resource && write.object !== asking && this.#isUnderWay(resource, write),

@@ -12,7 +12,7 @@ const TemporaryName = 'state.new'
 const RestoredName = 'state.restored'
 const ReplacedName = 'state.replaced'
 
-/** `make` writes the new state into the folder that it is given, durable once it resolves. */
+/** `make` writes the new state into the given folder, and resolves once it is durable. */
 export async function replaceState(files: Files, folder: string, make: (folder: string) => Promise<void>): Promise<void> {
   await settleState(files, folder)
   await make(`${folder}/${TemporaryName}`)
@@ -22,7 +22,7 @@ export async function replaceState(files: Files, folder: string, make: (folder: 
   await settleState(files, folder)
 }
 
-/** Brings what was cut short to its end: forwards when the old state is out of the way already, else back. */
+/** Completes an interrupted replacement: forwards when the old state has been moved away, otherwise back. */
 export async function settleState(files: Files, folder: string): Promise<void> {
   const names = new Set(await files.list(folder))
   if (!names.has(StateName) && names.has(RestoredName)) {

@@ -1,20 +1,29 @@
-/** What can still be read of a state folder that is refused for its damage: the newest state before the place where the damage begins. */
+/** Reads what is readable of a damaged state folder: the newest state before the damage. */
 import { readCheckpoint } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
-import type { Images } from './image.ts'
-import { checkpointName, generationsIn, type Log, logName, type Position, readLog, readMark, replayLog } from './state-folder.ts'
+import type { Snapshots } from './snapshot.ts'
+import {
+  checkpointName,
+  generationsIn,
+  type Log,
+  logName,
+  type Position,
+  readLog,
+  readCommitMarker,
+  replayLog,
+} from './state-folder.ts'
 
 export interface Salvaged {
-  readonly images: Images
-  /** What could not be read: acknowledged writes behind that are lost. */
+  readonly snapshots: Snapshots
+  /** What could not be read: acknowledged writes after it are lost. */
   readonly damage: readonly DamagedData[]
 }
 
-/** @throws DamagedData when there is nothing to begin from */
+/** @throws DamagedData when no checkpoint and no first log can be read */
 export async function salvageState(files: Files, folder: string): Promise<Salvaged> {
   const damage: DamagedData[] = []
-  /** What was read; undefined where damage is in the way, which is noted. */
+  /** Awaits a read; on damage, records it and returns undefined. */
   const orDamaged = async <T>(reading: Promise<T>): Promise<T | undefined> => {
     try {
       return await reading
@@ -24,19 +33,19 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
       return undefined
     }
   }
-  const acknowledged = await orDamaged(readMark(files, folder))
+  const acknowledged = await orDamaged(readCommitMarker(files, folder))
   const { logs, checkpoints } = await generationsIn(files, folder)
 
-  // Newest first: the fewer logs are needed, the less can be damaged.
-  let images: Images | undefined
+  // Newest first: the fewer logs are needed, the fewer can be damaged.
+  let snapshots: Snapshots | undefined
   let generation = 1
   for (const base of checkpoints.toReversed()) {
-    images = (await orDamaged(readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint')))?.images
+    snapshots = (await orDamaged(readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint')))?.snapshots
     generation = base
-    if (images) break
+    if (snapshots) break
   }
-  if (!images && logs[0] === 1) [images, generation] = [new Map(), 1]
-  if (!images) throw damage[0] ?? new DamagedData(folder, undefined, 'there is neither a checkpoint nor the first log')
+  if (!snapshots && logs[0] === 1) [snapshots, generation] = [new Map(), 1]
+  if (!snapshots) throw damage[0] ?? new DamagedData(folder, undefined, 'there is neither a checkpoint nor the first log')
 
   const last = Math.max(generation, acknowledged?.generation ?? 0, ...logs)
   let end: Position = { generation, offset: 0 }
@@ -44,7 +53,7 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
   for (let next = log?.first; log && next !== undefined; ) {
     const following: Log | undefined =
       generation < last ? await orDamaged(readLog(files, `${folder}/${logName(generation + 1)}`, generation + 1)) : undefined
-    const { ending, number } = replayLog(images, log, next, following?.header.previousEnd)
+    const { ending, number } = replayLog(snapshots, log, next, following?.header.previousEnd)
     end = { generation, offset: ending.at }
     if (ending.kind === 'damaged') damage.push(new DamagedData(log.path, ending.at, ending.why))
     if (ending.kind !== 'whole') break
@@ -54,7 +63,7 @@ export async function salvageState(files: Files, folder: string): Promise<Salvag
     const why = `it ends there, and writes up to byte ${acknowledged.offset} of ${logName(acknowledged.generation)} have been acknowledged`
     damage.push(new DamagedData(`${folder}/${logName(end.generation)}`, end.offset, why))
   }
-  return { images, damage }
+  return { snapshots, damage }
 }
 
 const isBefore = (one: Position, other: Position): boolean =>

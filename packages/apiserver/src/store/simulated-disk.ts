@@ -1,6 +1,6 @@
 /**
- * A disk for tests that is as bad as disks are allowed to be. What has not been synced is in memory only: a process that dies leaves it
- * there, a loss of power takes any part of it, sector by sector. Any step can fail, and of a sync that failed nobody learns what it did.
+ * A simulated disk with all failures that real disks may have. Bytes that are not synced are only in memory: they survive the death of the
+ * process, but a loss of power removes any of them, sector by sector. Any step can fail, and the effect of a failed sync is unknown.
  */
 import type { Random } from '@capstan/kube'
 import type { Files, OpenFile } from './files.ts'
@@ -8,11 +8,11 @@ import type { Files, OpenFile } from './files.ts'
 const Sector = 512
 
 interface File {
-  /** What a reader sees. */
+  /** Content that readers see. */
   seen: Buffer
-  /** What is on the disk. */
+  /** Content on the disk. */
   kept: Buffer
-  /** What is still to be brought there, in order. */
+  /** Changes that are not on the disk yet, in order. */
   pending: Change[]
 }
 
@@ -20,7 +20,7 @@ type Change =
   | { readonly kind: 'write'; readonly position: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly size: number }
 
-/** A change of names, brought to the disk in order when their folder is synced, or earlier. */
+/** A change of names, which reaches the disk in order when the folder is synced, or earlier. */
 type Naming = (names: Map<string, File>) => void
 
 export class SimulatedDisk implements Files {
@@ -28,20 +28,20 @@ export class SimulatedDisk implements Files {
   #seen = new Map<string, File>()
   #kept = new Map<string, File>()
   #pending: Naming[] = []
-  /** Steps until the process dies in the middle of one. */
+  /** Steps until the process dies during one. */
   #left = Infinity
-  /** Called before each step: throws what the step is to fail with. */
+  /** Called before each step; throws the error that the step is to fail with. */
   failing: (step: string, path: string) => void = () => {}
   /** Steps so far. */
   steps = 0
-  /** Handles of processes that have died are of no use to anybody. */
+  /** Handles of earlier lives are invalid. */
   #life = 0
 
   constructor(random: Random) {
     this.#random = random
   }
 
-  /** The process dies in the `steps`th step from now; what it was about may have been done in part. */
+  /** Makes the process die in the `steps`th step from now; that step may be done in part. */
   dieAfter(steps: number): void {
     this.#left = steps
   }
@@ -50,12 +50,12 @@ export class SimulatedDisk implements Files {
     return this.#left <= 0
   }
 
-  /** Another process finds what the dead one left. */
+  /** Starts another process on what the dead one left. */
   restart(after: 'death' | 'loss of power'): void {
     this.#left = Infinity
     this.#life++
     if (after === 'death') return
-    // Names change in order: some of the last may not have got there.
+    // Changes of names reach the disk in order, so only the last ones may be missing.
     const arrived = Math.floor(this.#random.next() * (this.#pending.length + 1))
     for (const naming of this.#pending.slice(0, arrived)) naming(this.#kept)
     this.#pending = []
@@ -79,7 +79,7 @@ export class SimulatedDisk implements Files {
     return [...this.#seen.keys()].sort()
   }
 
-  /** Changes what is on the disk behind everybody's back. */
+  /** Changes bytes on the disk without a write. */
   damage(path: string, change: (bytes: Buffer) => Buffer): void {
     const file = this.#file(path)
     file.kept = change(Buffer.from(file.kept))
@@ -114,7 +114,7 @@ export class SimulatedDisk implements Files {
       },
       sync: async () => {
         await step('sync', () => {
-          // What could not be written is forgotten: the next sync succeeds, and does not bring it either.
+          // What could not be written is forgotten: the next sync succeeds without it.
           for (const change of file.pending.splice(0)) this.#arriveInPart(file, change)
         })
         for (const change of file.pending.splice(0)) file.kept = changed(file.kept, change)
@@ -167,7 +167,7 @@ export class SimulatedDisk implements Files {
     return file
   }
 
-  /** Others have their turn; then the step is done, or fails, and may have been done in part. */
+  /** Yields; then does the step, or fails, possibly after doing a part of it. */
   async #step(name: string, path: string, inPart?: () => void): Promise<void> {
     await Promise.resolve()
     this.steps++
@@ -194,7 +194,7 @@ export class SimulatedDisk implements Files {
     file.pending.push(change)
   }
 
-  /** Any of its sectors, or none. A file is as long as the last thing that came makes it; what did not come is zeros. */
+  /** Writes any subset of its sectors. The file's length follows from the last sector that arrived; missing sectors are zeros. */
   #arriveInPart(file: File, change: Change): void {
     if (change.kind === 'truncate') {
       if (this.#random.next() < 0.5) file.kept = changed(file.kept, change)

@@ -13,28 +13,28 @@ import { readCheckpoint, refuseOtherFormats } from './checkpoint.ts'
 import { DamagedData } from './damage.ts'
 import type { Files } from './files.ts'
 import { type Ending, firstNumber, readFrames } from './frame.ts'
-import { type Entry, type Images, replay } from './image.ts'
-import { type Hold, holdObjects } from './packed.ts'
+import { type Entry, type Snapshots, replay } from './snapshot.ts'
+import { type ObjectEncoding, plainObjects } from './packed.ts'
 
-/** A place in the logs. */
+/** A position in the logs. */
 export interface Position {
   readonly generation: number
   readonly offset: number
 }
 
 export interface State {
-  readonly images: Images
-  /** What the mark says. */
+  readonly snapshots: Snapshots
+  /** Position of the commit marker. */
   readonly acknowledged: Position
-  /** Where the newest log ends: what follows there is torn. */
+  /** End of the newest log; bytes behind it are torn. */
   readonly end: Position
   /** Number of the next frame. */
   readonly next: number
-  /** Frames between the mark and the end, if there are any. */
+  /** Frames between the commit marker and the end, if any. */
   readonly unacknowledged: Buffer
   /** Bytes of the checkpoint that was read. */
   readonly checkpointSize: number
-  /** Damage that cost nothing: a newer checkpoint had it all. */
+  /** Damage without loss: a newer checkpoint contains the data. */
   readonly skipped: readonly Error[]
 }
 
@@ -43,37 +43,37 @@ export interface LogHeader {
   readonly capstan: 'log'
   readonly format: number
   readonly generation: number
-  /** Where the log before ends: what may stand behind that was never acknowledged. Absent in the first. */
+  /** End of the previous log: bytes behind it were never acknowledged. Absent in the first log. */
   readonly previousEnd?: number
 }
 
-/** Everything that can be read; or, for a folder that is being written to, only what has been acknowledged. */
+/** Read everything, or, in a folder that is being written to, only acknowledged writes. */
 export type Extent = 'everything' | 'acknowledged'
 
 export const logName = (generation: number): string => `log-${padded(generation)}`
 export const checkpointName = (generation: number): string => `checkpoint-${padded(generation)}`
 export const MarkName = 'acknowledged'
 
-/** Which generations of logs and checkpoints there are, in order. */
+/** Generations of existing logs and checkpoints, in order. */
 export async function generationsIn(files: Files, folder: string): Promise<{ logs: number[]; checkpoints: number[] }> {
   const names = (await files.list(folder)).sort()
   const of = (pattern: RegExp) => names.flatMap((name) => pattern.exec(name)?.[1] ?? []).map(Number)
   return { logs: of(/^log-(\d{10})$/), checkpoints: of(/^checkpoint-(\d{10})$/) }
 }
 
-/** @throws DamagedData when something that was acknowledged cannot be read */
+/** @throws DamagedData when an acknowledged write cannot be read */
 export async function readState(
   files: Files,
   folder: string,
   extent: Extent = 'everything',
-  hold: Hold = holdObjects,
+  encode: ObjectEncoding = plainObjects,
 ): Promise<State> {
-  // First: a log that is read later holds at least what the mark says.
-  const acknowledged = await readMark(files, folder)
+  // Read first: a log that is read later contains at least what the commit marker acknowledges.
+  const acknowledged = await readCommitMarker(files, folder)
   const { logs, checkpoints } = await generationsIn(files, folder)
   const isWanted = (generation: number) => extent === 'everything' || generation <= acknowledged.generation
   const last = Math.max(acknowledged.generation, ...logs.filter(isWanted))
-  // Oldest first: with the logs since, it tells more history. Should something of that be damaged, the next one has the rest.
+  // Oldest first: together with the later logs, it gives the longest history. When part of that is damaged, the next one is used.
   const bases = [...(logs[0] === 1 || checkpoints.length === 0 ? [1] : []), ...checkpoints.filter(isWanted)]
   const skipped: Error[] = []
   for (const base of bases) {
@@ -88,19 +88,19 @@ export async function readState(
 
   async function readSince(base: number): Promise<Omit<State, 'skipped'>> {
     const checkpoint =
-      base === 1 ? undefined : await readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint', hold)
-    const images: Images = checkpoint?.images ?? new Map()
+      base === 1 ? undefined : await readCheckpoint(files, `${folder}/${checkpointName(base)}`, 'checkpoint', encode)
+    const snapshots: Snapshots = checkpoint?.snapshots ?? new Map()
     const opened: Log[] = []
     for (let generation = base; generation <= last; generation++)
       opened.push(await readLog(files, `${folder}/${logName(generation)}`, generation))
     let next = opened[0]!.first
     let end = 0
     for (const [index, log] of opened.entries()) {
-      // Whoever begins a log knows up to where the one before counts, whatever the mark says of it.
+      // The header of the next log records where this one is valid, whatever the commit marker has.
       const previousEnd = opened[index + 1]?.header.previousEnd
       const needed = previousEnd ?? (last === acknowledged.generation ? acknowledged.offset : 0)
       const until = previousEnd ?? (extent === 'acknowledged' ? needed : undefined)
-      const { ending, number } = replayLog(images, log, next, until, hold)
+      const { ending, number } = replayLog(snapshots, log, next, until, encode)
       if (ending.kind === 'damaged') throw new DamagedData(log.path, ending.at, ending.why)
       if (ending.at < needed)
         throw new DamagedData(log.path, ending.at, `it ends there, and writes up to byte ${needed} have been acknowledged`)
@@ -110,7 +110,7 @@ export async function readState(
     const unacknowledged =
       last === acknowledged.generation ? opened.at(-1)!.bytes.subarray(acknowledged.offset, end) : Buffer.alloc(0)
     return {
-      images,
+      snapshots,
       acknowledged,
       end: { generation: last, offset: end },
       next,
@@ -133,7 +133,7 @@ export async function readLog(files: Files, path: string, generation: number): P
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const first = firstNumber(bytes)
   const { value } = readFrames(bytes, first).next()
-  // A log gets its name when its first frame is durable: there is no such thing as a torn one.
+  // A log gets its name only when its first frame is durable, so the first frame cannot be torn.
   if (!value || !('content' in value)) throw new DamagedData(path, 0, 'its head cannot be read')
   const header = JSON.parse(value.content) as LogHeader
   if (header.capstan !== 'log' || header.generation !== generation) throw new DamagedData(path, 0, 'it is not that log')
@@ -141,13 +141,15 @@ export async function readLog(files: Files, path: string, generation: number): P
   return { path, bytes, header, first }
 }
 
-/** Brings `images` to where the log ends, or to `until`. @throws DamagedData when a frame does not follow from what is before it */
+/**
+ * Replays a log into `snapshots`, up to its end or to `until`. @throws DamagedData when a frame does not follow from the state before it
+ */
 export function replayLog(
-  images: Images,
+  snapshots: Snapshots,
   { path, bytes }: Log,
   first: number,
   until: number | undefined,
-  hold: Hold = holdObjects,
+  encode: ObjectEncoding = plainObjects,
 ): { ending: Ending; number: number } {
   const frames = readFrames(until === undefined ? bytes : bytes.subarray(0, until), first)
   let number = first
@@ -156,7 +158,7 @@ export function replayLog(
     if (done) return { ending: value, number }
     if (isHead) continue
     try {
-      for (const line of value.content.split('\n')) replay(images, readJSON(line) as Entry, hold)
+      for (const line of value.content.split('\n')) replay(snapshots, readJSON(line) as Entry, encode)
     } catch (cause) {
       throw new DamagedData(path, value.end, messageOf(cause))
     }
@@ -172,18 +174,18 @@ async function readOrMissing<T>(path: string, read: (path: string) => Promise<T>
   }
 }
 
-// The mark: a line in each of two sectors, written in turn. Whatever becomes of the one that is being written, the other is whole.
+// The commit marker: one line in each of two sectors, written in turn. When writing one is interrupted, the other is intact.
 
 const MarkPattern = /^(\d{10}) (\d{16}) ([0-9a-f]{8})\n/
 const SlotSize = 512
 
-/** The line, and where in the file it belongs. */
+/** Returns the line, and its offset in the file. */
 export function markLine({ generation, offset }: Position, turn: number): { bytes: Buffer; at: number } {
   const text = `${padded(generation)} ${String(offset).padStart(16, '0')}`
   return { bytes: Buffer.from(`${text} ${checksum(text)}\n`), at: (turn % 2) * SlotSize }
 }
 
-export async function readMark(files: Files, folder: string): Promise<Position> {
+export async function readCommitMarker(files: Files, folder: string): Promise<Position> {
   const path = `${folder}/${MarkName}`
   const bytes = await readOrMissing(path, (at) => files.read(at))
   const lines = [0, SlotSize].flatMap((at) => positionIn(bytes.toString('latin1', at, at + SlotSize)) ?? [])

@@ -1,4 +1,4 @@
-/** What every store must do, told once. Run by `memory.test.ts` and `durable.test.ts`. */
+/** Requirements of every store. Run by `memory.test.ts` and `durable.test.ts`. */
 import { type Clock, hours, type KubeObject, minutes } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { StoreOptions } from './core.ts'
@@ -35,7 +35,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
       expect(Object.isFrozen(second.object?.metadata)).toBe(true)
     })
 
-    test('one of two writers who read the same wins, the other is told', async () => {
+    test('one of two concurrent writers wins, the other gets a conflict', async () => {
       const { object: previous } = await put(store, at('a'))
       const results = await Promise.allSettled([
         store.commit({ key: at('a'), previous, object: object('a', { by: 'first' }) }),
@@ -109,7 +109,7 @@ export function storeSuite(open: (options?: StoreOptions) => Promise<Store>): vo
   })
 
   describe('changes', () => {
-    test('say what was there before and what is there now', async () => {
+    test('contain the previous and the current object', async () => {
       const seen: Change[] = []
       const stop = store.subscribe('configmaps', (change) => seen.push(change))
       await put(store, at('a'), { v: '1' })

@@ -1,11 +1,11 @@
 /**
- * The one place where state lives: every object of one plane, by revision. All of it is in memory; what is durable goes through
- * a log behind this interface (`memory.ts`, `durable.ts`). `store.suite.ts` runs against every implementation.
+ * State of one API server: every object, by revision. All of it is in memory; the durable store writes a log behind the same interface
+ * (`memory.ts`, `durable.ts`). `store.suite.ts` runs against every implementation.
  *
  * Guarantees:
  * - A commit resolves, and is visible to `get`, `list` and subscribers, only when it is durable.
- * - Each commit has a revision of its own, one above the last; revisions never go back, restarts included.
- * - Commits asked for while one is being written share the next write (group commit).
+ * - Each commit has a revision of its own, one above the last; revisions never decrease, restarts included.
+ * - Commits that arrive while one is being written share the next write (group commit).
  * - Stored objects are deeply frozen and carry `metadata.resourceVersion` = the revision that wrote them.
  */
 import type { KubeObject } from '@capstan/kube'
@@ -17,21 +17,21 @@ export interface StoreKey {
   readonly name: string
 }
 
-/** A change as watchers and the garbage collector meet it. */
+/** A change as watches and the garbage collector receive it. */
 export interface Change {
   readonly revision: number
   readonly key: StoreKey
-  /** What was stored before, absent for a creation. */
+  /** The stored object before, absent for a creation. */
   readonly previous: KubeObject | undefined
-  /** What is stored now, absent for a deletion. */
+  /** The stored object after, absent for a deletion. */
   readonly object: KubeObject | undefined
 }
 
 export interface Write {
   readonly key: StoreKey
-  /** The object that the writer read (by identity), `undefined` when it found none. Anything else there by now: Conflict. */
+  /** The object that the writer read (compared by identity), `undefined` when it found none. A different stored object is a conflict. */
   readonly previous: KubeObject | undefined
-  /** What to store, a private draft that the store stamps with its resourceVersion and freezes; `undefined` deletes. */
+  /** The object to store, a private draft that the store stamps with its resourceVersion and freezes; `undefined` deletes. */
   readonly object: KubeObject | undefined
 }
 
@@ -42,28 +42,28 @@ export type Since =
 export interface Store {
   /** Revision of the last visible commit. */
   readonly revision: number
-  /** Why it takes no writes at the moment: the disk is full, or has failed. Reads go on. */
+  /** Why the store accepts no writes at present, for example a full disk. Reads continue. */
   readonly failure?: Error | undefined
   get(key: StoreKey): KubeObject | undefined
   /** Objects of a resource (all namespaces when `namespace` is absent) in bytewise order of namespace/name. */
   list(resource: string, namespace?: string): readonly KubeObject[]
-  /** The same as it was at an older revision; `undefined` when history does not reach back that far. */
+  /** Like `list` at an older revision; `undefined` when history does not reach back that far. */
   listAt(revision: number, resource: string, namespace?: string): readonly KubeObject[] | undefined
   /** Number of objects of a resource. */
   count(resource: string): number
   /** Resolves with the change once it is durable. @throws StoreConflict when `previous` is no longer what is stored. */
   commit(write: Write): Promise<Change>
-  /** Changes of a resource after `revision`, oldest first and `most` of them, or `expired` when they are no longer all known. */
+  /** Returns changes of a resource after `revision`, oldest first, at most `most`; `expired` when some of them have left the history. */
   since(revision: number, resource: string, most?: number): Since
   /**
-   * Calls `listener` with every change of `resource` (of all, when it is `undefined`) from now on, in order, synchronously as it
+   * Calls `listener` with every later change of `resource` (of all resources when it is `undefined`), in order, synchronously when it
    * becomes visible.
    */
   subscribe(resource: string | undefined, listener: (change: Change) => void): () => void
   close(): Promise<void>
 }
 
-/** Somebody else wrote first: read again and decide anew. */
+/** Error for a concurrent write: the caller reads again and repeats its change. */
 export class StoreConflict extends Error {
   override readonly name = 'StoreConflict'
 }

@@ -2,7 +2,7 @@ import { type KubeObject, seededRandom } from '@capstan/kube'
 import { expect, test } from 'vitest'
 import { Table } from './table.ts'
 
-/** An object that tells where and when it was put. */
+/** An object that contains its key and the turn in which it was written. */
 const objectOf = (key: string, turn: number): KubeObject =>
   ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: key, resourceVersion: String(turn) } }) as KubeObject
 

@@ -1,17 +1,17 @@
 import type { KubeObject } from '@capstan/kube'
 
-/** So few changes are put in place one by one; more are merged. */
+/** Up to this many changes are inserted one by one; more are merged. */
 const Few = 8
-/** So many wait at most: each is held by its key until then. */
+/** Maximum number of changes that are not in order yet. */
 const MostUnsettled = 4096
 
 /**
- * Objects of one resource by `namespace/name`, and in that order. Order is made when somebody asks for it: moving everything behind
- * a new key would cost a write among many objects more than all else that the store does with it.
+ * Objects of one resource by `namespace/name`, sorted. Sorting is deferred to the next read: inserting at once would move everything behind
+ * a new key, which costs more than all else that a write does in a large table.
  */
 export class Table {
   readonly #byKey: Map<string, KubeObject>
-  /** In order, as they were before what has changed since. */
+  /** Sorted keys, without the changes since the last sort. */
   #keys: string[]
   #objects: KubeObject[]
   readonly #unsettled = new Set<string>()
@@ -39,11 +39,11 @@ export class Table {
     return this.#byKey.get(key)
   }
 
-  /** In order of their keys. */
+  /** Objects sorted by key. */
   list(namespace?: string): readonly KubeObject[] {
     this.#settle()
     if (namespace === undefined) return this.#objects.slice()
-    // From the first key of the namespace to the one after its last: '0' follows '/'.
+    // From the first key of the namespace to the first key after it: '0' follows '/'.
     return this.#objects.slice(position(this.#keys, `${namespace}/`), position(this.#keys, `${namespace}0`))
   }
 
@@ -107,7 +107,7 @@ export class Table {
   }
 }
 
-/** Index of the first key that is not below `key`. */
+/** Index of the first key that is not less than `key`. */
 function position(keys: readonly string[], key: string): number {
   let low = 0
   let high = keys.length

@@ -1,6 +1,6 @@
 import { admission, ConfigMap, invalid, Namespace, Pod, Secret } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -8,7 +8,7 @@ beforeEach(async () => {
 })
 
 describe('a create', () => {
-  test('answers the stored object, with what the server decides filled in', async () => {
+  test('returns the stored object with the fields that the server sets', async () => {
     const made = await t.client.create(Widget, aWidget('w', { color: 'red' }))
     expect(made).toMatchObject({
       apiVersion: 'shop.example.com/v1',

@@ -1,6 +1,6 @@
 import { admission, ConfigMap, forbidden, Namespace, type ObjectList, orAbsent, Pod } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -11,7 +11,7 @@ const finalizers = (...list: string[]) =>
   t.client.patch(Widget, at('w'), { type: 'merge', body: { metadata: { finalizers: list } } })
 
 describe('a delete', () => {
-  test('of an object that nothing holds answers Status, and the object is gone', async () => {
+  test('of an object without finalizers returns a Status and removes the object', async () => {
     const { metadata } = await t.client.create(Widget, aWidget('w'))
     const answer = await t.client.transport.send({
       verb: 'delete',
@@ -118,13 +118,13 @@ describe('deletecollection', () => {
     }
   })
 
-  test('deletes what is selected, and marks what is held', async () => {
+  test('deletes selected objects, and marks those with finalizers', async () => {
     await t.client.deleteCollection(Widget, { namespace, labelSelector: 'keep!=true' })
     expect(await names()).toEqual(['b', 'c'])
     expect((await t.client.get(Widget, at('b'))).metadata.deletionTimestamp).toBeDefined()
   })
 
-  test('with a limit deletes as many, and says where to go on', async () => {
+  test('with a limit deletes as many, and returns a continue token', async () => {
     const request = { verb: 'deletecollection', group: 'shop.example.com', version: 'v1', plural: 'widgets', namespace } as const
     const answer = (await t.client.transport.send({ ...request, options: { limit: 1 } })) as ObjectList
     expect(answer.items.map(({ metadata }) => metadata.name)).toEqual(['a'])

@@ -14,14 +14,14 @@ import {
   timestamp,
   type UnknownObject,
 } from '@capstan/kube'
-import type { Definition } from '../registry/definition.ts'
+import type { ResourceInfo } from '../registry/resource-info.ts'
 import { StoreConflict } from '../store/store.ts'
-import { validateAdmission } from './admit.ts'
-import { announceDeletion } from './ask-webhooks.ts'
+import { validateAdmission } from './steps/admit.ts'
+import { callDeletionWebhooks } from './steps/call-webhooks.ts'
 import { isDone } from './modify.ts'
-import { type Call, keyFor, type Plane, stored } from './plane.ts'
+import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
 
-/** What a client asks of a deletion, from its body or its query. */
+/** Options of a deletion, from its body or its query. */
 export interface Deletion {
   readonly preconditions?: { uid?: string; resourceVersion?: string }
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
@@ -29,38 +29,38 @@ export interface Deletion {
 }
 
 export type Deleted =
-  /** No longer stored; what was stored last. */
+  /** The object was removed; `object` is its last state. */
   | { readonly state: 'gone'; readonly object: KubeObject }
-  /** Still there until whoever holds it lets go. */
+  /** The object is marked as deleted until its finalizers are removed or its grace period ends. */
   | { readonly state: 'pending'; readonly object: KubeObject }
 
-export async function remove(plane: Plane, call: Call): Promise<KubeObject | Status> {
-  const deleted = await removeNamed(plane, call, call.request.namespace, call.request.name!, requestedDeletion(call))
-  const { definition } = call
-  if (deleted.state === 'pending' || definition.returnsDeleted) return deleted.object
+export async function remove(server: ServerContext, context: RequestContext): Promise<KubeObject | Status> {
+  const deleted = await removeNamed(server, context, context.request.namespace, context.request.name!, requestedDeletion(context))
+  const { info } = context
+  if (deleted.state === 'pending' || info.returnsDeleted) return deleted.object
   return {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
     details: {
-      name: call.request.name!,
-      ...(definition.group === '' ? {} : { group: definition.group }),
-      kind: definition.plural,
+      name: context.request.name!,
+      ...(info.group === '' ? {} : { group: info.group }),
+      kind: info.plural,
       uid: deleted.object.metadata.uid,
     },
   }
 }
 
-/** What the body of a DELETE asks for, or what the kind does when it says nothing. */
-export function requestedDeletion({ definition, request, warnings }: Call): Deletion {
+/** Options in the body of a DELETE, with defaults of the kind. */
+export function requestedDeletion({ info, request, warnings }: RequestContext): Deletion {
   const deletion = deletionOf(request.body)
-  if (definition.orphans === undefined || deletion.propagationPolicy !== undefined) return deletion
-  warnings.push(definition.orphans)
+  if (info.orphanWarning === undefined || deletion.propagationPolicy !== undefined) return deletion
+  warnings.push(info.orphanWarning)
   return { ...deletion, propagationPolicy: 'Orphan' }
 }
 
-/** @throws StatusError Invalid for a policy that does not exist */
+/** @throws StatusError Invalid for an unknown propagation policy */
 export function deletionOf(body: unknown): Deletion {
   if (!isRecord(body)) return {}
   const { preconditions, propagationPolicy, gracePeriodSeconds, orphanDependents } = body
@@ -79,63 +79,68 @@ export function deletionOf(body: unknown): Deletion {
   }
 }
 
-/** Deletes one object, or marks it as being deleted while finalizers hold it. */
+/** Deletes one object, or marks it as being deleted while it has finalizers. */
 export async function removeNamed(
-  plane: Plane,
-  call: Call,
+  server: ServerContext,
+  context: RequestContext,
   namespace: string | undefined,
   name: string,
   deletion: Deletion,
 ): Promise<Deleted> {
-  const { definition, options } = call
-  if (plane.enabled.has('NamespaceLifecycle')) refuseProtected(definition, name)
-  const key = keyFor(definition, namespace, name)
+  const { info, options } = context
+  if (server.enabled.has('NamespaceLifecycle')) refuseProtected(info, name)
+  const key = keyFor(info, namespace, name)
   for (;;) {
-    const current = stored(plane, definition, key)
-    const old = await plane.converter.show(definition, current as UnknownObject)
-    checkPreconditions(definition, old, deletion)
-    await validateAdmission(plane, call, old, old, 'DELETE')
-    // An eviction has been announced as such.
-    if (call.request.subresource === undefined) await announceDeletion(plane, call, old)
+    const current = stored(server, info, key)
+    const old = await server.converter.show(info, current as UnknownObject)
+    checkPreconditions(info, old, deletion)
+    await validateAdmission(server, context, old, old, 'DELETE')
+    // For an eviction, webhooks have already been called with the Eviction.
+    if (context.request.subresource === undefined) await callDeletionWebhooks(server, context, old)
 
-    // What is stored is marked, whichever version was asked for: a conversion there and back might lose something.
-    const marked = markedForDeletion(plane, definition, current as UnknownObject, deletion)
+    // Marks the stored object, in its storage version: converting there and back could lose fields.
+    const marked = markedForDeletion(server, info, current as UnknownObject, deletion)
     if (equal(marked, current)) return { state: 'pending', object: old }
     const gone = isDone(marked)
     if (gone && options.dryRun) return { state: 'gone', object: old }
-    if (options.dryRun) return { state: 'pending', object: await plane.converter.show(definition, freeze(marked)) }
+    if (options.dryRun) return { state: 'pending', object: await server.converter.show(info, freeze(marked)) }
     try {
-      const { object } = await plane.store.commit({ key, previous: current, object: gone ? undefined : marked })
-      // Upstream: who may be given time to end is shown as being deleted, even if it is given none.
-      if (gone) return { state: 'gone', object: definition.gracePeriod ? freeze(marked) : old }
-      return { state: 'pending', object: await plane.converter.show(definition, object!) }
+      const { object } = await server.store.commit({ key, previous: current, object: gone ? undefined : marked })
+      // Upstream: kinds with a grace period return the object marked as deleted, even with a grace period of 0.
+      if (gone) return { state: 'gone', object: info.gracePeriod ? freeze(marked) : old }
+      return { state: 'pending', object: await server.converter.show(info, object!) }
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
     }
   }
 }
 
-/** A draft of the object as its deletion leaves it. Upstream: BeforeDelete and deletionFinalizersForGarbageCollection. */
-function markedForDeletion(plane: Plane, definition: Definition, old: UnknownObject, deletion: Deletion): UnknownObject {
+/** The latest time that RFC 3339 can express. */
+const LatestTime = Date.parse('9999-12-31T23:59:59Z')
+
+/** Returns a draft of the object marked as deleted. Upstream: BeforeDelete and deletionFinalizersForGarbageCollection. */
+function markedForDeletion(server: ServerContext, info: ResourceInfo, old: UnknownObject, deletion: Deletion): UnknownObject {
   const object = draft(old)
   const { metadata } = object
   const finalizers = collectionFinalizers(metadata.finalizers ?? [], deletion.propagationPolicy)
   if (finalizers.length > 0) metadata.finalizers = finalizers
   else delete metadata.finalizers
   if (metadata.deletionTimestamp === undefined) {
-    const grace = plane.gracefulDeletion ? (definition.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
-    metadata.deletionTimestamp = timestamp(plane.clock.now() + seconds(grace))
-    // Upstream: kinds that mark their objects in a way of their own do so without the rest.
-    if (definition.markDeleted) definition.markDeleted(object, metadata.deletionTimestamp)
+    const now = server.clock.now()
+    const asked = server.gracefulDeletion ? (info.gracePeriod?.(object, deletion.gracePeriodSeconds) ?? 0) : 0
+    const grace = Math.min(asked, Math.floor((LatestTime - now) / 1000))
+    metadata.deletionTimestamp = timestamp(now + seconds(grace))
+    // Upstream: kinds with a deletion mark of their own get only that.
+    if (info.markDeleted) info.markDeleted(object, metadata.deletionTimestamp)
     else {
       metadata.deletionGracePeriodSeconds = grace
-      if (definition.generation) metadata.generation = (metadata.generation ?? 1) + 1
+      if (info.generation) metadata.generation = (metadata.generation ?? 1) + 1
     }
   } else shortenGrace(metadata, deletion.gracePeriodSeconds)
   return object
 }
 
-/** What is on its way out may be hurried, and not be given more time. */
+/** A second deletion can shorten the grace period, not extend it. */
 function shortenGrace(metadata: UnknownObject['metadata'], requested: number | undefined): void {
   const { deletionGracePeriodSeconds: grace = 0, deletionTimestamp = '' } = metadata
   if (requested === undefined || requested >= grace) return
@@ -144,7 +149,7 @@ function shortenGrace(metadata: UnknownObject['metadata'], requested: number | u
 }
 
 function collectionFinalizers(finalizers: readonly string[], policy: Deletion['propagationPolicy']): string[] {
-  // Without a policy, a finalizer that asks for one is one.
+  // Without a policy, an existing finalizer for orphaning or foreground deletion stays in force.
   if (policy === undefined) return [...finalizers]
   const others = finalizers.filter((finalizer) => finalizer !== 'orphan' && finalizer !== 'foregroundDeletion')
   if (policy === 'Orphan') others.push('orphan')
@@ -152,10 +157,10 @@ function collectionFinalizers(finalizers: readonly string[], policy: Deletion['p
   return others.length === finalizers.length && others.every((one) => finalizers.includes(one)) ? [...finalizers] : others
 }
 
-export function checkPreconditions(definition: Definition, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {
+export function checkPreconditions(info: ResourceInfo, { metadata }: KubeObject, { preconditions = {} }: Deletion): void {
   const { uid, resourceVersion } = preconditions
-  // Upstream names the kind here where all other texts name the resource.
-  const kind = { group: definition.group, plural: definition.kind }
+  // Upstream names the kind here, and the resource in all other texts.
+  const kind = { group: info.group, plural: info.kind }
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
       kind,
@@ -174,7 +179,7 @@ export function checkPreconditions(definition: Definition, { metadata }: KubeObj
 
 const protectedNamespaces = new Set(['default', 'kube-system', 'kube-public'])
 
-function refuseProtected({ group, plural }: Definition, name: string): void {
+function refuseProtected({ group, plural }: ResourceInfo, name: string): void {
   if (group !== '' || plural !== 'namespaces' || !protectedNamespaces.has(name)) return
   throw new StatusError('Forbidden', `namespaces ${JSON.stringify(name)} is forbidden: this namespace may not be deleted`, {
     details: { name, kind: 'namespaces' },

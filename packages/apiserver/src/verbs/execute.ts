@@ -1,105 +1,96 @@
-/** From a request to its verb: the resource is looked up, what it does not offer is refused, warnings are gathered. */
+/** Executes a request: looks up the resource, refuses unsupported verbs, calls the verb, and collects warnings. */
 import { type ApiRequest, type KubeObject, notFound, type ObjectList, type Status, StatusError } from '@capstan/kube'
-import type { Answer, Caller, WatchStream } from '../engine.ts'
+import type { Answer, WatchStream } from './engine.ts'
+import type { Caller } from '../auth/user.ts'
 import { apply } from './apply.ts'
-import { bind } from './bind.ts'
-import { componentStatuses } from './component-status.ts'
-import { connect, isConnection } from './connect.ts'
 import { create } from './create.ts'
 import { removeCollection } from './delete-collection.ts'
 import { remove } from './delete.ts'
-import { evict } from './evict.ts'
-import { finalize } from './finalize.ts'
 import { get } from './get.ts'
 import { list } from './list.ts'
 import { patch } from './patch.ts'
-import type { Call, Plane } from './plane.ts'
-import { methodNotAllowed, unknownResource } from './refusal.ts'
-import { isReview, review } from './review.ts'
-import { applyScale, scale } from './scale.ts'
-import { issueToken } from './token.ts'
+import type { RequestContext, ServerContext } from './context.ts'
+import { methodNotAllowed, unknownResource } from './errors.ts'
+import { applyScale, scale } from './subresources/scale.ts'
 import { createByUpdate, isCreation, update } from './update.ts'
 import { watch } from './watch.ts'
 
 export async function execute(
-  plane: Plane,
+  server: ServerContext,
   request: ApiRequest,
   caller: Caller,
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
-  const call = callOf(plane, request, caller, signal)
+  const context = contextOf(server, request, caller, signal)
   try {
     if (request.patchType === 'application/apply-patch+yaml') {
-      checkSubresource(call)
-      const { object, created } = await (request.subresource === 'scale' ? applyScale(plane, call) : apply(plane, call))
-      return { code: created ? 201 : 200, body: object, warnings: call.warnings }
+      checkSubresource(context)
+      const { object, created } = await (request.subresource === 'scale' ? applyScale(server, context) : apply(server, context))
+      return { code: created ? 201 : 200, body: object, warnings: context.warnings }
     }
-    if (isCreation(plane, call)) return { code: 201, body: await createByUpdate(plane, call), warnings: call.warnings }
-    const body = await answer(plane, call)
-    return { code: request.verb === 'create' ? 201 : 200, body, warnings: call.warnings }
+    if (isCreation(server, context)) return { code: 201, body: await createByUpdate(server, context), warnings: context.warnings }
+    const body = await answer(server, context)
+    return { code: request.verb === 'create' ? 201 : 200, body, warnings: context.warnings }
   } catch (err) {
-    if (err instanceof StatusError) err.warnings = call.warnings
+    if (err instanceof StatusError) err.warnings = context.warnings
     throw err
   }
 }
 
-export function openWatch(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal): WatchStream {
-  return watch(plane, callOf(plane, request, caller, signal), signal)
+export function openWatch(server: ServerContext, request: ApiRequest, caller: Caller, signal: AbortSignal): WatchStream {
+  return watch(server, contextOf(server, request, caller, signal), signal)
 }
 
-async function answer(plane: Plane, call: Call): Promise<KubeObject | ObjectList | Status> {
-  const { request } = call
-  checkSubresource(call)
-  if (isReview(call.definition) && request.subresource === undefined) return review(plane, call)
-  if (request.subresource === 'scale') return scale(plane, call)
-  if (request.subresource === 'finalize') return finalize(plane, call)
-  if (request.subresource === 'eviction') return evict(plane, call)
-  if (request.subresource === 'token') return issueToken(plane, call)
-  if (isConnection(request.subresource)) return connect(plane, call)
-  if (request.subresource === 'binding' || call.definition.storage === 'bindings') return bind(plane, call)
-  if (call.definition.storage === 'componentstatuses') return componentStatuses(call)
+async function answer(server: ServerContext, context: RequestContext): Promise<KubeObject | ObjectList | Status> {
+  const { request } = context
+  checkSubresource(context)
+  if (request.subresource === 'scale') return scale(server, context)
+  const handler = server.handlerFor(context)
+  if (handler) return handler(server, context)
   switch (request.verb) {
     case 'get':
-      return get(plane, call)
+      return get(server, context)
     case 'list':
-      return list(plane, call)
+      return list(server, context)
     case 'create':
-      return create(plane, call)
+      return create(server, context)
     case 'update':
-      return update(plane, call)
+      return update(server, context)
     case 'patch':
-      return patch(plane, call)
+      return patch(server, context)
     case 'delete':
       if (request.subresource !== undefined) throw methodNotAllowed()
-      return remove(plane, call)
+      return remove(server, context)
     case 'deletecollection':
-      return removeCollection(plane, call)
+      return removeCollection(server, context)
     case 'watch':
       throw new TypeError('a watch is opened, not executed')
   }
 }
 
-function callOf(plane: Plane, request: ApiRequest, caller: Caller, signal: AbortSignal | undefined): Call {
-  const definition = plane.registry.find(request.group, request.version, request.plural)
-  if (!definition) throw unknownResource()
-  if (definition.verbs?.includes(request.verb) === false) throw methodNotAllowed()
-  const needsNamespace = definition.namespaced && request.namespace === undefined
+function contextOf(server: ServerContext, request: ApiRequest, caller: Caller, signal: AbortSignal | undefined): RequestContext {
+  const info = server.registry.find(request.group, request.version, request.plural)
+  if (!info) throw unknownResource()
+  if (info.verbs?.includes(request.verb) === false) throw methodNotAllowed()
+  const needsNamespace = info.namespaced && request.namespace === undefined
   if (needsNamespace && request.verb === 'create') throw methodNotAllowed()
   if (needsNamespace && request.name !== undefined) throw unknownResource()
-  const warnings = definition.deprecation === undefined ? [] : [definition.deprecation]
-  return { definition, request, options: request.options ?? {}, caller, warnings, signal }
+  const warnings = info.deprecation === undefined ? [] : [info.deprecation]
+  return { info, request, options: request.options ?? {}, caller, warnings, signal }
 }
 
-/** @throws StatusError NotFound when the resource has no such subresource, MethodNotAllowed when that is not for the verb */
-function checkSubresource({ definition, request: { subresource, verb, name } }: Call): void {
+/**
+ * @throws StatusError NotFound when the resource has no such subresource, MethodNotAllowed when the subresource does not support the verb
+ */
+function checkSubresource({ info, request: { subresource, verb, name } }: RequestContext): void {
   if (subresource === undefined) return
-  if (!definition.subresources) {
-    if (subresource === 'status' ? definition.statusSubresource : subresource === 'scale' && definition.scale) return
-    // Upstream: of a custom resource it is the object that is said not to be there.
-    throw notFound(definition, name ?? '')
+  if (!info.subresources) {
+    if (subresource === 'status' ? info.statusSubresource : subresource === 'scale' && info.scale) return
+    // Upstream: for a custom resource, the message names the object, not the resource.
+    throw notFound(info, name ?? '')
   }
   const [first] = subresource.split('/')
-  const offered = definition.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))
+  const offered = info.subresources.find(({ name }) => name === (first === 'proxy' ? first : subresource))
   if (!offered) throw unknownResource()
   if (!offered.verbs.includes(verb)) throw methodNotAllowed()
 }

@@ -1,10 +1,10 @@
 import type { KubeObject } from '@capstan/kube'
 import { reached } from './list.ts'
-import { type Call, keyFor, type Plane, stored } from './plane.ts'
-import { parseRevision } from './revision.ts'
+import { type RequestContext, keyFor, type ServerContext, stored } from './context.ts'
+import { parseRevision } from './steps/revision.ts'
 
-/** The object as stored, shared and frozen. A resourceVersion in the request is the oldest state that will do. */
-export async function get(plane: Plane, { definition, request, options, signal }: Call): Promise<KubeObject> {
-  await reached(plane, definition, parseRevision(options.resourceVersion), signal)
-  return plane.converter.show(definition, stored(plane, definition, keyFor(definition, request.namespace, request.name!)))
+/** Returns the stored object, shared and frozen. A resourceVersion in the request is the minimum revision. */
+export async function get(server: ServerContext, { info, request, options, signal }: RequestContext): Promise<KubeObject> {
+  await reached(server, info, parseRevision(options.resourceVersion), signal)
+  return server.converter.show(info, stored(server, info, keyFor(info, request.namespace, request.name!)))
 }

@@ -1,7 +1,16 @@
 import { ConfigMap, type ListOptions, Namespace, Secret, StatusError } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { memoryStore } from '../store/memory.ts'
-import { at, aWidget, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import {
+  at,
+  aWidget,
+  namespace,
+  quiet,
+  refusal,
+  type TestServer,
+  testServer,
+  Widget,
+} from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {

@@ -1,4 +1,4 @@
-/** LIST: most recent, at an old revision, or page by page on a snapshot. Upstream: reference of the API, «Resource versions». */
+/** LIST: the most recent state, an older revision, or a page of a snapshot. Upstream: section "Resource versions" of the API reference. */
 import {
   badRequest,
   forbidden,
@@ -13,34 +13,34 @@ import {
   sleep,
   StatusError,
 } from '@capstan/kube'
-import { type Definition, inVersion } from '../registry/definition.ts'
-import type { Call, Plane } from './plane.ts'
-import { unreadable } from './revision.ts'
-import { selectionOf } from './selection.ts'
+import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
+import type { RequestContext, ServerContext } from './context.ts'
+import { unreadable } from './steps/revision.ts'
+import { selectionOf } from './steps/selection.ts'
 
-export async function list(plane: Plane, call: Call): Promise<ObjectList> {
-  const { definition, options, request } = call
-  const selection = selectionOf(definition, options)
-  const page = await pageOf(plane, call)
+export async function list(server: ServerContext, context: RequestContext): Promise<ObjectList> {
+  const { info, options, request } = context
+  const selection = selectionOf(info, options)
+  const page = await pageOf(server, context)
   const snapshot =
     page.revision === undefined
-      ? plane.store.list(definition.storage, request.namespace)
-      : plane.store.listAt(page.revision, definition.storage, request.namespace)
+      ? server.store.list(info.storage, request.namespace)
+      : server.store.listAt(page.revision, info.storage, request.namespace)
   if (!snapshot) throw expired(page)
 
-  const revision = page.revision ?? plane.store.revision
+  const revision = page.revision ?? server.store.revision
   const items: KubeObject[] = []
   let rest = 0
   const source = page.after === undefined ? snapshot : snapshot.slice(firstAfter(snapshot, page.after))
   const wanted = selection || page.limit === undefined ? source : source.slice(0, page.limit)
-  const converted = definition.conversion ? await plane.converter.showAll(definition, wanted) : undefined
+  const converted = info.conversion ? await server.converter.showAll(info, wanted) : undefined
   for (let index = 0; index < source.length; index++) {
     const isFull = items.length === page.limit
     if (isFull && !selection) {
       rest = source.length - index
       break
     }
-    const object = converted ? converted[index]! : inVersion(definition, source[index]!)
+    const object = converted ? converted[index]! : inVersion(info, source[index]!)
     if (selection && !selection(object)) continue
     if (isFull) {
       rest = 1
@@ -49,12 +49,12 @@ export async function list(plane: Plane, call: Call): Promise<ObjectList> {
     items.push(object)
   }
   return freeze({
-    apiVersion: definition.apiVersion,
-    kind: definition.listKind,
+    apiVersion: info.apiVersion,
+    kind: info.listKind,
     metadata: {
       ...(rest > 0 ? { continue: token({ rv: revision, start: `${placeOf(items.at(-1)!)}\0` }) } : {}),
       ...(rest > 0 && !selection ? { remainingItemCount: rest } : {}),
-      ...(rest === 0 && !definition.builtin ? { continue: '' } : {}),
+      ...(rest === 0 && !info.builtin ? { continue: '' } : {}),
       resourceVersion: String(revision),
     },
     items,
@@ -62,14 +62,14 @@ export async function list(plane: Plane, call: Call): Promise<ObjectList> {
 }
 
 interface Page {
-  /** The revision to read; absent: the most recent one. */
+  /** Revision to read; absent: the most recent one. */
   readonly revision: number | undefined
   readonly limit: number | undefined
-  /** Items up to and including this place have been sent. */
+  /** Key of the last item that was already sent. */
   readonly after: string | undefined
 }
 
-async function pageOf(plane: Plane, { definition, options, signal }: Call): Promise<Page> {
+async function pageOf(server: ServerContext, { info, options, signal }: RequestContext): Promise<Page> {
   const { resourceVersion: asked, resourceVersionMatch: match } = options
   refuseOptions(options)
   const limit = options.limit !== undefined && options.limit > 0 ? options.limit : undefined
@@ -82,7 +82,7 @@ async function pageOf(plane: Plane, { definition, options, signal }: Call): Prom
   if (!/^\d+$/.test(asked)) throw badRequest(`invalid resource version: ${unreadable(asked)}`)
   const revision = Number(asked)
   if (revision === 0) return { revision: undefined, limit: undefined, after: undefined }
-  await reached(plane, definition, revision, signal)
+  await reached(server, info, revision, signal)
   const exact = match === 'Exact' || (match === undefined && limit !== undefined)
   return { revision: exact ? revision : undefined, limit, after: undefined }
 }
@@ -111,10 +111,10 @@ function refuseOptions(options: RequestOptions): void {
 
 export const notWithContinue = 'resourceVersionMatch is forbidden when continue is provided'
 
-/** Waits a little for a revision that is still to come. @throws StatusError Timeout when it does not */
+/** Waits for a future revision for a short time. @throws StatusError Timeout when it is not reached */
 export async function reached(
-  { store, clock }: Plane,
-  { storage }: Definition,
+  { store, clock }: ServerContext,
+  { storage }: ResourceInfo,
   revision: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -138,7 +138,7 @@ const tooLargeRevision = (revision: number, current: number): StatusError =>
     details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }], retryAfterSeconds: 1 },
   })
 
-// Continue tokens, in upstream's form
+// Continue tokens, in upstream's format
 
 interface Token {
   readonly rv: number
@@ -152,7 +152,7 @@ const token = ({ rv, start }: Token): string => Buffer.from(JSON.stringify({ v: 
 function parseToken(text: string): Token {
   const json = Buffer.from(text, 'base64url').toString('latin1')
   const refuse = (why: string) => badRequest(`invalid continue token: continue key is not valid: ${why}`)
-  // Go reads four characters at a time.
+  // Go decodes four characters at a time.
   if (/[^\w-]/.test(text) || text.length % 4 === 1)
     throw refuse(`illegal base64 data at input byte ${Math.max(text.search(/[^\w-]/), text.length - (text.length % 4 || 4))}`)
   const { error } = scanJSON(json)
@@ -164,14 +164,14 @@ function parseToken(text: string): Token {
   if (!Number.isInteger(rv) || typeof start !== 'string') throw refuse('incorrect encoded start key')
   if (rv === 0) throw refuse(`incorrect encoded start resourceVersion (version ${tokenVersion})`)
   if (start === '') throw refuse(`encoded start key empty (version ${tokenVersion})`)
-  // A key that would lead out of the resource.
+  // Refuses a key outside of the resource.
   if (start.split('/').includes('..')) throw refuse(start)
   return { rv, start }
 }
 
 const placeOf = ({ metadata }: KubeObject): string => `${metadata.namespace ?? ''}/${metadata.name}`
 
-/** Index of the first object beyond `place`, in a list sorted by place. */
+/** Index of the first object after `place`, in a list sorted by place. */
 function firstAfter(objects: readonly KubeObject[], place: string): number {
   let low = 0
   let high = objects.length
@@ -188,7 +188,7 @@ function expired({ after }: Page): StatusError {
   return new ExpiredToken(token({ rv: -1, start: `${after}\0` }))
 }
 
-/** A token whose snapshot is gone; the Status carries one that goes on from the same place in the newest state. */
+/** Error for a token whose snapshot has expired. Its Status has a token that continues after the same key in the newest state. */
 class ExpiredToken extends StatusError {
   readonly #token: string
 

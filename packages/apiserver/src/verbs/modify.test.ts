@@ -14,7 +14,7 @@ import {
 } from '@capstan/kube'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { openDurable } from '../store/durable.ts'
-import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import { at, aWidget, namespace, refusal, type TestServer, testServer, Widget } from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 beforeEach(async () => {
@@ -43,7 +43,7 @@ describe('an update', () => {
     expect((await t.client.update(ConfigMap, configMap)).data).toEqual({ b: '2' })
   })
 
-  test('that changes nothing keeps resourceVersion and tells no watcher', async () => {
+  test('without changes keeps the resourceVersion and notifies no watcher', async () => {
     const before = await t.client.create(Widget, aWidget('w'))
     const { revision } = t.server.store
     expect(await t.client.update(Widget, before)).toBe(before)
@@ -99,11 +99,11 @@ describe('an update', () => {
     expect(await refusal(patch(body))).toBe(text)
   })
 
-  test('of what is not there is NotFound', async () => {
+  test('of an object that does not exist is NotFound', async () => {
     expect(await refusal(patch({ spec: {} }))).toBe('404 NotFound: widgets.shop.example.com "w" not found')
   })
 
-  test('may leave alone what has become invalid since', async () => {
+  test('may leave fields unchanged that have become invalid', async () => {
     const { store } = t.server
     const made = await t.client.create(Widget, aWidget('w'))
     const key = { resource: 'widgets.shop.example.com', ...at('w') }
@@ -236,13 +236,13 @@ describe('an apply', () => {
       body: { apiVersion: 'shop.example.com/v1', kind: 'Widget', ...body },
     })
 
-  test('to what is there need not name it', async () => {
+  test('to an existing object may omit the name', async () => {
     await apply('m', { color: 'red' })
     expect(await unnamed({ spec: { color: 'blue' } })).toMatchObject({ spec: { color: 'blue' } })
     expect(await unnamed({ status: { phase: 'x' } }, 'status')).toMatchObject({ status: { phase: 'x' } })
   })
 
-  test('creates, changes what is its own, and removes what it no longer says', async () => {
+  test('creates the object, changes its own fields, and removes those no longer applied', async () => {
     expect(await apply('m1', { color: 'red', replicas: 2 })).toMatchObject({ spec: { color: 'red', replicas: 2 } })
     const after = await apply('m1', { replicas: 3 })
     expect(after.spec).toEqual({ replicas: 3 })

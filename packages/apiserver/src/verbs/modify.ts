@@ -1,7 +1,7 @@
 /**
- * What every change of a stored object goes through: `change` makes a draft of the object as it is now, the rest is the same for
- * PUT, patches and subresources. When somebody else wrote meanwhile, all of it happens again on what they left behind, so no
- * update is lost; a client that must not build upon theirs says so with a resourceVersion.
+ * Stages of every change of a stored object: `change` makes a draft from the current object; the other stages are the same for PUT, patches
+ * and subresources. After a concurrent write, all stages run again on the new object, so that no update is lost. A client that must not
+ * build upon other writes sends a resourceVersion.
  */
 import {
   conflict,
@@ -11,129 +11,122 @@ import {
   invalid,
   keepTimes,
   type KubeObject,
-  resourceName,
   StatusError,
   type UnknownObject,
 } from '@capstan/kube'
-import { type Definition, storageApiVersion } from '../registry/definition.ts'
+import { type ResourceInfo, storageApiVersion } from '../registry/resource-info.ts'
 import { StoreConflict, type StoreKey } from '../store/store.ts'
-import { mutate, validate } from './admit.ts'
-import type { AdmissionView } from './ask-webhooks.ts'
-import { requireRights } from './grants.ts'
-import { trackFields } from './managed-fields.ts'
-import { dropDuplicateOwners } from './metadata.ts'
-import { type Call, keyFor, type Plane, stored, writeContext } from './plane.ts'
-import { toStore } from './to-store.ts'
+import { mutate, validate } from './steps/admit.ts'
+import type { AdmissionView } from './steps/call-webhooks.ts'
+import { trackFields } from './steps/managed-fields.ts'
+import { dropDuplicateOwners } from './steps/metadata.ts'
+import { type RequestContext, keyFor, type ServerContext, stored, writeContext } from './context.ts'
+import { toStore } from './steps/to-store.ts'
 
 export interface Change {
-  /** The object as the client wants it, decoded: a draft that is not shared. */
+  /** Returns the object that the client wants, decoded: a draft that is not shared. */
   apply(current: UnknownObject): UnknownObject | Promise<UnknownObject>
-  /** PUT names what it replaces; a patch changes what it finds. */
+  /** True for PUT, which replaces the object; false for patches. */
   readonly replaces: boolean
-  /** Records ownership; the default is that of an update. */
+  /** Updates managedFields. Default: as for an update. */
   track?(object: UnknownObject, current: UnknownObject): UnknownObject
-  /** What webhooks see of the write, where that is not the object itself. */
+  /** The object that webhooks see, where it differs from the stored object. */
   readonly view?: AdmissionView
 }
 
-export async function modify(plane: Plane, call: Call, change: Change): Promise<KubeObject> {
-  const { definition, request } = call
-  const key = keyFor(definition, request.namespace, request.name!)
+export async function modify(server: ServerContext, context: RequestContext, change: Change): Promise<KubeObject> {
+  const { info, request } = context
+  const key = keyFor(info, request.namespace, request.name!)
   for (;;) {
-    const current = stored(plane, definition, key)
-    const warned = call.warnings.length
+    const current = stored(server, info, key)
+    const warned = context.warnings.length
     try {
-      return await attempt(plane, call, change, key, current)
+      return await attempt(server, context, change, key, current)
     } catch (err) {
       if (!(err instanceof StoreConflict)) throw err
-      call.warnings.length = warned
+      context.warnings.length = warned
     }
   }
 }
 
-async function attempt(plane: Plane, call: Call, change: Change, key: StoreKey, current: KubeObject): Promise<KubeObject> {
-  const { definition, options, request, warnings } = call
-  const old = await plane.converter.show(definition, current as UnknownObject)
+async function attempt(
+  server: ServerContext,
+  context: RequestContext,
+  change: Change,
+  key: StoreKey,
+  current: KubeObject,
+): Promise<KubeObject> {
+  const { info, options, request, warnings } = context
+  const old = await server.converter.show(info, current as UnknownObject)
   const sent = await change.apply(old)
-  checkRevision(call, sent, old, change.replaces)
+  checkRevision(context, sent, old, change.replaces)
   keepSystemFields(sent, old)
-  keepOtherParts(definition, request.subresource, sent, old)
+  keepOtherParts(info, request.subresource, sent, old)
   warnings.push(...dropDuplicateOwners(sent))
 
-  const tracked = change.track ? change.track(sent, old) : await trackFields(plane, call, sent, old)
-  const object = await mutate(plane, call, tracked, old, change.view)
+  const tracked = change.track ? change.track(sent, old) : await trackFields(server, context, sent, old)
+  const object = await mutate(server, context, tracked, old, change.view)
   if (object !== tracked) {
-    // Webhooks have no more say in these than clients.
+    // Webhooks cannot change system fields either.
     keepSystemFields(object, old)
-    keepOtherParts(definition, request.subresource, object, old)
+    keepOtherParts(info, request.subresource, object, old)
   }
-  requireRights(plane, call, object, old)
+  info.authorize?.(object, old, writeContext(server, context))
   try {
-    definition.prepare?.(object, old, writeContext(plane, call))
-    countGeneration(definition, request.subresource, object, old)
-    await validate(plane, call, object, old, change.view)
+    info.prepare?.(object, old, writeContext(server, context))
+    countGeneration(info, request.subresource, object, old)
+    await validate(server, context, object, old, change.view)
 
-    // A write that changes nothing still brings what is stored into the version in which things are stored now.
-    if (keepTimes(old, object) && current.apiVersion === storageApiVersion(definition)) return old
+    // A write without changes is still stored when it migrates the object to the current storage version.
+    if (keepTimes(old, object) && current.apiVersion === storageApiVersion(info)) return old
     const gone = isDone(object)
     if (options.dryRun) return freeze(object)
-    const next = gone ? undefined : await toStore(plane, call, object)
-    const { object: written } = await plane.store.commit({ key, previous: current, object: next })
-    return gone ? freeze(object) : plane.converter.show(definition, written!)
+    const next = gone ? undefined : await toStore(server, context, object)
+    const { object: written } = await server.store.commit({ key, previous: current, object: next })
+    return gone ? freeze(object) : server.converter.show(info, written!)
   } finally {
-    plane.pending.delete(object)
+    server.pending.delete(object)
   }
 }
 
-function checkRevision(call: Call, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
-  const { definition, request } = call
+function checkRevision(context: RequestContext, sent: UnknownObject, old: UnknownObject, replaces: boolean): void {
+  const { info, request } = context
   const { resourceVersion, uid } = sent.metadata
   const { name } = old.metadata
-  if (replaces && uid !== undefined && uid !== old.metadata.uid) throw otherUid(call, old.metadata, uid)
+  if (replaces && uid !== undefined && uid !== old.metadata.uid) throw otherUid(context, old.metadata, uid)
   if (resourceVersion === undefined || resourceVersion === '0') {
-    // Upstream: custom resources cannot be written blindly, nor made so by a patch.
+    // Upstream requires a resourceVersion in updates of custom resources, also when a patch removes it.
     const isWhole = replaces || (request.patchType !== undefined && request.patchType !== 'application/apply-patch+yaml')
-    if (definition.builtin || !isWhole) return
-    const resource = { group: definition.group, kind: definition.plural }
+    if (info.builtin || !isWhole) return
+    const resource = { group: info.group, kind: info.plural }
     throw invalidObject(resource, name, [invalid('metadata.resourceVersion', 0, 'must be specified for an update')])
   }
   if (!/^\d+$/.test(resourceVersion)) {
     throw new StatusError('', `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax`)
   }
-  if (resourceVersion !== old.metadata.resourceVersion) throw conflict(definition, name)
+  if (resourceVersion !== old.metadata.resourceVersion) throw conflict(info, name)
 }
 
-/** A uid says which object is meant, and it is another one that is there; or none, which has no uid. */
+/** Error for a uid that differs from the object's. */
 export function otherUid(
-  { definition, options }: Call,
+  { info, options }: RequestContext,
   { name, namespace = '', uid: found = '' }: Partial<KubeObject['metadata']> & { name: string },
   uid: string,
 ): StatusError {
-  // Upstream: what is only tried out does not name the prefix of its store; built-in kinds have no groups there.
-  const place = [options.dryRun ? '' : '/registry', ...(definition.builtin ? [] : [definition.group])]
-  place.push(storagePlaces[resourceName(definition)] ?? definition.plural)
-  if (definition.namespaced) place.push(namespace)
+  // Upstream: the key of a dry run has no prefix of the store; keys of built-in kinds have no group.
+  const place = [options.dryRun ? '' : '/registry', ...(info.builtin ? [] : [info.group])]
+  place.push(info.storagePath ?? info.plural)
+  if (info.namespaced) place.push(namespace)
   const text = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${found}`
   const key = [...place, name].join('/')
   return conflict(
-    definition,
+    info,
     name,
     `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${text}`,
   )
 }
 
-/** Where upstream keeps what it does not keep under its plural, or keeps under its group all the same. */
-const storagePlaces: { readonly [resource: string]: string } = {
-  services: 'services/specs',
-  endpoints: 'services/endpoints',
-  nodes: 'minions',
-  replicationcontrollers: 'controllers',
-  'ingresses.networking.k8s.io': 'ingress',
-  'customresourcedefinitions.apiextensions.k8s.io': 'apiextensions.k8s.io/customresourcedefinitions',
-  'apiservices.apiregistration.k8s.io': 'apiregistration.k8s.io/apiservices',
-}
-
-/** What the server alone decides stays as it is; what a client may not even try to change is left for validation to refuse. */
+/** Carries over the fields that only the server sets; validation refuses changes of the immutable ones. */
 function keepSystemFields({ metadata }: UnknownObject, { metadata: old }: UnknownObject): void {
   metadata.resourceVersion = old.resourceVersion
   metadata.creationTimestamp = old.creationTimestamp
@@ -149,45 +142,35 @@ function copyField<T extends object, K extends keyof T>(to: T, from: T, field: K
   else to[field] = from[field]
 }
 
-/** The main path cannot write status, and `/status` nothing but status. */
-function keepOtherParts(
-  definition: Definition,
-  subresource: string | undefined,
-  object: UnknownObject,
-  old: UnknownObject,
-): void {
-  const writes = subresource === undefined ? undefined : definition.writes?.[subresource]
+/** Carries over the part that a request cannot write: the status on the main path, all but the status on `/status`. */
+function keepOtherParts(info: ResourceInfo, subresource: string | undefined, object: UnknownObject, old: UnknownObject): void {
+  const writes = subresource === undefined ? undefined : info.subresourceWrites?.[subresource]
   if (writes) return writes(object, old)
-  if (!definition.statusSubresource) return
+  if (!info.statusSubresource) return
   if (subresource === 'status') {
     for (const part of new Set([...Object.keys(object), ...Object.keys(old)])) {
       if (part !== 'status' && part !== 'metadata') copyField(object, old, part)
     }
-    // Built-in kinds take labels and annotations on /status, custom resources take nothing.
-    if (!definition.builtin) {
+    // Upstream: built-in kinds accept labels and annotations on /status, custom resources do not.
+    if (!info.builtin) {
       const { managedFields } = object.metadata
       object.metadata = { ...old.metadata, ...(managedFields ? { managedFields } : {}) }
     }
   } else copyField(object, old, 'status')
 }
 
-function countGeneration(
-  definition: Definition,
-  subresource: string | undefined,
-  object: UnknownObject,
-  old: UnknownObject,
-): void {
-  if (!definition.generation) return
+function countGeneration(info: ResourceInfo, subresource: string | undefined, object: UnknownObject, old: UnknownObject): void {
+  if (!info.generation) return
   const parts = new Set([...Object.keys(object), ...Object.keys(old)])
   parts.delete('metadata')
-  if (definition.statusSubresource) parts.delete('status')
+  if (info.statusSubresource) parts.delete('status')
   const changed =
     [...parts].some((part) => !equal(object[part], old[part])) ||
-    (typeof definition.generation === 'function' && subresource !== 'status' && definition.generation(object, old))
+    (typeof info.generation === 'function' && subresource !== 'status' && info.generation(object, old))
   object.metadata.generation = (old.metadata.generation ?? 0) + (changed ? 1 : 0)
 }
 
-/** Nothing holds the object any more, and its deletion has been asked for. */
+/** Reports whether a deletion was requested and no finalizer or grace period is left. */
 export function isDone(object: UnknownObject): boolean {
   const { deletionTimestamp, finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false

@@ -9,46 +9,48 @@ import {
   parseJsonPatch,
   StatusError,
 } from '@capstan/kube'
-import { decode } from './decode.ts'
+import { decode } from './steps/decode.ts'
 import { modify } from './modify.ts'
-import type { Call, Plane } from './plane.ts'
+import type { RequestContext, ServerContext } from './context.ts'
 
-/** PATCH, but for apply: what the patch makes of the object as it is now. */
-export function patch(plane: Plane, call: Call): Promise<KubeObject> {
-  const change = patcher(call)
-  return modify(plane, call, {
+/** PATCH, except apply: applies the patch to the current object. */
+export function patch(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+  const change = patcher(context)
+  return modify(server, context, {
     replaces: false,
-    apply: (current) => decode(call, change(current) as { [field: string]: unknown }, 'patch', current),
+    apply: (current) => decode(context, change(current) as { [field: string]: unknown }, 'patch', current),
   })
 }
 
-/** The patch as a function that gives a draft. @throws StatusError for a patch that cannot be read or is not offered */
-export function patcher({ definition, request: { patchType, body } }: Call): (current: object) => object {
+/**
+ * Returns a function that applies the patch and returns a draft. @throws StatusError for a patch that cannot be decoded or is not supported
+ */
+export function patcher({ info, request: { patchType, body } }: RequestContext): (current: object) => object {
   switch (patchType) {
     case 'application/json-patch+json': {
       const operations = parseJsonPatch(body)
       return (current) => {
         const patched: unknown = applyJsonPatch(current, operations)
         if (isRecord(patched)) return patched
-        // The whole may be replaced, too, but not by something that is no object.
+        // A patch may replace the whole object, but only by an object.
         throw new StatusError('Invalid', 'the server rejected our request due to an error in our request', { details: {} })
       }
     }
     case 'application/merge-patch+json': {
-      // Upstream: what is nothing is no patch, and in no words of the reader's.
+      // Upstream refuses `null` with a message of its own.
       if (body === null) throw badRequest('Invalid JSON Patch')
       const changes = objectOf(body, 'error decoding patch: ')
       return (current) => applyMergePatch(current, changes)
     }
     case 'application/strategic-merge-patch+json': {
-      if (!definition.builtin) throw unsupportedPatch(definition.builtin)
+      if (!info.builtin) throw unsupportedPatch(info.builtin)
       const changes = body === null ? {} : objectOf(body, '')
-      return (current) => applyStrategicPatch(current, changes, definition.schema)
+      return (current) => applyStrategicPatch(current, changes, info.schema)
     }
     case 'application/apply-patch+yaml':
     case undefined:
     default:
-      throw unsupportedPatch(definition.builtin)
+      throw unsupportedPatch(info.builtin)
   }
 }
 

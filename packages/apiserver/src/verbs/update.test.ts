@@ -1,7 +1,7 @@
 import { seededRandom, VirtualClock } from '@capstan/kube'
 import { afterEach, expect, test } from 'vitest'
-import type { Caller } from '../engine.ts'
-import { createApiServer } from '../server.ts'
+import type { Caller } from '../auth/user.ts'
+import { createApiServer } from '@capstan/kubernetes-kinds'
 
 const stops: (() => Promise<void>)[] = []
 afterEach(async () => {
@@ -27,7 +27,7 @@ async function start() {
   return { put, execute: server.engine.execute.bind(server.engine) }
 }
 
-test('a PUT of what is not there creates kinds that come to be that way, whatever version it names', async () => {
+test('a PUT creates objects of kinds that allow it, whatever resourceVersion it has', async () => {
   const { put, execute } = await start()
   expect(await put(leases, 'one', lease({ name: 'one', resourceVersion: '5' }))).toBe(201)
   const { body } = await execute({ verb: 'get', ...leases, name: 'one' }, root)
@@ -44,7 +44,7 @@ test('a PUT that would create is for the object of that name, and none of anothe
   expect(await put(leases, 'one', lease({ name: 'one', uid: 'u' }))).toMatch(/UID in precondition: u, UID in object meta: $/)
 })
 
-test('a PUT that would create is for those who may create', async () => {
+test('a PUT that creates requires the permission to create', async () => {
   const { put, execute } = await start()
   const group = 'rbac.authorization.k8s.io'
   const rules = [{ verbs: ['update'], apiGroups: ['coordination.k8s.io'], resources: ['leases'] }]
@@ -58,7 +58,7 @@ test('a PUT that would create is for those who may create', async () => {
   expect(await put(leases, 'one', lease({ name: 'one' }), bob)).toMatch(/User "bob" cannot create resource "leases"/)
 })
 
-test('other kinds are not found, once what was sent has been read', async () => {
+test('a PUT of other kinds is NotFound, after the body is decoded', async () => {
   const { put } = await start()
   expect(await put(configMaps, 'one', { metadata: { name: 'one' } })).toBe('configmaps "one" not found')
   expect(await put(configMaps, 'one', { metadata: { name: 'two' } })).toMatch(/does not match the name on the URL/)

@@ -2,37 +2,39 @@ import { draft, type KubeObject } from '@capstan/kube'
 import { authorize } from '../auth/authorizer.ts'
 import { attributesOf } from '../auth/request-attributes.ts'
 import { createDecoded } from './create.ts'
-import { decode, draftOf } from './decode.ts'
-import { trackFields } from './managed-fields.ts'
+import { decode, draftOf } from './steps/decode.ts'
+import { trackFields } from './steps/managed-fields.ts'
 import { modify, otherUid } from './modify.ts'
-import { type Call, isThere, type Plane } from './plane.ts'
+import { type RequestContext, exists, type ServerContext } from './context.ts'
 
-/** PUT: the object becomes what the client sent. */
-export function update(plane: Plane, call: Call): Promise<KubeObject> {
-  const body = draftOf(call.definition, call.request.body)
-  // Upstream: what was sent is read before what is there.
-  if (!isThere(plane, call)) decode(call, draft(body), 'body')
-  return modify(plane, call, {
+/** PUT: replaces the object. */
+export function update(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+  const body = draftOf(context.info, context.request.body)
+  // Upstream decodes the body before it looks the object up.
+  if (!exists(server, context)) decode(context, draft(body), 'body')
+  return modify(server, context, {
     replaces: true,
-    apply: (current) => decode(call, draft(body), 'body', current),
+    apply: (current) => decode(context, draft(body), 'body', current),
   })
 }
 
-/** Whether a PUT is of something that is not there, and of a kind that comes to be that way. Upstream: AllowCreateOnUpdate. */
-export const isCreation = (plane: Plane, call: Call): boolean =>
-  call.request.verb === 'update' &&
-  call.request.subresource === undefined &&
-  call.definition.createsOnUpdate &&
-  !isThere(plane, call)
+/** Reports whether a PUT creates the object: it does not exist, and its kind allows that. Upstream: AllowCreateOnUpdate. */
+export const isCreation = (server: ServerContext, context: RequestContext): boolean =>
+  context.request.verb === 'update' &&
+  context.request.subresource === undefined &&
+  context.info.createsOnUpdate &&
+  !exists(server, context)
 
-/** A PUT that creates. Whoever sends it must be allowed both; the resourceVersion that it may carry is that of nothing. */
-export function createByUpdate(plane: Plane, call: Call): Promise<KubeObject> {
-  const { definition, request, caller } = call
-  const object = decode(call, draftOf(definition, request.body), 'body')
+/** Creates an object by PUT. Requires the permissions for update and for create; a resourceVersion in the body is ignored. */
+export function createByUpdate(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+  const { info, request, caller } = context
+  const object = decode(context, draftOf(info, request.body), 'body')
   const { name, namespace, uid } = object.metadata
-  if (uid !== undefined) throw otherUid(call, { name, ...(namespace === undefined ? {} : { namespace }) }, uid)
+  if (uid !== undefined) throw otherUid(context, { name, ...(namespace === undefined ? {} : { namespace }) }, uid)
   const creation = { ...request, verb: 'create' as const }
-  authorize(plane.authorizer, attributesOf(caller, creation))
+  authorize(server.authorizer, attributesOf(caller, creation))
   delete (object.metadata as Partial<KubeObject['metadata']>).resourceVersion
-  return createDecoded(plane, { ...call, request: creation }, object, (fresh) => trackFields(plane, call, fresh, undefined))
+  return createDecoded(server, { ...context, request: creation }, object, (fresh) =>
+    trackFields(server, context, fresh, undefined),
+  )
 }

@@ -10,7 +10,17 @@ import {
 } from '@capstan/kube'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { memoryStore } from '../store/memory.ts'
-import { at, aWidget, collected, namespace, quiet, refusal, type TestServer, testServer, Widget } from '../test-server.ts'
+import {
+  at,
+  aWidget,
+  collected,
+  namespace,
+  quiet,
+  refusal,
+  type TestServer,
+  testServer,
+  Widget,
+} from '@capstan/kubernetes-kinds/test-server'
 
 let t: TestServer
 let stop: AbortController
@@ -27,7 +37,7 @@ const label = (name: string, labels: object) =>
 const now = () => String(t.server.store.revision)
 
 describe('a watch', () => {
-  test('without a version begins with what is there', async () => {
+  test('without a version begins with the existing objects', async () => {
     await t.client.create(Widget, aWidget('a'))
     const seen = await watch()
     await t.client.create(Widget, aWidget('b'))
@@ -37,7 +47,7 @@ describe('a watch', () => {
     expect(seen.seen[1]?.object).toBe(await t.client.get(Widget, at('b')))
   })
 
-  test('from a version tells what has happened since, and nothing of others', async () => {
+  test('from a version sends the selected changes since then', async () => {
     await t.client.create(Widget, aWidget('a'))
     const resourceVersion = now()
     await label('a', { x: 'y' })
@@ -154,7 +164,7 @@ describe('a watch', () => {
 })
 
 describe('time', () => {
-  test('brings a bookmark to a quiet watch, when there is anything to tell', async () => {
+  test('sends a bookmark to a quiet watch when the revision has changed', async () => {
     const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true })
     t.clock.step(t.clock.now() + minutes(1))
     await quiet()
@@ -167,7 +177,7 @@ describe('time', () => {
     ])
   })
 
-  test('brings a bookmark to a watch of what does not change, while other objects of the kind do', async () => {
+  test('sends a bookmark to a watch whose objects do not change while others of the kind do', async () => {
     const seen = await watch({ resourceVersion: now(), allowWatchBookmarks: true, labelSelector: 'on=1' })
     await t.client.create(Widget, aWidget('a'))
     await t.client.create(Widget, { ...aWidget('k'), metadata: { name: 'k', namespace: 'kube-system' } })
@@ -190,12 +200,12 @@ describe('time', () => {
 })
 
 describe('the end of a watch', () => {
-  test('comes with the abort of its reader, who leaves nothing behind', async () => {
+  test('comes when the reader aborts, and releases all subscriptions', async () => {
     const seen = await watch({ allowWatchBookmarks: true })
     stop.abort()
     await t.client.create(Widget, aWidget('late'))
     await quiet()
-    // Whoever names no version is told where what there is ends.
+    // A watch without a version gets a bookmark after the initial objects.
     expect([seen.ended, seen.texts()]).toEqual([true, ['BOOKMARK']])
     expect(t.clock.nextDue).toBeUndefined()
   })
@@ -214,7 +224,7 @@ describe('the end of a watch', () => {
     expect(seen.ended).toBe(true)
   })
 
-  test('comes to a reader who does not keep up', async () => {
+  test('comes to a reader that is too slow', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     const slow = await client.watch(ConfigMap, { namespace, resourceVersion: String(store.revision), signal: stop.signal })
@@ -230,7 +240,7 @@ describe('the end of a watch', () => {
     await server.close()
   })
 
-  test('does not come to a reader of what seldom changes, however much else does', async () => {
+  test('does not come to a reader of rarely changing objects, however many others change', async () => {
     const store = memoryStore({ history: { changes: 100 } })
     const { server, client } = await testServer({ store })
     await client.create(ConfigMap, { metadata: at('c'), data: { n: '0' } })

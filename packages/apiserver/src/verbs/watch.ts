@@ -1,4 +1,4 @@
-/** WATCH: what is there, what has happened since, what happens; filtered, bounded, and told where it stands. */
+/** WATCH: sends the initial objects, the changes since a version and new changes, filtered and in bounded batches, with bookmarks. */
 import {
   forbidden,
   freeze,
@@ -12,47 +12,47 @@ import {
   StatusError,
   type WatchEvent,
 } from '@capstan/kube'
-import type { WatchStream } from '../engine.ts'
-import { type Definition, inVersion } from '../registry/definition.ts'
+import type { WatchStream } from './engine.ts'
+import { type ResourceInfo, inVersion } from '../registry/resource-info.ts'
 import type { Change, Store } from '../store/store.ts'
 import { notWithContinue } from './list.ts'
-import type { Call, Plane } from './plane.ts'
-import { parseRevision } from './revision.ts'
-import { selectionOf } from './selection.ts'
+import type { RequestContext, ServerContext } from './context.ts'
+import { parseRevision } from './steps/revision.ts'
+import { selectionOf } from './steps/selection.ts'
 
-/** Events that are handed out together, at most. */
+/** Maximum events in a batch. */
 const MaxBatch = 64
 const BookmarkEvery = minutes(1)
 
-/** @throws StatusError for options that cannot be, and Expired when the start is no longer known */
-export function watch(plane: Plane, call: Call, signal: AbortSignal): WatchStream {
-  const { definition, options, request } = call
+/** Starts a watch. @throws StatusError for invalid options, and Expired when the start is outside of the window of changes */
+export function watch(server: ServerContext, context: RequestContext, signal: AbortSignal): WatchStream {
+  const { info, options, request } = context
   refuseOptions(options)
   const start = startOf(options)
-  const view = definition.conversion ? convertedView(plane, call) : viewOf(call)
-  const { store } = plane
+  const view = info.conversion ? convertedView(server, context) : viewOf(context)
+  const { store } = server
 
   let begin: Begin = []
   let from = store.revision
   let unread: number | undefined
   if (start.kind === 'everything') {
-    const mark = start.endMark ? [bookmark(definition, from, true)] : []
-    begin = view.initial(store.list(definition.storage, request.namespace), mark)
+    const mark = start.endMark ? [bookmark(info, from, true)] : []
+    begin = view.initial(store.list(info.storage, request.namespace), mark)
   } else if (start.kind === 'after') {
-    const since = store.since(start.revision, definition.storage, 1)
-    // Upstream: what was before a resource came to be, nobody knows.
-    const beginning = Math.max(plane.registry.servedSince(definition.storage), since.kind === 'expired' ? since.oldest - 1 : 0)
+    const since = store.since(start.revision, info.storage, 1)
+    // Upstream: changes before a resource was first served are not available.
+    const beginning = Math.max(server.registry.servedSince(info.storage), since.kind === 'expired' ? since.oldest - 1 : 0)
     if (since.kind === 'expired' || start.revision < beginning) {
       throw new StatusError('Expired', `too old resource version: ${start.revision} (${beginning})`)
     }
     unread = since.changes[0]?.revision
     from = Math.max(from, start.revision)
   }
-  return new Stream(plane, call, view, { begin, from, unread }, signal)
+  return new Stream(server, context, view, { begin, from, unread }, signal)
 }
 
 type Start =
-  /** Every object as ADDED first; `endMark` says where they end. */
+  /** Sends every object as ADDED first; with `endMark`, a bookmark follows them. */
   | { readonly kind: 'everything'; readonly endMark: boolean }
   | { readonly kind: 'after'; readonly revision: number }
   | { readonly kind: 'now' }
@@ -61,7 +61,7 @@ function startOf({ resourceVersion, sendInitialEvents, allowWatchBookmarks }: Re
   const revision = parseRevision(resourceVersion)
   if (sendInitialEvents === true) return { kind: 'everything', endMark: allowWatchBookmarks === true }
   if (revision > 0) return { kind: 'after', revision }
-  // Upstream: whoever names no version means that all comes first, and is told where it ends if marks are welcome.
+  // Upstream: without a version, all objects are sent first, followed by a bookmark when the client allows bookmarks.
   return sendInitialEvents === false ? { kind: 'now' } : { kind: 'everything', endMark: allowWatchBookmarks === true }
 }
 
@@ -81,26 +81,26 @@ function refuseOptions({ sendInitialEvents, resourceVersionMatch: match, continu
   if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors)
 }
 
-/** What a watch begins with; where a conversion webhook has to be asked, once the reader is there to read what it says. */
+/** Initial events. A function when a conversion webhook must be called, so that its error reaches the reader of the stream. */
 type Begin = readonly WatchEvent[] | (() => Promise<readonly WatchEvent[]>)
 
-/** How one watcher sees what is stored, and what happens to it. */
+/** How one watcher sees stored objects and changes. */
 interface View {
-  /** `mark` comes behind the objects. */
+  /** `mark` follows the objects. */
   initial(stored: readonly KubeObject[], mark: readonly WatchEvent[]): Begin
-  /** How many changes may wait for each other to be looked at. */
+  /** Maximum changes that are processed together. */
   readonly together: number
-  /** Nothing for what it does not see. */
+  /** Returns the events of changes; none for objects that the watcher does not select. */
   events(changes: readonly Change[]): readonly WatchEvent[] | Promise<readonly WatchEvent[]>
 }
 
-function viewOf({ definition, options, request: { namespace } }: Call): View {
-  const selection = selectionOf(definition, options)
+function viewOf({ info, options, request: { namespace } }: RequestContext): View {
+  const selection = selectionOf(info, options)
   const selects = (object: KubeObject) => selection === undefined || selection(object)
   return {
     initial: (stored, mark) => [
       ...stored
-        .map((one) => inVersion(definition, one))
+        .map((one) => inVersion(info, one))
         .filter(selects)
         .map((object) => ({ type: 'ADDED' as const, object })),
       ...mark,
@@ -110,25 +110,27 @@ function viewOf({ definition, options, request: { namespace } }: Call): View {
       const events: WatchEvent[] = []
       for (const change of changes) {
         if (namespace !== undefined && change.key.namespace !== namespace) continue
-        const was = change.previous && selects(inVersion(definition, change.previous))
-        const is = change.object && selects(inVersion(definition, change.object))
-        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: inVersion(definition, change.object!) })
-        // Deleted, or no longer selected: the old content, at the revision of the change.
-        else if (was) events.push({ type: 'DELETED', object: inVersion(definition, lastSeen(change)) })
+        const was = change.previous && selects(inVersion(info, change.previous))
+        const is = change.object && selects(inVersion(info, change.object))
+        if (is) events.push({ type: was ? 'MODIFIED' : 'ADDED', object: inVersion(info, change.object!) })
+        // The object was deleted or is no longer selected: send its old content at the revision of the change.
+        else if (was) events.push({ type: 'DELETED', object: inVersion(info, lastSeen(change)) })
       }
       return events
     },
   }
 }
 
-/** The same where what is stored may have to be converted first: one call for what is there, one for each change, for all watchers. */
-function convertedView({ converter }: Plane, { definition, options, request: { namespace } }: Call): View {
-  const selection = selectionOf(definition, options)
-  const show = (object: KubeObject) => converter.showShared(definition, object)
+/**
+ * View for resources that may need conversion: one webhook call for the initial objects and one for each change, shared by all watchers.
+ */
+function convertedView({ converter }: ServerContext, { info, options, request: { namespace } }: RequestContext): View {
+  const selection = selectionOf(info, options)
+  const show = (object: KubeObject) => converter.showShared(info, object)
   const selects = async (object: KubeObject) => selection === undefined || selection(await show(object))
   return {
     initial: (stored, mark) => async () => {
-      const objects = await converter.showAll(definition, stored)
+      const objects = await converter.showAll(info, stored)
       const selected = objects.filter((object) => selection === undefined || selection(object))
       return [...selected.map((object) => ({ type: 'ADDED' as const, object })), ...mark]
     },
@@ -148,7 +150,7 @@ function convertedView({ converter }: Plane, { definition, options, request: { n
   }
 }
 
-/** The same object for every watcher of a change. */
+/** The deleted object at the revision of its deletion, shared by all watchers of the change. */
 function lastSeen(change: Change): KubeObject {
   let object = lastSeenOf.get(change)
   if (!object) {
@@ -160,7 +162,7 @@ function lastSeen(change: Change): KubeObject {
 }
 const lastSeenOf = new WeakMap<Change, KubeObject>()
 
-function bookmark({ kind, apiVersion }: Definition, revision: number, initialEventsEnd = false): WatchEvent {
+function bookmark({ kind, apiVersion }: ResourceInfo, revision: number, initialEventsEnd = false): WatchEvent {
   const metadata = {
     resourceVersion: String(revision),
     ...(initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}),
@@ -168,40 +170,46 @@ function bookmark({ kind, apiVersion }: Definition, revision: number, initialEve
   return { type: 'BOOKMARK', object: freeze({ kind, apiVersion, metadata }) as unknown as KubeObject }
 }
 
-/** Where a watcher stands at first. */
+/** Where a watch begins. */
 interface Standing {
   readonly begin: Begin
-  /** Revision behind which news are news. */
+  /** Only events after this revision are delivered. */
   readonly from: number
-  /** The oldest change before that which is to be told all the same. */
+  /** The oldest earlier change that is delivered as well. */
   readonly unread: number | undefined
 }
 
 /**
- * One watcher. What it has yet to read is the store's history, however many watchers there are and however slow they read. Once history has
- * let go of it, the watch ends: its reader can come back, and is told to list anew.
+ * A watch of one client. It has no queue: it reads unread changes from the store's history, however many watchers there are and however
+ * slow they read. When the history no longer contains its next change, the watch ends; the client watches again, gets Expired, and lists.
  */
 class Stream implements WatchStream {
-  readonly resource: Definition
+  readonly resource: ResourceInfo
   readonly #store: Store
   readonly #view: View
   #begin: Begin
-  /** Revision up to which the reader has been told everything that it watches. */
+  /** Revision up to which all selected changes were delivered. */
   #told: number
-  /** Revision that the reader knows of, at least: what it does not watch tells it nothing. */
+  /** Revision that the client knows at least. Changes that the watch does not select do not advance it. */
   #known: number
-  /** Revision of the oldest change that it has not. */
+  /** Revision of the oldest undelivered change. */
   #unread: number | undefined
-  /** Revision to tell a quiet reader of. */
+  /** Revision of the next bookmark. */
   #bookmark = 0
-  /** Revision behind which nothing is told any more. */
+  /** Changes after this revision are not delivered: the watch has ended. */
   #until = Infinity
   #wake: (() => void) | undefined
   readonly #release: (() => void)[] = []
 
-  constructor(plane: Plane, { definition, options }: Call, view: View, { begin, from, unread }: Standing, signal: AbortSignal) {
-    this.resource = definition
-    this.#store = plane.store
+  constructor(
+    server: ServerContext,
+    { info, options }: RequestContext,
+    view: View,
+    { begin, from, unread }: Standing,
+    signal: AbortSignal,
+  ) {
+    this.resource = info
+    this.#store = server.store
     this.#view = view
     this.#begin = begin
     this.#told = from
@@ -215,27 +223,27 @@ class Stream implements WatchStream {
     signal.addEventListener('abort', drop, { once: true })
     this.#release.push(() => signal.removeEventListener('abort', drop))
     this.#release.push(
-      plane.store.subscribe(definition.storage, ({ revision }) => {
+      server.store.subscribe(info.storage, ({ revision }) => {
         if (this.#unread !== undefined || revision <= this.#told) return
         this.#unread = revision
         this.#wake?.()
       }),
     )
-    this.#release.push(plane.registry.onRemoval(definition, () => this.#end()))
+    this.#release.push(server.registry.onRemoval(info, () => this.#end()))
 
     const bookmarks = options.allowWatchBookmarks === true
     if (options.timeoutSeconds) {
-      const timer = plane.clock.schedule(seconds(options.timeoutSeconds), () => {
-        if (bookmarks) this.#bookmark = plane.store.revision
+      const timer = server.clock.schedule(seconds(options.timeoutSeconds), () => {
+        if (bookmarks) this.#bookmark = server.store.revision
         this.#end()
       })
       this.#release.push(() => timer.cancel())
     }
-    if (bookmarks) this.#bookmarkNowAndThen(plane)
+    if (bookmarks) this.#bookmarkNowAndThen(server)
   }
 
-  /** Bookmarks keep a quiet watch from falling out of the window: nothing new, nothing sent. */
-  #bookmarkNowAndThen({ clock, store }: Plane): void {
+  /** Sends bookmarks, which keep the version of a quiet watch inside the window. Sends none when the revision has not changed. */
+  #bookmarkNowAndThen({ clock, store }: ServerContext): void {
     const tick = () => {
       this.#bookmark = store.revision
       this.#wake?.()
@@ -245,7 +253,7 @@ class Stream implements WatchStream {
     this.#release.push(() => timer.cancel())
   }
 
-  /** Ends without handing out what is unread: nobody reads it any more, or it comes too late. */
+  /** Ends without delivering unread changes: the client has gone, or they have left the history. */
   #drop(): void {
     this.#begin = []
     this.#end()
@@ -291,7 +299,7 @@ class Stream implements WatchStream {
     }
   }
 
-  /** The next changes to tell of, oldest first. */
+  /** Returns the next unread changes, oldest first. */
   #take(): readonly Change[] {
     if (this.#unread === undefined || this.#unread > this.#until) return []
     const { together } = this.#view

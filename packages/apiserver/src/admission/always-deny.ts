@@ -1,8 +1,0 @@
-import { forbidden, type Plugin } from './plugin.ts'
-
-const refuse: NonNullable<Plugin['mutate']> = (write) => {
-  throw forbidden(write, 'admission control is denying all modifications')
-}
-
-/** Refuses every write. Upstream: plugin/pkg/admission/deny. */
-export const alwaysDeny: Plugin = { name: 'AlwaysDeny', concerns: () => true, mutate: refuse, validate: refuse }

@@ -1,0 +1,31 @@
+import {
+  type AdmissionExpression,
+  admissionExpression,
+  type AdmissionScope,
+  type FieldError,
+  invalid,
+  isIdentifier,
+  required,
+} from '@capstan/kube'
+import type { PolicySpec } from './policy-types.ts'
+
+/** The variables of a policy that can be used, and what is wrong with the others. Each may use those before it. */
+export function variablesOf({ variables = [], paramKind }: Pick<PolicySpec, 'variables' | 'paramKind'>): {
+  readonly known: NonNullable<AdmissionScope['variables']>
+  readonly errors: readonly FieldError[]
+} {
+  const known: { name: string; expression: AdmissionExpression }[] = []
+  const errors: FieldError[] = []
+  variables.forEach(({ name, expression }, index) => {
+    const field = `spec.variables[${index}]`
+    if (!name?.trim()) errors.push(required(`${field}.name`, 'name is not specified'))
+    else if (!isIdentifier(name)) errors.push(invalid(`${field}.name`, name, 'must be a valid CEL identifier'))
+    if (!expression?.trim()) errors.push(required(`${field}.expression`, 'expression is not specified'))
+    else {
+      const made = admissionExpression(expression, { hasParams: paramKind !== undefined, variables: [...known] })
+      if (typeof made === 'string') errors.push(invalid(`${field}.expression`, expression, made))
+      else known.push({ name, expression: made })
+    }
+  })
+  return { known, errors }
+}

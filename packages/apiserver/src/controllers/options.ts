@@ -1,0 +1,12 @@
+import type { Client, Clock, Logger } from '@capstan/kube'
+import type { Registry } from '../registry/registry.ts'
+import type { Store } from '../store/store.ts'
+
+/** What controllers that run inside of a server work with. */
+export interface ControllerOptions {
+  readonly store: Store
+  readonly registry: Registry
+  readonly clock: Clock
+  readonly log: Logger
+  readonly client: Client
+}

@@ -1,0 +1,126 @@
+import { StatusError, VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import type { Resource } from '../../registry/resource.ts'
+import { builtinResource } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
+import { readObject, readPatch } from './body.ts'
+import { YAMLReader } from './read-yaml.ts'
+
+const yaml = new YAMLReader(new VirtualClock())
+const readers = { yaml, protobufMessages: {} }
+const configMaps = builtinResource('/v1/configmaps') as Resource
+const widgets = { ...configMaps, kind: 'W', plural: 'ws', group: 'e.com', builtin: false }
+
+const request = (text: string, type: string) => ({
+  method: 'POST',
+  url: '/',
+  headers: { 'content-type': type },
+  signal: new AbortController().signal,
+  streamSignal: new AbortController().signal,
+  body: () => Promise.resolve(Buffer.from(text)),
+})
+
+const said = async (reading: Promise<unknown>): Promise<unknown> => {
+  try {
+    return await reading
+  } catch (err) {
+    return err instanceof StatusError ? `${err.code} ${err.message}` : err
+  }
+}
+const unrecognized = (problem: string) =>
+  expect.stringContaining(`400 the object provided is unrecognized (must be of type W): ${problem}`)
+const laugh = `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'
+  .split('')
+  .map((c, i) => `${c}: &${c} [${Array(9).fill(`*${'abcdefghi'[i]}`).join(',')}]`)
+  .join('\n')}`
+const nested = (open: string, depth: number, close: string) => `${open.repeat(depth)}1${close.repeat(depth)}`
+
+test.each([
+  ['text that is no YAML', 'a: [1', 'yaml: '],
+  ['aliases that multiply', laugh, 'yaml: document contains excessive aliasing'],
+  [
+    'a few aliases of much text',
+    `a: &a ${'x'.repeat(7000)}\nb: [${Array(900).fill('*a').join(',')}]`,
+    'yaml: document contains excessive aliasing',
+  ],
+  ['YAML that is too deep', `a: ${nested('[', 1100, ']')}`, 'yaml: exceeded max depth'],
+  ['YAML deeper than any stack', `a: ${nested('[', 40_000, ']')}`, 'yaml: exceeded max depth'],
+  ['text', 'abc', "couldn't get version/kind; json parse error: json: cannot unmarshal string into Go value"],
+  ['a list', '[1]', "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value"],
+  ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
+  ['a number beyond all bounds', 'kind: W\napiVersion: e.com/v1\na: .inf', 'json: cannot unmarshal number .inf'],
+])('YAML for an object: %s', async (_, text, problem) => {
+  expect(await said(readObject(request(text, 'application/yaml'), widgets, {}, readers))).toEqual(unrecognized(problem))
+})
+
+test.each([
+  ['JSON that is too deep', nested('{"a":', 20_000, '}'), "couldn't get version/kind; json parse error: "],
+  [
+    'a compressed body',
+    '\x1f\x08',
+    "couldn't get version/kind; json parse error: invalid character '\\x1f' looking for beginning of value",
+  ],
+  [
+    'a number beyond all bounds',
+    '{"kind":"W","apiVersion":"e.com/v1","a":-1e999}',
+    "couldn't get version/kind; json parse error: json: cannot unmarshal number -1e999 into Go value of type float64",
+  ],
+  ['nothing', 'null', "Object 'Kind' is missing in 'null' (6e756c6c)"],
+])('JSON for an object: %s', async (_, text, problem) => {
+  expect(await said(readObject(request(text, 'application/json'), widgets, {}, readers))).toEqual(unrecognized(problem))
+})
+
+test.each([
+  ['a: [1', expect.stringMatching(/^400 error decoding YAML: error converting YAML to JSON: yaml: /)],
+  [laugh, '400 error decoding YAML: error converting YAML to JSON: yaml: document contains excessive aliasing'],
+  [
+    '[1]',
+    '400 error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}',
+  ],
+  ['', '400 invalid object type: /, Kind='],
+])('applied: %s', async (text, refusal) => {
+  const type = 'application/apply-patch+yaml'
+  expect(await said(readPatch(request(text, type), type, {}, yaml))).toEqual(refusal)
+})
+
+test('YAML aliases are copied, so that changing one occurrence leaves the others', async () => {
+  const { body } = await readObject(
+    request('kind: W\napiVersion: e.com/v1\na: &a {b: 1}\nc: *a', 'application/yaml'),
+    widgets,
+    {},
+    readers,
+  )
+  const { a, c } = body as { a: object; c: object }
+  expect(c).toEqual(a)
+  expect(c).not.toBe(a)
+})
+
+test('of several YAML documents the first one counts', async () => {
+  const text = 'kind: W\napiVersion: e.com/v1\n---\nkind: V\n'
+  expect(await readObject(request(text, 'application/yaml'), widgets, {}, readers)).toEqual({
+    body: { kind: 'W', apiVersion: 'e.com/v1' },
+    duplicates: [],
+  })
+})
+
+test('while YAML that is long is read, others are served', async () => {
+  let others = 0
+  let done = false
+  const turn = () => {
+    others++
+    if (!done) setImmediate(turn)
+  }
+  turn()
+  const text = `kind: W\napiVersion: e.com/v1\n${Array.from({ length: 5000 }, (_, i) => `k${i}: v`).join('\n')}`
+  const { body } = await readObject(request(text, 'application/yaml'), widgets, {}, readers)
+  done = true
+  expect(Object.keys(body as object)).toHaveLength(5002)
+  expect(others).toBeGreaterThan(5)
+})
+
+test('YAML that takes too long to read is given up', async () => {
+  const clock = new VirtualClock()
+  const reading = said(new YAMLReader(clock).read('"'.repeat(1_000_000)).catch((err: Error) => err.message))
+  await new Promise(setImmediate)
+  clock.step(clock.now() + 10_000)
+  expect(await reading).toBe('yaml: document takes too long to read')
+})

@@ -1,0 +1,312 @@
+/** Request bodies: reads, bounds and parses them, with the errors of upstream's decoders. */
+import type { PatchType, RequestOptions } from '@capstan/kube'
+import {
+  apiVersionOf,
+  badRequest,
+  isRecord,
+  jsonTypeName,
+  measureJSON,
+  messageOf,
+  readJSON,
+  scanJSON,
+  StatusError,
+  writeJSON,
+} from '@capstan/kube'
+import type { ProtobufMessages, Resource } from '../../registry/resource.ts'
+import type { HttpRequest } from '../exchange.ts'
+import { BodyTooLarge } from '../exchange.ts'
+import { tooLarge, unsupportedBody, unsupportedMediaType } from '../errors.ts'
+import { decodeProtobuf, ProtobufError } from '../protobuf/protobuf.ts'
+import { schemeName } from '../../verbs/errors.ts'
+import type { YAMLReader } from './read-yaml.ts'
+
+/** Upstream: MaxRequestBodyBytes of k8s.io/apiserver. */
+export const maxBodyBytes = 3 * 1024 * 1024
+
+/** Decoders of request bodies. */
+export interface BodyReaders {
+  readonly yaml: YAMLReader
+  readonly protobufMessages: ProtobufMessages
+}
+
+export interface Decoded {
+  readonly body: unknown
+  /** Messages of field validation about duplicate fields. */
+  readonly duplicates: readonly string[]
+}
+
+/** Reads the object of a create or an update. */
+export async function readObject(
+  request: HttpRequest,
+  resource: Resource,
+  options: RequestOptions,
+  { yaml, protobufMessages }: BodyReaders,
+): Promise<Decoded> {
+  const type = mediaType(request, 'application/json')
+  // Upstream does not accept protobuf for custom resources.
+  if (type === protobuf && resource.builtin) {
+    return {
+      body: readProtobuf(protobufMessages, await readBytes(request), { apiVersion: apiVersionOf(resource), kind: resource.kind }),
+      duplicates: [],
+    }
+  }
+  if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
+  const text = await readText(request)
+  const { value, duplicates } =
+    type === 'application/json'
+      ? parseObject(text, resource.builtin, (problem) => unrecognized(resource.kind, problem, text))
+      : await parseYAMLObject(text, resource.kind, options.fieldValidation, yaml)
+  if (!resource.builtin && value.kind === undefined) {
+    throw unrecognized(resource.kind, `Object 'Kind' is missing in '${text}'`, text)
+  }
+  return { body: value, duplicates: options.fieldValidation === 'Ignore' ? [] : duplicates }
+}
+
+const customPatchTypes: readonly PatchType[] = [
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/apply-patch+yaml',
+]
+const builtinPatchTypes: readonly PatchType[] = [...customPatchTypes, 'application/strategic-merge-patch+json']
+
+/** @throws StatusError UnsupportedMediaType */
+export function patchTypeOf(request: HttpRequest, resource: Resource): PatchType {
+  const type = mediaType(request, '')
+  const known = (resource.builtin ? builtinPatchTypes : customPatchTypes).find((candidate) => candidate === type)
+  if (known) return known
+  if (!resource.builtin) throw unsupportedMediaType(customPatchTypes)
+  throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
+}
+
+export async function readPatch(
+  request: HttpRequest,
+  type: PatchType,
+  { fieldValidation: validation }: RequestOptions,
+  yaml: YAMLReader,
+): Promise<Decoded> {
+  const text = await readText(request)
+  if (type === 'application/apply-patch+yaml') {
+    const value = isJSON(text)
+      ? parseJSON(text, (error) => badRequest(`error decoding YAML: ${error}`)).value
+      : await parseYAML(text, yaml, (error) => badRequest(`error decoding YAML: error converting YAML to JSON: ${error}`))
+    // Upstream: an empty body decodes to an object without kind.
+    if (value === null) throw badRequest('invalid object type: /, Kind=')
+    if (!isRecord(value)) {
+      const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
+      throw badRequest(`error decoding YAML: error unmarshaling JSON: while decoding JSON: ${problem}`)
+    }
+    const mayRepeat = !isJSON(text) || measureJSON(text).keys !== keysOf(value)
+    const lines = mayRepeat && validation !== 'Ignore' ? await yaml.duplicates(text) : []
+    if (lines.length > 0 && validation === 'Strict')
+      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${unmarshalErrors(lines)}`)
+    return { body: value, duplicates: lines }
+  }
+  const isStrategic = type === 'application/strategic-merge-patch+json'
+  const { value, keys } = parseJSON(text, (error) => badRequest(isStrategic ? error : `error decoding patch: ${error}`))
+  const duplicates = duplicatesOf(text, value, keys)
+  if (type !== 'application/json-patch+json') return { body: value, duplicates }
+  if (value === null) return { body: [], duplicates }
+  if (!Array.isArray(value)) {
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type []handlers.jsonPatchOp`,
+    )
+  }
+  if (value.length > maxPatchOperations) {
+    const got = value.length
+    throw new StatusError(
+      'RequestEntityTooLarge',
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${maxPatchOperations}, got ${got}`,
+    )
+  }
+  const problems = [...duplicates, ...unknownMembers(value)]
+  return { body: value, duplicates: problems.map((problem) => `json patch ${problem}`) }
+}
+
+/** Unknown members of the operations of a JSON patch. */
+const unknownMembers = (operations: readonly unknown[]): string[] =>
+  operations.flatMap((operation, at) =>
+    Object.keys(isRecord(operation) ? operation : {})
+      .filter((member) => !['op', 'path', 'from', 'value'].includes(member))
+      .map((member) => `unknown field "[${at}].${member}"`),
+  )
+
+const maxPatchOperations = 10_000
+
+/** Reads DeleteOptions; `undefined` when the body is empty. */
+export async function readDeleteOptions(request: HttpRequest, { yaml, protobufMessages }: BodyReaders): Promise<unknown> {
+  const bytes = await readBytes(request)
+  if (bytes.length === 0) return undefined
+  const type = mediaType(request, 'application/json')
+  if (type === protobuf) return readProtobuf(protobufMessages, bytes, { apiVersion: 'v1', kind: 'DeleteOptions' })
+  const text = bytes.toString('utf8')
+  if (type !== 'application/json' && type !== 'application/yaml') throw unsupportedBody(type)
+  const value =
+    type === 'application/yaml'
+      ? ((await parseYAML(text, yaml, (error) => badRequest(error))) ?? {})
+      : parseObject(text, true, badRequest).value
+  if (!isRecord(value)) throw badRequest(notAnObject(value))
+  const { kind = 'DeleteOptions', apiVersion = 'v1' } = value
+  if (kind !== 'DeleteOptions')
+    throw badRequest(
+      `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "${schemeName}"`,
+    )
+  return value
+}
+
+const mediaType = (request: HttpRequest, otherwise: string): string =>
+  (request.headers['content-type'] || otherwise).split(';', 1)[0]!.trim().toLowerCase()
+
+async function readText(request: HttpRequest): Promise<string> {
+  return (await readBytes(request)).toString('utf8')
+}
+
+async function readBytes(request: HttpRequest): Promise<Buffer> {
+  try {
+    return await request.body(maxBodyBytes)
+  } catch (err) {
+    if (err instanceof BodyTooLarge) throw tooLarge(maxBodyBytes)
+    throw err
+  }
+}
+
+const protobuf = 'application/vnd.kubernetes.protobuf'
+
+function readProtobuf(messages: ProtobufMessages, bytes: Buffer, type: { apiVersion: string; kind: string }): object {
+  try {
+    return decodeProtobuf(messages, bytes, type)
+  } catch (err) {
+    if (err instanceof ProtobufError) throw unrecognized(type.kind, err.message, bytes)
+    throw err
+  }
+}
+
+const isJSON = (text: string): boolean => /^\s*\{/.test(text)
+
+/** Upstream's decoder of built-in kinds reads `null` as an empty object. */
+function parseObject(
+  text: string,
+  builtin: boolean,
+  refuse: (problem: string) => StatusError,
+): { value: Record<string, unknown>; duplicates: readonly string[] } {
+  const { value, keys } = parseJSON(text, (error) => refuse(`${jsonProblem}${error}`))
+  if (value === null && builtin) return { value: {}, duplicates: [] }
+  if (!isRecord(value)) throw refuse(notAnObject(value))
+  return { value, duplicates: duplicatesOf(text, value, keys) }
+}
+
+/** Finds duplicate fields. Runs only when parsing lost keys, because it parses again. */
+const duplicatesOf = (text: string, value: unknown, keys: number): string[] =>
+  keys === keysOf(value) ? [] : scanJSON(text).duplicates.map((path) => `duplicate field "${path}"`)
+
+const jsonProblem = "couldn't get version/kind; json parse error: "
+
+/** Upstream: `null` decodes to an empty object, which lacks its kind. */
+function notAnObject(value: unknown): string {
+  if (value === null) return "Object 'Kind' is missing in 'null'"
+  const target = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+  return `${jsonProblem}json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${target}`
+}
+
+/** Deeper than any real object, and shallow enough that recursion does not exhaust the stack. */
+const maxDepth = 1000
+
+function parseJSON(text: string, refuse: (error: string) => StatusError): { value: unknown; keys: number } {
+  const { keys, depth } = measureJSON(text)
+  if (depth > maxDepth) throw refuse('exceeded max depth')
+  let value: unknown
+  try {
+    value = readJSON(text)
+  } catch {
+    throw refuse(scanJSON(text).error ?? 'unexpected end of JSON input')
+  }
+  return { value: checked(value, text, refuse), keys }
+}
+
+/** Refuses values that parse but cannot be stored. */
+function checked(value: unknown, text: string, refuse: (error: string) => StatusError): unknown {
+  // Copying an object would treat this key as its prototype. No API has such a field.
+  if (text.includes('__proto__') && some(value, (part) => isRecord(part) && Object.hasOwn(part, '__proto__')))
+    throw badRequest('the key "__proto__" is not allowed in any object')
+  // JSON would write infinite numbers as null.
+  if (mayBeInfinite.test(text) && some(value, (part) => typeof part === 'number' && !Number.isFinite(part))) {
+    const [number] = infinite.exec(text) ?? ['']
+    throw refuse(`json: cannot unmarshal number ${number} into Go value of type float64`)
+  }
+  return value
+}
+
+const mayBeInfinite = /\d[eE]\+?\d{3}|\d{300}|\.(?:inf|nan)/i
+const infinite = /-?\d+(?:\.\d+)?[eE]\+?\d{3,}|-?\d{300,}|[-+]?\.(?:inf|nan)/i
+
+const some = (value: unknown, is: (part: unknown) => boolean): boolean =>
+  is(value) || (typeof value === 'object' && value !== null && Object.values(value).some((part) => some(part, is)))
+
+async function parseYAML(text: string, yaml: YAMLReader, refuse: (error: string) => StatusError): Promise<unknown> {
+  let value: unknown
+  try {
+    value = await yaml.read(text)
+  } catch (err) {
+    throw refuse(messageOf(err))
+  }
+  const left = room(value, maxDepth, 2 * maxBodyBytes)
+  if (left === 'too deep') throw refuse('yaml: exceeded max depth')
+  if (left === 'too large') throw refuse('yaml: document contains excessive aliasing')
+  checked(value, text, refuse)
+  // An aliased value must not be one shared object: each occurrence is defaulted separately.
+  return text.includes('*') ? readJSON(writeJSON(value)) : value
+}
+
+/** Returns how many of `characters` are left once `value` is written out with its aliases expanded. */
+function room(value: unknown, depth: number, characters: number): number | 'too deep' | 'too large' {
+  if (typeof value !== 'object' || value === null) {
+    const left = characters - (typeof value === 'string' ? value.length : 4)
+    return left < 0 ? 'too large' : left
+  }
+  if (depth === 0) return 'too deep'
+  let left: ReturnType<typeof room> = characters
+  for (const [key, part] of Object.entries(value)) {
+    left = room(part, depth - 1, left - key.length)
+    if (typeof left === 'string') return left
+  }
+  return left
+}
+
+async function parseYAMLObject(
+  text: string,
+  kind: string,
+  validation: RequestOptions['fieldValidation'],
+  yaml: YAMLReader,
+): Promise<{ value: Record<string, unknown>; duplicates: readonly string[] }> {
+  const value = await parseYAML(text, yaml, (error) => unrecognized(kind, error, text))
+  if (!isRecord(value)) throw unrecognized(kind, notAnObject(value), text)
+  if (validation === 'Ignore') return { value, duplicates: [] }
+  const lines = await yaml.duplicates(text)
+  const isOneProblem = validation === 'Strict' && lines.length > 0
+  return { value, duplicates: isOneProblem ? [unmarshalErrors(lines)] : lines }
+}
+
+const unmarshalErrors = (lines: readonly string[]): string => `yaml: unmarshal errors:\n  ${lines.join('\n  ')}`
+
+const unrecognized = (kind: string, why: string, body: string | Buffer): StatusError =>
+  badRequest(`the object provided is unrecognized (must be of type ${kind}): ${why} (${excerpt(Buffer.from(body))})`)
+
+/** The first bytes of a body, as text when they look like JSON. */
+function excerpt(bytes: Buffer): string {
+  if (bytes.length === 0) return '<empty>'
+  const head = bytes.subarray(0, 30)
+  const shown = bytes[0] === 0x7b ? head.toString('utf8') : head.toString('hex')
+  return bytes.length > 30 ? `${shown} ...` : shown
+}
+
+function keysOf(value: unknown): number {
+  if (Array.isArray(value)) {
+    let count = 0
+    for (const item of value) count += keysOf(item)
+    return count
+  }
+  if (!isRecord(value)) return 0
+  const keys = Object.keys(value)
+  let count = keys.length
+  for (const key of keys) count += keysOf(value[key])
+  return count
+}

@@ -1,0 +1,102 @@
+/**
+ * YAML as Kubernetes reads and writes it: YAML 1.1 scalars, so that `yes` is true and `0644` is 420, but neither dates nor
+ * numbers of base 60.
+ * Upstream: sigs.k8s.io/yaml.
+ */
+import { createRequire } from 'node:module'
+import type { ScalarTag, Tags } from 'yaml'
+
+/** Loaded on first use: clients that send JSON should not wait for seventy modules. */
+const yaml = () => createRequire(import.meta.url)('yaml') as typeof import('yaml')
+
+/** @throws Error with Go's wording */
+export function parseYAML(text: string): unknown {
+  try {
+    const document = yaml().parseDocument(text, reading)
+    // Of several documents only the first one counts.
+    const error = document.errors.find(({ code }) => code !== 'MULTIPLE_DOCS')
+    if (error) throw new Error(`yaml: ${error.message}`)
+    return document.toJS({ maxAliasCount: MaxAliases })
+  } catch (err) {
+    if (err instanceof ReferenceError) throw new Error('yaml: document contains excessive aliasing', { cause: err })
+    if (isTooDeep(err)) throw new Error('yaml: exceeded max depth', { cause: err })
+    throw err
+  }
+}
+
+/** The keys that a mapping has more than once, as Go's reader complains of them. The text is one that can be read. */
+export function duplicateKeys(text: string): string[] {
+  const { isScalar, LineCounter, parseDocument, visit } = yaml()
+  const lines = new LineCounter()
+  const found: string[] = []
+  visit(parseDocument(text, { ...reading, lineCounter: lines }), {
+    Map(_, { items }) {
+      const seen = new Set<unknown>()
+      for (const { key } of items) {
+        if (!isScalar(key) || !key.range) continue
+        if (seen.has(key.value))
+          found.push(`line ${lines.linePos(key.range[0]).line}: key ${JSON.stringify(String(key.value))} already set in map`)
+        seen.add(key.value)
+      }
+    },
+  })
+  return found
+}
+
+/** What is asked of a text: what it holds, or which keys of it are there twice. */
+export interface YAMLTask {
+  readonly text: string
+  readonly wanted: 'value' | 'duplicates'
+}
+
+export const readYAML = ({ text, wanted }: YAMLTask): unknown => (wanted === 'value' ? parseYAML(text) : duplicateKeys(text))
+
+const MaxAliases = 1000
+
+/** The parser is recursive, and reports an exhausted stack as an error in the text. */
+const isTooDeep = (err: unknown): boolean => err instanceof Error && err.message.includes('Maximum call stack size exceeded')
+
+export const formatYAML = (value: unknown): string =>
+  yaml().stringify(value, { version: '1.1', sortMapEntries: true, lineWidth: 0, indentSeq: false, aliasDuplicateObjects: false })
+
+const notInGo = new Set([
+  'tag:yaml.org,2002:timestamp',
+  'tag:yaml.org,2002:binary',
+  'tag:yaml.org,2002:omap',
+  'tag:yaml.org,2002:pairs',
+  'tag:yaml.org,2002:set',
+])
+
+const reading = {
+  version: '1.1',
+  customTags: (tags: Tags): Tags => goTags(tags),
+  uniqueKeys: false,
+  prettyErrors: false,
+  merge: true,
+} as const
+
+const goTags = (tags: Tags): Tags =>
+  tags
+    .filter((tag) => typeof tag === 'string' || !(notInGo.has(tag.tag) || ('format' in tag && tag.format === 'TIME')))
+    .map((tag) => (typeof tag === 'object' && numbers.has(tag.tag) ? exactly(tag as ScalarTag) : tag))
+
+const numbers = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float'])
+
+/**
+ * Integers of 64 bits in the one form that they have, see `readJSON` of kube.
+ * Upstream: what is read as YAML is written as JSON and read again, which makes an integer of 1e18.
+ */
+const exactly = (tag: ScalarTag): ScalarTag => ({
+  ...tag,
+  resolve(text, onError, options) {
+    const resolved = tag.resolve(text, onError, options)
+    // A fraction comes as the node that it is to be.
+    const value = resolved instanceof Object && 'value' in resolved ? resolved.value : resolved
+    if (!Number.isInteger(value) || Number.isSafeInteger(value)) return resolved
+    const whole = typeof resolved === 'number' ? tag.resolve(text, onError, { ...options, intAsBigInt: true }) : value
+    const digits = String(whole)
+    if (!/^-?\d+$/.test(digits)) return value
+    const integer = BigInt(digits)
+    return BigInt.asIntN(64, integer) === integer ? integer : value
+  },
+})

@@ -1,0 +1,184 @@
+/** Which resources are served: the documents that clients find them by, with all groups in one or one by one. */
+import { createHash } from 'node:crypto'
+import { compareApiVersions } from '@capstan/kube'
+import type { Resource, Subresource } from '../../registry/resource.ts'
+import { healthPaths } from '../health.ts'
+
+export interface GroupVersions {
+  readonly group: string
+  /** Best first. */
+  readonly versions: readonly { readonly version: string; readonly resources: readonly Resource[] }[]
+}
+
+/** Groups and their versions, ordered. The core group has the empty name. */
+export function groupsOf(resources: readonly Resource[]): GroupVersions[] {
+  const groups = new Map<string, Map<string, Resource[]>>()
+  for (const resource of resources) {
+    const versions = groups.get(resource.group) ?? new Map<string, Resource[]>()
+    groups.set(resource.group, versions)
+    versions.set(resource.version, [...(versions.get(resource.version) ?? []), resource])
+  }
+  return [...groups]
+    .sort(([a, left], [b, right]) => rankOf(right) - rankOf(left) || (a < b ? -1 : 1))
+    .map(([group, versions]) => ({
+      group,
+      versions: [...versions]
+        .sort(([a], [b]) => compareApiVersions(a, b))
+        .map(([version, served]) => ({ version, resources: served.toSorted((a, b) => (a.plural < b.plural ? -1 : 1)) })),
+    }))
+}
+
+/** `/api` and `/apis` as clients since 1.27 ask for them. Upstream: apidiscovery.k8s.io/v2. */
+export const aggregatedDiscovery = (groups: readonly GroupVersions[]): object => ({
+  kind: 'APIGroupDiscoveryList',
+  apiVersion: 'apidiscovery.k8s.io/v2',
+  metadata: {},
+  items: groups.map(({ group, versions }) => ({
+    metadata: group === '' ? {} : { name: group },
+    versions: versions.map(({ version, resources }) => ({
+      version,
+      resources: resources.map(resourceDiscovery),
+      freshness: 'Current',
+    })),
+  })),
+})
+
+function resourceDiscovery(resource: Resource): object {
+  const { plural, singular, namespaced, shortNames, categories } = resource
+  return {
+    resource: plural,
+    responseKind: kindOf(resource),
+    scope: namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: singular,
+    verbs: verbsOf(resource),
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(subresourcesOf(resource).length === 0
+      ? {}
+      : {
+          subresources: subresourcesOf(resource).map(({ name, verbs, kind }) => ({
+            subresource: name,
+            responseKind: kind,
+            verbs,
+          })),
+        }),
+  }
+}
+
+/** Upstream's router knows groups of built-in kinds, but not those of custom resources. */
+export const hasBuiltin = (group: GroupVersions | undefined): boolean =>
+  group?.versions.some(({ resources }) => resources[0]?.builtin) === true
+
+/** `/apis/GROUP`, and an item of `/apis`. */
+export const apiGroup = ({ group, versions }: GroupVersions): object => {
+  const entries = versions.map(({ version }) => ({ groupVersion: `${group}/${version}`, version }))
+  return { name: group, versions: entries, preferredVersion: entries[0] }
+}
+
+export const apiGroupList = (groups: readonly GroupVersions[]): object => ({
+  kind: 'APIGroupList',
+  apiVersion: 'v1',
+  groups: groups.filter(({ group }) => group !== '').map(apiGroup),
+})
+
+/** `/api` */
+export const apiVersions = (core: GroupVersions | undefined, serverAddress: string): object => ({
+  kind: 'APIVersions',
+  versions: (core?.versions ?? []).map(({ version }) => version),
+  serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress }],
+})
+
+/** `/api/VERSION` and `/apis/GROUP/VERSION` */
+export function apiResourceList(group: string, version: string, resources: readonly Resource[]): object {
+  const list = resources.flatMap((resource) => {
+    const { plural, singular, namespaced, kind, shortNames, categories } = resource
+    return [
+      {
+        name: plural,
+        singularName: singular,
+        namespaced,
+        kind,
+        verbs: verbsOf(resource),
+        ...(shortNames.length === 0 ? {} : { shortNames }),
+        ...(categories.length === 0 ? {} : { categories }),
+        // What is not stored has none.
+        ...(isStored(resource) ? { storageVersionHash: storageVersionHash(resource) } : {}),
+      },
+      ...subresourcesOf(resource).map((subresource) => ({
+        name: `${plural}/${subresource.name}`,
+        singularName: '',
+        namespaced,
+        ...(subresource.kind.group === '' || subresource.kind.group === group
+          ? {}
+          : { group: subresource.kind.group, version: subresource.kind.version }),
+        kind: subresource.kind.kind,
+        verbs: subresource.verbs,
+      })),
+    ]
+  })
+  return {
+    kind: 'APIResourceList',
+    // Upstream: that of the core group has none.
+    ...(group === '' ? {} : { apiVersion: 'v1' }),
+    groupVersion: group === '' ? version : `${group}/${version}`,
+    resources: list,
+  }
+}
+
+/** Lets clients detect a change of the storage version. Upstream: k8s.io/apiserver/pkg/endpoints/discovery. */
+const storageVersionHash = ({ group, storageGroup = group, storageVersion, kind }: Resource): string => {
+  // Upstream: definitions are stored in a version that is no longer served.
+  const version = group === 'apiextensions.k8s.io' ? 'v1beta1' : storageVersion
+  return createHash('sha256').update(`${storageGroup}/${version}/${kind}`).digest().subarray(0, 8).toString('base64')
+}
+
+/** Questions to the server are not. */
+export const isStored = ({ verbs }: Resource): boolean => verbs?.includes('watch') !== false
+
+const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'] as const
+
+const verbsOf = ({ verbs }: Resource): readonly string[] => verbs ?? allVerbs
+
+function subresourcesOf(resource: Resource): readonly Subresource[] {
+  if (resource.subresources) return resource.subresources
+  const found: Subresource[] = []
+  const verbs = ['get', 'patch', 'update']
+  if (resource.scale) found.push({ name: 'scale', kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' }, verbs })
+  if (resource.statusSubresource) found.push({ name: 'status', kind: kindOf(resource), verbs })
+  return found
+}
+
+/** Upstream leaves group and version of built-in kinds empty: they are the ones of the list. */
+const kindOf = ({ builtin, group, version, kind }: Resource) =>
+  builtin ? { group: '', version: '', kind } : { group, version, kind }
+
+/** `/`: where there is something to find. */
+export function apiPaths(groups: readonly GroupVersions[]): object {
+  const paths = [
+    '/.well-known/openid-configuration',
+    '/api',
+    '/apis',
+    '/apis/',
+    '/flagz',
+    '/metrics',
+    '/metrics/slis',
+    '/openapi/v2',
+    '/openapi/v3',
+    '/openapi/v3/',
+    '/openid/v1/jwks',
+    '/statusz',
+    '/version',
+    ...healthPaths(),
+  ]
+  for (const { group, versions } of groups) {
+    if (group !== '') paths.push(`/apis/${group}`)
+    for (const { version } of versions) paths.push(group === '' ? `/api/${version}` : `/apis/${group}/${version}`)
+  }
+  return { paths: paths.sort() }
+}
+
+const rankOf = (versions: ReadonlyMap<string, readonly Resource[]>): number =>
+  Math.max(...[...versions.values()].map(([resource]) => resource?.groupPriority ?? CustomGroupPriority))
+
+/** Upstream: that of every group of custom resources. */
+const CustomGroupPriority = 1000

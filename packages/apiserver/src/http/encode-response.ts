@@ -1,0 +1,141 @@
+/** Encodes answers of the engine in the format that the client accepts. */
+import { setImmediate } from 'node:timers/promises'
+import type { Clock, Status } from '@capstan/kube'
+import { readJSON, StatusError, writeJSON } from '@capstan/kube'
+import type { Answer } from '../verbs/engine.ts'
+import type { Resource } from '../registry/resource.ts'
+import { listBytes, listParts, objectLine } from './encode.ts'
+import type { HttpAnswer, HttpRequest } from './exchange.ts'
+import type { Representation } from './negotiate.ts'
+import { insistsOnProtobuf, parseAccept, representationOf, wantsPretty } from './negotiate.ts'
+import { partialMetadata, partialMetadataList } from './table/partial-metadata.ts'
+import { notAcceptable } from './errors.ts'
+import { encodeStatus } from './protobuf/protobuf-status.ts'
+import { includeObjectOf, tableOf } from './table/table.ts'
+import { warningHeaders } from './warning-headers.ts'
+import { formatYAML } from './body/yaml.ts'
+
+/** @throws StatusError when the answer does not support the format */
+export function encodeResponse(
+  clock: Clock,
+  resource: Resource,
+  { code, body, warnings }: Answer,
+  representation: Representation,
+  query: URLSearchParams,
+): HttpAnswer {
+  const headers = warnings.length === 0 ? {} : { warning: warningHeaders(warnings) }
+  if (isStatus(body)) return send(code, body, representation, headers)
+  switch (representation.as) {
+    case 'Table':
+      return send(
+        code,
+        tableOf(resource, body, { includeObject: includeObjectOf(query), version: representation.version, now: clock.now() }),
+        representation,
+        headers,
+      )
+    case 'PartialObjectMetadataList':
+      if (!('items' in body)) {
+        const text = `you requested PartialObjectMetadataList, but the requested object is not a list (${goType(resource)})`
+        throw new StatusError('NotAcceptable', text)
+      }
+      return send(code, partialMetadataList(body, representation.version), representation, headers)
+    case 'PartialObjectMetadata':
+      if ('items' in body) {
+        const text = `you requested PartialObjectMetadata, but the requested object is a list (${goType(resource)}List)`
+        throw new StatusError('NotAcceptable', text)
+      }
+      return send(code, partialMetadata(body, representation.version), representation, headers)
+    case undefined:
+  }
+  if (!('items' in body)) return send(code, body, representation, headers)
+  // Upstream omits apiVersion and kind of items of built-in lists.
+  const typedItems = !resource.builtin
+  if (representation.format === 'json' && !representation.pretty) {
+    return {
+      status: code,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: inParts(listParts(body, { typedItems })),
+    }
+  }
+  return send(code, readJSON(listBytes(body, { typedItems }).toString()) as object, representation, headers)
+}
+
+/** Sends short answers whole. Parts of long answers are encoded when the socket accepts more, yielding to the event loop in between. */
+function inParts(parts: Generator<Buffer, void>): HttpAnswer['body'] {
+  const first = parts.next().value!
+  const second = parts.next()
+  if (second.done) return first
+  return (async function* () {
+    yield first
+    yield second.value
+    for (const part of parts) {
+      await setImmediate()
+      yield part
+    }
+  })()
+}
+
+function send(
+  status: number,
+  value: object,
+  { format, pretty }: Pick<Representation, 'format' | 'pretty'>,
+  headers: HttpAnswer['headers'] = {},
+): HttpAnswer {
+  if (format === 'yaml') return { status, headers: { ...headers, 'content-type': 'application/yaml' }, body: formatYAML(value) }
+  // Upstream ends with a newline only when the output is not pretty-printed.
+  const body = pretty ? writeJSON(value, 2) : objectLine(value)
+  return { status, headers: { ...headers, 'content-type': 'application/json' }, body }
+}
+
+export function errorAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
+  const format = parseAccept(request.headers.accept)[0]?.type === 'application/yaml' ? 'yaml' : 'json'
+  const seconds = error.details?.retryAfterSeconds
+  const headers = {
+    ...(error.warnings.length === 0 ? {} : { warning: warningHeaders(error.warnings) }),
+    ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
+  }
+  if (insistsOnProtobuf(request.headers.accept)) {
+    const type = { 'content-type': 'application/vnd.kubernetes.protobuf' }
+    return { status: error.code, headers: { ...headers, ...type }, body: encodeStatus(error.status) }
+  }
+  const query = new URLSearchParams(request.url.split('?', 2)[1])
+  return send(error.code, error.status, { format, pretty: wantsPretty(query, request.headers['user-agent']) }, headers)
+}
+
+/** Answer to a request that is not authorized. Upstream: responsewriters.Forbidden. */
+export function forbiddenAnswer(error: StatusError, request: HttpRequest): HttpAnswer {
+  const answer = errorAnswer(error, request)
+  return { ...answer, headers: { ...answer.headers, 'x-content-type-options': 'nosniff' } }
+}
+
+/** `*core.ConfigMap`, `*apps.Deployment` */
+const goType = ({ builtin, group, kind }: Resource): string =>
+  builtin ? `*${group === '' ? 'core' : group.split('.', 1)[0]}.${kind}` : '*unstructured.Unstructured'
+
+const isStatus = (body: Answer['body']): body is Status => body.kind === 'Status' && body.apiVersion === 'v1' && 'status' in body
+
+/**
+ * Encodes a discovery document. `routed`: upstream's router negotiates the content type before its handlers do.
+ * @throws StatusError NotAcceptable
+ */
+export function discovered(value: object, { headers, url }: HttpRequest, { routed }: { routed: boolean }): HttpAnswer {
+  const { accept, 'user-agent': userAgent } = headers
+  const pretty = wantsPretty(new URLSearchParams(url.split('?', 2)[1]), userAgent)
+  // These documents have no protobuf encoding; clients that ask for it read JSON as well.
+  const representation = representationOf(insistsOnProtobuf(accept) ? undefined : accept, { pretty, builtin: routed })
+  if (representation.as !== undefined) throw notAcceptable(accept ?? '', routed)
+  return send(200, value, representation)
+}
+
+export const json = (value: object): HttpAnswer => jsonText(`${JSON.stringify(value)}\n`)
+export const jsonText = (text: string): HttpAnswer => ({
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: text,
+})
+/** Answer of upstream's router for unknown paths. */
+export const notFoundText = (): HttpAnswer => ({
+  status: 404,
+  headers: { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' },
+  body: '404 page not found\n',
+})

@@ -1,0 +1,148 @@
+/**
+ * Seats for concurrent requests, shared by priority level and, within a level, by flow: the flow with the fewest seats gets the next. A
+ * small version of upstream's API Priority and Fairness (k8s.io/apiserver/pkg/util/flowcontrol): the shares are the same, but each flow has
+ * its own queue instead of shared ones, and free seats are borrowed immediately.
+ */
+import type { Clock } from '@capstan/kube'
+import { TooManyRequests } from '../exchange.ts'
+
+/** Returns a seat. */
+export type Release = () => void
+
+export interface LevelShare {
+  readonly shares: number
+  /** Seats that other levels may borrow while this level does not use them. */
+  readonly lendable: number
+}
+
+/** Maximum number of waiting requests of one flow. Upstream: a hand of six queues of 50. */
+const MaxWaiting = 300
+
+interface Waiter {
+  readonly flow: string
+  readonly seated: (release: Release) => void
+}
+
+interface Level {
+  /** Free seats of the level's own. */
+  free: number
+  /** Maximum seats of one flow: less than all that the level can get, so that another flow finds a seat at once. */
+  readonly most: number
+  /** Used seats, by flow. */
+  readonly taken: Map<string, number>
+  /** In order of arrival. */
+  readonly waiting: Map<string, Waiter[]>
+}
+
+export class FairSeats<Name extends string> {
+  readonly #levels = new Map<Name, Level>()
+  readonly #clock: Clock
+  readonly #longestWait: number
+  /** Free seats that any level may borrow. */
+  #common = 0
+
+  constructor(levels: { readonly [name in Name]: LevelShare }, seats: number, clock: Clock, longestWait: number) {
+    this.#clock = clock
+    this.#longestWait = longestWait
+    const shares = Object.values<LevelShare>(levels)
+    const all = shares.reduce((sum, level) => sum + level.shares, 0)
+    const nominal = ({ shares }: LevelShare) => Math.ceil((seats * shares) / all)
+    const lent = (level: LevelShare) => Math.floor(nominal(level) * level.lendable)
+    this.#common = shares.reduce((sum, level) => sum + lent(level), 0)
+    for (const [name, level] of Object.entries<LevelShare>(levels)) {
+      const own = nominal(level) - lent(level)
+      const most = Math.max(1, Math.floor(((own + this.#common) * 7) / 8))
+      this.#levels.set(name as Name, { free: own, most, taken: new Map(), waiting: new Map() })
+    }
+  }
+
+  /** @throws TooManyRequests when too many requests wait already, or no seat becomes free in time */
+  take(name: Name, flow: string, signal: AbortSignal): Release | Promise<Release> {
+    const level = this.#levels.get(name)!
+    const waiting = level.waiting.get(flow)
+    if (!waiting && this.#mayHaveMore(level, flow)) {
+      if (level.free > 0) return this.#seated(level, flow, 'own')
+      if (this.#common > 0) return this.#seated(level, flow, 'common')
+    }
+    if (waiting && waiting.length >= MaxWaiting) throw new TooManyRequests()
+    return this.#wait(level, flow, signal)
+  }
+
+  #mayHaveMore(level: Level, flow: string): boolean {
+    return (level.taken.get(flow) ?? 0) < level.most
+  }
+
+  #seated(level: Level, flow: string, of: 'own' | 'common'): Release {
+    if (of === 'own') level.free--
+    else this.#common--
+    level.taken.set(flow, (level.taken.get(flow) ?? 0) + 1)
+    let isTaken = true
+    return () => {
+      if (!isTaken) return
+      isTaken = false
+      const left = level.taken.get(flow)! - 1
+      if (left > 0) level.taken.set(flow, left)
+      else level.taken.delete(flow)
+      if (of === 'own') level.free++
+      else this.#common++
+      this.#seatNext(level)
+    }
+  }
+
+  /** Assigns a free seat to the next waiting request. Requests of the level `first` come first, because the seat may be its own. */
+  #seatNext(first: Level): void {
+    for (const level of [first, ...this.#levels.values()]) {
+      while (level.waiting.size > 0 && (level.free > 0 || this.#common > 0)) {
+        const waiter = this.#nextOf(level)
+        if (!waiter) break
+        waiter.seated(this.#seated(level, waiter.flow, level.free > 0 ? 'own' : 'common'))
+      }
+    }
+  }
+
+  /** Returns the next request of the flow with the fewest seats; among several, of the one that has waited longest. */
+  #nextOf(level: Level): Waiter | undefined {
+    let next: string | undefined
+    let fewest = level.most
+    for (const flow of level.waiting.keys()) {
+      const taken = level.taken.get(flow) ?? 0
+      if (taken < fewest) [next, fewest] = [flow, taken]
+    }
+    if (next === undefined) return undefined
+    const waiters = level.waiting.get(next)!
+    const waiter = waiters.shift()
+    // The flow moves to the end of the queue.
+    level.waiting.delete(next)
+    if (waiters.length > 0) level.waiting.set(next, waiters)
+    return waiter
+  }
+
+  #wait(level: Level, flow: string, signal: AbortSignal): Promise<Release> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        timer.cancel()
+        signal.removeEventListener('abort', leave)
+      }
+      const waiter: Waiter = {
+        flow,
+        seated(release) {
+          end()
+          resolve(release)
+        },
+      }
+      const leave = () => {
+        end()
+        const waiters = level.waiting.get(flow)
+        const at = waiters?.indexOf(waiter) ?? -1
+        if (at >= 0) waiters!.splice(at, 1)
+        if (waiters?.length === 0) level.waiting.delete(flow)
+        reject(new TooManyRequests())
+      }
+      const timer = this.#clock.schedule(this.#longestWait, leave)
+      signal.addEventListener('abort', leave, { once: true })
+      const waiters = level.waiting.get(flow)
+      if (waiters) waiters.push(waiter)
+      else level.waiting.set(flow, [waiter])
+    })
+  }
+}

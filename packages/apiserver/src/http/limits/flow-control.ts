@@ -1,0 +1,101 @@
+/**
+ * Limits concurrent requests, in total and for each user. Health checks, superusers and watches are exempt; all other requests need a seat.
+ * Upstream: k8s.io/apiserver/pkg/server/filters, maxinflight.go and priority-and-fairness.go.
+ */
+import type { Clock } from '@capstan/kube'
+import type { Attributes } from '../../auth/authorizer.ts'
+import { isSuperuser } from '../../auth/authorizer.ts'
+import { TooManyRequests } from '../exchange.ts'
+import { FairSeats, type Release } from './fair-seats.ts'
+
+export interface FlowControlOptions {
+  /** Upstream: --max-requests-inflight. */
+  readonly maxRequestsInflight: number
+  /** Upstream: --max-mutating-requests-inflight. */
+  readonly maxMutatingRequestsInflight: number
+  /** Whether seats are shared by priority level and user. Upstream: --enable-priority-and-fairness. */
+  readonly priorityAndFairness: boolean
+}
+
+export interface FlowControl {
+  /**
+   * Returns a seat, or a promise of one; the caller returns the seat by calling it.
+   * @throws TooManyRequests when there is no seat within the waiting time
+   */
+  seat(request: Attributes, signal: AbortSignal): Release | Promise<Release>
+}
+
+/** `longestWait` is the maximum time in milliseconds that a request waits for its seat. */
+export function flowControl(options: FlowControlOptions, clock: Clock, longestWait: number): FlowControl {
+  const { maxRequestsInflight, maxMutatingRequestsInflight, priorityAndFairness } = options
+  if (!priorityAndFairness) return twoCounters(maxRequestsInflight, maxMutatingRequestsInflight)
+  let seats: FairSeats<Level> | undefined
+  return {
+    seat(request, signal) {
+      if (isExempt(request)) return nothing
+      seats ??= new FairSeats(levels, maxRequestsInflight + maxMutatingRequestsInflight, clock, longestWait)
+      return seats.take(levelOf(request), flowOf(request), signal)
+    },
+  }
+}
+
+/** Limits reads and writes separately, without waiting. 0 means no limit. */
+function twoCounters(maxReads: number, maxWrites: number): FlowControl {
+  const read = { inFlight: 0, limit: maxReads }
+  const write = { inFlight: 0, limit: maxWrites }
+  return {
+    seat(request) {
+      if (isExempt(request)) return nothing
+      const counter = isRead(request) ? read : write
+      if (counter.limit > 0 && counter.inFlight >= counter.limit) throw new TooManyRequests()
+      counter.inFlight++
+      return () => {
+        counter.inFlight--
+      }
+    },
+  }
+}
+
+const nothing: Release = () => {}
+
+const isRead = ({ verb }: Attributes): boolean => verb === 'get' || verb === 'list' || verb === 'watch' || verb === 'head'
+
+/** Upstream: flow schemas `exempt` and `probes`, and the check for long-running requests. */
+const isExempt = (request: Attributes): boolean =>
+  isSuperuser(request.user) ||
+  (request.kind === 'path' ? /^\/(?:healthz|livez|readyz)(?:\/|$)/.test(request.path) : request.verb === 'watch')
+
+type Level = keyof typeof levels
+
+/** Upstream's suggested priority level configurations: shares of all seats, and the part of them that others may borrow. */
+const levels = {
+  'leader-election': { shares: 10, lendable: 0 },
+  'node-high': { shares: 40, lendable: 0.25 },
+  system: { shares: 30, lendable: 0.33 },
+  'workload-high': { shares: 40, lendable: 0.5 },
+  'workload-low': { shares: 100, lendable: 0.9 },
+  'global-default': { shares: 20, lendable: 0.5 },
+  'catch-all': { shares: 5, lendable: 0 },
+} as const
+
+/**
+ * Upstream's suggested flow schemas, except that leases of every user have the level of leases: a controller must not lose its own because
+ * it is busy.
+ */
+function levelOf(request: Attributes): Level {
+  const { name, groups } = request.user
+  const isLease = request.kind === 'resource' && request.group === 'coordination.k8s.io' && request.resource === 'leases'
+  if (groups.includes('system:nodes')) {
+    const isNode = request.kind === 'resource' && request.group === '' && request.resource === 'nodes'
+    return isLease || isNode ? 'node-high' : 'system'
+  }
+  if (isLease && leaseVerbs.has(request.verb)) return 'leader-election'
+  if (importantUsers.has(name) || name.startsWith('system:serviceaccount:kube-system:')) return 'workload-high'
+  return groups.includes('system:serviceaccounts') ? 'workload-low' : 'global-default'
+}
+
+const leaseVerbs = new Set(['get', 'create', 'update', 'patch'])
+const importantUsers = new Set(['system:kube-controller-manager', 'system:kube-scheduler'])
+
+/** Flow of a request within its level: one for each user. */
+const flowOf = ({ user }: Attributes): string => user.name

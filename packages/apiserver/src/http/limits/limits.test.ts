@@ -1,0 +1,292 @@
+import { seconds, StatusError, VirtualClock } from '@capstan/kube'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Attributes } from '../../auth/authorizer.ts'
+import type { HttpAnswer, HttpRequest } from '../exchange.ts'
+import { TooManyRequests } from '../exchange.ts'
+import { FairSeats, type Release } from './fair-seats.ts'
+import { type Limits, limited, tooManyRequests } from './limits.ts'
+
+interface Asking {
+  readonly user?: string
+  readonly groups?: readonly string[]
+  readonly verb?: string
+  readonly resource?: string
+  readonly path?: string
+}
+
+const attributesOf = ({ user = 'alice', groups = [], verb = 'get', resource = 'configmaps', path }: Asking): Attributes =>
+  path === undefined
+    ? {
+        kind: 'resource',
+        user: { name: user, groups },
+        verb,
+        group: resource === 'leases' ? 'coordination.k8s.io' : '',
+        resource,
+      }
+    : { kind: 'path', user: { name: user, groups }, verb, path }
+
+const fine: HttpAnswer = { status: 200, headers: {}, body: '' }
+
+/** A server whose requests run until the test ends them. */
+function aServer(limits: Partial<Limits> = {}) {
+  const clock = new VirtualClock()
+  const admit = limited(clock, limits)
+  const started: { readonly user: string; readonly query: URLSearchParams; finish(): void }[] = []
+  const settled = async () => {
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
+  }
+  return {
+    clock,
+    started,
+    settled,
+    ask(
+      asking: Asking,
+      { query = '', body = () => Promise.resolve(Buffer.alloc(0)) }: { query?: string; body?: () => Promise<Buffer> } = {},
+    ) {
+      const abort = new AbortController()
+      const request: HttpRequest = {
+        method: asking.verb === 'create' ? 'POST' : 'GET',
+        url: '/',
+        headers: {},
+        signal: abort.signal,
+        streamSignal: abort.signal,
+        body,
+      }
+      const asked = attributesOf(asking)
+      const parameters = new URLSearchParams(query)
+      const answer = admit(asked, request, parameters, () => {
+        const { promise, resolve } = Promise.withResolvers<HttpAnswer>()
+        started.push({ user: asked.user.name, query: parameters, finish: () => resolve(fine) })
+        return promise
+      })
+      answer.catch(() => {})
+      return { answer, leave: () => abort.abort() }
+    },
+  }
+}
+
+describe('without priority and fairness', () => {
+  const few = { priorityAndFairness: false, maxRequestsInflight: 2, maxMutatingRequestsInflight: 1 }
+
+  test('reads and writes have separate limits, and requests beyond them get 429', async () => {
+    const { ask, settled, started } = aServer(few)
+    const asked = [ask({}), ask({}), ask({ verb: 'create' })]
+    await settled()
+    expect(started).toHaveLength(3)
+    expect(await ask({}).answer).toBe(tooManyRequests)
+    expect(await ask({ verb: 'create' }).answer).toBe(tooManyRequests)
+    for (const { finish } of started) finish()
+    expect(await Promise.all(asked.map(({ answer }) => answer))).toEqual([fine, fine, fine])
+    ask({})
+    await settled()
+    expect(started).toHaveLength(4)
+  })
+
+  test('0 is no limit', async () => {
+    const { ask, settled, started } = aServer({ ...few, maxRequestsInflight: 0 })
+    for (let count = 0; count < 50; count++) ask({})
+    await settled()
+    expect(started).toHaveLength(50)
+  })
+})
+
+test('the 429 answer is plain text with Retry-After', () => {
+  expect(tooManyRequests).toEqual({
+    status: 429,
+    headers: {
+      'cache-control': 'no-cache, private',
+      'content-type': 'text/plain; charset=utf-8',
+      'retry-after': '1',
+      'x-content-type-options': 'nosniff',
+    },
+    body: 'Too many requests, please try again later.\n',
+  })
+})
+
+describe.each([[true], [false]])(
+  'priority and fairness: %s. While one user has as much going on as is let in,',
+  (priorityAndFairness) => {
+    const busy = async () => {
+      const server = aServer({ priorityAndFairness, maxRequestsInflight: 20, maxMutatingRequestsInflight: 10 })
+      for (let count = 0; count < 100; count++) server.ask({ user: 'greedy', verb: count % 2 === 0 ? 'get' : 'create' })
+      await server.settled()
+      server.started.splice(0)
+      return server
+    }
+
+    test.each<[string, Asking]>([
+      ['readiness checks', { path: '/readyz' }],
+      ['liveness checks', { path: '/livez/ping' }],
+      ['superusers', { user: 'greedy', groups: ['system:masters'], verb: 'create' }],
+      ['watches', { user: 'greedy', verb: 'watch' }],
+    ])('%s get through', async (_, asking) => {
+      const { ask, settled, started } = await busy()
+      ask(asking)
+      await settled()
+      expect(started).toHaveLength(1)
+    })
+
+    const throughIfFair = priorityAndFairness ? 'get through' : 'are refused'
+    test.each<[string, Asking]>([
+      ['requests of others', { user: 'modest' }],
+      ['leases of the same user', { user: 'greedy', verb: 'create', resource: 'leases' }],
+      ['nodes', { user: 'system:node:a', groups: ['system:nodes'] }],
+      [
+        'controllers of the plane',
+        { user: 'system:serviceaccount:kube-system:garbage-collector', groups: ['system:serviceaccounts'] },
+      ],
+    ])(`%s ${throughIfFair}`, async (_, asking) => {
+      const { ask, settled, started } = await busy()
+      const { answer } = ask(asking)
+      await settled()
+      expect(started).toHaveLength(priorityAndFairness ? 1 : 0)
+      if (!priorityAndFairness) expect(await answer).toBe(tooManyRequests)
+    })
+  },
+)
+
+describe('a request without a seat', () => {
+  const one = { maxRequestsInflight: 1, maxMutatingRequestsInflight: 0 }
+
+  test('waits a quarter of the request timeout, and then gets 429', async () => {
+    const { ask, settled, started, clock } = aServer(one)
+    const asked = Array.from({ length: 20 }, () => ask({}))
+    await settled()
+    const before = started.length
+    expect(before).toBeLessThan(20)
+    while (clock.step(clock.now() + seconds(14)));
+    const last = asked.at(-1)!.answer
+    expect(await Promise.race([last, Promise.resolve('still waiting')])).toBe('still waiting')
+    while (clock.step(clock.now() + seconds(1)));
+    expect(await last).toBe(tooManyRequests)
+    expect(started).toHaveLength(before)
+  })
+
+  test('is sent away at once when too many wait already', async () => {
+    const { ask, settled } = aServer(one)
+    for (let count = 0; count < 320; count++) ask({})
+    await settled()
+    expect(await ask({}).answer).toBe(tooManyRequests)
+  })
+
+  test('and leaves, leaves the line', async () => {
+    const { ask, settled, started } = aServer(one)
+    const asked = Array.from({ length: 20 }, () => ask({}))
+    await settled()
+    const before = started.length
+    for (const { leave } of asked.slice(before, -1)) leave()
+    for (const { finish } of started) finish()
+    await settled()
+    expect(started).toHaveLength(before + 1)
+  })
+})
+
+test('a request that takes too long is answered for, in the words of upstream', async () => {
+  const { ask, clock, settled } = aServer({ requestTimeout: seconds(10) })
+  const { answer } = ask({})
+  await settled()
+  while (clock.step(clock.now() + seconds(10)));
+  expect(await answer).toMatchObject({
+    status: 504,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
+  })
+})
+
+test.each([
+  ['timeout=2s', 2],
+  ['timeout=1h', 60],
+  ['timeout=-1s', 60],
+  ['', 60],
+])('a request with %j has %d seconds', async (query, allowed) => {
+  const { ask, clock, settled } = aServer()
+  const { answer } = ask({}, { query })
+  await settled()
+  while (clock.step(clock.now() + seconds(allowed) - 1));
+  expect(await Promise.race([answer, Promise.resolve('at work')])).toBe('at work')
+  while (clock.step(clock.now() + 1));
+  expect(await answer).toMatchObject({ status: 504 })
+})
+
+test('a time limit that is none is refused', async () => {
+  const refusal = new StatusError('BadRequest', 'invalid timeout specified in the request URL - time: invalid duration "abc"')
+  await expect(aServer().ask({}, { query: 'timeout=abc' }).answer).rejects.toEqual(refusal)
+})
+
+test('a slow body takes no seat, and has the same timeout', async () => {
+  const { ask, clock, settled, started } = aServer({ maxRequestsInflight: 7, maxMutatingRequestsInflight: 0 })
+  const slow = Array.from({ length: 100 }, () => ask({ verb: 'create' }, { body: () => new Promise(() => {}) }))
+  ask({})
+  await settled()
+  expect(started).toHaveLength(1)
+  while (clock.step(clock.now() + seconds(60)));
+  expect(await slow[0]!.answer).toMatchObject({ status: 504 })
+})
+
+test('a watch that does not say how long it wants to last gets a time of its own, once or twice the least', async () => {
+  const { ask, started, settled } = aServer({ minRequestTimeout: seconds(100) })
+  for (let count = 0; count < 20; count++) ask({ verb: 'watch' })
+  ask({ verb: 'watch' }, { query: 'timeoutSeconds=5' })
+  ask({ verb: 'watch' }, { query: 'timeoutSeconds=abc' })
+  await settled()
+  const times = started.map(({ query }) => query.get('timeoutSeconds'))
+  expect(times.slice(20)).toEqual(['5', 'abc'])
+  expect(new Set(times.slice(0, 20)).size).toBe(20)
+  for (const time of times.slice(0, 20)) expect(Number(time) >= 100 && Number(time) < 200).toBe(true)
+})
+
+test('seats are never assigned twice or lost, and no request waits while one is free for it', async () => {
+  const levels = { high: { shares: 3, lendable: 0.5 }, low: { shares: 5, lendable: 1 }, strict: { shares: 2, lendable: 0 } }
+  const total = 10
+  const step = fc.oneof(
+    fc.record({
+      kind: fc.constant('take' as const),
+      level: fc.constantFrom('high', 'low', 'strict'),
+      flow: fc.constantFrom('a', 'b', 'c'),
+    }),
+    fc.record({ kind: fc.constant('release' as const), index: fc.nat(50) }),
+    fc.record({ kind: fc.constant('leave' as const), index: fc.nat(50) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
+      const seats = new FairSeats(levels, total, new VirtualClock(), 1000)
+      const held: Release[] = []
+      const waiting = new Set<AbortController>()
+      const take = (level: keyof typeof levels, flow: string) => {
+        const abort = new AbortController()
+        const seat = seats.take(level, flow, abort.signal)
+        if (typeof seat === 'function') return void held.push(seat)
+        waiting.add(abort)
+        seat.then(
+          (release) => {
+            waiting.delete(abort)
+            held.push(release)
+          },
+          (err) => {
+            waiting.delete(abort)
+            expect(err).toBeInstanceOf(TooManyRequests)
+          },
+        )
+      }
+      for (const one of steps) {
+        if (one.kind === 'take') take(one.level as keyof typeof levels, one.flow)
+        else if (one.kind === 'release') held.splice(one.index % (held.length || 1), 1)[0]?.()
+        else [...waiting][one.index % (waiting.size || 1)]?.abort()
+        await Promise.resolve()
+        await Promise.resolve()
+        expect(held.length).toBeLessThanOrEqual(total)
+      }
+      // Waiting requests get seats as the others end.
+      while (held.length > 0) {
+        held.pop()!()
+        await Promise.resolve()
+        await Promise.resolve()
+      }
+      expect(waiting.size).toBe(0)
+      for (const flow of 'abcdefghij'.split('')) take('low', flow)
+      expect(held).toHaveLength(6)
+    }),
+    { seed: 1, numRuns: 200 },
+  )
+})

@@ -1,0 +1,119 @@
+/** Limits the duration of requests and how many run at a time. */
+import { badRequest, type Clock, messageOf, parseDuration, seconds } from '@capstan/kube'
+import type { Attributes } from '../../auth/authorizer.ts'
+import { maxBodyBytes } from '../body/body.ts'
+import { type HttpAnswer, type HttpRequest, TooManyRequests } from '../exchange.ts'
+import { flowControl, type FlowControlOptions } from './flow-control.ts'
+
+export interface Limits extends FlowControlOptions {
+  /** Milliseconds after which a request other than a watch times out. Upstream: --request-timeout. */
+  readonly requestTimeout: number
+  /** Minimum duration in milliseconds of a watch without a timeout. Upstream: --min-request-timeout. */
+  readonly minRequestTimeout: number
+}
+
+/** Upstream: the defaults of kube-apiserver. */
+export const defaultLimits: Limits = {
+  maxRequestsInflight: 400,
+  maxMutatingRequestsInflight: 200,
+  priorityAndFairness: true,
+  requestTimeout: seconds(60),
+  minRequestTimeout: seconds(1800),
+}
+
+type Work = (request: HttpRequest) => Promise<HttpAnswer>
+
+/** Runs the work of a request within limits. */
+export type Limited = (asked: Attributes, request: HttpRequest, query: URLSearchParams, work: Work) => Promise<HttpAnswer>
+
+export function limited(clock: Clock, options: Partial<Limits> = {}): Limited {
+  const limits = { ...defaultLimits, ...options }
+  const flow = flowControl(limits, clock, limits.requestTimeout / 4)
+  let watches = 0
+
+  async function seated(asked: Attributes, request: HttpRequest, work: Work): Promise<HttpAnswer> {
+    const received = await withBody(request)
+    const release = await flow.seat(asked, request.signal)
+    try {
+      return await work(received)
+    } finally {
+      release()
+    }
+  }
+
+  return async (asked, request, query, work) => {
+    if (asked.kind === 'resource' && asked.verb === 'watch') {
+      if (Number(query.get('timeoutSeconds')) <= 0) query.set('timeoutSeconds', String(watchSeconds(limits, watches++)))
+      return work(request)
+    }
+    const timeout = timeoutOf(query, limits.requestTimeout)
+    try {
+      return await within(clock, timeout, seated(asked, request, work))
+    } catch (err) {
+      if (err instanceof TooManyRequests) return tooManyRequests
+      throw err
+    }
+  }
+}
+
+/** One to two times the minimum, spread evenly, so that watches that began together do not end together. */
+const watchSeconds = ({ minRequestTimeout }: Limits, index: number): number =>
+  Math.floor((minRequestTimeout / 1000) * (1 + ((index * goldenRatio) % 1)))
+const goldenRatio = 0.618034
+
+/** @throws StatusError BadRequest. Upstream: k8s.io/apiserver/pkg/endpoints/filters/request_deadline.go. */
+function timeoutOf(query: URLSearchParams, longest: number): number {
+  const asked = query.get('timeout')
+  if (asked === null || asked === '') return longest
+  let timeout: number
+  try {
+    timeout = parseDuration(asked)
+  } catch (err) {
+    throw badRequest(`invalid timeout specified in the request URL - ${messageOf(err)}`)
+  }
+  return timeout > 0 ? Math.min(timeout, longest) : longest
+}
+
+/**
+ * Returns the request with its body read, so that a client that sends slowly does not occupy a seat. Errors of the body are kept for the
+ * code that reads it.
+ */
+async function withBody(request: HttpRequest): Promise<HttpRequest> {
+  if (request.method === 'GET' || request.method === 'HEAD') return request
+  const body = request.body(maxBodyBytes)
+  await body.catch(() => {})
+  return { ...request, body: () => body }
+}
+
+/** Answers 504 after the timeout. The work continues; its result is discarded. */
+function within(clock: Clock, timeout: number, work: Promise<HttpAnswer>): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.schedule(timeout, () => resolve(timedOut))
+    work.then(
+      (answer) => {
+        timer.cancel()
+        resolve(answer)
+      },
+      (err: unknown) => {
+        timer.cancel()
+        reject(err)
+      },
+    )
+  })
+}
+
+const textHeaders = { 'cache-control': 'no-cache, private', 'content-type': 'text/plain; charset=utf-8' }
+
+/** Upstream's answer is a Status without kind and apiVersion. */
+const timedOut: HttpAnswer = {
+  status: 504,
+  headers: textHeaders,
+  body: '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n',
+}
+
+/** Upstream's answer is plain text; its Retry-After makes clients try again after a second. */
+export const tooManyRequests: HttpAnswer = {
+  status: 429,
+  headers: { ...textHeaders, 'retry-after': '1', 'x-content-type-options': 'nosniff' },
+  body: 'Too many requests, please try again later.\n',
+}

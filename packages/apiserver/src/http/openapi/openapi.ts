@@ -1,0 +1,197 @@
+/**
+ * OpenAPI v3 of one group version: what kubectl needs for apply, create, edit and explain. That is the schema of each kind with
+ * the kind's name on it, and for each path which parameters and patch types it takes.
+ */
+import type { JSONSchema } from '@capstan/kube'
+import type { Resource, Resources } from '../../registry/resource.ts'
+import { isStored } from '../discovery/discovery.ts'
+import { metaSchemas } from './openapi-meta.ts'
+
+/** @param builtinSchemas gives the schemas of built-in kinds by name, with all that they refer to */
+export function openAPIDocument(resources: readonly Resource[], builtinSchemas: Resources['schemas']): object {
+  const paths: { [path: string]: object } = {}
+  const schemas: { [name: string]: object } = { ...Object.fromEntries(builtinSchemas(builtinNames(resources))), ...metaSchemas }
+  for (const resource of resources) {
+    if (resource.component === undefined) {
+      schemas[schemaName(resource)] = kindSchema(resource)
+      schemas[`${schemaName(resource)}List`] = listSchema(resource)
+    }
+    Object.assign(paths, resourcePaths(resource))
+  }
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes', version: 'unversioned' },
+    paths,
+    components: { schemas },
+  }
+}
+
+/** Names of schemas of custom resources have the group's parts in reverse. */
+const schemaName = ({ group, version, kind, component }: Resource): string =>
+  component ?? `${group.split('.').reverse().join('.')}.${version}.${kind}`
+
+function* builtinNames(resources: readonly Resource[]): Iterable<string> {
+  for (const resource of resources) {
+    if (resource.component === undefined) continue
+    yield resource.component
+    if (isStored(resource)) yield `${resource.component}List`
+  }
+}
+
+const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+const ofMeta = (kind: keyof typeof metaSchemas) => reference(kind)
+
+const groupVersionKind = ({ group, version }: Resource, kind: string) => ({ group, kind, version })
+
+const typeFields = {
+  apiVersion: {
+    type: 'string',
+    description: 'APIVersion names the group and version of the schema that this object is written in.',
+  },
+  kind: { type: 'string', description: 'Kind names the type of this object.' },
+}
+
+function kindSchema(resource: Resource): object {
+  const { schema, kind } = resource
+  return {
+    ...publishedSchema(schema),
+    type: 'object',
+    properties: {
+      ...publishedProperties(schema),
+      ...typeFields,
+      metadata: {
+        allOf: [ofMeta('io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta')],
+        description: 'Standard object metadata.',
+        default: {},
+      },
+    },
+    'x-kubernetes-group-version-kind': [groupVersionKind(resource, kind)],
+  }
+}
+
+function listSchema(resource: Resource): object {
+  return {
+    type: 'object',
+    description: `${resource.listKind} is a list of ${resource.kind}.`,
+    required: ['items'],
+    properties: {
+      ...typeFields,
+      items: { type: 'array', items: reference(schemaName(resource)) },
+      metadata: { allOf: [ofMeta('io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta')], default: {} },
+    },
+    'x-kubernetes-group-version-kind': [groupVersionKind(resource, resource.listKind)],
+  }
+}
+
+const publishedProperties = (schema: JSONSchema): object =>
+  Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, field]) => [name, publishedSchema(field)]))
+
+/** A schema as OpenAPI v3 has it: types that are open say so, rules of CEL stay at home. */
+function publishedSchema(schema: JSONSchema): object {
+  const published: Record<string, unknown> = { ...schema, 'x-kubernetes-validations': undefined }
+  if (schema.properties) published.properties = publishedProperties(schema)
+  if (schema.items) published.items = publishedSchema(schema.items)
+  if (typeof schema.additionalProperties === 'object')
+    published.additionalProperties = publishedSchema(schema.additionalProperties)
+  return published
+}
+
+interface Operation {
+  readonly method: string
+  readonly action: string
+  readonly parameters: readonly string[]
+  readonly body?: readonly string[]
+}
+
+const documents = ['application/json', 'application/yaml']
+const write = ['dryRun', 'fieldManager', 'fieldValidation']
+const selection = [
+  'labelSelector',
+  'fieldSelector',
+  'limit',
+  'continue',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'timeoutSeconds',
+]
+const watching = ['watch', 'allowWatchBookmarks', 'sendInitialEvents']
+const removal = ['dryRun', 'gracePeriodSeconds', 'orphanDependents', 'propagationPolicy']
+
+function resourcePaths(resource: Resource): { [path: string]: object } {
+  const { group, version, plural, namespaced, builtin } = resource
+  const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+  const collection = namespaced ? `${root}/namespaces/{namespace}/${plural}` : `${root}/${plural}`
+  const patchTypes = [
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'application/apply-patch+yaml',
+    ...(builtin ? ['application/strategic-merge-patch+json'] : []),
+  ]
+  const patch: Operation = { method: 'patch', action: 'patch', parameters: [...write, 'force'], body: patchTypes }
+  const put: Operation = { method: 'put', action: 'put', parameters: write, body: documents }
+  const get: Operation = { method: 'get', action: 'get', parameters: [] }
+  const list: Operation = { method: 'get', action: 'list', parameters: [...selection, ...watching] }
+  const post: Operation = { method: 'post', action: 'post', parameters: write, body: documents }
+  // kubectl looks at the patch of a kind to see whether fields are validated here, and gives up when there is none.
+  if (!isStored(resource)) return { [collection]: pathItem(collection, [post, patch], resource) }
+  const paths: { [path: string]: readonly Operation[] } = {
+    [collection]: [
+      list,
+      post,
+      ...(resource.verbs?.includes('deletecollection') === false
+        ? []
+        : [{ method: 'delete', action: 'deletecollection', parameters: [...selection, ...removal] }]),
+    ],
+    [`${collection}/{name}`]: [get, put, patch, { method: 'delete', action: 'delete', parameters: removal }],
+  }
+  if (namespaced) paths[`${root}/${plural}`] = [list]
+  if (resource.statusSubresource) paths[`${collection}/{name}/status`] = [get, put, patch]
+  if (resource.scale) paths[`${collection}/{name}/scale`] = [get, put, patch]
+  return Object.fromEntries(Object.entries(paths).map(([path, operations]) => [path, pathItem(path, operations, resource)]))
+}
+
+function pathItem(path: string, operations: readonly Operation[], resource: Resource): object {
+  const names = ['namespace', 'name'].filter((name) => path.includes(`{${name}}`))
+  const entity = reference(schemaName(resource))
+  const kind = path.endsWith('/scale')
+    ? { group: 'autoscaling', version: 'v1', kind: 'Scale' }
+    : groupVersionKind(resource, resource.kind)
+  const content = (types: readonly string[], schema: object) => Object.fromEntries(types.map((type) => [type, { schema }]))
+  const item: { [key: string]: unknown } = {
+    parameters: names.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+  }
+  for (const { method, action, parameters, body } of operations) {
+    item[method] = {
+      operationId: `${action}${resource.kind}${path.endsWith('/status') ? 'Status' : path.endsWith('/scale') ? 'Scale' : ''}${path.includes('{namespace}') || !resource.namespaced ? '' : 'ForAllNamespaces'}`,
+      parameters: parameters.map((name) => ({ name, in: 'query', schema: { type: queryTypes[name] ?? 'string' } })),
+      ...(body
+        ? {
+            requestBody: {
+              required: true,
+              content: content(body, method === 'patch' ? ofMeta('io.k8s.apimachinery.pkg.apis.meta.v1.Patch') : entity),
+            },
+          }
+        : {}),
+      responses: {
+        '200': {
+          description: 'OK',
+          content: content(documents, action === 'list' ? reference(`${schemaName(resource)}List`) : entity),
+        },
+      },
+      'x-kubernetes-action': action,
+      'x-kubernetes-group-version-kind': kind,
+    }
+  }
+  return item
+}
+
+const queryTypes: { readonly [name: string]: string } = {
+  limit: 'integer',
+  timeoutSeconds: 'integer',
+  gracePeriodSeconds: 'integer',
+  watch: 'boolean',
+  allowWatchBookmarks: 'boolean',
+  sendInitialEvents: 'boolean',
+  orphanDependents: 'boolean',
+  force: 'boolean',
+}

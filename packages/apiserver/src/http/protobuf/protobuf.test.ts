@@ -1,0 +1,258 @@
+import { expect, test } from 'vitest'
+import { messages } from '../../../../kubernetes-kinds/src/protobuf-messages.ts'
+import { decodeProtobuf as decode } from './protobuf.ts'
+
+const decodeProtobuf = (bytes: Buffer, type: { apiVersion: string; kind: string }) => decode(messages, bytes, type)
+
+const fallback = { apiVersion: 'v1', kind: 'ConfigMap' }
+
+test('bodies that kubectl 1.36 sent are read as the JSON that it would have sent', () => {
+  const secret = 'azhzAAoMCgJ2MRIGU2VjcmV0Eh0KEQoBcxIAGgAiACoAMgA4AEIAEgYKAXASAXEaABoAIgA='
+  expect(decodeProtobuf(Buffer.from(secret, 'base64'), fallback)).toEqual({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 's' },
+    data: { p: 'cQ==' },
+  })
+  const deployment =
+    'azhzAAoVCgdhcHBzL3YxEgpEZXBsb3ltZW50ErABChsKAWQSABoAIgAqADIAOABCAFoICgNhcHASAWQSggEIABIKCggKA2FwcBIBZBpqChoKABIAGgAiACoAMgA4AEIAWggKA2FwcBIBZBJMEi4KBW5naW54EgVuZ2lueCoAMgoKABAAGFAiACoAQgBqAHIAgAEAiAEAkAEAogEAGgAyAEIASgBSAFgAYABoAIIBAIoBAJoBAMIBACICCgAoADgAGgwIABAAGAAgACgAOAAaACIA'
+  expect(decodeProtobuf(Buffer.from(deployment, 'base64'), fallback)).toEqual({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'd', labels: { app: 'd' } },
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: { app: 'd' } },
+      strategy: {},
+      template: {
+        metadata: { labels: { app: 'd' } },
+        spec: { containers: [{ name: 'nginx', image: 'nginx', ports: [{ containerPort: 80 }], resources: {} }] },
+      },
+    },
+    status: {},
+  })
+})
+
+/** Fields as [number, value]: bytes, text or a message for lists of fields, a varint for numbers. */
+type Wire = readonly (readonly [number, number | string | Buffer | Wire])[]
+
+function encode(fields: Wire): Buffer {
+  return Buffer.concat(
+    fields.map(([number, value]) => {
+      if (typeof value === 'number') return Buffer.concat([varint(number << 3), varint(value)])
+      const bytes = typeof value === 'string' ? Buffer.from(value) : Buffer.isBuffer(value) ? value : encode(value)
+      return Buffer.concat([varint((number << 3) | 2), varint(bytes.length), bytes])
+    }),
+  )
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = []
+  let rest = BigInt.asUintN(64, BigInt(value))
+  do {
+    bytes.push(Number(rest & 0x7fn) | (rest > 0x7fn ? 0x80 : 0))
+    rest >>= 7n
+  } while (rest > 0n)
+  return Buffer.from(bytes)
+}
+
+const envelope = (apiVersion: string, kind: string, message: Wire): Buffer =>
+  Buffer.concat([
+    Buffer.from('k8s\0'),
+    encode([
+      [
+        1,
+        [
+          [1, apiVersion],
+          [2, kind],
+        ],
+      ],
+      [2, encode(message)],
+    ]),
+  ])
+
+test.each<[string, Buffer, object]>([
+  [
+    'times, with and without fractions, and zeros behind pointers',
+    envelope('coordination.k8s.io/v1', 'Lease', [
+      [
+        1,
+        [
+          [1, 'l'],
+          [8, []],
+        ],
+      ],
+      [
+        2,
+        [
+          [1, ''],
+          [2, 15],
+          [
+            4,
+            [
+              [1, 1_767_225_600],
+              [2, 1_500_000],
+            ],
+          ],
+          [5, 0],
+        ],
+      ],
+    ]),
+    {
+      metadata: { name: 'l' },
+      spec: { holderIdentity: '', leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.001500Z', leaseTransitions: 0 },
+    },
+  ],
+  [
+    'lists in maps',
+    envelope('authorization.k8s.io/v1', 'SubjectAccessReview', [
+      [
+        2,
+        [
+          [3, 'bob'],
+          [
+            5,
+            [
+              [1, 'scopes'],
+              [
+                2,
+                [
+                  [1, 'view'],
+                  [1, 'edit'],
+                ],
+              ],
+            ],
+          ],
+        ],
+      ],
+    ]),
+    { spec: { user: 'bob', extra: { scopes: ['view', 'edit'] } } },
+  ],
+  [
+    'options, of whichever group',
+    envelope('cluster.x-k8s.io/v1beta2', 'DeleteOptions', [
+      [1, 0],
+      [2, [[1, 'u']]],
+      [4, 'Foreground'],
+      [5, 'All'],
+    ]),
+    { gracePeriodSeconds: 0, preconditions: { uid: 'u' }, propagationPolicy: 'Foreground', dryRun: ['All'] },
+  ],
+  [
+    'quantities, numbers or text, fields of inner messages, and fields of the future',
+    envelope('v1', 'Pod', [
+      [
+        2,
+        [
+          [
+            2,
+            [
+              [1, 'c'],
+              [
+                8,
+                [
+                  [
+                    1,
+                    [
+                      [1, 'cpu'],
+                      [2, [[1, '500m']]],
+                    ],
+                  ],
+                ],
+              ],
+              [
+                10,
+                [
+                  [
+                    1,
+                    [
+                      [
+                        2,
+                        [
+                          [1, '/x'],
+                          [
+                            2,
+                            [
+                              [1, 1],
+                              [3, 'http'],
+                            ],
+                          ],
+                        ],
+                      ],
+                    ],
+                  ],
+                  [2, -1],
+                ],
+              ],
+            ],
+          ],
+          [99, 'later'],
+        ],
+      ],
+      [98, 7],
+    ]),
+    {
+      spec: {
+        containers: [
+          {
+            name: 'c',
+            resources: { limits: { cpu: '500m' } },
+            livenessProbe: { httpGet: { path: '/x', port: 'http' }, initialDelaySeconds: -1 },
+          },
+        ],
+      },
+    },
+  ],
+  [
+    'managed fields as JSON',
+    envelope('v1', 'ConfigMap', [
+      [
+        1,
+        [
+          [
+            17,
+            [
+              [1, 'm'],
+              [2, 'Update'],
+              [7, [[1, '{"f:data":{}}']]],
+            ],
+          ],
+        ],
+      ],
+    ]),
+    { metadata: { managedFields: [{ manager: 'm', operation: 'Update', fieldsV1: { 'f:data': {} } }] } },
+  ],
+])('%s are read', (_, bytes, object) => {
+  expect(decodeProtobuf(bytes, fallback)).toMatchObject(object)
+})
+
+test('a message whose envelope names no type is what the path says', () => {
+  const bytes = Buffer.concat([
+    Buffer.from('k8s\0'),
+    encode([
+      [
+        2,
+        encode([
+          [
+            2,
+            [
+              [1, 'a'],
+              [2, 'b'],
+            ],
+          ],
+        ]),
+      ],
+    ]),
+  ])
+  expect(decodeProtobuf(bytes, fallback)).toEqual({ ...fallback, data: { a: 'b' } })
+})
+
+test.each([
+  ['zz', 'expected prefix [107 56 115 0]'],
+  ['k8s\0zz', 'unexpected EOF'],
+  [envelope('v1', 'Gadget', []).toString('latin1'), 'no kind "Gadget" is registered for version "v1"'],
+  [envelope('v1', 'ConfigMap', [[1, 5]]).toString('latin1'), 'wrong wireType'],
+  ['k8s\0\u0007', 'illegal'],
+])('%j is refused: %s', (bytes, message) => {
+  expect(() => decodeProtobuf(Buffer.from(bytes, 'latin1'), fallback)).toThrow(message)
+})

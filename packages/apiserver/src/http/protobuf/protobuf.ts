@@ -1,0 +1,223 @@
+/**
+ * Reads bodies that Go clients of built-in kinds send as protobuf, into the object that they would have sent as JSON. Answers are
+ * JSON, which all of them take.
+ * Upstream: k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
+ */
+import { exactInteger, parseApiVersion, readJSON } from '@capstan/kube'
+import type { ProtobufMessages } from '../../registry/resource.ts'
+
+/** Bytes that are no such message; the text is what Go says. */
+export class ProtobufError extends Error {
+  override readonly name = 'ProtobufError'
+}
+
+const prefix = Buffer.from('k8s\0')
+
+/**
+ * @param messages of built-in kinds
+ * @param fallback the type to read the message as when its envelope names none
+ * @throws ProtobufError
+ */
+export function decodeProtobuf(
+  messages: ProtobufMessages,
+  bytes: Buffer,
+  fallback: { apiVersion: string; kind: string },
+): { [field: string]: unknown } {
+  if (!bytes.subarray(0, 4).equals(prefix)) {
+    throw new ProtobufError('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
+  }
+  const { typeMeta, raw } = readMessage(messages, 'envelope', bytes.subarray(4)) as {
+    typeMeta?: { apiVersion?: string; kind?: string }
+    raw?: string
+  }
+  const apiVersion = typeMeta?.apiVersion ?? fallback.apiVersion
+  const kind = typeMeta?.kind ?? fallback.kind
+  const message = messageOf(messages, apiVersion, kind)
+  if (message === undefined)
+    throw new ProtobufError(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}`)
+  return { apiVersion, kind, ...readMessage(messages, message, Buffer.from(raw ?? '', 'base64')) }
+}
+
+/** The message of a kind. Options are of every group. */
+function messageOf(messages: ProtobufMessages, apiVersion: string, kind: string): string | undefined {
+  if (kind === 'DeleteOptions') return 'meta/v1.DeleteOptions'
+  const { group, version } = parseApiVersion(apiVersion)
+  const message = `${group === '' ? 'core' : group.split('.')[0]!}/${version}.${kind}`
+  return message in messages ? message : undefined
+}
+
+interface Field {
+  readonly name: string
+  readonly type: string
+  readonly shape: 'one' | 'list' | 'map'
+  /** Belongs to the message around it. */
+  readonly isInline: boolean
+  /** JSON shows the field even when it has the zero of its type. */
+  readonly keepsZero: boolean
+}
+
+/** Messages that are forms of transport, not types of the API. */
+const transport: { readonly [message: string]: string } = {
+  envelope: '1 typeMeta typeMeta, 2 raw bytes',
+  typeMeta: '1 apiVersion string, 2 kind string',
+}
+
+const parsed = new WeakMap<ProtobufMessages, Map<string, ReadonlyMap<number, Field>>>()
+
+function fieldsOf(messages: ProtobufMessages, message: string): ReadonlyMap<number, Field> {
+  let known = parsed.get(messages)
+  if (!known) parsed.set(messages, (known = new Map()))
+  let fields = known.get(message)
+  if (!fields) known.set(message, (fields = new Map((messages[message] ?? transport[message] ?? '').split(', ').map(parseField))))
+  return fields
+}
+
+function parseField(text: string): [number, Field] {
+  const [number, name = '', type = '', keep] = text.split(' ')
+  const shape = type.startsWith('[]') ? 'list' : type.startsWith('{}') ? 'map' : 'one'
+  const item = shape === 'one' ? type : type.slice(2)
+  return [Number(number), { name, type: item, shape, isInline: name === '.', keepsZero: keep !== undefined }]
+}
+
+function readMessage(messages: ProtobufMessages, message: string, bytes: Buffer): { [field: string]: unknown } {
+  const fields = fieldsOf(messages, message)
+  const object: { [field: string]: unknown } = {}
+  for (const { number, value } of wireFields(bytes)) {
+    const field = fields.get(number)
+    // Fields of later versions are left out, as upstream's decoder does.
+    if (!field) continue
+    const { name, type, shape } = field
+    if (shape === 'map') {
+      const entry = readEntry(messages, type, value)
+      Object.assign((object[name] ??= {}) as object, entry)
+    } else if (shape === 'list') {
+      const list = (object[name] ??= []) as unknown[]
+      list.push(readValue(messages, type, value))
+    } else if (field.isInline) {
+      Object.assign(object, readValue(messages, type, value))
+    } else {
+      const read = readValue(messages, type, value)
+      if (field.keepsZero || !isZero(read)) object[name] = read
+    }
+  }
+  return object
+}
+
+function readEntry(messages: ProtobufMessages, type: string, value: bigint | Buffer): { [key: string]: unknown } {
+  let key = ''
+  let member: unknown = readValue(messages, type, Buffer.alloc(0))
+  for (const { number, value: part } of wireFields(bytesOf(value))) {
+    if (number === 1) key = bytesOf(part).toString('utf8')
+    else if (number === 2) member = readValue(messages, type, part)
+  }
+  return { [key]: member }
+}
+
+function readValue(messages: ProtobufMessages, type: string, value: bigint | Buffer): unknown {
+  switch (type) {
+    case 'string':
+      return bytesOf(value).toString('utf8')
+    case 'bytes':
+      return bytesOf(value).toString('base64')
+    case 'int':
+      return exactInteger(BigInt.asIntN(64, varintOf(value)))
+    case 'bool':
+      return varintOf(value) !== 0n
+    case 'double':
+      return bytesOf(value).readDoubleLE(0)
+    case 'Quantity': {
+      const text = wireFields(bytesOf(value)).find(({ number }) => number === 1)?.value
+      return text === undefined ? '0' : bytesOf(text).toString('utf8')
+    }
+    case 'Time':
+    case 'MicroTime':
+      return readTime(type, bytesOf(value))
+    case 'IntOrString': {
+      const parts = new Map(wireFields(bytesOf(value)).map(({ number, value: part }) => [number, part]))
+      return varintOf(parts.get(1) ?? 0n) === 0n
+        ? Number(BigInt.asIntN(64, varintOf(parts.get(2) ?? 0n)))
+        : bytesOf(parts.get(3) ?? Buffer.alloc(0)).toString('utf8')
+    }
+    case 'JSON': {
+      const raw = wireFields(bytesOf(value)).find(({ number }) => number === 1)?.value
+      return raw === undefined ? null : readJSON(bytesOf(raw).toString('utf8'))
+    }
+    default:
+      // A list that is a type of its own travels as a message whose first field it is.
+      if (type.startsWith('[]')) {
+        const items = wireFields(bytesOf(value)).filter(({ number }) => number === 1)
+        return items.map((item) => readValue(messages, type.slice(2), item.value))
+      }
+      return readMessage(messages, type, bytesOf(value))
+  }
+}
+
+/** Seconds and nanoseconds since the epoch; nothing at all is no time. */
+function readTime(type: 'Time' | 'MicroTime', bytes: Buffer): string | null {
+  if (bytes.length === 0) return null
+  const parts = new Map(wireFields(bytes).map(({ number, value }) => [number, Number(BigInt.asIntN(64, varintOf(value)))]))
+  const text = new Date((parts.get(1) ?? 0) * 1000).toISOString().slice(0, 19)
+  if (type === 'Time') return `${text}Z`
+  const micros = Math.floor((parts.get(2) ?? 0) / 1000)
+  return `${text}.${String(micros).padStart(6, '0')}Z`
+}
+
+const isZero = (value: unknown): boolean => value === '' || value === 0 || value === false || value === null
+
+interface WireField {
+  readonly number: number
+  /** A varint as a number, anything else as bytes. */
+  readonly value: bigint | Buffer
+}
+
+function wireFields(bytes: Buffer): WireField[] {
+  const fields: WireField[] = []
+  let at = 0
+  const take = (length: number): Buffer => {
+    if (length < 0 || at + length > bytes.length) throw new ProtobufError('unexpected EOF')
+    at += length
+    return bytes.subarray(at - length, at)
+  }
+  const varint = (): bigint => {
+    let value = 0n
+    for (let shift = 0n; shift < 70n; shift += 7n) {
+      const byte = take(1)[0]!
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return BigInt.asUintN(64, value)
+    }
+    throw new ProtobufError('proto: integer overflow')
+  }
+  while (at < bytes.length) {
+    const key = Number(varint())
+    const number = key >>> 3
+    if (number === 0) throw new ProtobufError('proto: illegal tag 0')
+    switch (key & 7) {
+      case 0:
+        fields.push({ number, value: varint() })
+        break
+      case 1:
+        fields.push({ number, value: take(8) })
+        break
+      case 2:
+        fields.push({ number, value: take(Number(varint())) })
+        break
+      case 5:
+        fields.push({ number, value: take(4) })
+        break
+      default:
+        throw new ProtobufError(`proto: illegal wireType ${key & 7}`)
+    }
+  }
+  return fields
+}
+
+function bytesOf(value: bigint | Buffer): Buffer {
+  if (typeof value === 'bigint') throw new ProtobufError('proto: wrong wireType = 0')
+  return value
+}
+
+function varintOf(value: bigint | Buffer): bigint {
+  if (typeof value === 'bigint') return value
+  if (value.length === 0) return 0n
+  throw new ProtobufError('proto: wrong wireType = 2')
+}

@@ -1,0 +1,15 @@
+import { apiVersionOf } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { recordedColumns } from '../../../../kubernetes-kinds/src/kinds/catalog.ts'
+import { builtins } from '../../../../kubernetes-kinds/src/builtin-resources.ts'
+
+const printed = builtins.all.filter(({ printer }) => printer)
+
+test.each(printed.map((info) => [`${info.apiVersion} ${info.plural}`, info] as const))(
+  '%s has the columns of a real server',
+  (_, { printer = [], plural, group, version }) => {
+    const shown = ({ name, priority = 0 }: { name: string; priority?: number }) => `${name} ${priority}`
+    const own = printer.filter(({ name }) => name !== 'Name' && name !== 'Age')
+    expect(own.map(shown)).toEqual(recordedColumns(apiVersionOf({ group, version }), plural).map(shown))
+  },
+)

@@ -1,0 +1,61 @@
+import { freeze, type KubeObject, type WatchEvent } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { packedObjects } from '../../store/packed.ts'
+import { SharedLines } from './watch-body.ts'
+
+const object = (name: string, more: object = {}) =>
+  ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...more } }) as KubeObject
+const added = (of: KubeObject): WatchEvent => ({ type: 'ADDED', object: of })
+const text = (of: KubeObject) => `{"type":"ADDED","object":${JSON.stringify(of)}}\n`
+
+/** Keeps at most one object unpacked. */
+const packed = packedObjects(1)
+
+describe('watchers share', () => {
+  test.each([
+    ['an object', () => freeze(object('ä'))],
+    ['one held as JSON', () => packed(object('ä'))],
+  ])('the line of %s, in each of its events', (_, make) => {
+    const lines = new SharedLines()
+    const shared = make()
+    // Reads other objects, so that this one is packed again.
+    for (let n = 0; n < 10; n++) void packed(object(`other-${n}`)).metadata.name
+    const line = lines.line(added(shared))
+    expect(line.toString()).toBe(text(shared))
+    expect(lines.line({ type: 'MODIFIED', object: shared }).toString()).toBe(text(shared).replace('ADDED', 'MODIFIED'))
+    expect(lines.line(added(shared))).toBe(line)
+  })
+
+  test('lines that are put together', () => {
+    const lines = new SharedLines()
+    const [a, b, c] = ['a', 'b', 'c'].map((name) => lines.line(added(freeze(object(name)))))
+    const both = lines.joined([a!, b!])
+    expect(both.toString()).toBe(`${a!.toString()}${b!.toString()}`)
+    expect(lines.joined([a!, b!])).toBe(both)
+    expect(lines.joined([a!, c!]).toString()).toBe(`${a!.toString()}${c!.toString()}`)
+    expect(lines.joined([a!])).toBe(a)
+  })
+})
+
+test('only the latest lines of packed objects are cached, and no large ones', () => {
+  const lines = new SharedLines()
+  const [first, large] = [packed(object('first')), packed(object('large', { text: 'x'.repeat(2 ** 20) }))]
+  const line = lines.line(added(first))
+  expect(lines.line(added(large))).not.toBe(lines.line(added(large)))
+  expect(lines.line(added(first))).toBe(line)
+  for (let n = 0; n < 40; n++) lines.line(added(packed(object(`other-${n}`, { text: 'x'.repeat(2 ** 15) }))))
+  expect(lines.line(added(first))).not.toBe(line)
+  expect(lines.line(added(first))).toEqual(line)
+})
+
+test('shared lines are kept until the last watcher leaves', () => {
+  const lines = new SharedLines()
+  lines.enter()
+  lines.enter()
+  const shared = packed(object('shared'))
+  const line = lines.line(added(shared))
+  lines.leave()
+  expect(lines.line(added(shared))).toBe(line)
+  lines.leave()
+  expect(lines.line(added(shared))).not.toBe(line)
+})

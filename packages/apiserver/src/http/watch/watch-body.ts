@@ -1,0 +1,135 @@
+/** Encodes a watch as lines of JSON. */
+import type { WatchEvent } from '@capstan/kube'
+import { StatusError } from '@capstan/kube'
+import type { WatchStream } from '../../verbs/engine.ts'
+import { isPacked } from '../../store/packed.ts'
+import { errorEventBytes, eventBytes } from '../encode.ts'
+import type { Representation } from '../negotiate.ts'
+import { partialMetadata } from '../table/partial-metadata.ts'
+import type { WatchScheduler } from './watch-scheduler.ts'
+import type { TableOptions } from '../table/table.ts'
+import { tableOf } from '../table/table.ts'
+
+/** Yields a line for each event. The lines of a batch are joined to larger parts. An error that ends the watch is the last line. */
+export async function* watchBody(
+  stream: WatchStream,
+  representation: Representation,
+  tableOptions: () => TableOptions,
+  { lines, scheduler }: Watched,
+): AsyncGenerator<Buffer> {
+  const line = lineOf(stream, representation, tableOptions, lines)
+  lines.enter()
+  try {
+    for await (const batch of stream.batches(() => scheduler.turn())) {
+      let part: Buffer[] = []
+      let size = 0
+      for (const event of batch) {
+        const bytes = line(event)
+        part.push(bytes)
+        if ((size += bytes.length) < PartSize) continue
+        yield lines.joined(part)
+        part = []
+        size = 0
+      }
+      if (size > 0) yield lines.joined(part)
+    }
+  } catch (err) {
+    yield errorEventBytes(errorOf(err).status)
+  } finally {
+    lines.leave()
+  }
+}
+
+/** Large enough to make the cost of a write small, small enough to be buffered for each of many readers. */
+const PartSize = 64 * 1024
+
+/** State that all watchers of a server share. */
+export interface Watched {
+  readonly lines: SharedLines
+  readonly scheduler: WatchScheduler
+}
+
+type Lines = { readonly [type in WatchEvent['type']]?: Buffer }
+
+/** Lines, and joined lines, that watchers of the same changes share. */
+export class SharedLines {
+  /** Lines of packed objects, which keep no bytes of their own: the latest ones. */
+  readonly #recent = new Map<object, Lines>()
+  #size = 0
+  #parts: readonly Buffer[] = []
+  #whole: Buffer = Buffer.alloc(0)
+  #watchers = 0
+
+  /** Registers a watcher; `leave` must follow. */
+  enter(): void {
+    this.#watchers++
+  }
+
+  /**
+   * Unregisters a watcher. After the last one the buffers are released: they are only a megabyte, but keep the heap below them from being
+   * returned.
+   */
+  leave(): void {
+    if (--this.#watchers > 0) return
+    this.#recent.clear()
+    this.#size = 0
+    this.#parts = []
+    this.#whole = Buffer.alloc(0)
+  }
+
+  line({ type, object }: WatchEvent): Buffer {
+    if (!isPacked(object)) return eventBytes(type, object)
+    const known = this.#recent.get(object)?.[type]
+    if (known) return known
+    const line = eventBytes(type, object)
+    if (line.length < RecentSize) this.#keep(type, object, line)
+    return line
+  }
+
+  joined(parts: readonly Buffer[]): Buffer {
+    if (parts.length === 1) return parts[0]!
+    if (parts.length !== this.#parts.length || parts.some((part, at) => part !== this.#parts[at])) {
+      this.#parts = parts
+      this.#whole = Buffer.concat(parts)
+    }
+    return this.#whole
+  }
+
+  #keep(type: WatchEvent['type'], object: object, line: Buffer): void {
+    this.#size += line.length
+    for (const [oldest, lines] of this.#recent) {
+      if (this.#size <= RecentSize) break
+      this.#recent.delete(oldest)
+      for (const old of Object.values(lines)) this.#size -= old.length
+    }
+    this.#recent.set(object, { ...this.#recent.get(object), [type]: line })
+  }
+}
+
+/** Bytes: enough for the changes of a moment. */
+const RecentSize = 1024 * 1024
+
+export const errorOf = (err: unknown): StatusError =>
+  err instanceof StatusError
+    ? err
+    : new StatusError('InternalError', `Internal error occurred: ${err instanceof Error ? err.message : 'unknown'}`, {
+        cause: err,
+      })
+
+function lineOf(
+  { resource }: WatchStream,
+  { as, version }: Representation,
+  tableOptions: () => TableOptions,
+  shared: SharedLines,
+): (event: WatchEvent) => Buffer {
+  if (as === undefined) return (event) => shared.line(event)
+  if (as !== 'Table') return ({ type, object }) => eventBytes(type, partialMetadata(object, version))
+  let isFirst = true
+  return ({ type, object }) => {
+    const table = tableOf(resource, object, tableOptions())
+    // Upstream sends the columns only once; kubectl keeps them.
+    const shown = isFirst ? table : { ...table, columnDefinitions: null }
+    isFirst = false
+    return eventBytes(type, shown)
+  }
+}

@@ -1,0 +1,120 @@
+import { setImmediate } from 'node:timers/promises'
+import { VirtualClock } from '@capstan/kube'
+import { beforeEach, expect, test } from 'vitest'
+import { LongestRest, WatchScheduler, Together } from './watch-scheduler.ts'
+
+let clock: VirtualClock
+let scheduler: WatchScheduler
+beforeEach(() => {
+  clock = new VirtualClock()
+  scheduler = new WatchScheduler(clock)
+})
+
+/** A batch of watchers that takes this many milliseconds to notify. */
+async function round(took: number): Promise<void> {
+  expect(scheduler.turn()).toBeUndefined()
+  pass(took)
+  await setImmediate()
+}
+
+const pass = (time: number): void => {
+  const end = clock.now() + time
+  while (clock.step(end));
+}
+
+/** Milliseconds that a watcher has to wait from now on. */
+async function waits(): Promise<number> {
+  const from = clock.now()
+  let isOver = false
+  void Promise.resolve(scheduler.turn()).then(() => (isOver = true))
+  for (let time = 0; time <= 1000; time++) {
+    await setImmediate()
+    if (isOver) return clock.now() - from
+    pass(1)
+  }
+  throw new Error('a watcher waits for ever')
+}
+
+test('watchers do not wait after a short batch, even with other requests', async () => {
+  scheduler.asked()
+  await round(0)
+  await round(1)
+  expect(scheduler.turn()).toBeUndefined()
+})
+
+test('all watchers of one batch are notified at once', async () => {
+  scheduler.asked()
+  expect([scheduler.turn(), scheduler.turn(), scheduler.turn()]).toEqual([undefined, undefined, undefined])
+})
+
+test('a large batch yields to the event loop and notifies watchers in order', async () => {
+  const told: number[] = []
+  for (let watcher = 0; watcher < 2.5 * Together; watcher++) void Promise.resolve(scheduler.turn()).then(() => told.push(watcher))
+  await Promise.resolve()
+  const counts = [told.length]
+  for (let turn = 0; turn < 2; turn++) {
+    await setImmediate()
+    counts.push(told.length)
+  }
+  expect(counts.map((count) => count / Together)).toEqual([1, 2, 2.5])
+  expect(told).toEqual(told.toSorted((a, b) => a - b))
+})
+
+test('after a batch, watchers pause for three times its duration', async () => {
+  scheduler.asked()
+  await round(10)
+  expect(await waits()).toBe(30)
+})
+
+test('watchers never wait longer than a moment', async () => {
+  scheduler.asked()
+  await round(1000)
+  expect(await waits()).toBe(LongestRest)
+})
+
+test('watchers do not pause without other requests', async () => {
+  await round(10)
+  expect(await waits()).toBe(2)
+})
+
+test('the pause ends once the other requests are answered', async () => {
+  scheduler.asked()
+  scheduler.asked()
+  await round(10)
+  scheduler.answered()
+  pass(5)
+  scheduler.answered()
+  expect(await waits()).toBe(2)
+})
+
+test('successive requests extend the pause up to its limit', async () => {
+  scheduler.asked()
+  await round(10)
+  const end = clock.now() + 30
+  for (let request = 0; request < 9; request++) {
+    scheduler.answered()
+    pass(1)
+    scheduler.asked()
+    pass(2)
+  }
+  await waits()
+  expect(clock.now()).toBe(end)
+})
+
+test('watchers that waited form a new batch', async () => {
+  scheduler.asked()
+  await round(10)
+  const turn = scheduler.turn()!
+  pass(30)
+  await turn
+  pass(4)
+  await setImmediate()
+  expect(await waits()).toBe(12)
+})
+
+test('no timer is left once there are no requests', async () => {
+  await round(10)
+  pass(100)
+  await setImmediate()
+  expect(clock.nextDue).toBeUndefined()
+})

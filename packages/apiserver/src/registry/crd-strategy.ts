@@ -1,0 +1,127 @@
+/** What the server fills into CustomResourceDefinitions themselves. Upstream: apiextensions/v1 defaults and strategy, v0.36. */
+import {
+  type CustomResourceDefinition,
+  type CustomResourceVersion,
+  equal,
+  formatCheck,
+  isRecord,
+  type UnknownObject,
+} from '@capstan/kube'
+import { validateCRD } from './crd-validation.ts'
+import { tidySchema, unknownFormats } from './schema-fields.ts'
+
+/** Holds a definition that is being deleted until its objects are gone. */
+export const CleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+
+/** Of what may be anything. */
+function versionsIn(value: unknown): readonly CustomResourceVersion[] {
+  const versions = isRecord(value) && isRecord(value.spec) ? value.spec.versions : undefined
+  return Array.isArray(versions) ? (versions.filter(isRecord) as unknown as CustomResourceVersion[]) : []
+}
+
+const as = (object: UnknownObject): CustomResourceDefinition => object as unknown as CustomResourceDefinition
+
+const schemasOf = (object: UnknownObject): unknown[] => versionsIn(object).map(({ schema }) => schema?.openAPIV3Schema)
+
+const formatsOfNumbers: { readonly [type: string]: readonly string[] } = {
+  integer: ['int32', 'int64'],
+  number: ['float', 'double'],
+}
+
+const isKnownFormat = (type: string | undefined, format: string): boolean =>
+  type === 'string' ? formatCheck(format) !== undefined : type !== undefined && formatsOfNumbers[type]?.includes(format) === true
+
+export const crdStrategy = {
+  pruneUnknown(object: UnknownObject): string[] {
+    const unknown: string[] = []
+    for (const [index, version] of schemasOf(object).entries())
+      tidySchema(version, `spec.versions[${index}].schema.openAPIV3Schema`, (path) => unknown.push(path))
+    return unknown
+  },
+
+  warnings(object: UnknownObject, old: UnknownObject | undefined): string[] {
+    const formatsOf = (one: UnknownObject | undefined) =>
+      (one ? schemasOf(one) : []).flatMap((schema) => [...unknownFormats(schema, isKnownFormat)])
+    const before = new Set(formatsOf(old))
+    const fresh = new Set(formatsOf(object).filter((format) => !before.has(format)))
+    return [...fresh].map((format) => `unrecognized format ${JSON.stringify(format)}`)
+  },
+
+  default(object: UnknownObject): void {
+    const { spec } = as(object)
+    const { names } = spec
+    if (names) {
+      if (names.kind && !names.listKind) names.listKind = `${names.kind}List`
+      if (names.kind && !names.singular) names.singular = names.kind.toLowerCase()
+    }
+    // Upstream: false, which is all that it may be, is not written down.
+    if (spec.preserveUnknownFields === false) delete spec.preserveUnknownFields
+    spec.conversion ??= { strategy: 'None' }
+    for (const { subresources } of spec.versions ?? []) {
+      if (subresources?.status) subresources.status = {}
+    }
+    const webhook = spec.conversion.webhook?.clientConfig?.service
+    if (webhook) webhook.port ??= 443
+  },
+
+  /**
+   * A schema that was declared in this process, or that the definition has had all along, stays one and the same object: it is
+   * checked and compiled once, however many servers are given it.
+   */
+  reuseFrozen(object: UnknownObject, sent: unknown, old: UnknownObject | undefined): void {
+    const { spec } = as(object)
+    const known = [...versionsIn(sent), ...versionsIn(old)]
+    for (const { name, schema } of spec.versions ?? []) {
+      if (!schema?.openAPIV3Schema) continue
+      const same = known.find(
+        (one) =>
+          one.name === name &&
+          Object.isFrozen(one.schema?.openAPIV3Schema) &&
+          equal(one.schema?.openAPIV3Schema, schema.openAPIV3Schema),
+      )
+      if (same?.schema?.openAPIV3Schema) schema.openAPIV3Schema = same.schema.openAPIV3Schema
+    }
+  },
+
+  prepare(object: UnknownObject, old: UnknownObject | undefined): void {
+    const definition = as(object)
+    const storage = definition.spec.versions?.find((version) => version.storage)?.name
+    if (!old) {
+      object.status = {
+        conditions: null,
+        acceptedNames: { plural: '', kind: '' },
+        storedVersions: storage === undefined ? [] : [storage],
+      }
+      return
+    }
+    const stored = definition.status?.storedVersions ?? []
+    const before = as(old).spec.versions.find((version) => version.storage)?.name
+    if (storage !== undefined && storage !== before && !stored.includes(storage)) {
+      object.status = { ...definition.status, storedVersions: [...stored, storage] }
+    } else if (storage !== undefined && stored.length === 0) {
+      // Whatever is said, objects are stored in that version.
+      object.status = { ...definition.status, storedVersions: [storage] }
+    }
+  },
+
+  /** Adds the finalizer when a deletion is requested; the controller removes it once the instances are deleted. */
+  markDeleted(object: UnknownObject, now: string): void {
+    const { metadata } = object
+    if (!metadata.finalizers?.includes(CleanupFinalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), CleanupFinalizer]
+    const status = (as(object).status ??= {})
+    const condition = {
+      type: 'Terminating',
+      status: 'True' as const,
+      lastTransitionTime: now,
+      reason: 'InstanceDeletionPending',
+      message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+    }
+    status.conditions = [...(status.conditions ?? []), condition]
+  },
+
+  validate: (
+    object: UnknownObject,
+    old: UnknownObject | undefined,
+    { subresource }: { readonly subresource: string | undefined },
+  ) => (subresource === 'status' ? [] : validateCRD(as(object), old && as(old))),
+}

@@ -1,0 +1,390 @@
+/**
+ * What is wrong with a CustomResourceDefinition.
+ * Upstream: apiextensions/validation/validation.go, v0.36.
+ */
+import { X509Certificate } from 'node:crypto'
+import {
+  clientConfigErrors,
+  type CustomResourceDefinition,
+  type CustomResourceVersion,
+  dns1035LabelProblems,
+  duplicate,
+  equal,
+  type FieldError,
+  forbidden,
+  invalid,
+  type JSONSchema,
+  messageOf,
+  notSupported,
+  required,
+  subdomainProblems,
+  tooMany,
+} from '@capstan/kube'
+import { schemaErrors } from './schema-errors.ts'
+
+export function validateCRD(crd: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  const { spec } = crd
+  const errors: FieldError[] = []
+  if (spec.preserveUnknownFields === true) {
+    const why = 'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead'
+    errors.push(invalid('spec.preserveUnknownFields', true, why))
+  }
+  if (!old && crd.metadata.name !== `${spec.names.plural}.${spec.group}`) {
+    errors.push(invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'))
+  }
+  if (!spec.group) errors.push(required('spec.group'))
+  else {
+    const problems = subdomainProblems(spec.group)
+    if (problems.length > 0) errors.push(invalid('spec.group', spec.group, problems.join(',')))
+    else if (!spec.group.includes('.')) errors.push(invalid('spec.group', spec.group, 'should be a domain with at least one dot'))
+  }
+  if (spec.scope !== 'Namespaced' && spec.scope !== 'Cluster') {
+    errors.push(spec.scope ? notSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced']) : required('spec.scope'))
+  }
+  errors.push(...approvalErrors(crd), ...nameErrors(spec.names), ...versionErrors(crd, old), ...conversionErrors(crd, old))
+  if (old) errors.push(...updateErrors(crd, old))
+  return errors
+}
+
+/** API groups of Kubernetes require the approval annotation. */
+function approvalErrors({ metadata, spec }: CustomResourceDefinition): FieldError[] {
+  if (!/(^|\.)(k8s|kubernetes)\.io$/.test(spec.group)) return []
+  // `x-k8s.io` is for everybody; only `k8s.io` itself and what is below it are protected.
+  const key = 'api-approved.kubernetes.io'
+  const approval = metadata.annotations?.[key]
+  if (approval === undefined) {
+    return [
+      required(
+        `metadata.annotations[${key}]`,
+        `protected groups must have approval annotation "${key}", see https://github.com/kubernetes/enhancements/pull/1111`,
+      ),
+    ]
+  }
+  if (approval.startsWith('unapproved') || URL.canParse(approval)) return []
+  return [
+    invalid(
+      `metadata.annotations[${key}]`,
+      approval,
+      `protected groups must have approval annotation "${key}" with either a URL or a reason starting with "unapproved", see https://github.com/kubernetes/enhancements/pull/1111`,
+    ),
+  ]
+}
+
+function nameErrors(names: CustomResourceDefinition['spec']['names']): FieldError[] {
+  const errors: FieldError[] = []
+  const check = (field: string, value: string | undefined) => {
+    if (!value) errors.push(required(`spec.names.${field}`))
+    else {
+      const problems = dns1035LabelProblems(value)
+      if (problems.length > 0) errors.push(invalid(`spec.names.${field}`, value, problems.join(',')))
+    }
+  }
+  const checkKind = (field: string, value: string | undefined) => {
+    const problems = value ? dns1035LabelProblems(value.toLowerCase()) : []
+    const text = `may have mixed case, but should otherwise match: ${problems.join(',')}`
+    if (!value) errors.push(required(`spec.names.${field}`))
+    else if (problems.length > 0) errors.push(invalid(`spec.names.${field}`, value, text))
+  }
+  check('plural', names.plural)
+  check('singular', names.singular)
+  checkKind('kind', names.kind)
+  checkKind('listKind', names.listKind)
+  for (const field of ['shortNames', 'categories'] as const) {
+    names[field]?.forEach((value, index) => {
+      const problems = dns1035LabelProblems(value)
+      if (problems.length > 0) errors.push(invalid(`spec.names.${field}[${index}]`, value, problems.join(',')))
+    })
+  }
+  if (names.kind && names.kind === names.listKind) {
+    errors.push(invalid('spec.names.listKind', names.listKind, 'kind and listKind may not be the same'))
+  }
+  return errors
+}
+
+function versionErrors({ spec, status }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  const given = (spec as Partial<typeof spec>).versions
+  const versions = given ?? []
+  const errors: FieldError[] = []
+  const storage = versions.filter((version) => version.storage)
+  if (storage.length !== 1) {
+    errors.push(
+      invalid('spec.versions', given ? printedVersions(given) : null, 'must have exactly one version marked as storage version'),
+    )
+  }
+  if (new Set(versions.map(({ name }) => name)).size < versions.length) {
+    errors.push(invalid('spec.versions', printedVersions(versions), 'must contain unique version names'))
+  }
+  // Upstream: what all versions have in common has moved to the top by the time it is looked at.
+  const shared = (part: keyof CustomResourceVersion) => sameInAll(versions, part)
+  const isShared = { schema: shared('schema'), subresources: shared('subresources') }
+  const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined)
+  versions.forEach((version, index) => {
+    const isFirst = index === 0
+    const at = `spec.versions[${index}]`
+    const problems = dns1035LabelProblems(version.name)
+    if (problems.length > 0) errors.push(invalid(`${at}.name`, version.name, problems.join(',')))
+    // Upstream: the first version stands at the top as well.
+    if (problems.length > 0 && isFirst && version.name !== '')
+      errors.push(invalid('spec.version', version.name, problems.join(',')))
+    errors.push(...deprecationErrors(version, `${at}.deprecationWarning`))
+    const place = (part: keyof CustomResourceVersion) => (shared(part) ? (isFirst ? 'spec' : undefined) : at)
+    const schema = version.schema?.openAPIV3Schema
+    const before = old?.spec.versions.find(({ name }) => name === version.name)
+    if (!schema) errors.push(required(`${at}.schema.openAPIV3Schema`))
+    else if (!isShared.schema || isFirst) {
+      errors.push(
+        ...schemaErrors(schema, `${isShared.schema ? 'spec.validation' : `${at}.schema`}.openAPIV3Schema`, {
+          isUnchanged: equal(schema, before?.schema?.openAPIV3Schema),
+          hasStatus: isShared.schema ? hasStatus : version.subresources?.status !== undefined,
+        }),
+      )
+    }
+    const [scaleAt, columnsAt, fieldsAt] = [place('subresources'), place('additionalPrinterColumns'), place('selectableFields')]
+    if (scaleAt !== undefined) errors.push(...scaleErrors(version, scaleAt))
+    if (columnsAt !== undefined) errors.push(...columnErrors(version, columnsAt))
+    if (fieldsAt !== undefined) errors.push(...selectableFieldErrors(version, before, fieldsAt, isShared.schema))
+  })
+  errors.push(...storedVersionErrors(versions, old ? [] : storage, status?.storedVersions ?? undefined))
+  return errors
+}
+
+function deprecationErrors({ deprecated, deprecationWarning: warning }: CustomResourceVersion, field: string): FieldError[] {
+  if (warning === undefined) return []
+  const problems: string[] = []
+  if (deprecated !== true) problems.push('can only be set for deprecated versions')
+  else {
+    if (warning.length > 256) problems.push('must be <= 256 characters long')
+    if (warning === '') problems.push('must not be an empty string')
+    const index = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/u.exec(warning)?.index
+    if (index !== undefined) {
+      const at = Buffer.byteLength(warning.slice(0, index))
+      problems.push(`must only contain printable UTF-8 characters; non-printable character found at index ${at}`)
+    }
+  }
+  return problems.map((problem) => invalid(field, warning, problem))
+}
+
+/** Upstream: MaxSelectableFields. */
+const MaxSelectableFields = 8
+
+function selectableFieldErrors(
+  { selectableFields = [], schema }: CustomResourceVersion,
+  before: CustomResourceVersion | undefined,
+  path: string,
+  isSchemaShared: boolean,
+): FieldError[] {
+  if (selectableFields.length === 0) return []
+  // Upstream: what they are fields of must stand where they stand, and is missed in the wrong words.
+  const where = `${path}.selectableFields`
+  if (path === 'spec' && !isSchemaShared) return [invalid(where, '', 'may only be set when validations.schema is included')]
+  if (path !== 'spec' && isSchemaShared)
+    return [invalid(where, '', 'may only be set when `version.schema.openAPIV3Schema` is not included')]
+  const errors: FieldError[] = []
+  const known = new Set<string>()
+  selectableFields.forEach(({ jsonPath }, index) => {
+    const at = `${path}.selectableFields[${index}].jsonPath`
+    if (!jsonPath) {
+      errors.push(required(at))
+      return
+    }
+    const found = schemaAt(schema?.openAPIV3Schema ?? {}, jsonPath)
+    if (typeof found === 'string') {
+      errors.push(invalid(at, jsonPath, `is an invalid path: ${found}`))
+      return
+    }
+    if (/^\.metadata(\.|$)/.test(jsonPath)) errors.push(invalid(at, jsonPath, 'must not point to fields in metadata'))
+    if (!['string', 'boolean', 'integer'].includes(found.type ?? '')) {
+      const why =
+        'must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.'
+      errors.push(invalid(at, jsonPath, why))
+    }
+    if (known.has(jsonPath)) errors.push(duplicate(at, jsonPath))
+    known.add(jsonPath)
+  })
+  const wasAllowed = (before?.selectableFields?.length ?? 0) > MaxSelectableFields
+  if (known.size > MaxSelectableFields && !(wasAllowed && equal(selectableFields, before?.selectableFields)))
+    errors.push(tooMany(`${path}.selectableFields`, known.size, MaxSelectableFields))
+  return errors
+}
+
+/** The schema at a path of names, or why there is none. Upstream: ValidFieldPath without array notation. */
+function schemaAt(schema: JSONSchema, path: string): JSONSchema | string {
+  let at = schema
+  const tokens = path.match(/[.[\]]|[^.[\]]+/g) ?? []
+  while (tokens.length > 0) {
+    const separator = tokens.shift()!
+    if (separator === '[') return 'array notation is not allowed'
+    if (separator !== '.') return `expected [ or . but got: ${separator}`
+    const token = tokens.shift()
+    if (token === undefined) return 'unexpected end of JSON path'
+    const { properties, additionalProperties } = at
+    const next: JSONSchema | undefined = properties
+      ? Object.hasOwn(properties, token)
+        ? properties[token]
+        : undefined
+      : typeof additionalProperties === 'object'
+        ? additionalProperties
+        : undefined
+    if (!next) return 'does not refer to a valid field'
+    at = next
+  }
+  return at
+}
+
+const sameInAll = (versions: readonly CustomResourceVersion[], part: keyof CustomResourceVersion): boolean =>
+  versions.every((version) => equal(version[part], versions[0]![part]))
+
+/** The list as Go prints it. */
+const printedVersions = (versions: readonly CustomResourceVersion[]): unknown =>
+  versions.map((version) => {
+    const own = (part: keyof CustomResourceVersion) => (sameInAll(versions, part) ? null : (version[part] ?? null))
+    return {
+      Name: version.name,
+      Served: version.served,
+      Storage: version.storage,
+      Deprecated: version.deprecated ?? false,
+      DeprecationWarning: version.deprecationWarning ?? null,
+      Schema: own('schema'),
+      Subresources: own('subresources'),
+      AdditionalPrinterColumns: own('additionalPrinterColumns'),
+      SelectableFields: version.selectableFields ?? null,
+    }
+  })
+
+function storedVersionErrors(
+  versions: readonly CustomResourceVersion[],
+  storage: readonly CustomResourceVersion[],
+  stored: readonly string[] | undefined,
+): FieldError[] {
+  const field = 'status.storedVersions'
+  if (!stored || stored.length === 0) return [invalid(field, null, 'must have at least one stored version')]
+  const errors: FieldError[] = []
+  stored.forEach((version, index) => {
+    if (versions.some(({ name }) => name === version)) return
+    errors.push(
+      invalid(
+        `${field}[${index}]`,
+        version,
+        `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`,
+      ),
+    )
+  })
+  for (const { name } of storage.slice(-1)) {
+    if (!stored.includes(name)) errors.push(invalid(field, stored, `must have the storage version ${name}`))
+  }
+  return errors
+}
+
+const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
+const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
+
+function columnErrors({ additionalPrinterColumns = [] }: CustomResourceVersion, path: string): FieldError[] {
+  return additionalPrinterColumns.flatMap(({ name, type, format, jsonPath }, index) => {
+    const at = `${path}.additionalPrinterColumns[${index}]`
+    const errors: FieldError[] = []
+    if (!name) errors.push(required(`${at}.name`))
+    const types = `must be one of ${columnTypes.join(',')}`
+    if (!type) errors.push(required(`${at}.type`, types))
+    else if (!columnTypes.includes(type)) errors.push(invalid(`${at}.type`, type, types))
+    if (format && !columnFormats.includes(format))
+      errors.push(invalid(`${at}.format`, format, `must be one of ${columnFormats.join(',')}`))
+    if (!jsonPath) errors.push(required(`${at}.JSONPath`))
+    else if (!jsonPath.startsWith('.')) errors.push(invalid(`${at}.JSONPath`, jsonPath, notSimple))
+    return errors
+  })
+}
+
+const notSimple = 'must be a simple json path starting with .'
+
+function scaleErrors({ subresources }: CustomResourceVersion, path: string): FieldError[] {
+  const scale = subresources?.scale
+  if (!scale) return []
+  const errors: FieldError[] = []
+  const check = (field: keyof typeof scale, roots: readonly string[], where: string) => {
+    const value = scale[field]
+    const at = `${path}.subresources.scale.${field}`
+    if (!value) {
+      if (field !== 'labelSelectorPath') errors.push(required(at))
+    } else if (!value.startsWith('.')) errors.push(invalid(at, value, notSimple))
+    else if (!roots.some((root) => value.startsWith(`${root}.`)))
+      errors.push(invalid(at, value, `should be a json path under ${where}`))
+  }
+  check('specReplicasPath', ['.spec'], '.spec')
+  check('statusReplicasPath', ['.status'], '.status')
+  check('labelSelectorPath', ['.spec', '.status'], 'either .spec or .status')
+  return errors
+}
+
+/** Versions of ConversionReview that this server can send. */
+export const ConversionReviewVersions: readonly string[] = ['v1', 'v1beta1']
+
+function conversionErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition | undefined): FieldError[] {
+  const { conversion } = spec
+  if (!conversion) return []
+  const errors: FieldError[] = []
+  const { clientConfig, conversionReviewVersions: versions = [] } = conversion.webhook ?? {}
+  const [configAt, versionsAt] = ['spec.conversion.webhookClientConfig', 'spec.conversion.conversionReviewVersions']
+  if (!conversion.strategy) errors.push(required('spec.conversion.strategy'))
+  else if (!['None', 'Webhook'].includes(conversion.strategy))
+    errors.push(notSupported('spec.conversion.strategy', conversion.strategy, ['None', 'Webhook']))
+  if (conversion.strategy === 'Webhook') {
+    if (!clientConfig) errors.push(required(configAt, 'required when strategy is set to Webhook'))
+    else {
+      errors.push(...clientConfigErrors(clientConfig, configAt))
+      const before = old?.spec.conversion?.webhook?.clientConfig?.caBundle
+      if (old && isEstablished(old) && !(before && caBundleProblem(before))) {
+        const problem = clientConfig.caBundle && caBundleProblem(clientConfig.caBundle)
+        if (problem) errors.push(invalid(`${configAt}.caBundle`, clientConfig.caBundle, problem))
+      }
+    }
+    errors.push(...reviewVersionErrors(versions, versionsAt))
+    return errors
+  }
+  const why = 'should not be set when strategy is not set to Webhook'
+  if (clientConfig) errors.push(forbidden(configAt, why))
+  if (versions.length > 0) errors.push(forbidden(versionsAt, why))
+  return errors
+}
+
+/** Upstream: until a definition is established, its controller may still have to fill this in. */
+function caBundleProblem(bundle: string): string | undefined {
+  const text = Buffer.from(bundle, 'base64').toString()
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  try {
+    for (const block of blocks) new X509Certificate(block)
+  } catch (err) {
+    return `unable to load root certificates: ${messageOf(err)}`
+  }
+  return blocks.length > 0 ? undefined : 'unable to load root certificates: unable to parse bytes as PEM block'
+}
+
+function reviewVersionErrors(versions: readonly string[], at: string): FieldError[] {
+  if (versions.length === 0) return [required(at)]
+  const errors = versions.flatMap((version, index) =>
+    versions.indexOf(version) < index
+      ? [invalid(`${at}[${index}]`, version, 'duplicate version')]
+      : dns1035LabelProblems(version).map((problem) => invalid(`${at}[${index}]`, version, problem)),
+  )
+  if (!versions.some((version) => ConversionReviewVersions.includes(version))) {
+    errors.push(invalid(at, versions, `must include at least one of ${ConversionReviewVersions.join(', ')}`))
+  }
+  return errors
+}
+
+const isEstablished = ({ status }: CustomResourceDefinition): boolean =>
+  status?.conditions?.some(({ type, status: now }) => type === 'Established' && now === 'True') === true
+
+/** Where objects are stored never changes, and what clients rely on does not once the resource has been served. */
+function updateErrors({ spec }: CustomResourceDefinition, old: CustomResourceDefinition): FieldError[] {
+  const errors: FieldError[] = []
+  const same = (field: string, now: string, was: string) => {
+    if (now !== was) errors.push(invalid(field, now, 'field is immutable'))
+  }
+  if (isEstablished(old)) {
+    same('spec.scope', spec.scope, old.spec.scope)
+    same('spec.names.kind', spec.names.kind, old.spec.names.kind)
+  }
+  same('spec.group', spec.group, old.spec.group)
+  same('spec.names.plural', spec.names.plural, old.spec.names.plural)
+  return errors
+}

@@ -1,0 +1,88 @@
+/** What every verb works with: `ServerContext` (state and services of one API server) and `RequestContext` (one request). */
+import {
+  type Admission,
+  type ApiRequest,
+  type KubeObject,
+  notFound,
+  type ObjectList,
+  type Reader,
+  type RequestOptions,
+  type Status,
+} from '@capstan/kube'
+import type { Plugin } from '../admission/plugin.ts'
+import type { Policies } from '../admission/policies.ts'
+import type { Webhooks } from '../admission/webhooks.ts'
+import type { AuthenticateToken } from '../auth/token.ts'
+import type { Converter } from '../conversion/converter.ts'
+import type { Caller } from '../auth/user.ts'
+import type { ResourceInfo, WriteContext, WriteServices } from '../registry/resource-info.ts'
+import type { Registry } from '../registry/registry.ts'
+import type { StoreKey } from '../store/store.ts'
+
+export interface ServerContext extends WriteServices {
+  readonly registry: Registry
+  readonly admission: readonly Admission[]
+  /** Mutating and validating webhooks, configured through the API. */
+  readonly webhooks: Webhooks
+  /** Admission policies in CEL. */
+  readonly policies: Policies
+  /** Converts objects to the version of a request. */
+  readonly converter: Converter
+  /** Reads objects for admission. */
+  readonly reader: Reader
+  /** Enabled admission plugins, by upstream's names. */
+  readonly enabled: ReadonlySet<string>
+  /** Enabled plugins that are implemented in this server and apply to a resource. */
+  readonly pluginsFor: (info: ResourceInfo) => readonly Plugin[]
+  /** Replaces the usual implementation of a verb, for kinds and subresources that have their own. */
+  readonly handlerFor: (context: RequestContext) => Handler | undefined
+  /** Whether an object bound to a node is deleted only after the node confirms. */
+  readonly gracefulDeletion: boolean
+  readonly authenticateToken: AuthenticateToken
+  /** Audiences that tokens for this server have. */
+  readonly apiAudiences: readonly string[]
+}
+
+/** One request and the resource it is about. */
+export interface RequestContext {
+  readonly info: ResourceInfo
+  readonly request: ApiRequest
+  readonly options: RequestOptions
+  readonly caller: Caller
+  /** Warnings to send with the answer. */
+  readonly warnings: string[]
+  readonly signal: AbortSignal | undefined
+  /** Internal write: skips admission webhooks and policies. */
+  readonly isOwn?: true
+}
+
+/** Answers requests for a kind that is not stored, or for a subresource that is not part of an object. */
+export type Handler = (server: ServerContext, context: RequestContext) => Result | Promise<Result>
+type Result = KubeObject | ObjectList | Status
+
+/** Context of a write as strategies and plugins receive it. */
+export const writeContext = (server: ServerContext, { request, caller, warnings }: RequestContext): WriteContext => ({
+  subresource: request.subresource,
+  verb: request.verb,
+  namespace: request.namespace,
+  server,
+  caller,
+  warn: (text) => warnings.push(text),
+})
+
+export const keyFor = (info: ResourceInfo, namespace: string | undefined, name: string): StoreKey => ({
+  resource: info.storage,
+  namespace: info.namespaced ? (namespace ?? '') : '',
+  name,
+})
+
+/** Reports whether the object that a request names exists. */
+export const exists = ({ store }: ServerContext, { info, request }: RequestContext): boolean =>
+  store.get(keyFor(info, request.namespace, request.name!)) !== undefined
+
+/** @throws StatusError NotFound */
+export function stored({ store }: ServerContext, info: ResourceInfo, key: StoreKey): KubeObject {
+  const object = store.get(key)
+  if (!object) throw notFound(info, key.name)
+  return object
+}

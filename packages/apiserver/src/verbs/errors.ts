@@ -1,0 +1,18 @@
+/** Errors about a resource rather than an object, with upstream's texts. */
+import { type NamedResource, resourceName, StatusError } from '@capstan/kube'
+
+/** The resource or subresource does not exist in a group version that is served. */
+export const unknownResource = (): StatusError =>
+  new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
+
+export const methodNotAllowed = (): StatusError =>
+  new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', { details: {} })
+
+/** Upstream's handler of custom resources accepts all methods, and names those that a resource does not support. */
+export const verbNotSupported = (verb: string, { group, plural }: NamedResource): StatusError =>
+  new StatusError('MethodNotAllowed', `${verb} is not supported on resources of kind "${resourceName({ group, plural })}"`, {
+    details: { ...(group === '' ? {} : { group }), kind: plural },
+  })
+
+/** Name of upstream's scheme in its error texts. */
+export const schemeName = 'pkg/runtime/scheme.go:111'

@@ -1,0 +1,194 @@
+/** Mutating and validating stages that creates and updates share, in upstream's order. */
+import {
+  type Admission,
+  type AdmissionRequest,
+  type FieldError,
+  invalidObject,
+  type KubeObject,
+  notFound,
+  StatusError,
+  type UnknownObject,
+} from '@capstan/kube'
+import type { PluginWrite } from '../../admission/plugin.ts'
+import { userInfoOf } from '../../admission/review.ts'
+import type { ResourceInfo } from '../../registry/resource-info.ts'
+import { type AdmissionView, mutateWebhooks, validateWebhooks } from './call-webhooks.ts'
+import { finalizerWarnings, metadataErrors, metadataUpdateErrors } from './metadata.ts'
+import { type RequestContext, type ServerContext, writeContext } from '../context.ts'
+import { scaleErrors } from '../subresources/scale-errors.ts'
+
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
+
+/**
+ * Runs mutating admission, webhooks last. Fields that admission sets do not get a field manager.
+ * @returns the draft to continue with: another object when a webhook patched it
+ */
+export async function mutate(
+  server: ServerContext,
+  context: RequestContext,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Promise<UnknownObject> {
+  const request = admissionRequest(server, context, old ? 'UPDATE' : 'CREATE', old)
+  const write = pluginWrite(server, context, object, old, request.operation)
+  for (const plugin of server.pluginsFor(context.info)) await plugin.mutate?.(write)
+  let ran = false
+  for (const one of admissionOf(server, context, request.operation)) {
+    if (!one.default) continue
+    try {
+      await one.default(object, request)
+    } catch (err) {
+      // Admission relies on a valid schema. For an object that breaks its schema, validation reports the better error later.
+      if (err instanceof StatusError || context.info.structural.validate(object, old).length === 0) throw err
+      return object
+    }
+    ran = true
+  }
+  if (ran) context.info.structural.default(object)
+  return mutateWebhooks(server, context, request.operation, object, old, view)
+}
+
+/** @throws StatusError Invalid with all validation errors, or the error of admission */
+export async function validate(
+  server: ServerContext,
+  context: RequestContext,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Promise<void> {
+  const { info } = context
+  const ofMetadata = metadataErrors(info, object)
+  // Upstream validates the metadata of an update twice, and lists its errors twice.
+  if (old) ofMetadata.push(...metadataUpdateErrors(object, old))
+  const ofScale = info.builtin ? [] : scaleErrors(info, context.request.subresource, object)
+  const errors: FieldError[] = [
+    ...ofMetadata,
+    ...(old ? ofMetadata : []),
+    ...(info.validatesSchema ? structuralErrors(info, object, old, ofMetadata, ofScale) : []),
+    ...(info.validate?.(object, old, writeContext(server, context)) ?? []),
+  ]
+  if (errors.length > 0) {
+    const { kind, storageGroup: group = info.group } = info
+    throw invalidObject({ group, kind }, object.metadata.name ?? '', errors.map(inStatus(context)))
+  }
+  if (!info.builtin) {
+    const broken = old ? info.structural.ratchetedErrors(object, old) : []
+    context.warnings.push(...finalizerWarnings(object, old), ...broken.map(({ field, text }) => `${field}: ${text}`))
+  }
+  context.warnings.push(...(info.warnings?.(object, old, writeContext(server, context)) ?? []))
+  const operation = old ? 'UPDATE' : 'CREATE'
+  await validateAdmission(server, context, object, old, operation)
+  await validateWebhooks(server, context, operation, object, old, view)
+}
+
+/** Upstream validates a status by itself, so that paths in its messages begin at the status. */
+const inStatus =
+  ({ info, request }: RequestContext) =>
+  (error: FieldError): FieldError =>
+    request.subresource === 'status' && !info.builtin
+      ? { ...error, text: error.text.replace(/: status\.(\S+ in body )/, ': $1') }
+      : error
+
+/** Upstream: duplicate items of a list are reported by the validation of each built-in kind, not by its schema. */
+function structuralErrors(
+  { structural, builtin }: ResourceInfo,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  earlier: readonly FieldError[],
+  also: readonly FieldError[],
+): FieldError[] {
+  const errors = structural.validate(object, old, earlier, also)
+  return builtin ? errors.filter(({ type }) => type !== 'FieldValueDuplicate') : errors
+}
+
+export async function validateAdmission(
+  server: ServerContext,
+  context: RequestContext,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  operation: Operation,
+): Promise<void> {
+  const write = pluginWrite(server, context, object, old, operation)
+  for (const plugin of server.pluginsFor(context.info)) await plugin.validate?.(write)
+  const request = admissionRequest(server, context, operation, old)
+  for (const one of admissionOf(server, context, operation)) {
+    const errors = (await one.validate?.(object, request)) ?? []
+    if (errors.length > 0) throw invalidObject(context.info, object.metadata.name, errors)
+  }
+}
+
+/** Returns the admission of a kind. Of the subresources it applies only to scale, which writes the spec. */
+function admissionOf(
+  { admission }: ServerContext,
+  { info, request }: RequestContext,
+  operation: Operation,
+): readonly Admission[] {
+  const isAbout = request.subresource === undefined || request.subresource === 'scale'
+  if (!isAbout || admission.length === 0) return []
+  return admission.filter(
+    ({ kind, operations = ['CREATE', 'UPDATE'] }) =>
+      kind.group === info.group && kind.plural === info.plural && operations.includes(operation),
+  )
+}
+
+const admissionRequest = (
+  { reader }: ServerContext,
+  { options, caller, warnings }: RequestContext,
+  operation: Operation,
+  oldObject: KubeObject | undefined,
+): AdmissionRequest<KubeObject> => ({
+  operation,
+  oldObject,
+  dryRun: options.dryRun === true,
+  userInfo: userInfoOf(caller),
+  reader,
+  warn: (message) => warnings.push(message),
+})
+
+const pluginWrite = (
+  { store, pending, registry, authorizer, clock, random }: ServerContext,
+  { info, request: { subresource, name }, caller, warnings }: RequestContext,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  operation: Operation,
+): PluginWrite => ({
+  operation,
+  info,
+  subresource,
+  namespace: object.metadata.namespace,
+  name: name ?? object.metadata.name ?? '',
+  object,
+  old,
+  caller,
+  store,
+  pending,
+  registry,
+  authorizer,
+  clock,
+  random,
+  warn: (text) => warnings.push(text),
+})
+
+/** Upstream: plugin NamespaceLifecycle. @throws StatusError NotFound or Forbidden */
+export function requireNamespace({ store, enabled }: ServerContext, info: ResourceInfo, object: KubeObject): void {
+  const { namespace, name } = object.metadata
+  if (!enabled.has('NamespaceLifecycle') || !info.namespaced || namespace === undefined) return
+  const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+  if (!found) throw notFound({ group: '', plural: 'namespaces' }, namespace)
+  if (found.metadata.deletionTimestamp === undefined) return
+  throw new StatusError(
+    'Forbidden',
+    `${info.storage} ${JSON.stringify(name)} is forbidden: unable to create new content in namespace ${namespace} because it is being terminated`,
+    {
+      details: {
+        name,
+        ...(info.group === '' ? {} : { group: info.group }),
+        kind: info.plural,
+        causes: [
+          { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
+        ],
+      },
+    },
+  )
+}

@@ -1,0 +1,146 @@
+/** Builds AdmissionReview requests of a write and applies the returned patches. */
+import { isRecord, messageOf, type UnknownObject } from '@capstan/kube'
+import { type GroupVersionKind, internalError } from '../../admission/review.ts'
+import type { Write } from '../../admission/webhooks.ts'
+import { checkPlace } from './decode.ts'
+import { coerceMetadata } from './metadata.ts'
+import type { RequestContext, ServerContext } from '../context.ts'
+
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE'
+
+/** The object that webhooks see when a subresource is written. */
+export interface AdmissionView {
+  readonly kind: GroupVersionKind
+  of(object: UnknownObject): UnknownObject
+  /** Applies a changed view to a draft of the object. */
+  into(object: UnknownObject, view: UnknownObject): void
+}
+
+/**
+ * Calls mutating webhooks and policies. @returns the draft to continue with: another object when a webhook patched it @throws StatusError
+ * when a webhook denies the request or cannot be called
+ */
+export async function mutateWebhooks(
+  { webhooks }: ServerContext,
+  context: RequestContext,
+  operation: Operation,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Promise<UnknownObject> {
+  if (context.isOwn || !webhooks.concern(context.info, 'mutating')) return object
+  const write = writeOf(context, operation, object, old, view)
+  if (!view) return (await webhooks.mutate(write, (document) => decodeMutated(context, document, old))) ?? object
+  const wanted = await webhooks.mutate(write, (document) => document as UnknownObject)
+  if (wanted && wanted !== write.object) view.into(object, wanted)
+  return object
+}
+
+/** Calls validating policies and webhooks. @throws StatusError when one of them denies the request or cannot be called */
+export async function validateWebhooks(
+  { webhooks, policies }: ServerContext,
+  context: RequestContext,
+  operation: Operation,
+  object: UnknownObject | undefined,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Promise<void> {
+  if (context.isOwn) return
+  const isBoundBy = policies.concern(context.info)
+  const isOfInterest = webhooks.concern(context.info, 'validating')
+  if (!isBoundBy && !isOfInterest) return
+  const write = writeOf(context, operation, object, old, view)
+  if (isBoundBy) await policies.validate(write)
+  if (isOfInterest) await webhooks.validate(write)
+}
+
+/** Calls webhooks for a deletion. Upstream: mutating webhooks are called, too, but can only deny it. */
+export async function callDeletionWebhooks(server: ServerContext, context: RequestContext, old: UnknownObject): Promise<void> {
+  if (server.webhooks.concern(context.info, 'mutating')) {
+    await server.webhooks.mutate(writeOf(context, 'DELETE', undefined, old), (document) => document as UnknownObject)
+  }
+  await validateWebhooks(server, context, 'DELETE', undefined, old)
+}
+
+/** Decodes an object that a webhook returned. */
+function decodeMutated(
+  context: RequestContext,
+  document: Record<string, unknown>,
+  old: UnknownObject | undefined,
+): UnknownObject {
+  const { info } = context
+  const { apiVersion, kind, structural } = info
+  if (document.apiVersion !== apiVersion || document.kind !== kind) {
+    throw internalError(`admission webhooks cannot change the type of an object, which is ${apiVersion} ${kind}`)
+  }
+  try {
+    coerceMetadata(info, document)
+  } catch (err) {
+    throw internalError(messageOf(err))
+  }
+  const object = document as UnknownObject
+  const { goType } = info
+  if (goType) {
+    const problem = goType.jsonProblem(object)
+    if (problem !== undefined) throw internalError(problem)
+    goType.readNulls(object)
+  }
+  structural.prune(object)
+  structural.dropNulls(object)
+  structural.default(object)
+  info.default?.(object, old)
+  checkPlace(context, object)
+  return object
+}
+
+function writeOf(
+  { info, request, options, caller, warnings, signal }: RequestContext,
+  operation: Operation,
+  object: UnknownObject | undefined,
+  old: UnknownObject | undefined,
+  view?: AdmissionView,
+): Write {
+  const { group, version, plural, namespaced } = info
+  const { metadata } = (object ?? old)!
+  // Upstream: a deletion of a collection has no name.
+  const name = request.name ?? (operation === 'DELETE' ? '' : (metadata.name ?? ''))
+  const isNamespace = plural === 'namespaces' && group === ''
+  return {
+    info,
+    target: {
+      operation,
+      group,
+      version,
+      plural,
+      subresource: request.subresource,
+      namespace: namespaced ? metadata.namespace : isNamespace ? name : undefined,
+    },
+    kind: view?.kind ?? info,
+    isView: view !== undefined,
+    name,
+    dryRun: options.dryRun === true,
+    options: optionsOf(operation, options, request.body),
+    caller,
+    object: object && view ? view.of(object) : object,
+    oldObject: old && view ? view.of(old) : old,
+    warn: (text) => warnings.push(text),
+    signal,
+  }
+}
+
+/** The options of a request as an object of the API. A patch is an update, and so are its options. */
+function optionsOf(
+  operation: Operation,
+  { dryRun, fieldManager, fieldValidation }: RequestContext['options'],
+  body: unknown,
+): object {
+  const isDelete = operation === 'DELETE'
+  return {
+    ...(isDelete && isRecord(body) ? body : {}),
+    kind: { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' }[operation],
+    apiVersion: 'meta.k8s.io/v1',
+    ...(dryRun ? { dryRun: ['All'] } : {}),
+    ...(!isDelete && fieldManager ? { fieldManager } : {}),
+    ...(!isDelete && fieldValidation ? { fieldValidation } : {}),
+  }
+}

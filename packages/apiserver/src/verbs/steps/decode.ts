@@ -1,0 +1,217 @@
+/** Decodes what a client sent to a draft of the object: checks types, prunes unknown fields, sets defaults. */
+import {
+  badRequest,
+  draft,
+  goText,
+  invalid,
+  invalidObject,
+  isRecord,
+  jsonTypeName,
+  parseApiVersion,
+  stableText,
+  type StatusError,
+  type UnknownObject,
+  writeJSON,
+} from '@capstan/kube'
+import type { ResourceInfo, GoType } from '../../registry/resource-info.ts'
+import { coerceMetadata } from './metadata.ts'
+import type { RequestContext } from '../context.ts'
+import { schemeName } from '../errors.ts'
+
+/** Origin of an object; selects how an invalid field is reported. */
+export type Source = 'body' | 'patch' | 'apply'
+
+/**
+ * Decodes an object. @param raw a draft that may be changed, see `draftOf` @throws StatusError BadRequest or Invalid, with upstream's
+ * message
+ */
+export function decode(
+  context: RequestContext,
+  raw: { [field: string]: unknown },
+  source: Source,
+  old?: UnknownObject,
+): UnknownObject {
+  const { info } = context
+  checkType(context, raw, source)
+  const patched = source !== 'body' && context.options.fieldValidation === 'Strict' ? stableText(raw) : ''
+  const unknown = coerceMetadata(
+    info,
+    raw,
+    source === 'patch' ? wrongMetadataOf(context, { ...raw, metadata: draft(raw.metadata) }) : undefined,
+  )
+  const object = raw as UnknownObject
+  if (info.goType) {
+    checkTypes(context, info.goType, object, source)
+    info.goType.readNulls(object)
+  }
+  unknown.push(...info.structural.prune(object), ...(info.pruneUnknown?.(object) ?? []))
+  report(context, unknown, source, patched)
+  // Upstream: an apply keeps null values.
+  if (source !== 'apply') info.structural.dropNulls(object)
+  info.normalize?.(object)
+  info.structural.default(object)
+  info.default?.(object, old)
+  info.reuseFrozen?.(object, context.request.body, old)
+  checkPlace(context, object)
+  return object
+}
+
+/** Returns a mutable copy of a request's body. @throws StatusError BadRequest when it is not an object */
+export function draftOf({ kind }: ResourceInfo, body: unknown): { [field: string]: unknown } {
+  if (isRecord(body)) return draft(body)
+  const wanted = `struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`
+  const problem = `json: cannot unmarshal ${jsonTypeName(body)} into Go value of type ${wanted}`
+  throw badRequest(
+    `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem}`,
+  )
+}
+
+function checkType(context: RequestContext, raw: { [field: string]: unknown }, source: Source): void {
+  const { info } = context
+  const { apiVersion, kind, version, group, builtin } = info
+  for (const field of ['apiVersion', 'kind']) {
+    const value = raw[field]
+    if (value === undefined || value === null || typeof value === 'string') continue
+    const problem = `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field .${field} of type string`
+    const text = writeJSON(raw)
+    const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${problem} (${start})`,
+    )
+  }
+  if (builtin) {
+    // Upstream does not check the type that results from a strategic merge patch.
+    if (source === 'patch' && context.request.patchType === 'application/strategic-merge-patch+json')
+      Object.assign(raw, { apiVersion, kind })
+    raw.apiVersion ??= apiVersion
+    raw.kind ??= kind
+    if (raw.kind !== kind || raw.apiVersion !== apiVersion) {
+      const sentKind = String(raw.kind)
+      const sentVersion = String(raw.apiVersion).split('/').at(-1) ?? ''
+      const isKnown = info.goType?.isRegistered(raw.apiVersion, raw.kind) === true
+      const whyNot = isKnown
+        ? `converting (${sentVersion}.${sentKind}) to (${group === '' ? 'core' : group}.${kind}): unknown conversion`
+        : `no kind "${sentKind}" is registered for version "${String(raw.apiVersion)}" in scheme "${schemeName}"`
+      if (source === 'patch') throw invalidPatch(stableText(raw), whyNot)
+      throw badRequest(`${sentKind} in version "${sentVersion}" cannot be handled as a ${kind}: ${whyNot}`)
+    }
+    return
+  }
+  const sentGroup = typeof raw.apiVersion === 'string' ? parseApiVersion(raw.apiVersion).group : ''
+  const sent = { group: sentGroup, kind: typeof raw.kind === 'string' ? raw.kind : '' }
+  const name = isRecord(raw.metadata) && typeof raw.metadata.name === 'string' ? raw.metadata.name : ''
+  if (!raw.kind) {
+    if (source === 'patch') throw invalidPatch(stableText(raw), `Object 'Kind' is missing in '${stableText(raw)}'`)
+    const text = writeJSON(raw)
+    const start = text.length > 30 ? `${text.slice(0, 30)} ...` : text
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${kind}): Object 'Kind' is missing in '${text}' (${start})`,
+    )
+  }
+  if (raw.kind !== kind) {
+    throw invalidObject(sent, name, [invalid('kind', raw.kind, `must be ${kind}`)])
+  }
+  if (raw.apiVersion !== apiVersion) {
+    if (source !== 'body') {
+      // Upstream: no field of a version that does not exist is known.
+      const fields = Object.keys(raw).filter((field) => !['apiVersion', 'kind', 'metadata'].includes(field))
+      if (sentGroup === group) report(context, fields.sort(), source, '')
+      throw invalidObject(sent, name, [invalid('apiVersion', raw.apiVersion, `must be ${apiVersion}`)])
+    }
+    throw badRequest(
+      `the API version in the data (${typeof raw.apiVersion === 'string' ? raw.apiVersion : ''}) does not match the expected API version (${group}/${version})`,
+    )
+  }
+}
+
+/** Error for a patch that leaves metadata of the wrong Go type. */
+const wrongMetadataOf =
+  ({ request }: RequestContext, whole: object) =>
+  (why: string): StatusError =>
+    request.patchType === 'application/strategic-merge-patch+json'
+      ? invalidPatch(goText(request.body), asConverterSays(why))
+      : invalidPatch(stableText(whole), why)
+
+/** Translates a message of Go's JSON decoder to that of its converter of maps to structs. */
+function asConverterSays(why: string): string {
+  const [, found, wanted = ''] = /^json: cannot unmarshal (\S+).* of type (\S+)$/.exec(why) ?? []
+  if (found === undefined) return why
+  if (wanted.startsWith('[]')) return `cannot restore slice from ${found}`
+  if (wanted.startsWith('map[')) return `cannot restore map from ${found}`
+  if (wanted.startsWith('v1.')) return `cannot restore struct from: ${found}`
+  return found === 'number' ? `cannot convert int64 to ${wanted}` : `unrecognized type: ${wanted}`
+}
+
+/** @throws StatusError when a value of a built-in kind does not have its Go type: BadRequest, or Invalid when a patch left it */
+function checkTypes({ info, request }: RequestContext, goType: GoType, object: UnknownObject, source: Source): void {
+  const { kind, version } = info
+  if (source !== 'body' && request.patchType === 'application/strategic-merge-patch+json') {
+    const problem = goType.convertedProblem(object)
+    if (problem !== undefined) throw invalidPatch(goText(request.body), problem)
+    return
+  }
+  const problem = goType.jsonProblem(object)
+  if (problem === undefined) return
+  if (source !== 'body') throw invalidPatch(stableText(object), problem)
+  throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${problem}`)
+}
+
+/** Upstream names neither kind nor object here. */
+const invalidPatch = (patch: string, problem: string): StatusError =>
+  invalidObject({ group: '', kind: '' }, '', [invalid('patch', patch, problem)])
+
+function report(context: RequestContext, unknown: readonly string[], source: Source, patched: string): void {
+  const { body, duplicates = [] } = context.request
+  if (unknown.length + duplicates.length === 0 || context.options.fieldValidation === 'Ignore') return
+  // Upstream's decoder of built-in kinds reports unknown fields in the order of the body.
+  const fields = context.info.builtin && source === 'body' ? asWritten(unknown, body) : unknown
+  const texts = [...duplicates, ...fields.map((field) => `unknown field ${JSON.stringify(field)}`)]
+  if (context.options.fieldValidation !== 'Strict') {
+    context.warnings.push(...texts)
+    return
+  }
+  throw strictError(context.info, texts, source, patched)
+}
+
+/** Sorts paths by their order in the body. */
+function asWritten(paths: readonly string[], body: unknown): readonly string[] {
+  if (paths.length < 2) return paths
+  const wanted = new Set(paths)
+  const found: string[] = []
+  const visit = (value: unknown, path: string): void => {
+    if (wanted.has(path)) found.push(path)
+    else if (Array.isArray(value)) for (const [index, item] of value.entries()) visit(item, `${path}[${index}]`)
+    else if (isRecord(value)) for (const key of Object.keys(value)) visit(value[key], path === '' ? key : `${path}.${key}`)
+  }
+  visit(body, '')
+  return found
+}
+
+/** Error of strict decoding. */
+function strictError(
+  { kind, version }: Pick<ResourceInfo, 'kind' | 'version'>,
+  texts: readonly string[],
+  source: Source,
+  patched: string,
+): StatusError {
+  const text = `strict decoding error: ${texts.join(', ')}`
+  return source === 'body'
+    ? badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${text}`)
+    : invalidPatch(patched, text)
+}
+
+/** Checks that name and namespace of the object are those of the request. */
+export function checkPlace({ info, request }: RequestContext, { metadata }: UnknownObject): void {
+  if (info.namespaced) {
+    if (metadata.namespace === undefined && request.namespace !== undefined) metadata.namespace = request.namespace
+    if (metadata.namespace !== request.namespace) {
+      throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+    }
+  } else delete metadata.namespace
+  if (request.name === undefined || metadata.name === request.name) return
+  throw badRequest(
+    metadata.name
+      ? `the name of the object (${metadata.name}) does not match the name on the URL (${request.name})`
+      : `the name of the object (${request.name} based on URL) was undeterminable: name must be provided`,
+  )
+}

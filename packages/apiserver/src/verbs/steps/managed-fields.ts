@@ -1,0 +1,122 @@
+/** Updates managedFields in every write. */
+import {
+  draft,
+  fieldsAt,
+  freeze,
+  type KubeObject,
+  type ManagedFieldsContext,
+  parseApiVersion,
+  resetFields,
+  type UnknownObject,
+  updateManagedFields,
+  writeJSON,
+} from '@capstan/kube'
+import { needsWebhook } from '../../conversion/converter.ts'
+import { type ResourceInfo, type GoType, inVersion } from '../../registry/resource-info.ts'
+import type { RequestContext, ServerContext } from '../context.ts'
+
+/** Updates the managedFields of a draft after a write other than an apply; returns the draft to continue with. */
+export function trackFields(
+  server: ServerContext,
+  context: RequestContext,
+  object: UnknownObject,
+  old: UnknownObject | undefined,
+): UnknownObject | Promise<UnknownObject> {
+  if (!context.info.conversion) {
+    updateManagedFields(old, object, managedFieldsContext(server, context, unneeded))
+    return object
+  }
+  return withConversions(server, context, (context) => {
+    const next = draft(object)
+    updateManagedFields(old, next, context)
+    return next
+  })
+}
+
+/**
+ * Runs `run`, which compares objects in the versions in which managers wrote, synchronously. When it needs a version that only a conversion
+ * webhook provides, the run is aborted and repeated once the webhook has answered. `run` must not change its arguments.
+ */
+export async function withConversions<T>(
+  server: ServerContext,
+  context: RequestContext,
+  run: (context: ManagedFieldsContext) => T,
+): Promise<T> {
+  const known = new Map<string, KubeObject>()
+  const lookUp = (to: ResourceInfo, object: KubeObject): KubeObject => {
+    const key = `${to.apiVersion} ${writeJSON(object)}`
+    const found = known.get(key)
+    if (!found) throw new ConversionNeeded(to, object, key)
+    return found
+  }
+  for (;;) {
+    try {
+      return run(managedFieldsContext(server, context, lookUp))
+    } catch (err) {
+      if (!(err instanceof ConversionNeeded)) throw err
+      known.set(err.key, await server.converter.show(err.to, err.object))
+    }
+  }
+}
+
+class ConversionNeeded extends Error {
+  override readonly name = 'ConversionNeeded'
+  readonly to: ResourceInfo
+  readonly object: KubeObject
+  readonly key: string
+
+  constructor(to: ResourceInfo, object: KubeObject, key: string) {
+    super(`a conversion to ${to.apiVersion} is needed`)
+    this.to = to
+    this.object = object
+    this.key = key
+  }
+}
+
+const unneeded = (to: ResourceInfo): never => {
+  throw new TypeError(`${to.storage} has no conversion webhook`)
+}
+
+function managedFieldsContext(
+  { registry, clock }: ServerContext,
+  { info, request: { subresource }, options, caller }: RequestContext,
+  lookUp: (to: ResourceInfo, object: KubeObject) => KubeObject,
+): ManagedFieldsContext {
+  return {
+    apiVersion: info.apiVersion,
+    schema: info.schema,
+    manager: (options.fieldManager || caller.agent || 'unknown').slice(0, MaxManager),
+    ...(subresource === undefined ? {} : { subresource }),
+    ignored: info.resetFields?.[subresource ?? '']
+      ? fieldsAt(info.resetFields[subresource ?? '']!)
+      : resetFields({
+          ...(subresource === 'status' ? { subresource } : {}),
+          hasStatusSubresource: info.statusSubresource,
+          builtin: info.builtin,
+        }),
+    now: clock.now(),
+    ...(info.goType ? { blank: blankObject(info, info.goType) } : {}),
+    untimed: info.builtin && subresource === 'scale',
+    convert(object: KubeObject, apiVersion: string) {
+      const { group, version } = parseApiVersion(apiVersion)
+      const other = registry.find(group, version, info.plural)
+      if (other?.storage !== info.storage) return undefined
+      return { object: needsWebhook(other, object) ? lookUp(other, object) : inVersion(other, object), schema: other.schema }
+    },
+  }
+}
+
+/** An object without any field set, as the server stores it. */
+function blankObject(info: ResourceInfo, goType: GoType): object {
+  let blank = blanks.get(info)
+  if (!blank) {
+    const object = draft(goType.blank()) as UnknownObject
+    info.normalize?.(object)
+    blanks.set(info, (blank = freeze(object)))
+  }
+  return blank
+}
+const blanks = new WeakMap<ResourceInfo, object>()
+
+/** Upstream: FieldManagerNameMaxLength, in bytes. */
+const MaxManager = 128

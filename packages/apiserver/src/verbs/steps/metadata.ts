@@ -1,0 +1,272 @@
+/**
+ * ObjectMeta: decodes and validates it. Upstream: k8s.io/apimachinery/pkg/api/validation/objectmeta.go and the decoding of ObjectMeta in
+ * apiextensions, v0.36.
+ */
+import {
+  badRequest,
+  equal,
+  stableText,
+  type FieldError,
+  forbidden,
+  invalid,
+  isInt64,
+  isRecord,
+  jsonTypeName,
+  type KubeObject,
+  labelKeyProblems,
+  labelValueProblems,
+  type ObjectMeta,
+  qualifiedNameProblems,
+  required,
+  type StatusError,
+  tooLong,
+} from '@capstan/kube'
+import type { ResourceInfo } from '../../registry/resource-info.ts'
+import { timeProblem } from '../../registry/time.ts'
+
+type Shape = 'string' | 'time' | 'number' | 'strings' | 'stringMap' | 'owners' | 'managers'
+
+const fields: { readonly [field: string]: Shape } = {
+  name: 'string',
+  generateName: 'string',
+  namespace: 'string',
+  selfLink: 'string',
+  uid: 'string',
+  resourceVersion: 'string',
+  generation: 'number',
+  creationTimestamp: 'time',
+  deletionTimestamp: 'time',
+  deletionGracePeriodSeconds: 'number',
+  labels: 'stringMap',
+  annotations: 'stringMap',
+  ownerReferences: 'owners',
+  finalizers: 'strings',
+  managedFields: 'managers',
+}
+
+/**
+ * Normalizes a draft's metadata: drops unknown fields, and nulls and empty values as a typed server would.
+ * @param refuse creates the error for a field of the wrong type
+ * @returns the paths of unknown fields
+ */
+export function coerceMetadata(
+  { kind, version, builtin }: ResourceInfo,
+  object: { metadata?: unknown },
+  refuse = (why: string): StatusError =>
+    badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${why}`),
+): string[] {
+  const wrongType = (value: unknown, field: string | undefined, wanted: string) => {
+    // Upstream decodes the metadata of custom resources separately.
+    const where =
+      field === undefined
+        ? builtin
+          ? `Go struct field ${kind}.metadata`
+          : 'Go value'
+        : `Go struct field ObjectMeta.${builtin ? 'metadata.' : ''}${field}`
+    return refuse(`json: cannot unmarshal ${jsonTypeName(value, wanted)} into ${where} of type ${wanted}`)
+  }
+  object.metadata ??= {}
+  if (!isRecord(object.metadata)) throw wrongType(object.metadata, undefined, 'v1.ObjectMeta')
+  const metadata = object.metadata
+  const unknown: string[] = []
+  for (const field of Object.keys(metadata)) {
+    const shape = fields[field]
+    const value = metadata[field]
+    if (shape === undefined) unknown.push(`metadata.${field}`)
+    if (shape === undefined || value === null || value === undefined) delete metadata[field]
+    else metadata[field] = coerced(shape, value, (item, wanted) => wrongType(item, field, wanted), refuse)
+    // Upstream: an empty list removes the managedFields of a built-in kind; for a custom resource it is as if absent.
+    if (field === 'managedFields' && builtin && Array.isArray(value) && value.length === 0) metadata[field] = [{}]
+    if (metadata[field] === '' || (shape !== undefined && isEmpty(metadata[field]))) delete metadata[field]
+  }
+  return unknown
+}
+
+type WrongType = (value: unknown, wanted: string) => StatusError
+
+function coerced(shape: Shape, value: unknown, wrongType: WrongType, refuse: (why: string) => StatusError): unknown {
+  const checkTime = (text: string): void => {
+    const problem = timeProblem(text, false)
+    if (problem !== undefined) throw refuse(problem)
+  }
+  switch (shape) {
+    case 'time':
+      if (typeof value !== 'string') throw wrongType(value, 'string')
+      if (value !== '') checkTime(value)
+      return value
+    case 'string':
+      if (typeof value !== 'string') throw wrongType(value, 'string')
+      return value
+    case 'number':
+      if (!isInt64(value)) throw wrongType(value, 'int64')
+      return value
+    case 'strings':
+      if (!Array.isArray(value)) throw wrongType(value, '[]string')
+      for (const item of value) if (item !== null && typeof item !== 'string') throw wrongType(item, 'string')
+      return value.map((item: unknown) => item ?? '')
+    case 'stringMap': {
+      if (!isRecord(value)) throw wrongType(value, 'map[string]string')
+      for (const [key, item] of Object.entries(value)) {
+        if (item === null) value[key] = ''
+        else if (typeof item !== 'string') throw wrongType(item, 'string')
+      }
+      return value
+    }
+    case 'owners':
+    case 'managers': {
+      const type = shape === 'owners' ? 'v1.OwnerReference' : 'v1.ManagedFieldsEntry'
+      if (!Array.isArray(value)) throw wrongType(value, `[]${type}`)
+      return value.map((item: unknown) => {
+        if (item === null) return {}
+        if (!isRecord(item)) throw wrongType(item, type)
+        for (const [field, part] of Object.entries(item)) {
+          if (part === null) delete item[field]
+          else if (flags.has(field) ? typeof part !== 'boolean' : typeof part !== 'string' && field !== 'fieldsV1')
+            throw wrongType(part, flags.has(field) ? 'bool' : 'string')
+          else if (field === 'time') checkTime(part as string)
+        }
+        return item
+      })
+    }
+  }
+}
+
+/** Boolean fields of owner references; all other fields of owner references and managed fields are strings. */
+const flags = new Set(['controller', 'blockOwnerDeletion'])
+
+const isEmpty = (value: unknown): boolean => typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
+/** Validates the metadata of an object to be stored. */
+export function metadataErrors(info: ResourceInfo, { metadata }: KubeObject): FieldError[] {
+  const errors: FieldError[] = []
+  const { name, generateName, labels, annotations, finalizers, ownerReferences } = metadata
+  if (generateName !== undefined) {
+    for (const problem of info.nameProblems(generateName, true))
+      errors.push(invalid('metadata.generateName', generateName, problem))
+  }
+  if (!name) errors.push(required('metadata.name', 'name or generateName is required'))
+  else for (const problem of info.nameProblems(name, false)) errors.push(invalid('metadata.name', name, problem))
+
+  for (const [key, value] of Object.entries(labels ?? {})) {
+    for (const problem of labelKeyProblems(key)) errors.push(invalid('metadata.labels', key, problem))
+    for (const problem of labelValueProblems(value)) errors.push(invalid('metadata.labels', value, problem))
+  }
+  let size = 0
+  for (const [key, value] of Object.entries(annotations ?? {})) {
+    size += key.length + value.length
+    for (const problem of qualifiedNameProblems(key.toLowerCase())) errors.push(invalid('metadata.annotations', key, problem))
+  }
+  if (size > MaxAnnotations) errors.push(tooLong('metadata.annotations', MaxAnnotations))
+  // Only upstream's own API groups require a domain.
+  const strict = info.builtin && info.group !== 'apiextensions.k8s.io'
+  errors.push(...ownerErrors(ownerReferences ?? []), ...finalizerErrors(finalizers ?? [], strict))
+  return errors
+}
+
+const MaxAnnotations = 256 * 1024
+
+function ownerErrors(owners: NonNullable<ObjectMeta['ownerReferences']>): FieldError[] {
+  const errors: FieldError[] = []
+  let controller: string | undefined
+  for (const owner of owners) {
+    const [version, group] = (owner.apiVersion ?? '').split('/').reverse() as [string, string?]
+    if (version === '')
+      errors.push(invalid('metadata.ownerReferences.apiVersion', owner.apiVersion ?? '', 'version must not be empty'))
+    for (const field of ['kind', 'name', 'uid'] as const) {
+      if (!owner[field]) errors.push(invalid(`metadata.ownerReferences.${field}`, owner[field] ?? '', 'must not be empty'))
+    }
+    if ((group ?? '') === '' && owner.kind === 'Event') {
+      errors.push(
+        invalid('metadata.ownerReferences', owner, `${group ?? ''}/${version}, Kind=Event is disallowed from being an owner`),
+      )
+    }
+    if (owner.controller) {
+      const found = `${owner.kind ?? ''}/${owner.name ?? ''}`
+      if (controller !== undefined) {
+        const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${found}`
+        errors.push(invalid('metadata.ownerReferences', owners, text))
+      } else controller = found
+    }
+  }
+  return errors
+}
+
+/** Finalizers that are valid without a domain. */
+const standardFinalizers = new Set(['orphan', 'foregroundDeletion', 'kubernetes'])
+
+/**
+ * Warns of finalizers without a domain, which custom resources may have. Upstream: validateKubeFinalizerName of apiextensions-apiserver.
+ */
+export function finalizerWarnings({ metadata }: KubeObject, old: KubeObject | undefined): string[] {
+  const fresh = (metadata.finalizers ?? []).filter((one) => !old?.metadata.finalizers?.includes(one))
+  return fresh
+    .filter((finalizer) => !finalizer.includes('/') && !standardFinalizers.has(finalizer))
+    .sort()
+    .map(
+      (finalizer) =>
+        `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers`,
+    )
+}
+
+function finalizerErrors(finalizers: readonly string[], strict: boolean): FieldError[] {
+  const errors: FieldError[] = []
+  finalizers.forEach((finalizer, index) => {
+    for (const problem of qualifiedNameProblems(finalizer)) errors.push(invalid('metadata.finalizers', finalizer, problem))
+    if (strict && !finalizer.includes('/') && !standardFinalizers.has(finalizer)) {
+      errors.push(
+        invalid(
+          `metadata.finalizers[${index}]`,
+          finalizer,
+          'name is neither a standard finalizer name nor is it fully qualified',
+        ),
+      )
+    }
+  })
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    errors.push(invalid('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
+  }
+  return errors
+}
+
+/** Validates changes of metadata in an update. System fields have been carried over already; `uid` is as the client sent it. */
+export function metadataUpdateErrors({ metadata: now }: KubeObject, { metadata: old }: KubeObject): FieldError[] {
+  const errors: FieldError[] = []
+  for (const field of ['uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'] as const) {
+    if (!equal(now[field], old[field])) errors.push(invalid(`metadata.${field}`, now[field], 'field is immutable'))
+  }
+  if (old.deletionTimestamp !== undefined) {
+    const added = (now.finalizers ?? []).filter((finalizer) => !old.finalizers?.includes(finalizer)).sort()
+    if (added.length > 0) {
+      const list = `[]string{${added.map((finalizer) => JSON.stringify(finalizer)).join(', ')}}`
+      errors.push(
+        forbidden(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+        ),
+      )
+    }
+  }
+  return errors
+}
+
+/** Upstream drops repeated owner references with a warning; this function drops them and returns which they were. */
+export function dropDuplicateOwners({ metadata }: KubeObject): string[] {
+  const owners = metadata.ownerReferences
+  if (!owners || owners.length < 2) return []
+  const warnings: string[] = []
+  const kept: typeof owners = []
+  const seen = new Set<string>()
+  for (const owner of owners) {
+    const text = stableText(owner)
+    if (seen.has(text)) {
+      warnings.push(
+        `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${owner.uid}`,
+      )
+    } else {
+      seen.add(text)
+      kept.push(owner)
+    }
+  }
+  if (kept.length < owners.length) metadata.ownerReferences = kept
+  return [...new Set(warnings)]
+}

@@ -1,0 +1,43 @@
+/** Whether replicas and selector of a custom resource are what `scale` can show. Upstream: registry/customresource/validator.go, v0.36. */
+import { type FieldError, goText, goTypeName, invalid, isInt64, isRecord, type UnknownObject } from '@capstan/kube'
+import type { ResourceInfo } from '../../registry/resource-info.ts'
+
+const MaxInt32 = 2 ** 31 - 1
+
+export function scaleErrors({ scale }: ResourceInfo, subresource: string | undefined, object: UnknownObject): FieldError[] {
+  if (!scale) return []
+  const { specReplicasPath, statusReplicasPath, labelSelectorPath = '' } = scale
+  return [
+    ...(subresource === 'status' ? [] : replicasErrors(specReplicasPath, object)),
+    ...replicasErrors(statusReplicasPath, object),
+    ...(labelSelectorPath === '' ? [] : valueErrors(labelSelectorPath, object, 'string', '')),
+  ]
+}
+
+function replicasErrors(path: string, object: UnknownObject): FieldError[] {
+  const value = valueAt(path, object)
+  if (!isInt64(value)) return valueErrors(path, object, 'int64', 0)
+  if (value < 0) return [invalid(path, value, 'should be a non-negative integer')]
+  return value > MaxInt32 ? [invalid(path, value, `should be less than or equal to ${MaxInt32}`)] : []
+}
+
+/** A value of another type, or on a way that is none; `zero` is what upstream prints in its place. */
+function valueErrors(path: string, object: UnknownObject, wanted: 'int64' | 'string', zero: unknown): FieldError[] {
+  const refuse = (at: string, value: unknown, expected: string) => [
+    invalid(path, zero, `${at} accessor error: ${goText(value)} is of the type ${goTypeName(value)}, expected ${expected}`),
+  ]
+  let value: unknown = object
+  let at = ''
+  for (const member of membersOf(path)) {
+    if (value === undefined || value === null) return []
+    at += `.${member}`
+    if (!isRecord(value)) return refuse(at, value, 'map[string]interface{}')
+    value = value[member]
+  }
+  return value === undefined || goTypeName(value) === wanted ? [] : refuse(at, value, wanted)
+}
+
+const membersOf = (path: string): string[] => path.split('.').slice(1)
+
+const valueAt = (path: string, object: UnknownObject): unknown =>
+  membersOf(path).reduce<unknown>((value, member) => (isRecord(value) ? value[member] : undefined), object)

@@ -1,0 +1,155 @@
+/** The scale subresource: replicas of any kind in one shape. Upstream: apiextensions registry/customresource/etcd.go, v0.36. */
+import {
+  apiVersionOf,
+  badRequest,
+  draft,
+  freeze,
+  invalid,
+  invalidObject,
+  isRecord,
+  type KubeObject,
+  type LabelSelector,
+  labelSelector,
+  type ScaleSubresource,
+  type UnknownObject,
+} from '@capstan/kube'
+import { internalError } from '../../admission/review.ts'
+import { memberAt } from '../../registry/member.ts'
+import { apply } from '../apply.ts'
+import { decode, draftOf } from '../steps/decode.ts'
+import { modify } from '../modify.ts'
+import { patcher } from '../patch.ts'
+import { type RequestContext, exists, keyFor, type ServerContext, stored } from '../context.ts'
+import { verbNotSupported } from '../errors.ts'
+
+export async function scale(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+  const { info, request } = context
+  const paths = info.scale!
+  if (request.verb === 'get') {
+    const object = stored(server, info, keyFor(info, request.namespace, request.name!))
+    const shown = await server.converter.show(info, object)
+    // Upstream: of a custom resource that does not say how many, nobody can be told. Setting it is fine.
+    if (!info.builtin && getPath(shown, paths.specReplicasPath) === undefined)
+      throw internalError(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
+    return scaleOf(paths, shown)
+  }
+  if (request.verb === 'update') {
+    const body = draftOf(server.registry.scaleFor(info), request.body)
+    if (!exists(server, context)) decode({ ...context, info: server.registry.scaleFor(info) }, draft(body), 'body')
+    return scaled(server, context, paths, true, () => draft(body))
+  }
+  if (request.verb === 'patch') {
+    const change = patcher(info.builtin ? { ...context, info: server.registry.scaleFor(info) } : context)
+    return scaled(server, context, paths, false, (current) => change(scaleOf(paths, current)) as Record<string, unknown>)
+  }
+  throw verbNotSupported(request.verb, info)
+}
+
+/** Server-side apply in the shape of a Scale, which need not have a name: replicas are all that it can own of the object behind. Upstream: ScaleHandler. */
+export async function applyScale(
+  server: ServerContext,
+  context: RequestContext,
+): Promise<{ object: KubeObject; created: boolean }> {
+  const { info, request } = context
+  const { specReplicasPath } = info.scale!
+  const sent = draftOf(info, request.body)
+  checkType(sent)
+  checkName(context, sent)
+  const { apiVersion, kind } = info
+  const parent: Record<string, unknown> = {
+    apiVersion,
+    kind,
+    metadata: { ...(sent.metadata as object | undefined), name: request.name },
+  }
+  if (isRecord(sent.spec) && sent.spec.replicas !== undefined)
+    setPath(parent as UnknownObject, specReplicasPath, replicasOf(sent))
+  const { object } = await apply(server, { ...context, request: { ...request, body: parent } })
+  return { object: scaleOf(info.scale!, object), created: false }
+}
+
+async function scaled(
+  server: ServerContext,
+  context: RequestContext,
+  paths: ScaleSubresource,
+  replaces: boolean,
+  wanted: (current: UnknownObject) => Record<string, unknown>,
+): Promise<KubeObject> {
+  const written = await modify(server, context, {
+    replaces: false,
+    view: {
+      kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
+      of: (object) => scaleOf(paths, object) as UnknownObject,
+      into: (object, view) => setPath(object, paths.specReplicasPath, replicasOf(view)),
+    },
+    apply(current) {
+      const asked = { ...context, info: server.registry.scaleFor(context.info) }
+      const sent = decode(asked, wanted(current), replaces ? 'body' : 'patch')
+      const replicas = replicasOf(sent)
+      const object = draft(current)
+      setPath(object, paths.specReplicasPath, replicas)
+      const { resourceVersion, uid } = sent.metadata as Partial<KubeObject['metadata']>
+      if (resourceVersion) object.metadata.resourceVersion = resourceVersion
+      if (uid && replaces) object.metadata.uid = uid
+      if (context.info.builtin && replicas < 0) {
+        const error = invalid('spec.replicas', replicas, 'must be greater than or equal to 0')
+        throw invalidObject({ group: 'autoscaling', kind: 'Scale' }, current.metadata.name, [error])
+      }
+      return object
+    },
+  })
+  return scaleOf(paths, written)
+}
+
+const replicasOf = ({ spec }: Record<string, unknown>): number =>
+  isRecord(spec) && spec.replicas !== undefined ? Number(spec.replicas) : 0
+
+function checkName({ request: { name } }: RequestContext, { metadata }: Record<string, unknown>): void {
+  const sent = isRecord(metadata) ? metadata.name : undefined
+  if (typeof sent !== 'string' || sent === name) return
+  throw badRequest(`the name of the object (${sent}) does not match the name on the URL (${name})`)
+}
+
+const text = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+function checkType({ apiVersion, kind }: Record<string, unknown>): void {
+  if ((apiVersion ?? 'autoscaling/v1') === 'autoscaling/v1' && (kind ?? 'Scale') === 'Scale') return
+  throw badRequest(`wrong APIVersion or Kind in Scale: ${text(apiVersion)} ${text(kind)}, expected autoscaling/v1 Scale`)
+}
+
+/** Upstream: scaleFromCustomResource; replicas that are not there read as 0. */
+function scaleOf({ specReplicasPath, statusReplicasPath, labelSelectorPath }: ScaleSubresource, object: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const replicas = Number(getPath(object, specReplicasPath) ?? 0)
+  const selector = labelSelectorPath === undefined ? undefined : selectorText(getPath(object, labelSelectorPath))
+  return freeze({
+    kind: 'Scale',
+    apiVersion: apiVersionOf({ group: 'autoscaling', version: 'v1' }),
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
+    // Upstream: none is not written down.
+    spec: replicas === 0 ? {} : { replicas },
+    status: {
+      replicas: Number(getPath(object, statusReplicasPath) ?? 0),
+      ...(typeof selector === 'string' && selector !== '' ? { selector } : {}),
+    },
+  }) as KubeObject
+}
+
+/** Workloads have a selector, replication controllers its labels alone, custom resources a text. */
+function selectorText(selector: unknown): unknown {
+  if (!isRecord(selector)) return selector
+  const isWhole = 'matchLabels' in selector || 'matchExpressions' in selector
+  return labelSelector((isWhole ? selector : { matchLabels: selector }) as LabelSelector).text
+}
+
+const membersOf = (path: string): string[] => path.split('.').slice(1)
+const getPath = (object: object, path: string): unknown => memberAt(object, membersOf(path))
+
+function setPath(object: UnknownObject, path: string, value: unknown): void {
+  const members = membersOf(path)
+  let parent: Record<string, unknown> = object
+  for (const member of members.slice(0, -1)) {
+    if (!isRecord(parent[member])) parent[member] = {}
+    parent = parent[member] as Record<string, unknown>
+  }
+  parent[members.at(-1)!] = value
+}

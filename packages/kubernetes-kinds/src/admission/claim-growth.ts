@@ -1,0 +1,29 @@
+/**
+ * Allows PersistentVolumeClaims to grow only when their storage class allows volume expansion. Upstream:
+ * plugin/pkg/admission/storage/persistentvolume/resize, v1.36.
+ */
+import { compareAmounts } from '../kinds/checks.ts'
+import type { PersistentVolumeClaim, StorageClass } from '../kinds/schemas/types.ts'
+import { forbidden, type Plugin } from '@capstan/apiserver/kinds'
+
+export const persistentVolumeClaimResize: Plugin = {
+  name: 'PersistentVolumeClaimResize',
+  concerns: ({ storage }) => storage === 'persistentvolumeclaims',
+  validate(write) {
+    const { operation, subresource, object, old, store } = write
+    if (operation !== 'UPDATE' || subresource !== undefined || !old) return
+    const [now, before] = [object, old] as unknown as PersistentVolumeClaim[]
+    const [size, oldSize] = [now!.spec.resources.requests?.storage ?? 0, before!.spec.resources.requests?.storage ?? 0]
+    if (compareAmounts(size, oldSize) <= 0) return
+    if (before!.status.phase !== 'Bound') throw forbidden(write, 'Only bound persistent volume claims can be expanded')
+    const { storageClassName } = now!.spec
+    const isSame = storageClassName !== undefined && storageClassName === before!.spec.storageClassName
+    const key = { resource: 'storageclasses.storage.k8s.io', namespace: '', name: storageClassName ?? '' }
+    const found = isSame ? (store.get(key) as unknown as StorageClass | undefined) : undefined
+    if (found?.allowVolumeExpansion === true) return
+    throw forbidden(
+      write,
+      'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+    )
+  },
+}

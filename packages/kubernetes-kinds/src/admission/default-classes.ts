@@ -1,0 +1,60 @@
+/**
+ * Sets the default class of Ingresses and PersistentVolumeClaims that name none. Upstream: defaultingressclass and storageclass/setdefault
+ * below plugin/pkg/admission, v1.36.
+ */
+import { isRecord, type KubeObject } from '@capstan/kube'
+import type { Store, Plugin } from '@capstan/apiserver/kinds'
+
+export const defaultIngressClass = defaultClass({
+  name: 'DefaultIngressClass',
+  storage: 'ingresses.networking.k8s.io',
+  field: 'ingressClassName',
+  oldName: 'kubernetes.io/ingress.class',
+  classes: 'ingressclasses.networking.k8s.io',
+  marks: ['ingressclass.kubernetes.io/is-default-class'],
+})
+
+export const defaultStorageClass = defaultClass({
+  name: 'DefaultStorageClass',
+  storage: 'persistentvolumeclaims',
+  field: 'storageClassName',
+  oldName: 'volume.beta.kubernetes.io/storage-class',
+  classes: 'storageclasses.storage.k8s.io',
+  marks: ['storageclass.kubernetes.io/is-default-class', 'storageclass.beta.kubernetes.io/is-default-class'],
+})
+
+interface Classes {
+  readonly name: Plugin['name']
+  readonly storage: string
+  /** Field of `spec` that names the class. */
+  readonly field: string
+  /** Annotation that named the class before the field existed. */
+  readonly oldName: string
+  readonly classes: string
+  /** Annotations that mark a class as the default. */
+  readonly marks: readonly string[]
+}
+
+function defaultClass({ name, storage, field, oldName, classes, marks }: Classes): Plugin {
+  return {
+    name,
+    concerns: (info) => info.storage === storage,
+    mutate({ operation, subresource, object, store }) {
+      const { metadata, spec } = object
+      if (operation !== 'CREATE' || subresource !== undefined || !isRecord(spec)) return
+      if (spec[field] !== undefined || metadata.annotations?.[oldName] !== undefined) return
+      const newest = newestOf(store, classes, marks)
+      if (newest) spec[field] = newest.metadata.name
+    },
+  }
+}
+
+function newestOf(store: Store, classes: string, marks: readonly string[]): KubeObject | undefined {
+  const isDefault = ({ metadata }: KubeObject) => marks.some((mark) => metadata.annotations?.[mark] === 'true')
+  return store.list(classes, undefined).filter(isDefault).toSorted(newestFirst)[0]
+}
+
+function newestFirst({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
+  if (a.creationTimestamp === b.creationTimestamp) return a.name < b.name ? -1 : 1
+  return a.creationTimestamp! > b.creationTimestamp! ? -1 : 1
+}

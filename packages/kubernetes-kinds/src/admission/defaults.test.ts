@@ -1,0 +1,96 @@
+/** Plugins that set defaults, or finalizers and taints for controllers. */
+import { type UnknownObject, unknownKind } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import type { Node, PersistentVolumeClaim, Pod } from '../kinds/schemas/types.ts'
+import { at, refusal, testServer } from '../test-server.ts'
+import { controllerPlugins } from './plugin-names.ts'
+
+const kind = (name: string, plural: string) => unknownKind({ apiVersion: 'v1', kind: name, plural })
+const pods = kind('Pod', 'pods')
+const nodes = kind('Node', 'nodes')
+const claims = kind('PersistentVolumeClaim', 'persistentvolumeclaims')
+const classes = unknownKind({ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', plural: 'storageclasses' })
+
+const aPod = (spec: object) => ({ metadata: at('p'), spec: { containers: [{ name: 'c', image: 'i' }], ...spec } }) as never
+const aClaim = (spec: object = {}, metadata: object = {}) =>
+  ({
+    metadata: { ...at('c'), ...metadata },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
+  }) as never
+const aClass = (name: string, more: object = {}, isDefault = false) =>
+  ({
+    metadata: { name, ...(isDefault ? { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } } : {}) },
+    provisioner: 'example.com/p',
+    ...more,
+  }) as never
+const as = <T>(object: Promise<UnknownObject>) => object as unknown as Promise<T>
+
+describe('DefaultTolerationSeconds', () => {
+  const patience = (key: string) => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 })
+  const [notReady, unreachable] = ['not-ready', 'unreachable'].map((name) => patience(`node.kubernetes.io/${name}`))
+  const own = { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' }
+  const other = { key: 'a', operator: 'Exists', effect: 'NoSchedule' }
+
+  test.each<[object[], object[]]>([
+    [[], [notReady!, unreachable!]],
+    [[other], [other, notReady!, unreachable!]],
+    [[own], [own, unreachable!]],
+    [[{ operator: 'Exists' }], [{ operator: 'Exists' }]],
+  ])('%j become %j', async (tolerations, expected) => {
+    const { client } = await testServer()
+    expect((await as<Pod>(client.create(pods, aPod({ tolerations })))).spec.tolerations).toEqual(expected)
+  })
+
+  test('have the configured toleration seconds', async () => {
+    const { client } = await testServer({ tolerationSeconds: { notReady: 30, unreachable: 0 } })
+    const { tolerations = [] } = (await as<Pod>(client.create(pods, aPod({ tolerations: [] })))).spec
+    expect(tolerations.map(({ tolerationSeconds }) => tolerationSeconds)).toEqual([30, 0])
+  })
+})
+
+test('new nodes get a taint and volumes in use a finalizer when the plugins for controllers are enabled', async () => {
+  const { client } = await testServer({ admissionPlugins: { enable: controllerPlugins } })
+  const node = await as<Node>(client.create(nodes, { metadata: { name: 'n' } } as never))
+  expect(node.spec.taints).toEqual([{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }])
+  expect((await client.create(claims, aClaim())).metadata.finalizers).toEqual(['kubernetes.io/pvc-protection'])
+
+  const { client: alone } = await testServer()
+  expect((await as<Node>(alone.create(nodes, { metadata: { name: 'n' } } as never))).spec.taints).toBeUndefined()
+  expect((await alone.create(claims, aClaim())).metadata.finalizers).toBeUndefined()
+})
+
+describe('DefaultStorageClass', () => {
+  test.each<[string, object, object, string | undefined]>([
+    ['none is named', {}, {}, 'newer'],
+    ['one is named', { storageClassName: 'other' }, {}, 'other'],
+    ['explicitly none', { storageClassName: '' }, {}, ''],
+    ['one is named as it once was', {}, { annotations: { 'volume.beta.kubernetes.io/storage-class': 'other' } }, undefined],
+  ])('%s', async (_, spec, metadata, expected) => {
+    const { client, clock } = await testServer()
+    for (const name of ['older', 'newer']) {
+      await client.create(classes, aClass(name, {}, true))
+      clock.step(clock.now() + 2000)
+    }
+    await client.create(classes, aClass('newest'))
+    const claim = await as<PersistentVolumeClaim>(client.create(claims, aClaim(spec, metadata)))
+    expect(claim.spec.storageClassName).toBe(expected)
+  })
+})
+
+describe('PersistentVolumeClaimResize', () => {
+  async function grow(phase: string, allowVolumeExpansion: boolean): Promise<string> {
+    const { client } = await testServer()
+    await client.create(classes, aClass('s', { allowVolumeExpansion }))
+    await client.create(claims, aClaim({ storageClassName: 's', volumeName: 'v' }))
+    await client.patch(claims, at('c'), { type: 'merge', body: { status: { phase } } }, { subresource: 'status' })
+    const body = { spec: { resources: { requests: { storage: '2Gi' } } } }
+    return refusal(client.patch(claims, at('c'), { type: 'merge', body }))
+  }
+  test.each([
+    ['Bound', true, /^accepted$/],
+    ['Bound', false, /only dynamically provisioned pvc can be resized/],
+    ['Pending', true, /Only bound persistent volume claims can be expanded|spec is immutable after creation/],
+  ])('a claim that is %s, of a class that grows: %j', async (phase, grows, expected) => {
+    expect(await grow(phase, grows)).toMatch(expected)
+  })
+})

@@ -1,0 +1,124 @@
+/** Enforces the LimitRanges of a namespace on pods and claims. Upstream: plugin/pkg/admission/limitranger, v1.36. */
+import { parseQuantity } from '@capstan/kube'
+import { compareAmounts } from '../kinds/checks.ts'
+import { podResources } from '../kinds/pod/resources.ts'
+import type {
+  Container,
+  LimitRange,
+  LimitRangeItem,
+  PersistentVolumeClaim,
+  Pod,
+  ResourceRequirements,
+} from '../kinds/schemas/types.ts'
+import { forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
+
+type Amounts = { readonly [name: string]: string | number }
+
+const Annotation = 'kubernetes.io/limit-ranger'
+
+export const limitRanger: Plugin = {
+  name: 'LimitRanger',
+  concerns: ({ storage }) => storage === 'pods' || storage === 'persistentvolumeclaims',
+  mutate(write) {
+    if (write.info.storage !== 'pods' || !isAbout(write)) return
+    for (const { spec } of rangesOf(write)) fillIn(write.object as unknown as Pod, spec.limits ?? [])
+  },
+  validate(write) {
+    if (!isAbout(write)) return
+    for (const { spec } of rangesOf(write)) {
+      const found =
+        write.info.storage === 'pods'
+          ? podProblems(write.object as unknown as Pod, spec.limits ?? [])
+          : claimProblems(write.object as unknown as PersistentVolumeClaim, spec.limits ?? [])
+      const texts = [...new Set(found)]
+      if (texts.length > 0) throw forbidden(write, texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`)
+    }
+  },
+}
+
+/** Upstream checks updates of claims, not of pods. */
+const isAbout = ({ operation, subresource, info }: PluginWrite): boolean =>
+  subresource === undefined && (operation === 'CREATE' || (operation === 'UPDATE' && info.storage !== 'pods'))
+
+const rangesOf = ({ store, namespace }: PluginWrite): LimitRange[] =>
+  store.list('limitranges', namespace) as unknown as LimitRange[]
+
+function fillIn(pod: Pod, limits: readonly LimitRangeItem[]): void {
+  const items = limits.filter(({ type }) => type === 'Container')
+  const given = Object.assign({}, ...items.map((item) => item.default ?? {})) as Amounts
+  const asked = Object.assign({}, ...items.map(({ defaultRequest }) => defaultRequest ?? {})) as Amounts
+  const notes: string[] = []
+  const fill = (container: Container, what: string): void => {
+    const resources: ResourceRequirements = (container.resources ??= {})
+    const add = (member: 'requests' | 'limits', amounts: Amounts): void => {
+      const missing = Object.keys(amounts).filter((name) => resources[member]?.[name] === undefined)
+      if (missing.length === 0) return
+      resources[member] = { ...Object.fromEntries(missing.map((name) => [name, amounts[name]!])), ...resources[member] }
+      notes.push(`${missing.sort().join(', ')} ${member === 'limits' ? 'limit' : 'request'} for ${what} ${container.name}`)
+    }
+    add('requests', asked)
+    add('limits', given)
+  }
+  for (const container of pod.spec.containers ?? []) fill(container, 'container')
+  for (const container of pod.spec.initContainers ?? []) fill(container, 'init container')
+  if (notes.length === 0) return
+  const text = `LimitRanger plugin set: ${notes.join('; ')}`
+  pod.metadata.annotations = { ...pod.metadata.annotations, [Annotation]: text }
+}
+
+function podProblems({ spec }: Pod, limits: readonly LimitRangeItem[]): string[] {
+  const containers = [...(spec.containers ?? []), ...(spec.initContainers ?? [])]
+  return limits.flatMap((item) => {
+    if (item.type === 'Container') return containers.flatMap(({ resources }) => problemsOf(item, resources))
+    if (item.type === 'Pod') return problemsOf(item, podResources(spec))
+    return []
+  })
+}
+
+function claimProblems({ spec }: PersistentVolumeClaim, limits: readonly LimitRangeItem[]): string[] {
+  const items = limits.filter(({ type }) => type === 'PersistentVolumeClaim')
+  const requests = spec.resources.requests ?? {}
+  return items.flatMap((item) => [
+    ...Object.entries(item.min ?? {}).flatMap(([name, least]) => tooLittle(item.type, name, least, requests[name], undefined)),
+    ...Object.entries(item.max ?? {}).flatMap(([name, most]) => {
+      const start = `maximum ${name} usage per ${item.type} is ${most}`
+      if (requests[name] === undefined) return [`${start}. No request is specified`]
+      return compareAmounts(requests[name], most) > 0 ? [`${start}, but request is ${requests[name]}`] : []
+    }),
+  ])
+}
+
+function problemsOf(
+  { type, min = {}, max = {}, maxLimitRequestRatio = {} }: LimitRangeItem,
+  resources: ResourceRequirements,
+): string[] {
+  const { requests = {}, limits = {} } = resources
+  const texts: string[] = []
+  for (const [name, least] of Object.entries(min)) texts.push(...tooLittle(type, name, least, requests[name], limits[name]))
+  for (const [name, most] of Object.entries(max)) {
+    const start = `maximum ${name} usage per ${type} is ${most}`
+    const [request, limit] = [requests[name], limits[name]]
+    if (limit === undefined) texts.push(`${start}. No limit is specified`)
+    else if (compareAmounts(limit, most) > 0) texts.push(`${start}, but limit is ${limit}`)
+    else if (request !== undefined && compareAmounts(request, most) > 0) texts.push(`${start}, but request is ${request}`)
+  }
+  for (const [name, ratio] of Object.entries(maxLimitRequestRatio)) {
+    const start = `${name} max limit to request ratio per ${type} is ${ratio}`
+    const [request, limit] = [numberOf(requests[name]), numberOf(limits[name])]
+    if (request === 0) texts.push(`${start}, but no request is specified or request is 0`)
+    else if (limit === 0) texts.push(`${start}, but no limit is specified or limit is 0`)
+    else if (limit / request > numberOf(ratio)) texts.push(`${start}, but provided ratio is ${(limit / request).toFixed(6)}`)
+  }
+  return texts
+}
+
+type Amount = string | number | undefined
+
+function tooLittle(type: string, name: string, least: string | number, request: Amount, limit: Amount): string[] {
+  const start = `minimum ${name} usage per ${type} is ${least}`
+  if (request === undefined) return [`${start}. No request is specified`]
+  if (limit !== undefined && compareAmounts(limit, least) < 0) return [`${start}, but limit is ${limit}`]
+  return compareAmounts(request, least) < 0 ? [`${start}, but request is ${request}`] : []
+}
+
+const numberOf = (amount: Amount): number => (amount === undefined ? 0 : Number(parseQuantity(String(amount)).nano) / 1e9)

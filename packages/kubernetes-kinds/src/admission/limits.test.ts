@@ -1,0 +1,124 @@
+/** LimitRanger and ResourceQuota. */
+import { unknownKind } from '@capstan/kube'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Pod } from '../kinds/schemas/types.ts'
+import { at, refusal, type TestServer, testServer } from '../test-server.ts'
+
+const kind = (name: string, plural: string) => unknownKind({ apiVersion: 'v1', kind: name, plural })
+const pods = kind('Pod', 'pods')
+const claims = kind('PersistentVolumeClaim', 'persistentvolumeclaims')
+const ranges = kind('LimitRange', 'limitranges')
+const quotas = kind('ResourceQuota', 'resourcequotas')
+const configMaps = kind('ConfigMap', 'configmaps')
+
+let t: TestServer
+beforeEach(async () => {
+  t = await testServer()
+})
+
+const aPod = (name: string, resources: object = {}, spec: object = {}) =>
+  ({ metadata: at(name), spec: { containers: [{ name: 'c', image: 'i', resources }], ...spec } }) as never
+const aClaim = (name: string, storage: string) =>
+  ({ metadata: at(name), spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } } } }) as never
+
+describe('limits', () => {
+  const limit = (...limits: object[]) => t.client.create(ranges, { metadata: at('l'), spec: { limits } } as never)
+
+  test('set omitted amounts of containers, and record that in an annotation', async () => {
+    await limit({ type: 'Container', default: { cpu: '2', memory: '1Gi' }, defaultRequest: { cpu: '100m' } })
+    const pod = (await t.client.create(pods, aPod('p', { limits: { memory: '2Gi' } }))) as unknown as Pod
+    expect(pod.spec.containers![0]!.resources).toEqual({
+      limits: { cpu: '2', memory: '2Gi' },
+      requests: { cpu: '100m', memory: '2Gi' },
+    })
+    expect(pod.metadata.annotations).toEqual({
+      'kubernetes.io/limit-ranger': 'LimitRanger plugin set: cpu request for container c; cpu limit for container c',
+    })
+  })
+
+  test.each<[object, object, string]>([
+    [{ min: { cpu: '1' } }, { requests: { cpu: '500m' } }, 'minimum cpu usage per Container is 1, but request is 500m'],
+    [{ max: { cpu: '1' } }, { limits: { cpu: '2' } }, 'maximum cpu usage per Container is 1, but limit is 2'],
+    [{ maxLimitRequestRatio: { cpu: '2' } }, { requests: { cpu: '1' }, limits: { cpu: '3' } }, 'but provided ratio is 3.000000'],
+  ])('%j refuse %j', async (item, resources, text) => {
+    await limit({ type: 'Container', ...item })
+    expect(await refusal(t.client.create(pods, aPod('p', resources)))).toMatch(/^403 Forbidden: pods "p" is forbidden: /)
+    expect(await refusal(t.client.create(pods, aPod('p', resources)))).toContain(text)
+  })
+
+  test('of pods are about all containers together, those of claims about each', async () => {
+    await limit(
+      { type: 'Pod', max: { cpu: '1' } },
+      { type: 'PersistentVolumeClaim', max: { storage: '2Gi' }, min: { storage: '1Gi' } },
+    )
+    const two = ['a', 'b'].map((name) => ({ name, image: 'i', resources: { limits: { cpu: '600m' } } }))
+    expect(await refusal(t.client.create(pods, aPod('p', {}, { containers: two })))).toContain(
+      'maximum cpu usage per Pod is 1, but limit is 1200m',
+    )
+    expect(await refusal(t.client.create(claims, aClaim('small', '1Mi')))).toContain('but request is 1Mi')
+    expect(await refusal(t.client.create(claims, aClaim('large', '3Gi')))).toContain('but request is 3Gi')
+    expect(await refusal(t.client.create(claims, aClaim('right', '1Gi')))).toBe('accepted')
+  })
+
+  test('can be switched off', async () => {
+    t = await testServer({ admissionPlugins: { disable: ['LimitRanger'] } })
+    await limit({ type: 'Container', max: { cpu: '1' } })
+    expect(await refusal(t.client.create(pods, aPod('p')))).toBe('accepted')
+  })
+})
+
+describe('quotas', () => {
+  const quota = (hard: object, spec: object = {}) =>
+    t.client.create(quotas, { metadata: at('q'), spec: { hard, ...spec } } as never)
+
+  test('count objects, without deleted ones', async () => {
+    await quota({ 'count/configmaps': '1' })
+    const create = (name: string) => refusal(t.client.create(configMaps, { metadata: at(name) } as never))
+    expect(await create('a')).toBe('accepted')
+    expect(await create('b')).toBe(
+      '403 Forbidden: configmaps "b" is forbidden: exceeded quota: q, requested: count/configmaps=1, used: count/configmaps=1, limited: count/configmaps=1',
+    )
+    await t.client.delete(configMaps, at('a'))
+    expect(await create('b')).toBe('accepted')
+  })
+
+  test('sum the requests of pods that have not ended', async () => {
+    await quota({ 'requests.cpu': '1', pods: '5' })
+    const create = (name: string, cpu: string) => refusal(t.client.create(pods, aPod(name, { requests: { cpu } })))
+    expect(await create('a', '700m')).toBe('accepted')
+    expect(await create('b', '400m')).toContain(
+      'exceeded quota: q, requested: requests.cpu=400m, used: requests.cpu=700m, limited: requests.cpu=1',
+    )
+    await t.client.patch(pods, at('a'), { type: 'merge', body: { status: { phase: 'Failed' } } }, { subresource: 'status' })
+    expect(await create('b', '400m')).toBe('accepted')
+    expect(await refusal(t.client.create(pods, aPod('none')))).toContain('failed quota: q: must specify requests.cpu for: c')
+  })
+
+  test.each<[string[], object, object]>([
+    [['BestEffort'], {}, { requests: { cpu: '1' } }],
+    [['NotBestEffort'], { requests: { cpu: '1' } }, {}],
+  ])('of scope %j are about no other pods', async (scopes, within, without) => {
+    await quota({ pods: '0' }, { scopes })
+    expect(await refusal(t.client.create(pods, aPod('a', within)))).toContain('exceeded quota: q')
+    expect(await refusal(t.client.create(pods, aPod('b', without)))).toBe('accepted')
+  })
+
+  test('hold for concurrent writes, without counting failed ones', async () => {
+    await quota({ 'count/configmaps': '3' })
+    const create = (name: string) => refusal(t.client.create(configMaps, { metadata: at(name) } as never))
+    const answers = await Promise.all(['a', 'b', 'c', 'd', 'e', 'A'].map(create))
+    expect(answers.filter((answer) => answer === 'accepted')).toHaveLength(3)
+    await t.client.delete(configMaps, at('a'))
+    expect(await create('B')).toContain('422')
+    expect(await create('f')).toBe('accepted')
+    expect(await create('g')).toContain('exceeded quota')
+  })
+
+  test('grow with claims that grow, and can be switched off', async () => {
+    await quota({ 'requests.storage': '2Gi' })
+    expect(await refusal(t.client.create(claims, aClaim('c', '3Gi')))).toContain('requests.storage=3Gi')
+    t = await testServer({ admissionPlugins: { disable: ['ResourceQuota'] } })
+    await quota({ 'requests.storage': '2Gi' })
+    expect(await refusal(t.client.create(claims, aClaim('c', '3Gi')))).toBe('accepted')
+  })
+})

@@ -1,0 +1,20 @@
+/**
+ * Adds the taint `not-ready` to new nodes, so that nothing is scheduled to them before they are ready. Upstream:
+ * plugin/pkg/admission/nodetaint.
+ */
+import type { Node } from '../kinds/schemas/types.ts'
+import type { Plugin } from '@capstan/apiserver/kinds'
+
+const NotReady = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }
+
+export const taintNodesByCondition: Plugin = {
+  name: 'TaintNodesByCondition',
+  concerns: ({ storage }) => storage === 'nodes',
+  mutate({ operation, subresource, object }) {
+    if (operation !== 'CREATE' || subresource !== undefined) return
+    const { spec } = object as unknown as Node
+    const taints = spec.taints ?? []
+    const isThere = taints.some(({ key, effect }) => key === NotReady.key && effect === NotReady.effect)
+    if (!isThere) spec.taints = [...taints, { ...NotReady }]
+  },
+}

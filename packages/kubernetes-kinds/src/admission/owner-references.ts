@@ -1,0 +1,55 @@
+/**
+ * Plugin OwnerReferencesPermissionEnforcement: changing an object's owner references requires permission to delete the object, and setting
+ * blockOwnerDeletion requires permission to update the owner's finalizers. Upstream: plugin/pkg/admission/gc.
+ */
+import { equal, type KubeObject, type OwnerReference, parseApiVersion } from '@capstan/kube'
+import { type ResourceAttributes, type Resource, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
+
+export const ownerReferences: Plugin = {
+  name: 'OwnerReferencesPermissionEnforcement',
+  concerns: () => true,
+  validate(write) {
+    const { operation, info, subresource, object, old, authorizer, namespace, caller: user } = write
+    if (operation === 'DELETE' || (info.storage === 'pods' && subresource === 'status')) return
+    if (equal(ownersOf(object), ownersOf(old))) return
+    const may = (attributes: Omit<ResourceAttributes, 'kind' | 'user'>) =>
+      authorizer.decide({ kind: 'resource', user, ...attributes })
+    if (operation === 'UPDATE') {
+      const { group, plural: resource } = info
+      const { allowed, reason } = may({ verb: 'delete', group, resource, subresource, namespace, name: write.name })
+      if (!allowed) throw forbidden(write, `cannot set an ownerRef on a resource you can't delete: ${reason}, <nil>`)
+    }
+    const blocking = newlyBlocking(object, old)
+    const finalize = { verb: 'update', subresource: 'finalizers' }
+    if (blocking.length === 0 || may({ ...finalize, group: '*', resource: '*', name: '*' }).allowed) return
+    for (const { apiVersion, kind, name } of blocking) {
+      for (const owner of ownersResources(write, apiVersion, kind)) {
+        const scope = owner.namespaced ? { namespace } : {}
+        const { allowed, reason } = may({ ...finalize, group: owner.group, resource: owner.plural, name, ...scope })
+        if (allowed) continue
+        const why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on"
+        throw forbidden(write, `${why}: ${reason}, <nil>`)
+      }
+    }
+  },
+}
+
+const ownersOf = (object: KubeObject | undefined): readonly OwnerReference[] => object?.metadata.ownerReferences ?? []
+
+/** References that newly set blockOwnerDeletion. */
+const newlyBlocking = (object: KubeObject, old: KubeObject | undefined): OwnerReference[] =>
+  ownersOf(object).filter(
+    ({ blockOwnerDeletion, uid }) =>
+      blockOwnerDeletion === true && ownersOf(old).findLast((one) => one.uid === uid)?.blockOwnerDeletion !== true,
+  )
+
+function ownersResources(write: PluginWrite, apiVersion: string, kind: string): Resource[] {
+  const { group, version } = parseApiVersion(apiVersion)
+  const found = write.registry.list().filter((one) => one.group === group && one.version === version && one.kind === kind)
+  if (found.length > 0) return found
+  throw forbidden(
+    write,
+    `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${apiVersion} Kind ${kind}: ` +
+      `no matches for kind ${JSON.stringify(kind)} in version ${JSON.stringify(apiVersion)}`,
+  )
+}

@@ -1,0 +1,79 @@
+/**
+ * Names of kube-apiserver's admission plugins: which are implemented here, and which are enabled by default. Upstream:
+ * pkg/kubeapiserver/options/plugins.go, v1.36.
+ */
+
+/**
+ * `on` and `off`: implemented, and enabled or disabled by default. `absent`: enabled by default upstream, not implemented here;
+ * docs/reference/gaps.md. `refused`: not implemented here; enabling it is an error.
+ */
+const plugins = {
+  AlwaysAdmit: 'off',
+  AlwaysDeny: 'off',
+  AlwaysPullImages: 'refused',
+  CertificateApproval: 'on',
+  CertificateSigning: 'on',
+  CertificateSubjectRestriction: 'on',
+  ClusterTrustBundleAttest: 'absent',
+  DefaultIngressClass: 'on',
+  DefaultStorageClass: 'on',
+  DefaultTolerationSeconds: 'on',
+  DenyServiceExternalIPs: 'refused',
+  EventRateLimit: 'refused',
+  ExtendedResourceToleration: 'refused',
+  ImagePolicyWebhook: 'refused',
+  JobValidation: 'absent',
+  LimitPodHardAntiAffinityTopology: 'refused',
+  LimitRanger: 'on',
+  MutatingAdmissionPolicy: 'absent',
+  MutatingAdmissionWebhook: 'on',
+  NamespaceAutoProvision: 'refused',
+  NamespaceExists: 'refused',
+  NamespaceLifecycle: 'on',
+  NodeDeclaredFeatureValidator: 'absent',
+  NodeRestriction: 'refused',
+  OwnerReferencesPermissionEnforcement: 'off',
+  PersistentVolumeClaimResize: 'on',
+  PodGroupProtection: 'absent',
+  PodGroupWorkloadExists: 'absent',
+  PodNodeSelector: 'refused',
+  PodResizeValidator: 'absent',
+  PodSecurity: 'on',
+  PodTolerationRestriction: 'refused',
+  PodTopologyLabels: 'absent',
+  Priority: 'on',
+  ResourceQuota: 'on',
+  RuntimeClass: 'on',
+  ServiceAccount: 'on',
+  StorageObjectInUseProtection: 'on',
+  TaintNodesByCondition: 'on',
+  ValidatingAdmissionPolicy: 'on',
+  ValidatingAdmissionWebhook: 'on',
+} as const satisfies { readonly [name: string]: 'on' | 'off' | 'absent' | 'refused' }
+
+type Plugins = typeof plugins
+type Name = keyof Plugins
+
+/** Name of an implemented plugin. */
+export type AdmissionPlugin = { [N in Name]: Plugins[N] extends 'on' | 'off' ? N : never }[Name]
+
+const isHere = (name: Name): name is AdmissionPlugin => plugins[name] === 'on' || plugins[name] === 'off'
+
+/** Names of the implemented plugins. */
+export const AdmissionPlugins: readonly AdmissionPlugin[] = (Object.keys(plugins) as Name[]).filter(isHere)
+
+/** Returns the state of a plugin; `undefined` for a name that upstream does not have either. */
+export const admissionPluginState = (name: string): 'on' | 'off' | 'absent' | 'refused' | undefined =>
+  Object.hasOwn(plugins, name) ? plugins[name as Name] : undefined
+
+/** Enables and disables plugins, in addition to the defaults. */
+export interface AdmissionPluginSwitches {
+  readonly enable?: readonly AdmissionPlugin[]
+  readonly disable?: readonly AdmissionPlugin[]
+}
+
+export const enabledPlugins = ({ enable = [], disable = [] }: AdmissionPluginSwitches = {}): ReadonlySet<AdmissionPlugin> =>
+  new Set(AdmissionPlugins.filter((name) => enable.includes(name) || (plugins[name] === 'on' && !disable.includes(name))))
+
+/** Plugins that rely on controllers outside of this server: enabled only where those controllers run. */
+export const controllerPlugins = ['ServiceAccount', 'StorageObjectInUseProtection', 'TaintNodesByCondition'] as const

@@ -1,0 +1,33 @@
+import { type Check, plural, quoted, type Rule, settings, sorted } from '../check.ts'
+
+const rule =
+  (...types: readonly string[]): Rule =>
+  ({ spec }) => {
+    const isAllowed = (type = ''): boolean => type === '' || types.includes(type)
+    const { setters, values } = settings(
+      spec,
+      ({ seLinuxOptions }) => seLinuxOptions,
+      ({ type, user = '', role = '' }) => isAllowed(type) && user === '' && role === '',
+    )
+    if (setters.length === 0) return undefined
+    const bad = sorted(values.flatMap(({ type }) => (type === undefined || isAllowed(type) ? [] : [type])))
+    const faults = [
+      ...(bad.length > 0 ? [`${plural('type', bad)} ${quoted(bad)}`] : []),
+      ...(values.some(({ user = '' }) => user !== '') ? ['user may not be set'] : []),
+      ...(values.some(({ role = '' }) => role !== '') ? ['role may not be set'] : []),
+    ]
+    const detail = `${setters.join(' and ')} set forbidden securityContext.seLinuxOptions: ${faults.join('; ')}`
+    return { reason: 'seLinuxOptions', detail }
+  }
+
+const usual = ['container_t', 'container_init_t', 'container_kvm_t']
+
+/** SELinux types must be those of containers; user and role must not be set. */
+export const seLinux: Check = {
+  id: 'seLinuxOptions',
+  level: 'baseline',
+  rules: [
+    { since: 0, rule: rule(...usual) },
+    { since: 31, rule: rule(...usual, 'container_engine_t') },
+  ],
+}

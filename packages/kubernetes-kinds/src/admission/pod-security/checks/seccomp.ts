@@ -1,0 +1,69 @@
+import { quotedGo } from '@capstan/kube'
+import { containersOf } from '../../../kinds/pod/defaults.ts'
+import type { PodSpec } from '../../../kinds/schemas/types.ts'
+import { type Check, containerList, type Finding, plural, quoted, type Rule, settings, sorted, unlessWindows } from '../check.ts'
+
+const reason = 'seccompProfile'
+
+/** Before there were fields for them, profiles were chosen by annotations. */
+const annotated: Rule = ({ metadata, spec }) => {
+  const names = [
+    'seccomp.security.alpha.kubernetes.io/pod',
+    ...containersOf(spec).map(({ name }) => `container.seccomp.security.alpha.kubernetes.io/${name}`),
+  ]
+  const bad = names.flatMap((name) => {
+    const profile = metadata?.annotations?.[name]
+    if (profile === undefined || ['runtime/default', 'docker/default'].includes(profile)) return []
+    return profile.startsWith('localhost/') ? [] : [`${name}=${quotedGo(profile)}`]
+  })
+  if (bad.length === 0) return undefined
+  const annotations = sorted(bad)
+  return { reason, detail: `forbidden ${plural('annotation', annotations)} ${annotations.join(', ')}` }
+}
+
+const profiles = (spec: PodSpec) =>
+  settings(
+    spec,
+    ({ seccompProfile }) => seccompProfile?.type,
+    (type) => type === 'RuntimeDefault' || type === 'Localhost',
+  )
+
+const unfit = (setters: readonly string[], types: readonly string[]): Finding => ({
+  reason,
+  detail: `${setters.join(' and ')} must not set securityContext.seccompProfile.type to ${quoted(sorted(types))}`,
+})
+
+/** Allowed seccomp profiles are the runtime's default and profiles of the host. */
+export const seccompBaseline: Check = {
+  id: 'seccompProfile_baseline',
+  level: 'baseline',
+  rules: [
+    { since: 0, rule: annotated },
+    {
+      since: 19,
+      rule({ spec }) {
+        const { setters, values } = profiles(spec)
+        return setters.length === 0 ? undefined : unfit(setters, values)
+      },
+    },
+  ],
+}
+
+const chosen: Rule = ({ spec }) => {
+  const { setters, values, silent } = profiles(spec)
+  if (setters.length > 0) return unfit(setters, values)
+  if (silent.length === 0) return undefined
+  const detail = `pod or ${containerList(silent)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`
+  return { reason, detail }
+}
+
+/** Every container has a profile for its system calls. */
+export const seccompRestricted: Check = {
+  id: 'seccompProfile_restricted',
+  level: 'restricted',
+  rules: [
+    { since: 19, rule: chosen },
+    { since: 25, rule: unlessWindows(chosen) },
+  ],
+  replaces: seccompBaseline.id,
+}

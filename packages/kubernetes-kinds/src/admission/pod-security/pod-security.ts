@@ -1,0 +1,84 @@
+/**
+ * Enforces Pod Security Standards by labels of namespaces. Upstream: plugin/pkg/admission/security/podsecurity with its default
+ * configuration, without exemptions, and k8s.io/pod-security-admission/admission, v1.36.
+ */
+import { invalidObject, seconds, StatusError } from '@capstan/kube'
+import type { Pod } from '../../kinds/schemas/types.ts'
+import { forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
+import type { PodLike } from './check.ts'
+import { existingPodWarnings } from './existing-pods.ts'
+import { judgeLabels } from './namespace-change.ts'
+import { changesContainers, podTemplates } from './pod-templates.ts'
+import { type Policy, policyOf, standardText } from './policy.ts'
+import { detailsOf, findings } from './standards.ts'
+
+export const podSecurity: Plugin = {
+  name: 'PodSecurity',
+  concerns: ({ storage }) => storage === 'namespaces' || storage === 'pods' || podTemplates.has(storage),
+  validate(write) {
+    if (write.operation === 'DELETE') return
+    const { storage } = write.info
+    if (storage === 'namespaces') admitNamespace(write)
+    else if (storage === 'pods') admitPod(write)
+    else admitTemplate(write)
+  },
+}
+
+function admitNamespace({ subresource, info, object, old, store, clock, warn }: PluginWrite): void {
+  if (subresource !== undefined) return
+  const { name, labels } = object.metadata
+  const verdict = judgeLabels(labels, old && { labels: old.metadata.labels })
+  switch (verdict.kind) {
+    case 'fine':
+      return
+    case 'invalid':
+      throw invalidObject(info, name, verdict.errors)
+    case 'tightened': {
+      const deadline = clock.now() + seconds(1)
+      const pods = store.list('pods', name) as unknown as readonly Pod[]
+      for (const text of existingPodWarnings(name, pods, verdict.enforce, () => clock.now() > deadline)) warn(text)
+    }
+  }
+}
+
+/** Subresources that say nothing of what runs in a pod. */
+const apart = ['exec', 'attach', 'binding', 'eviction', 'log', 'portforward', 'proxy', 'status']
+
+function admitPod(write: PluginWrite): void {
+  const { subresource, namespace = '', object, old, warn } = write
+  if (subresource !== undefined && apart.includes(subresource)) return
+  const policy = policyOfNamespace(write)
+  if (!policy) {
+    const text = `failed to lookup namespace ${JSON.stringify(namespace)}`
+    throw new StatusError('InternalError', `Internal error occurred: ${text}`, { details: { causes: [{ message: text }] } })
+  }
+  if (isOpen(policy)) return
+  const pod = object as unknown as Pod
+  if (old && !changesContainers(pod, old as unknown as Pod)) return
+  const found = findings(pod, policy.enforce)
+  if (found.length > 0) {
+    throw forbidden(write, `violates PodSecurity "${standardText(policy.enforce)}": ${detailsOf(found)}`)
+  }
+  warnOf(pod, policy, warn)
+}
+
+/** Warns of a template whose pods would be refused. */
+function admitTemplate(write: PluginWrite): void {
+  if (write.subresource !== undefined) return
+  const policy = policyOfNamespace(write)
+  if (!policy || isOpen(policy)) return
+  const template = podTemplates.get(write.info.storage)!(write.object)
+  if (template) warnOf(template, policy, write.warn)
+}
+
+function policyOfNamespace({ store, namespace = '' }: PluginWrite): Policy | undefined {
+  const found = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+  return found && policyOf(found.metadata.labels).policy
+}
+
+const isOpen = ({ enforce, warn }: Policy): boolean => enforce.level === 'privileged' && warn.level === 'privileged'
+
+function warnOf(pod: PodLike, { warn: standard }: Policy, warn: PluginWrite['warn']): void {
+  const found = findings(pod, standard)
+  if (found.length > 0) warn(`would violate PodSecurity "${standardText(standard)}": ${detailsOf(found)}`)
+}

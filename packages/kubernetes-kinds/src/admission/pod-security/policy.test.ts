@@ -1,0 +1,96 @@
+import { describe, expect, test } from 'vitest'
+import { judgeLabels } from './namespace-change.ts'
+import { policyOf, standardText } from './policy.ts'
+
+const prefix = 'pod-security.kubernetes.io/'
+
+/** `enforce=baseline enforce-version=v1.3` as labels. */
+const labelsOf = (text: string) =>
+  Object.fromEntries(
+    text.split(' ').map((one) => {
+      const [name, value = ''] = one.split('=')
+      return [`${prefix}${name}`, value]
+    }),
+  )
+
+describe('labels of a namespace', () => {
+  test.each<[string, string, string]>([
+    ['other=x', 'privileged:latest', 'privileged:latest'],
+    ['enforce=baseline', 'baseline:latest', 'baseline:latest'],
+    ['enforce=restricted enforce-version=v1.20', 'restricted:v1.20', 'restricted:v1.20'],
+    ['enforce=restricted enforce-version=v1.20 warn-version=v1.0', 'restricted:v1.20', 'restricted:v1.0'],
+    ['enforce=restricted warn=privileged', 'restricted:latest', 'privileged:latest'],
+    ['enforce=restricted warn=baseline', 'restricted:latest', 'baseline:latest'],
+    ['enforce=privileged warn=restricted', 'privileged:latest', 'restricted:latest'],
+    ['enforce-version=v1.20', 'privileged:v1.20', 'privileged:latest'],
+    [
+      'enforce=baseline enforce-version=v1.9223372036854775807',
+      'baseline:v1.9223372036854775807',
+      'baseline:v1.9223372036854775807',
+    ],
+    ['audit=restricted audit-version=latest', 'privileged:latest', 'privileged:latest'],
+    // An invalid level enforces the strictest standard, and warns by none.
+    ['enforce=strict', 'restricted:latest', 'privileged:latest'],
+    ['enforce=strict warn=baseline', 'restricted:latest', 'baseline:latest'],
+    ['enforce=baseline enforce-version=1.20', 'baseline:latest', 'baseline:latest'],
+    ['enforce=baseline warn=strict', 'baseline:latest', 'privileged:latest'],
+  ])('%s: enforces %s, warns of %s', (labels, enforce, warn) => {
+    const { policy } = policyOf(labelsOf(labels))
+    expect([policy.enforce, policy.warn].map(standardText)).toEqual([enforce, warn])
+  })
+
+  test('none ask for nothing', () => {
+    const open = policyOf(undefined)
+    expect(open.errors).toEqual([])
+    expect(policyOf({ 'kubernetes.io/metadata.name': 'a' })).toEqual(open)
+    expect(Object.values(open.policy).map(standardText)).toEqual(['privileged:latest', 'privileged:latest'])
+  })
+
+  const level = 'must be one of privileged, baseline, restricted'
+  const version = 'must be "latest" or "v1.x"'
+  test.each<[string, string]>([
+    ['enforce=', `Invalid value: "": ${level}`],
+    ['audit=Baseline', `Invalid value: "Baseline": ${level}`],
+    ['warn=none', `Invalid value: "none": ${level}`],
+    ['enforce-version=v1.01', `Invalid value: "v1.01": ${version}`],
+    ['audit-version=v2.0', `Invalid value: "v2.0": ${version}`],
+    ['warn-version=v1.9223372036854775808', `Invalid value: "v1.9223372036854775808": ${version}`],
+  ])('%s: %s', (labels, text) => {
+    expect(policyOf(labelsOf(labels)).errors).toEqual([
+      { type: 'FieldValueInvalid', field: `metadata.labels[${prefix}${labels.split('=')[0]!}]`, text },
+    ])
+  })
+})
+
+describe('a namespace', () => {
+  const verdict = (labels: string, old?: string) =>
+    judgeLabels(labelsOf(labels), old === undefined ? undefined : { labels: labelsOf(old) }).kind
+
+  test.each<[string, string]>([
+    ['enforce=restricted', 'fine'],
+    ['enforce=strict', 'invalid'],
+    ['audit=strict', 'invalid'],
+  ])('that is new with %s: %s', (labels, kind) => expect(verdict(labels)).toBe(kind))
+
+  test.each<[string, string, string]>([
+    ['other=x', 'enforce=baseline', 'tightened'],
+    ['enforce=baseline', 'enforce=restricted', 'tightened'],
+    ['enforce=restricted', 'enforce=baseline', 'fine'],
+    ['enforce=restricted', 'enforce=restricted warn=baseline', 'fine'],
+    ['enforce=restricted', 'other=x', 'fine'],
+    ['enforce=privileged', 'enforce=privileged enforce-version=v1.2', 'fine'],
+    ['enforce=restricted', 'enforce=baseline enforce-version=v1.2', 'tightened'],
+    ['enforce=baseline', 'enforce=baseline enforce-version=v1.2', 'tightened'],
+    ['enforce=baseline', 'enforce=strict', 'invalid'],
+    ['enforce=strict', 'enforce=strict other=x', 'fine'],
+    ['enforce=strict', 'enforce=stricter', 'invalid'],
+    ['enforce=strict audit=x', 'audit=x', 'invalid'],
+  ])('with %s that gets %s: %s', (old, labels, kind) => expect(verdict(labels, old)).toBe(kind))
+
+  test('with labels of before, when it has none', () => {
+    expect(judgeLabels({ [`${prefix}enforce`]: 'baseline' }, { labels: undefined })).toEqual({
+      kind: 'tightened',
+      enforce: { level: 'baseline', version: 'latest' },
+    })
+  })
+})

@@ -1,0 +1,77 @@
+/** What the labels of a namespace ask of its pods. Upstream: k8s.io/pod-security-admission/api, v0.36. */
+import { type FieldError, invalid, type Labels } from '@capstan/kube'
+
+/** From what lets everything through to what lets least through. */
+const levels = ['privileged', 'baseline', 'restricted'] as const
+export type Level = (typeof levels)[number]
+
+/** A level as it was in a version of Kubernetes: `latest`, `v1.0`, `v1.25`… */
+export interface Standard {
+  readonly level: Level
+  readonly version: string
+}
+
+export interface Policy {
+  /** Pods that do not keep it are refused. */
+  readonly enforce: Standard
+  /** Standard whose violations cause warnings. */
+  readonly warn: Standard
+}
+
+const prefix = 'pod-security.kubernetes.io/'
+const latest = 'latest'
+const anything: Standard = { level: 'privileged', version: latest }
+const openPolicy: Policy = { enforce: anything, warn: anything }
+
+/** `restricted:latest` */
+export const standardText = ({ level, version }: Standard): string => `${level}:${version}`
+
+export const isStricter = (one: Level, other: Level): boolean => levels.indexOf(one) > levels.indexOf(other)
+
+/**
+ * Returns a policy whatever errors the labels have: an unknown level enforces the strictest standard, and warns by none. Audit labels are
+ * only validated.
+ */
+export function policyOf(labels: Labels | undefined): { readonly policy: Policy; readonly errors: readonly FieldError[] } {
+  if (!labels || !Object.keys(labels).some((name) => name.startsWith(prefix))) return { policy: openPolicy, errors: [] }
+  const errors: FieldError[] = []
+  const read = <T extends string>(label: string, { known, expected }: Values<T>): { given: boolean; value: T | undefined } => {
+    const text = labels[`${prefix}${label}`]
+    if (text === undefined) return { given: false, value: undefined }
+    if (known(text)) return { given: true, value: text }
+    errors.push(invalid(`metadata.labels[${prefix}${label}]`, text, expected))
+    return { given: true, value: undefined }
+  }
+  const [enforceLevel, enforceVersion] = [read('enforce', aLevel), read('enforce-version', aVersion)]
+  read('audit', aLevel)
+  read('audit-version', aVersion)
+  const [warnLevel, warnVersion] = [read('warn', aLevel), read('warn-version', aVersion)]
+
+  const enforce: Standard = {
+    level: enforceLevel.value ?? (enforceLevel.given ? 'restricted' : 'privileged'),
+    version: enforceVersion.value ?? latest,
+  }
+  const warn: Standard = { level: warnLevel.value ?? 'privileged', version: warnVersion.value ?? latest }
+  // Upstream: pods that would be refused are warned of where they are made from, unless the labels say something about warnings.
+  const follows = !warnLevel.given && enforceLevel.value !== undefined && enforce.level !== 'privileged'
+  if (!follows) return { policy: { enforce, warn }, errors }
+  return {
+    policy: { enforce, warn: { level: enforce.level, version: warnVersion.given ? warn.version : enforce.version } },
+    errors,
+  }
+}
+
+interface Values<T extends string> {
+  readonly known: (text: string) => text is T
+  readonly expected: string
+}
+
+const aLevel: Values<Level> = {
+  known: (text): text is Level => (levels as readonly string[]).includes(text),
+  expected: `must be one of ${levels.join(', ')}`,
+}
+
+const aVersion: Values<string> = {
+  known: (text): text is string => text === latest || (/^v1\.(0|[1-9]\d*)$/.test(text) && BigInt(text.slice(3)) < 2n ** 63n),
+  expected: 'must be "latest" or "v1.x"',
+}

@@ -1,0 +1,31 @@
+/**
+ * Adds tolerations for a limited time on nodes that are not ready or unreachable, to pods without their own. Upstream:
+ * plugin/pkg/admission/defaulttolerationseconds.
+ */
+import type { Pod, Toleration } from '../kinds/schemas/types.ts'
+import type { Plugin } from '@capstan/apiserver/kinds'
+
+/** In seconds. */
+export interface TolerationSeconds {
+  readonly notReady?: number
+  readonly unreachable?: number
+}
+
+const Usual = 300
+
+export const defaultTolerationSeconds = ({ notReady = Usual, unreachable = Usual }: TolerationSeconds): Plugin => ({
+  name: 'DefaultTolerationSeconds',
+  concerns: ({ storage }) => storage === 'pods',
+  mutate({ operation, subresource, object }) {
+    if (subresource !== undefined || operation === 'DELETE') return
+    const { spec } = object as unknown as Pod
+    const tolerations = spec.tolerations ?? []
+    const added = Object.entries({ 'node.kubernetes.io/not-ready': notReady, 'node.kubernetes.io/unreachable': unreachable })
+      .filter(([key]) => !tolerations.some((one) => tolerates(one, key)))
+      .map(([key, tolerationSeconds]): Toleration => ({ key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds }))
+    if (added.length > 0) spec.tolerations = [...tolerations, ...added]
+  },
+})
+
+const tolerates = ({ key = '', effect = '' }: Toleration, taint: string): boolean =>
+  (key === taint || key === '') && (effect === 'NoExecute' || effect === '')

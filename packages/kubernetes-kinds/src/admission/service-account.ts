@@ -1,0 +1,163 @@
+/**
+ * Sets the service account of pods, requires that it exists, and mounts its token where client libraries read it. Upstream:
+ * plugin/pkg/admission/serviceaccount.
+ */
+import { type Clock, isRecord, type KubeObject, notFound, randomSuffix, type UnknownObject } from '@capstan/kube'
+import { type Store, forbidden, type Plugin, type PluginWrite } from '@capstan/apiserver/kinds'
+
+type Fields = Record<string, unknown>
+
+interface Account extends KubeObject {
+  readonly automountServiceAccountToken?: boolean
+  readonly imagePullSecrets?: readonly { readonly name: string }[]
+  readonly secrets?: readonly { readonly name: string }[]
+}
+
+/** Path at which client libraries read their token and the CA certificate. */
+const tokenPath = '/var/run/secrets/kubernetes.io/serviceaccount'
+const volumePrefix = 'kube-api-access-'
+const mirrorAnnotation = 'kubernetes.io/config.mirror'
+const enforceAnnotation = 'kubernetes.io/enforce-mountable-secrets'
+
+export const serviceAccount: Plugin = {
+  name: 'ServiceAccount',
+  concerns: ({ storage }) => storage === 'pods',
+  async mutate(write) {
+    if (!isNewPod(write) || isMirror(write.object)) return
+    const spec = specOf(write.object)
+    spec.serviceAccountName ||= 'default'
+    // Upstream's conversion keeps the field's deprecated name equal.
+    spec.serviceAccount = spec.serviceAccountName
+    const account = await accountOf(write, spec.serviceAccountName as string)
+    if (spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true) mountToken(write, spec)
+    if (listOf(spec.imagePullSecrets).length === 0 && account.imagePullSecrets?.length) {
+      spec.imagePullSecrets = account.imagePullSecrets.map(({ name }) => ({ name }))
+    }
+  },
+  async validate(write) {
+    if (!isNewPod(write)) return
+    const spec = specOf(write.object)
+    if (isMirror(write.object)) {
+      const problem = mirrorProblem(spec)
+      if (problem !== undefined) throw forbidden(write, problem)
+      return
+    }
+    if (!spec.serviceAccountName)
+      throw forbidden(write, `no service account specified for pod ${write.namespace}/${write.object.metadata.name ?? ''}`)
+    const account = await accountOf(write, spec.serviceAccountName as string)
+    const value = account.metadata.annotations?.[enforceAnnotation] ?? ''
+    const problem = ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(value) ? secretProblem(account, spec) : undefined
+    if (problem !== undefined) throw forbidden(write, problem)
+  },
+}
+
+const isNewPod = ({ operation, subresource }: PluginWrite): boolean => operation === 'CREATE' && subresource === undefined
+
+const isMirror = ({ metadata }: UnknownObject): boolean => metadata.annotations?.[mirrorAnnotation] !== undefined
+
+const specOf = (pod: UnknownObject): Fields => {
+  if (!isRecord(pod.spec)) pod.spec = {}
+  return pod.spec as Fields
+}
+
+const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.filter(isRecord) : [])
+
+/** @throws StatusError Forbidden when the account does not exist; for `default` only after waiting for it */
+async function accountOf(write: PluginWrite, name: string): Promise<Account> {
+  const { store, clock, namespace = '' } = write
+  const key = { resource: 'serviceaccounts', namespace, name }
+  const found = store.get(key) ?? (name === 'default' ? await toCome(store, clock, key) : undefined)
+  if (found) return found as Account
+  const { message } = notFound({ group: '', plural: 'serviceaccount' }, name)
+  throw forbidden(write, `error looking up service account ${namespace}/${name}: ${message}`)
+}
+
+/** Upstream: ten attempts, 100 to 200 ms apart, since a controller creates it after the namespace. */
+const patience = 1_500
+
+const toCome = (store: Store, clock: Clock, key: Parameters<Store['get']>[0]): Promise<KubeObject | undefined> =>
+  new Promise((resolve) => {
+    const done = (object: KubeObject | undefined) => {
+      stop()
+      timer.cancel()
+      resolve(object)
+    }
+    const stop = store.subscribe(key.resource, ({ key: { namespace, name }, object }) => {
+      if (object && namespace === key.namespace && name === key.name) done(object)
+    })
+    const timer = clock.schedule(patience, () => done(undefined))
+  })
+
+function mountToken({ random }: PluginWrite, spec: Fields): void {
+  const volumes = listOf(spec.volumes)
+  const existing = volumes.find(({ name }) => typeof name === 'string' && name.startsWith(volumePrefix))
+  const name = (existing?.name as string | undefined) ?? `${volumePrefix}${randomSuffix(random)}`
+  let isNeeded = false
+  for (const container of [...listOf(spec.initContainers), ...listOf(spec.containers)]) {
+    const mounts = listOf(container.volumeMounts)
+    if (mounts.some(({ mountPath }) => mountPath === tokenPath)) continue
+    container.volumeMounts = [...mounts, { name, readOnly: true, mountPath: tokenPath }]
+    isNeeded = true
+  }
+  if (existing || !isNeeded) return
+  spec.volumes = [...volumes, { name, projected: tokenVolume() }]
+}
+
+const tokenVolume = () => ({
+  sources: [
+    { serviceAccountToken: { expirationSeconds: 3607, path: 'token' } },
+    { configMap: { name: 'kube-root-ca.crt', items: [{ key: 'ca.crt', path: 'ca.crt' }] } },
+    { downwardAPI: { items: [{ path: 'namespace', fieldRef: { apiVersion: 'v1', fieldPath: 'metadata.namespace' } }] } },
+  ],
+  defaultMode: 0o644,
+})
+
+/** Error for a mirror pod that references a service account or Secrets. */
+function mirrorProblem(spec: Fields): string | undefined {
+  if (spec.serviceAccountName) return 'a mirror pod may not reference service accounts'
+  if (secretsOf(spec).length > 0 || listOf(spec.imagePullSecrets).length > 0) return 'a mirror pod may not reference secrets'
+  const projects = listOf(spec.volumes).flatMap(({ projected }) => (isRecord(projected) ? listOf(projected.sources) : []))
+  if (projects.some(({ serviceAccountToken }) => serviceAccountToken !== undefined))
+    return 'a mirror pod may not use ServiceAccountToken volume projections'
+  return undefined
+}
+
+const nameOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+interface SecretUse {
+  readonly secret: string
+  /** What references the Secret, as the error message names it. */
+  readonly by: string
+}
+
+function secretsOf(spec: Fields): SecretUse[] {
+  const volumes = listOf(spec.volumes).flatMap(({ secret }) =>
+    isRecord(secret) ? [{ secret: nameOf(secret.secretName), by: 'volume with' }] : [],
+  )
+  const containers = (list: unknown, what: string) =>
+    listOf(list).flatMap(({ name, env, envFrom }) => [
+      ...listOf(env).flatMap((variable) => {
+        const ref = isRecord(variable.valueFrom) ? variable.valueFrom.secretKeyRef : undefined
+        const by = `${what} ${String(name)} with envVar ${String(variable.name)} referencing`
+        return isRecord(ref) ? [{ secret: nameOf(ref.name), by }] : []
+      }),
+      ...listOf(envFrom).flatMap(({ secretRef }) =>
+        isRecord(secretRef) ? [{ secret: nameOf(secretRef.name), by: `${what} ${String(name)} with envFrom referencing` }] : [],
+      ),
+    ])
+  return [...volumes, ...containers(spec.initContainers, 'init container'), ...containers(spec.containers, 'container')]
+}
+
+/** Error for a Secret that the account does not list, when the account enforces mountable secrets. */
+function secretProblem({ metadata, secrets = [], imagePullSecrets = [] }: Account, spec: Fields): string | undefined {
+  const known = new Set(secrets.map(({ name }) => name))
+  const other = secretsOf(spec).find(({ secret }) => !known.has(secret))
+  if (other) {
+    return `${other.by} secret.secretName="${other.secret}" is not allowed because service account ${metadata.name} does not reference that secret`
+  }
+  const pulls = new Set(imagePullSecrets.map(({ name }) => name))
+  const index = listOf(spec.imagePullSecrets).findIndex(({ name }) => !pulls.has(name as string))
+  if (index < 0) return undefined
+  const { name } = listOf(spec.imagePullSecrets)[index]!
+  return `imagePullSecrets[${index}].name="${String(name)}" is not allowed because service account ${metadata.name} does not reference that imagePullSecret`
+}

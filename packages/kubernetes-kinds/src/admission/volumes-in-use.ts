@@ -1,0 +1,22 @@
+/**
+ * Adds a finalizer to volumes and claims; their controllers remove it when nothing uses them any more. Upstream:
+ * plugin/pkg/admission/storage/storageobjectinuseprotection.
+ */
+import type { Plugin } from '@capstan/apiserver/kinds'
+
+const finalizers: { readonly [storage: string]: string } = {
+  persistentvolumes: 'kubernetes.io/pv-protection',
+  persistentvolumeclaims: 'kubernetes.io/pvc-protection',
+  'volumeattributesclasses.storage.k8s.io': 'kubernetes.io/vac-protection',
+}
+
+export const storageObjectInUse: Plugin = {
+  name: 'StorageObjectInUseProtection',
+  concerns: ({ storage }) => Object.hasOwn(finalizers, storage),
+  mutate({ operation, subresource, info, object }) {
+    if (operation !== 'CREATE' || subresource !== undefined) return
+    const finalizer = finalizers[info.storage]!
+    const { metadata } = object
+    if (!metadata.finalizers?.includes(finalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]
+  },
+}

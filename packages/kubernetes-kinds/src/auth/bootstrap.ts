@@ -1,0 +1,96 @@
+/**
+ * Creates and completes the roles and bindings of `bootstrap-roles.ts` at start. Permissions that a user added stay, and so do objects with
+ * the annotation `rbac.authorization.kubernetes.io/autoupdate: "false"`. Upstream: pkg/registry/rbac/reconciliation.
+ */
+import {
+  type Client,
+  ClusterRole,
+  ClusterRoleBinding,
+  equal,
+  isReason,
+  type KubeObject,
+  type Kind,
+  orAbsent,
+  Role,
+  RoleBinding,
+} from '@capstan/kube'
+import { type BootstrapBinding, bootstrapBindings, bootstrapRoles } from './bootstrap-roles.ts'
+import type { BootstrapRole } from './role-rules.ts'
+import { missingPermissions } from '@capstan/apiserver/kinds'
+
+const autoupdate = 'rbac.authorization.kubernetes.io/autoupdate'
+const metadataOf = ({ name, namespace, labels }: { name: string; namespace?: string; labels?: BootstrapRole['labels'] }) => ({
+  name,
+  ...(namespace === undefined ? {} : { namespace }),
+  labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults', ...labels },
+  annotations: { [autoupdate]: 'true' },
+})
+
+/** Objects of a namespace that does not exist are skipped. */
+export async function bootstrapRBAC(client: Client): Promise<void> {
+  await Promise.all([
+    ...bootstrapRoles.map((role) => untilDone(role, () => ensureRole(client, role))),
+    ...bootstrapBindings.map((binding) => untilDone(binding, () => ensureBinding(client, binding))),
+  ])
+}
+
+async function ensureRole(client: Client, role: BootstrapRole): Promise<void> {
+  const kind = (role.namespace === undefined ? ClusterRole : Role) as Kind<ClusterRole>
+  const wanted = {
+    metadata: metadataOf(role),
+    rules: [...role.rules],
+    ...(role.aggregates === undefined
+      ? {}
+      : { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [role.aggregates]: 'true' } }] } }),
+  }
+  const found = await existing(client, kind, role)
+  if (!found) {
+    await client.create(kind, wanted)
+    return
+  }
+  if (isLeftAlone(found)) return
+  const missing = missingPermissions(found.rules ?? [], wanted.rules)
+  const labels = { ...found.metadata.labels, ...wanted.metadata.labels }
+  if (missing.length === 0 && equal(found.metadata.labels, labels)) return
+  await client.update(kind, {
+    ...found,
+    metadata: { ...found.metadata, labels },
+    rules: [...(found.rules ?? []), ...missing],
+  })
+}
+
+async function ensureBinding(client: Client, binding: BootstrapBinding): Promise<void> {
+  const kind = (binding.namespace === undefined ? ClusterRoleBinding : RoleBinding) as Kind<ClusterRoleBinding>
+  const { roleRef } = binding
+  const found = await existing(client, kind, binding)
+  if (found && isLeftAlone(found)) return
+  if (found && equal(found.roleRef, roleRef)) {
+    const { subjects = [] } = found
+    const missing = binding.subjects.filter((one) => !subjects.some((known) => equal(known, one)))
+    if (missing.length > 0) await client.update(kind, { ...found, subjects: [...subjects, ...missing] })
+    return
+  }
+  // The role of a binding is immutable.
+  if (found) await client.delete(kind, found.metadata)
+  await client.create(kind, { metadata: metadataOf(binding), roleRef, subjects: [...binding.subjects] })
+}
+
+const existing = <T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  { name, namespace }: { name: string; namespace?: string },
+) => orAbsent(client.get(kind, { name, ...(namespace === undefined ? {} : { namespace }) }))
+
+const isLeftAlone = ({ metadata }: KubeObject): boolean => metadata.annotations?.[autoupdate] === 'false'
+
+/** Repeats after conflicts with concurrent writes, such as those of the controller that aggregates rules. */
+async function untilDone({ namespace }: { namespace?: string }, ensure: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await ensure()
+    } catch (err) {
+      if (namespace !== undefined && isReason(err, 'NotFound')) return
+      if (!isReason(err, 'Conflict', 'AlreadyExists')) throw err
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Escalation check: writing a role requires holding its permissions, and writing a binding requires those of its role, unless the user has
+ * the verb `escalate` or `bind`. Upstream: pkg/registry/rbac, policybased storage of each kind.
+ */
+import {
+  type ClusterRole,
+  type ClusterRoleBinding,
+  equal,
+  type KubeObject,
+  notFound,
+  type PolicyRule,
+  rbacGroup,
+  type Role,
+  type RoleBinding,
+  type UnknownObject,
+} from '@capstan/kube'
+import {
+  forbiddenTo,
+  isSuperuser,
+  missingPermissions,
+  quotedList,
+  permissionsText,
+  type WriteContext,
+} from '@capstan/apiserver/kinds'
+import { roleOf } from './rbac.ts'
+
+const everything: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+type RoleKind = 'roles' | 'clusterroles'
+type BindingKind = 'rolebindings' | 'clusterrolebindings'
+type Write = Pick<WriteContext, 'caller' | 'namespace' | 'server'>
+
+/** Authorizes the permissions that a role grants. @throws StatusError Forbidden */
+export const authorizeRole =
+  (plural: RoleKind) =>
+  (role: Role | ClusterRole, old: Role | ClusterRole | undefined, write: Write): void => {
+    if (isExempt(role, old, write)) return
+    requireRightsOfRole(plural, role, write)
+  }
+
+/**
+ * Authorizes the permissions that a binding grants. @throws StatusError Forbidden, or NotFound for a binding to a role that does not exist
+ */
+export const authorizeBinding =
+  (plural: BindingKind) =>
+  (binding: RoleBinding | ClusterRoleBinding, old: RoleBinding | ClusterRoleBinding | undefined, write: Write): void => {
+    if (isExempt(binding, old, write)) return
+    requireRightsOfBinding(plural, binding, write)
+  }
+
+function isExempt(object: KubeObject, old: KubeObject | undefined, { caller }: Write): boolean {
+  return isSuperuser(caller) || (old !== undefined && onlyLetsGo(object as UnknownObject, old as UnknownObject))
+}
+
+/**
+ * Reports whether an update changes only owner references, finalizers or fields that the server sets, as updates by the garbage collector
+ * do. Such an update grants nothing.
+ */
+function onlyLetsGo(object: UnknownObject, old: UnknownObject): boolean {
+  const rest = ({ metadata, ...fields }: UnknownObject) => {
+    const { ownerReferences: _, finalizers: _f, resourceVersion: _r, managedFields: _m, generation: _g, ...kept } = metadata
+    return { ...fields, metadata: kept }
+  }
+  return equal(rest(object), rest(old))
+}
+
+function requireRightsOfRole(plural: RoleKind, role: Role | ClusterRole, write: Write): void {
+  if (may(write, 'escalate', plural, role.metadata.name)) return
+  const refuse = (why: string) => forbiddenTo({ group: rbacGroup, plural }, role.metadata.name, why)
+  const problem = escalation(write, role.rules ?? [])
+  if (problem !== undefined) throw refuse(problem)
+  // The rules that it will aggregate are not known yet.
+  if ('aggregationRule' in role && role.aggregationRule && escalation(write, everything) !== undefined)
+    throw refuse('must have cluster-admin privileges to use the aggregationRule')
+}
+
+function requireRightsOfBinding(
+  plural: BindingKind,
+  { metadata, roleRef }: RoleBinding | ClusterRoleBinding,
+  write: Write,
+): void {
+  const binding = { group: rbacGroup, plural }
+  if (may(write, 'bind', roleRef.kind === 'Role' ? 'roles' : 'clusterroles', roleRef.name)) return
+  const role = roleOf(write.server.store, roleRef, write.namespace ?? '')
+  // Upstream's error names the binding.
+  if (!role) throw notFound(binding, roleRef.name)
+  const problem = escalation(write, role.rules ?? [])
+  if (problem !== undefined) throw forbiddenTo(binding, metadata.name, problem)
+}
+
+const may = ({ server, caller: user, namespace }: Write, verb: string, resource: string, name: string) =>
+  server.authorizer.decide({ kind: 'resource', user, verb, group: rbacGroup, resource, namespace, name }).allowed
+
+/** Returns why the user must not grant these permissions. Upstream: ConfirmNoEscalation. */
+function escalation({ server, caller, namespace }: Write, wanted: readonly PolicyRule[]): string | undefined {
+  const { rules, errors } = server.authorizer.rulesFor(caller, namespace ?? '')
+  const missing = missingPermissions(rules, wanted)
+  if (missing.length === 0) return undefined
+  const who = `user ${JSON.stringify(caller.name)} (groups=${quotedList(caller.groups)})`
+  const unresolved = errors.length === 0 ? '' : `; resolution errors: [${errors.join(' ')}]`
+  return `${who} is attempting to grant RBAC permissions not currently held:\n${permissionsText(missing)}${unresolved}`
+}

@@ -1,0 +1,94 @@
+/** RBAC on the objects of a store: which bindings apply to a user, and which rules they grant. */
+import {
+  type ClusterRole,
+  type ClusterRoleBinding,
+  notFound,
+  type PolicyRule,
+  rbacGroup,
+  type Role,
+  type RoleBinding,
+  type RoleRef,
+  type Subject,
+} from '@capstan/kube'
+import { type User, type Store, type Attributes, type Authorizer, allows, appliesTo } from '@capstan/apiserver/kinds'
+
+const stored = (plural: string): string => `${plural}.${rbacGroup}`
+
+/** A binding that applies: its rules, or why there are none. */
+interface Grant {
+  readonly rules: readonly PolicyRule[]
+  readonly error?: string
+  /** `ClusterRoleBinding "x" of ClusterRole "y" to User "z"` */
+  describe(): string
+}
+
+export function rbacAuthorizer(store: Store): Pick<Authorizer, 'decide' | 'rulesFor'> {
+  return {
+    decide(attributes) {
+      const errors: string[] = []
+      for (const { rules, error, describe } of grants(store, attributes.user, namespaceOf(attributes))) {
+        if (error !== undefined) errors.push(error)
+        if (rules.some((rule) => allows(rule, attributes))) return { allowed: true, reason: `RBAC: allowed by ${describe()}` }
+      }
+      return { allowed: false, reason: errors.length === 0 ? '' : `RBAC: ${aggregated(errors)}` }
+    },
+    rulesFor(user, namespace) {
+      const found = [...grants(store, user, namespace)]
+      return {
+        rules: found.flatMap(({ rules }) => rules),
+        errors: found.flatMap(({ error }) => (error === undefined ? [] : [error])),
+      }
+    },
+  }
+}
+
+const namespaceOf = (attributes: Attributes): string => (attributes.kind === 'resource' ? (attributes.namespace ?? '') : '')
+
+/** ClusterRoleBindings come first, because most requests are allowed by one of them. */
+function* grants(store: Store, user: User, namespace: string): Generator<Grant> {
+  for (const binding of store.list(stored('clusterrolebindings')) as readonly ClusterRoleBinding[]) {
+    const subject = binding.subjects?.find((one) => appliesTo(one, user, ''))
+    if (!subject) continue
+    yield {
+      ...rulesOf(store, binding.roleRef, ''),
+      describe: () => `ClusterRoleBinding ${describe(binding.metadata.name, binding.roleRef, subject, '')}`,
+    }
+  }
+  if (namespace === '') return
+  for (const binding of store.list(stored('rolebindings'), namespace) as readonly RoleBinding[]) {
+    const subject = binding.subjects?.find((one) => appliesTo(one, user, namespace))
+    if (!subject) continue
+    yield {
+      ...rulesOf(store, binding.roleRef, namespace),
+      describe: () => `RoleBinding ${describe(`${binding.metadata.name}/${namespace}`, binding.roleRef, subject, namespace)}`,
+    }
+  }
+}
+
+function rulesOf(store: Store, ref: RoleRef, namespace: string): Pick<Grant, 'rules' | 'error'> {
+  const role = roleOf(store, ref, namespace)
+  // Upstream reads roles through a cache here, which names the resource in the singular.
+  const missing = () => notFound({ group: rbacGroup, plural: ref.kind.toLowerCase() }, ref.name).message
+  return role ? { rules: role.rules ?? [] } : { rules: [], error: missing() }
+}
+
+/** Returns the role of a binding in `namespace`. */
+export function roleOf(store: Store, ref: RoleRef, namespace: string): Role | ClusterRole | undefined {
+  const isRole = ref.kind === 'Role'
+  return store.get({
+    resource: stored(isRole ? 'roles' : 'clusterroles'),
+    namespace: isRole ? namespace : '',
+    name: ref.name,
+  }) as Role | ClusterRole | undefined
+}
+
+function describe(binding: string, { kind, name }: RoleRef, subject: Subject, namespace: string): string {
+  const to = subject.kind === 'ServiceAccount' ? `${subject.name}/${subject.namespace || namespace}` : subject.name
+  return `${JSON.stringify(binding)} of ${kind} ${JSON.stringify(name)} to ${subject.kind} ${JSON.stringify(to)}`
+}
+
+/** Joins errors as Go aggregates them. */
+export function aggregated(errors: readonly string[]): string {
+  const texts = [...new Set(errors)]
+  return texts.length === 1 ? texts[0]! : `[${texts.join(', ')}]`
+}

@@ -1,0 +1,348 @@
+import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
+import {
+  type Client,
+  createClient,
+  minutes,
+  Namespace,
+  Node,
+  Pod,
+  Secret,
+  ServiceAccount,
+  seededRandom,
+  type StatusError,
+  type TokenRequest,
+  VirtualClock,
+} from '@capstan/kube'
+import { afterEach, expect, test } from 'vitest'
+import { createHandler, webHandler } from '@capstan/apiserver'
+import { type ApiServer, type ApiServerOptions, createApiServer } from '../server.ts'
+import { refusal } from '../test-server.ts'
+import { makeSigningKey } from './service-account-tokens.ts'
+
+const stops: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(stops.splice(0).map((stop) => stop()))
+})
+
+const namespace = 'default'
+const robot = { name: 'robot', namespace }
+
+interface World {
+  readonly server: ApiServer
+  readonly client: Client
+  readonly clock: VirtualClock
+}
+
+async function start(options: Partial<ApiServerOptions> = {}): Promise<World> {
+  const clock = new VirtualClock()
+  const server = createApiServer({ clock, random: seededRandom(1), ...options })
+  stops.push(() => server.close())
+  await server.ready
+  const client = createClient(server.transport())
+  await client.create(ServiceAccount, { metadata: robot })
+  return { server, client, clock }
+}
+
+const request = ({ client }: World, spec: object = {}, name = 'robot') =>
+  client.transport.send({
+    verb: 'create',
+    group: '',
+    version: 'v1',
+    plural: 'serviceaccounts',
+    namespace,
+    name,
+    subresource: 'token',
+    body: { kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', spec },
+  }) as Promise<TokenRequest>
+
+const tokenOf = async (world: World, spec?: object) => (await request(world, spec)).status!.token
+const who = ({ server }: World, token: string) => server.authenticate({ authorization: `Bearer ${token}` })
+const claimsOf = (token: string) =>
+  JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>
+
+test('a token contains its service account and its audiences', async () => {
+  const world = await start()
+  const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
+  const { metadata, spec, status } = await request(world)
+  const claims = claimsOf(status!.token)
+  const now = world.clock.now() / 1000
+  expect(metadata).toMatchObject(robot)
+  expect(spec).toMatchObject({ audiences: ['https://kubernetes.default.svc.cluster.local'], expirationSeconds: 3600 })
+  expect(Date.parse(status!.expirationTimestamp) / 1000).toBe(claims.exp)
+  expect(claims).toEqual({
+    aud: ['https://kubernetes.default.svc.cluster.local'],
+    exp: now + 3600,
+    iat: now,
+    iss: 'https://kubernetes.default.svc.cluster.local',
+    jti: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    'kubernetes.io': { namespace, serviceaccount: { name: 'robot', uid } },
+    nbf: now,
+    sub: 'system:serviceaccount:default:robot',
+  })
+  expect(who(world, status!.token)).toEqual({
+    kind: 'user',
+    name: 'system:serviceaccount:default:robot',
+    uid,
+    groups: ['system:serviceaccounts', 'system:serviceaccounts:default', 'system:authenticated'],
+    extra: { 'authentication.kubernetes.io/credential-id': [`JTI=${claims.jti as string}`] },
+  })
+})
+
+const refused = { kind: 'refused' }
+
+test('a token ends with its time', async () => {
+  const world = await start()
+  const token = await tokenOf(world, { expirationSeconds: 600 })
+  world.clock.step(world.clock.now() + minutes(10))
+  expect(who(world, token)).toMatchObject({ kind: 'user' })
+  world.clock.step(world.clock.now() + 1)
+  expect(who(world, token)).toEqual(refused)
+})
+
+test('a token ends with its service account, also when there is another one of the name', async () => {
+  const world = await start()
+  const token = await tokenOf(world)
+  await world.client.delete(ServiceAccount, robot)
+  expect(who(world, token)).toEqual(refused)
+  await world.client.create(ServiceAccount, { metadata: robot })
+  expect(who(world, token)).toEqual(refused)
+})
+
+test('a token that is bound to a pod names it, and ends with it', async () => {
+  const world = await start()
+  const pod = await world.client.create(Pod, {
+    metadata: { name: 'p', namespace },
+    spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
+  } as never)
+  const token = await tokenOf(world, { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } })
+  expect(who(world, token)).toMatchObject({
+    extra: {
+      'authentication.kubernetes.io/pod-name': ['p'],
+      'authentication.kubernetes.io/pod-uid': [pod.metadata.uid],
+    },
+  })
+  await world.client.delete(Pod, pod.metadata)
+  expect(who(world, token)).toEqual(refused)
+})
+
+test.each([
+  ['Secret', Secret, namespace],
+  ['Node', Node, undefined],
+] as const)('a token that is bound to a %s ends with it', async (kind, type, where) => {
+  const world = await start()
+  const place = where === undefined ? {} : { namespace: where }
+  const make = () => world.client.create(type as typeof Secret, { metadata: { name: 'b', ...place } } as never)
+  const { metadata } = await make()
+  const token = await tokenOf(world, { boundObjectRef: { kind, apiVersion: 'v1', name: 'b', uid: metadata.uid } })
+  expect(claimsOf(token)['kubernetes.io']).toMatchObject({ [kind.toLowerCase()]: { name: 'b', uid: metadata.uid } })
+  const found = who(world, token)
+  expect(found).toMatchObject({ kind: 'user' })
+  const extra = (found as { extra: { [name: string]: readonly string[] } }).extra
+  expect(extra['authentication.kubernetes.io/node-name']).toEqual(kind === 'Node' ? ['b'] : undefined)
+  await world.client.delete(type as typeof Secret, metadata as never)
+  expect(who(world, token)).toEqual(refused)
+  await make()
+  expect(who(world, token)).toEqual(refused)
+})
+
+const bearing = (token: string, change: (claims: Record<string, unknown>) => void, header?: object) => {
+  const [head, , signature] = token.split('.')
+  const claims = claimsOf(token)
+  change(claims)
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+  return `${header ? encode(header) : head}.${encode(claims)}.${signature}`
+}
+
+test('a modified token is refused', async () => {
+  const world = await start()
+  const token = await tokenOf(world)
+  const [head, body, signature] = token.split('.') as [string, string, string]
+  for (const forged of [
+    bearing(token, (claims) => (claims.exp = 9e9)),
+    bearing(token, () => {}, { alg: 'none' }),
+    bearing(token, () => {}, { alg: 'HS256' }),
+    `${head}.${body}.`,
+    `${head}.${body}.${signature.slice(0, -4)}AAAA`,
+    `${head}.${body}`,
+    `${token}.x`,
+    'a.b.c',
+  ]) {
+    expect(who(world, forged), forged).toEqual(refused)
+  }
+})
+
+test('a token for others does not open this server', async () => {
+  const world = await start()
+  const token = await tokenOf(world, { audiences: ['vault'] })
+  expect(who(world, token)).toEqual(refused)
+  const review = (audiences: string[]) =>
+    world.client.transport.send({
+      verb: 'create',
+      group: 'authentication.k8s.io',
+      version: 'v1',
+      plural: 'tokenreviews',
+      body: { spec: { token, audiences } },
+    })
+  expect(await review(['vault', 'other'])).toMatchObject({
+    status: { authenticated: true, audiences: ['vault'], user: { username: 'system:serviceaccount:default:robot' } },
+  })
+  expect(await review(['other'])).toMatchObject({
+    status: { error: '[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["other"]]' },
+  })
+})
+
+test('whoever asks for a token need say nothing', async () => {
+  const { client } = await start()
+  const path = { group: '', version: 'v1', plural: 'serviceaccounts', namespace, name: 'robot', subresource: 'token' }
+  const answer = await client.transport.send({ verb: 'create', ...path, body: {} })
+  expect(answer).toMatchObject({ kind: 'TokenRequest', spec: { expirationSeconds: 3600 }, status: { token: expect.any(String) } })
+})
+
+test.each<[string, object, string, string]>([
+  [
+    'is too short',
+    { expirationSeconds: 599 },
+    'robot',
+    'Invalid: TokenRequest.authentication.k8s.io "" is invalid: spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes',
+  ],
+  ['is of nobody', {}, 'ghost', 'NotFound: serviceaccounts "ghost" not found'],
+  [
+    'is bound to what there is not',
+    { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } },
+    'robot',
+    'NotFound: pods "p" not found',
+  ],
+  [
+    'is bound to what cannot be',
+    { boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'p' } },
+    'robot',
+    'BadRequest: cannot bind token to object of type /v1, Kind=ConfigMap',
+  ],
+])('a token that %s is not issued', async (_, spec, name, answer) => {
+  const world = await start()
+  const err = (await request(world, spec, name).catch((thrown: unknown) => thrown)) as StatusError
+  expect(`${err.reason}: ${err.message}`).toBe(answer)
+})
+
+test.each([
+  ['EC P-256', makeSigningKey()],
+  ['RSA', generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ format: 'pem', type: 'pkcs1' }).toString()],
+  ['EC P-384', generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey.export({ format: 'pem', type: 'sec1' }).toString()],
+])('what a key of %s signed is known to a server with that key', async (_, signingKey) => {
+  const issuers = ['https://issuer.example.com']
+  const first = await start({ serviceAccountTokens: { issuers, signingKey } })
+  const token = await tokenOf(first)
+  const store = first.server.store
+  const verificationKeys = [createPublicKey(signingKey).export({ format: 'pem', type: 'spki' }).toString()]
+  const of = (serviceAccountTokens: NonNullable<ApiServerOptions['serviceAccountTokens']>) =>
+    createApiServer({ clock: first.clock, random: seededRandom(2), store, serviceAccountTokens }).authenticate({
+      authorization: `Bearer ${token}`,
+    })
+  expect(of({ issuers, verificationKeys })).toMatchObject({ kind: 'user', name: 'system:serviceaccount:default:robot' })
+  expect(of({ issuers })).toEqual(refused)
+  expect(of({ issuers: ['https://other.example.com'], verificationKeys })).toEqual(refused)
+})
+
+test('others find out how to check tokens', async () => {
+  const world = await start()
+  const { server, clock } = world
+  const handle = webHandler(createHandler({ engine: server.engine, clock, issuer: server.issuer }))
+  const get = (path: string) =>
+    handle(new Request(`https://plane${path}`, { headers: { host: 'plane:6443' } }), { kind: 'user', name: 'x', groups: [] })
+  const configuration = await get('/.well-known/openid-configuration')
+  expect(await configuration.json()).toEqual({
+    issuer: 'https://kubernetes.default.svc.cluster.local',
+    jwks_uri: 'https://plane:6443/openid/v1/jwks',
+    response_types_supported: ['id_token'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['ES256'],
+  })
+  const answer = await get('/openid/v1/jwks')
+  expect(answer.headers.get('content-type')).toBe('application/jwk-set+json')
+  const { keys } = (await answer.json()) as { keys: [{ kid: string }] }
+  expect(keys).toEqual([
+    { use: 'sig', kty: 'EC', kid: expect.any(String), alg: 'ES256', crv: 'P-256', x: expect.any(String), y: expect.any(String) },
+  ])
+  const [head, body, signature] = (await tokenOf(world)).split('.') as [string, string, string]
+  expect((JSON.parse(Buffer.from(head, 'base64url').toString()) as { kid: string }).kid).toBe(keys[0].kid)
+  const key = createPublicKey({ key: keys[0] as never, format: 'jwk' })
+  const signed = Buffer.from(`${head}.${body}`)
+  expect(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, Buffer.from(signature, 'base64url'))).toBe(true)
+})
+
+test('keys that cannot be used are refused at once, and never shown', () => {
+  const create = (serviceAccountTokens: ApiServerOptions['serviceAccountTokens']) => () =>
+    createApiServer({ clock: new VirtualClock(), random: seededRandom(1), serviceAccountTokens: serviceAccountTokens! })
+  const ed25519 = generateKeyPairSync('ed25519').privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+  expect(create({ signingKey: ed25519 })).toThrow(
+    'Cannot use a key of type ed25519 for service account tokens: expected RSA or EC P-256, P-384 or P-521',
+  )
+  expect(create({ verificationKeys: ['secret'] })).toThrow(/^Cannot read a key for service account tokens: expected PEM$/)
+})
+
+test('every namespace has its service account and the certificate, again after somebody took them away', async () => {
+  const { client } = await start({ controllers: { serviceAccounts: true, rootCA: 'PEM' } })
+  const settled = () => new Promise((resolve) => setImmediate(resolve))
+  await client.create(Namespace, { metadata: { name: 'new' } })
+  await settled()
+  const found = async () => {
+    const [accounts, configMaps] = await Promise.all([
+      client.list(ServiceAccount, { namespace: 'new' }),
+      client.list({ ...ServiceAccount, kind: 'ConfigMap', plural: 'configmaps' }, { namespace: 'new' }),
+    ])
+    return [...accounts.items, ...configMaps.items].map(({ metadata }) => metadata.name)
+  }
+  expect(await found()).toEqual(['default', 'kube-root-ca.crt'])
+  await client.delete(ServiceAccount, { name: 'default', namespace: 'new' })
+  await settled()
+  expect(await found()).toEqual(['default', 'kube-root-ca.crt'])
+})
+
+test('a token of a pod that is to be renewed within the hour goes on for a year; others live no longer than allowed', async () => {
+  const limited = await start({ serviceAccountTokens: { maxExpirationSeconds: 3600 } })
+  const { spec, status } = await request(limited, { expirationSeconds: 7200 })
+  expect([spec.expirationSeconds, claimsOf(status!.token).exp]).toEqual([3600, limited.clock.now() / 1000 + 3600])
+
+  const pod = {
+    metadata: { name: 'p', namespace },
+    spec: { serviceAccountName: 'robot', containers: [{ name: 'c', image: 'i' }] },
+  }
+  const ofPod = { expirationSeconds: 3607, boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } }
+  for (const [options, lives] of [
+    [{}, 365 * 24 * 3600],
+    [{ extendExpiration: false }, 3607],
+  ] as const) {
+    const world = await start({ serviceAccountTokens: options })
+    await world.client.create(Pod, pod as never)
+    const answer = await request(world, ofPod)
+    const now = world.clock.now() / 1000
+    expect(Date.parse(answer.status!.expirationTimestamp) / 1000).toBe(now + 3607)
+    const claims = claimsOf(answer.status!.token)
+    expect(claims.exp).toBe(now + lives)
+    expect((claims['kubernetes.io'] as { warnafter?: number }).warnafter).toBe(lives > 3607 ? now + 3607 : undefined)
+  }
+})
+
+test('a request for a token that means another account is refused', async () => {
+  const world = await start()
+  const { uid } = (await world.client.get(ServiceAccount, robot)).metadata
+  const ask = (metadata: object) =>
+    refusal(
+      world.client.transport.send({
+        verb: 'create',
+        group: '',
+        version: 'v1',
+        plural: 'serviceaccounts',
+        namespace,
+        name: 'robot',
+        subresource: 'token',
+        body: { metadata, spec: {} },
+      }),
+    )
+  expect(await ask({ name: 'x' })).toBe(
+    '422 Invalid: TokenRequest.authentication.k8s.io "robot" is invalid: metadata.name: Invalid value: "x": must match the service account name if specified',
+  )
+  expect(await ask({ uid: 'x' })).toBe(
+    `409 Conflict: Operation cannot be fulfilled on TokenRequest.authentication.k8s.io "robot": the UID in the token request (x) does not match the UID of the service account (${uid})`,
+  )
+})

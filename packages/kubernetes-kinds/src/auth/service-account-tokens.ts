@@ -1,0 +1,372 @@
+/**
+ * Service account tokens: JSON Web Tokens that the server signs, and accepts as long as the objects that they are bound to exist. Upstream:
+ * pkg/serviceaccount, v1.36.
+ */
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign as signBytes,
+  timingSafeEqual,
+  verify as verifyBytes,
+} from 'node:crypto'
+import {
+  type Clock,
+  isRecord,
+  type KubeObject,
+  messageOf,
+  notFound,
+  type Random,
+  randomUUID,
+  type Secret,
+  seconds,
+  type ServiceAccount,
+} from '@capstan/kube'
+import {
+  type User,
+  type Store,
+  credentialID,
+  serviceAccountGroups,
+  serviceAccountUser,
+  type AuthenticateToken,
+  type TokenIssuer,
+  type TokenVerdict,
+  withAuthenticated,
+} from '@capstan/apiserver/kinds'
+
+export interface ServiceAccountTokenOptions {
+  /** Issuers. The first one is written into tokens; tokens of the others are still accepted. */
+  readonly issuers?: readonly string[]
+  /** EC or RSA private key, PEM. Default: generated when first needed, and lost with the process. */
+  readonly signingKey?: string
+  /** Further keys or certificates that verify tokens, PEM; a text may contain several. */
+  readonly verificationKeys?: readonly string[]
+  /** Default audiences of tokens; default: the issuers. */
+  readonly audiences?: readonly string[]
+  /** Maximum lifetime of tokens in seconds; default: unlimited. */
+  readonly maxExpirationSeconds?: number
+  /** Whether a pod's own token is valid for a year, although the pod is asked to renew it within the hour; default: true. */
+  readonly extendExpiration?: boolean
+  /** URL of the published keys, when it is not this server's. */
+  readonly jwksUri?: string
+}
+
+/** Object that a token is bound to besides its service account: the token becomes invalid when it is deleted. */
+export interface BoundObject {
+  readonly kind: 'Pod' | 'Secret' | 'Node'
+  readonly name: string
+  readonly uid: string
+}
+
+export interface TokenOrder {
+  readonly audiences: readonly string[]
+  readonly expirationSeconds: number
+  /** Age in seconds after which the token should have been renewed. */
+  readonly warnAfterSeconds?: number | undefined
+  readonly bound?: BoundObject | undefined
+  /** The node of a bound pod. */
+  readonly node?: { readonly name: string; readonly uid?: string } | undefined
+}
+
+export interface ServiceAccountTokens extends TokenIssuer {
+  readonly audiences: readonly string[]
+  readonly maxExpirationSeconds: number | undefined
+  readonly extendExpiration: boolean
+  readonly authenticate: AuthenticateToken
+  issue(account: ServiceAccount, order: TokenOrder): string
+  /** Token without expiry: valid as long as the Secret that contains it exists. */
+  issueForSecret(account: ServiceAccount, secret: string): string
+}
+
+/** The value that most Kubernetes distributions set. */
+const usualIssuer = 'https://kubernetes.default.svc.cluster.local'
+
+/** @throws Error when a key cannot be read, or cannot sign tokens */
+export function serviceAccountTokens(
+  { store, clock, random }: { store: Store; clock: Clock; random: Random },
+  options: ServiceAccountTokenOptions = {},
+): ServiceAccountTokens {
+  const issuers = options.issuers?.length ? options.issuers : [usualIssuer]
+  const audiences = options.audiences?.length ? options.audiences : issuers
+  const given = options.signingKey === undefined ? undefined : createPrivateKey(options.signingKey)
+  const others = (options.verificationKeys ?? []).flatMap(publicKeys)
+  if (given) keyOf(createPublicKey(given))
+  for (const key of others) keyOf(key)
+
+  let made: { readonly signing: KeyObject; readonly keys: readonly Key[] } | undefined
+  const keyring = () => {
+    if (made) return made
+    const signing = given ?? generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+    const keys = new Map([createPublicKey(signing), ...others].map((key) => [keyOf(key).id, keyOf(key)]))
+    return (made = { signing, keys: [...keys.values()] })
+  }
+
+  return {
+    audiences,
+    maxExpirationSeconds: options.maxExpirationSeconds,
+    extendExpiration: options.extendExpiration ?? true,
+    issue(account, { audiences: intended, expirationSeconds, warnAfterSeconds, bound, node }) {
+      const { signing, keys } = keyring()
+      const { name, namespace = '', uid } = account.metadata
+      const now = Math.floor(clock.now() / 1000)
+      const reference = bound && { [bound.kind.toLowerCase()]: { name: bound.name, uid: bound.uid } }
+      const claims = {
+        aud: intended,
+        exp: now + expirationSeconds,
+        iat: now,
+        iss: issuers[0],
+        jti: randomUUID(random),
+        'kubernetes.io': {
+          namespace,
+          ...(node ? { node } : {}),
+          ...reference,
+          serviceaccount: { name, uid },
+          ...(warnAfterSeconds === undefined ? {} : { warnafter: now + warnAfterSeconds }),
+        },
+        nbf: now,
+        sub: serviceAccountUser(namespace, name),
+      }
+      return signed(signing, keys[0]!, claims)
+    },
+    issueForSecret({ metadata: { name, namespace = '', uid } }, secret) {
+      const { signing, keys } = keyring()
+      return signed(signing, keys[0]!, {
+        iss: SecretIssuer,
+        [`${SecretClaims}/namespace`]: namespace,
+        [`${SecretClaims}/secret.name`]: secret,
+        [`${SecretClaims}/service-account.name`]: name,
+        [`${SecretClaims}/service-account.uid`]: uid,
+        sub: serviceAccountUser(namespace, name),
+      })
+    },
+    authenticate(token, wanted) {
+      const parsed = parse(token)
+      if (parsed?.claims.iss === SecretIssuer)
+        return verdictOnSecret(token, parsed, { wanted, audiences, keys: keyring().keys, store })
+      if (!parsed || !issuers.includes(String(parsed.claims.iss))) return { kind: 'unknown' }
+      return verdictOn(parsed, wanted, keyring().keys, { store, clock })
+    },
+    jwks: () => ({ keys: keyring().keys.map(({ id, algorithm, key }) => jwkOf(id, algorithm, key)) }),
+    configuration(server) {
+      if (!issuers[0]!.startsWith('https://')) return undefined
+      return {
+        issuer: issuers[0],
+        jwks_uri: options.jwksUri ?? `${server}/openid/v1/jwks`,
+        response_types_supported: ['id_token'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: [...new Set(keyring().keys.map(({ algorithm }) => algorithm.name))].sort(),
+      }
+    },
+  }
+}
+
+/** Generates a signing key, PEM. It is a secret. */
+export const makeSigningKey = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+
+/** Upstream: tokens in Secrets have this issuer, and claims of their own. */
+const SecretIssuer = 'kubernetes/serviceaccount'
+const SecretClaims = 'kubernetes.io/serviceaccount'
+
+// Keys
+
+interface Algorithm {
+  readonly name: 'RS256' | 'ES256' | 'ES384' | 'ES512'
+  readonly hash: 'sha256' | 'sha384' | 'sha512'
+}
+
+interface Key {
+  readonly id: string
+  readonly key: KeyObject
+  readonly algorithm: Algorithm
+}
+
+const curves: { readonly [curve: string]: Algorithm } = {
+  prime256v1: { name: 'ES256', hash: 'sha256' },
+  secp384r1: { name: 'ES384', hash: 'sha384' },
+  secp521r1: { name: 'ES512', hash: 'sha512' },
+}
+
+function keyOf(key: KeyObject): Key {
+  const algorithm: Algorithm | undefined =
+    key.asymmetricKeyType === 'rsa' ? { name: 'RS256', hash: 'sha256' } : curves[key.asymmetricKeyDetails?.namedCurve ?? '']
+  if (!algorithm) {
+    throw new Error(
+      `Cannot use a key of type ${key.asymmetricKeyType} for service account tokens: expected RSA or EC P-256, P-384 or P-521`,
+    )
+  }
+  const id = createHash('sha256')
+    .update(key.export({ format: 'der', type: 'spki' }))
+    .digest('base64url')
+  return { id, key, algorithm }
+}
+
+/** Parses public keys, private keys and certificates that follow one another in a text. */
+function publicKeys(text: string): KeyObject[] {
+  const blocks = text.match(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g) ?? []
+  // Files of OpenSSL may contain the curve of the key below.
+  const keys = blocks.filter((block) => !block.startsWith('-----BEGIN EC PARAMETERS'))
+  if (keys.length === 0) throw new Error('Cannot read a key for service account tokens: expected PEM')
+  return keys.map((block) => {
+    try {
+      return createPublicKey(block)
+    } catch (err) {
+      throw new Error(`Cannot read a key for service account tokens: ${messageOf(err)}`)
+    }
+  })
+}
+
+function jwkOf(kid: string, { name: alg }: Algorithm, key: KeyObject): object {
+  const { kty, ...parts } = key.export({ format: 'jwk' })
+  return { use: 'sig', kty, kid, alg, ...parts }
+}
+
+// Tokens
+
+interface Parsed {
+  readonly header: { readonly [name: string]: unknown }
+  readonly claims: { readonly [name: string]: unknown }
+  /** Bytes that the signature covers. */
+  readonly input: string
+  readonly signature: Buffer
+}
+
+const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+
+function signed(signing: KeyObject, { id, algorithm }: Key, claims: object): string {
+  const input = `${encoded({ alg: algorithm.name, kid: id })}.${encoded(claims)}`
+  const signature = signBytes(algorithm.hash, Buffer.from(input), { key: signing, dsaEncoding: 'ieee-p1363' })
+  return `${input}.${signature.toString('base64url')}`
+}
+
+/** Far longer than any token of this server. */
+const MaxLength = 16 * 1024
+
+function parse(token: string): Parsed | undefined {
+  const [head, body, signature, ...rest] = token.split('.')
+  if (head === undefined || body === undefined || signature === undefined || rest.length > 0) return undefined
+  if (token.length > MaxLength) return undefined
+  const read = (part: string): unknown => JSON.parse(Buffer.from(part, 'base64url').toString())
+  try {
+    const [header, claims] = [read(head), read(body)]
+    if (!isRecord(header) || !isRecord(claims)) return undefined
+    return { header, claims, input: `${head}.${body}`, signature: Buffer.from(signature, 'base64url') }
+  } catch {
+    return undefined
+  }
+}
+
+/** The key determines the algorithm: a token that names another one is not accepted. */
+const isSignedBy = ({ header, input, signature }: Parsed, { id, key, algorithm }: Key): boolean =>
+  header.alg === algorithm.name &&
+  (header.kid === undefined || header.kid === id) &&
+  verifyBytes(algorithm.hash, Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }, signature)
+
+interface SecretTokenWorld {
+  readonly wanted: readonly string[]
+  /** Audiences of tokens in Secrets, which contain none. */
+  readonly audiences: readonly string[]
+  readonly keys: readonly Key[]
+  readonly store: Store
+}
+
+/** Upstream: pkg/serviceaccount/legacy.go. */
+function verdictOnSecret(token: string, parsed: Parsed, { wanted, audiences, keys, store }: SecretTokenWorld): TokenVerdict {
+  const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
+  if (!keys.some((key) => isSignedBy(parsed, key))) return refused('invalid signature')
+  const claim = (name: string) => {
+    const value = parsed.claims[`${SecretClaims}/${name}`]
+    return typeof value === 'string' ? value : ''
+  }
+  const [namespace, name, uid] = [claim('namespace'), claim('service-account.name'), claim('service-account.uid')]
+  const secret = lookUp(store, 'secrets', namespace, claim('secret.name')) as Secret | undefined
+  if (!secret || secret.metadata.deletionTimestamp !== undefined) return refused('Token has been invalidated')
+  const held = Buffer.from(secret.data?.token ?? '', 'base64')
+  const shown = Buffer.from(token)
+  if (held.length !== shown.length || !timingSafeEqual(held, shown)) return refused("Token does not match server's copy")
+  const account = lookUp(store, 'serviceaccounts', namespace, name)
+  if (!account) return refused(notFound({ group: '', plural: 'serviceaccounts' }, name).message)
+  if (account.metadata.deletionTimestamp !== undefined) return refused(`ServiceAccount ${namespace}/${name} has been deleted`)
+  if (account.metadata.uid !== uid) return refused(`ServiceAccount UID (${account.metadata.uid}) does not match claim (${uid})`)
+  const shared = audiences.filter((one) => wanted.includes(one))
+  if (shared.length === 0) return refused(notFor(audiences, wanted))
+  const user = withAuthenticated({ name: serviceAccountUser(namespace, name), uid, groups: serviceAccountGroups(namespace) })
+  return { kind: 'known', user, audiences: shared }
+}
+
+function notFor(intended: readonly string[], wanted: readonly string[]): string {
+  const list = (texts: readonly string[]) => `[${texts.map((text) => JSON.stringify(text)).join(' ')}]`
+  return `token audiences ${list(intended)} is invalid for the target audiences ${list(wanted)}`
+}
+
+interface World {
+  readonly store: Store
+  readonly clock: Clock
+}
+
+function verdictOn(token: Parsed, wanted: readonly string[], keys: readonly Key[], world: World): TokenVerdict {
+  const refused = (why: string): TokenVerdict => ({ kind: 'refused', why })
+  if (!keys.some((key) => isSignedBy(token, key))) return refused('invalid signature')
+  const { claims } = token
+  const intended = [claims.aud].flat().filter((one) => typeof one === 'string')
+  const audiences = intended.filter((one) => wanted.includes(one))
+  if (audiences.length === 0) return refused(notFor(intended, wanted))
+  const now = world.clock.now()
+  if (typeof claims.exp !== 'number' || now > seconds(claims.exp)) return refused('service account token has expired')
+  if (typeof claims.nbf === 'number' && now < seconds(claims.nbf)) return refused('service account token is not valid yet')
+  const found = accountOf(claims, world)
+  return typeof found === 'string' ? refused(found) : { kind: 'known', user: found, audiences }
+}
+
+interface Reference {
+  readonly name: string
+  readonly uid: string | undefined
+}
+
+function referenceOf(value: unknown): Reference | undefined {
+  if (!isRecord(value) || typeof value.name !== 'string') return undefined
+  return { name: value.name, uid: typeof value.uid === 'string' ? value.uid : undefined }
+}
+
+/** Returns the user of a token, or why the token is invalid. */
+function accountOf({ 'kubernetes.io': claim, jti }: Parsed['claims'], world: World): User | string {
+  const { namespace, ...references } = isRecord(claim) ? claim : {}
+  const account = referenceOf(references.serviceaccount)
+  if (typeof namespace !== 'string' || !account) return 'service account token has no claims about its service account'
+  const found = lookUp(world.store, 'serviceaccounts', namespace, account.name)
+  if (!found) return notFound({ group: '', plural: 'serviceaccounts' }, account.name).message
+  if (found.metadata.uid !== account.uid)
+    return `service account UID (${found.metadata.uid}) does not match claim (${account.uid})`
+  if (isInvalidated(found, world.clock)) return 'service account token has been invalidated'
+
+  const extra: { [key: string]: string[] } = {}
+  if (typeof jti === 'string') extra[credentialID] = [`JTI=${jti}`]
+  for (const kind of ['secret', 'pod', 'node'] as const) {
+    const reference = referenceOf(references[kind])
+    if (!reference) continue
+    // A node that is referenced through the pod may be deleted before the pod.
+    const isOfPod = kind === 'node' && references.pod !== undefined
+    const bound = isOfPod ? undefined : lookUp(world.store, `${kind}s`, kind === 'node' ? '' : namespace, reference.name)
+    if (!isOfPod && (!bound || isInvalidated(bound, world.clock))) return 'service account token has been invalidated'
+    if (bound && bound.metadata.uid !== reference.uid)
+      return `${kind} UID (${bound.metadata.uid}) does not match service account ${kind} ref claim (${reference.uid})`
+    if (kind === 'secret') continue
+    extra[`authentication.kubernetes.io/${kind}-name`] = [reference.name]
+    if (reference.uid !== undefined) extra[`authentication.kubernetes.io/${kind}-uid`] = [reference.uid]
+  }
+  return withAuthenticated({
+    name: serviceAccountUser(namespace, account.name),
+    uid: account.uid ?? '',
+    groups: serviceAccountGroups(namespace),
+    extra,
+  })
+}
+
+const lookUp = (store: Store, resource: string, namespace: string, name: string): KubeObject | undefined =>
+  store.get({ resource, namespace, name })
+
+/** Tokens of an object that is being deleted stay valid for a minute, so that its clean-up can use them. */
+const isInvalidated = ({ metadata: { deletionTimestamp } }: KubeObject, clock: Clock): boolean =>
+  deletionTimestamp !== undefined && Date.parse(deletionTimestamp) < clock.now() - seconds(60)

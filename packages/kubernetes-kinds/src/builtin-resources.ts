@@ -1,0 +1,205 @@
+/** Built-in resources: upstream's catalog joined with the declarations in `kinds/`. */
+import {
+  apiVersionOf,
+  parseApiVersion,
+  resourceName,
+  structural,
+  subdomainProblems,
+  type UnknownObject,
+  type Verb,
+} from '@capstan/kube'
+import { admissionregistration } from './kinds/admissionregistration.ts'
+import { apiextensions } from './kinds/apiextensions.ts'
+import { apiregistration } from './kinds/apiregistration.ts'
+import { apps } from './kinds/apps.ts'
+import type { BuiltinKind, KindTable } from './kinds/builtin-kind.ts'
+import { autoscalingV1, autoscalingV2 } from './kinds/autoscaling.ts'
+import { batch } from './kinds/batch.ts'
+import { certificates } from './kinds/certificates.ts'
+import { priorityOf } from './group-priority.ts'
+import {
+  blankOf,
+  closureOf,
+  componentName,
+  recordedColumns,
+  recordOf,
+  type ResourceRecord,
+  schemaNamed,
+} from './kinds/catalog.ts'
+import { coordination } from './kinds/coordination.ts'
+import { core } from './kinds/core.ts'
+import { discovery } from './kinds/discovery.ts'
+import { eventsGroup } from './kinds/events.ts'
+import { flowcontrol } from './kinds/flowcontrol.ts'
+import { networking } from './kinds/networking.ts'
+import { goForm } from './kinds/go-form.ts'
+import { readNulls } from './kinds/go-nulls.ts'
+import { convertedTypeProblem, jsonTypeProblem } from './kinds/go-types.ts'
+import { node } from './kinds/node.ts'
+import { policy } from './kinds/policy.ts'
+import { rbac } from './kinds/rbac.ts'
+import { authentication, authorization, tokenRequests } from './kinds/reviews.ts'
+import { resource } from './kinds/resource.ts'
+import { scheduling } from './kinds/scheduling.ts'
+import { storage } from './kinds/storage.ts'
+import { messages } from './protobuf-messages.ts'
+import { isConnection } from './subresources/connect.ts'
+import { type BuiltinResources, type ResourceInfo, type GoType, maskTrailingDash } from '@capstan/apiserver/kinds'
+
+/** In the order in which discovery lists the groups. */
+const groups: { readonly [groupVersion: string]: KindTable } = {
+  v1: core,
+  'apiregistration.k8s.io/v1': apiregistration,
+  'apps/v1': apps,
+  'events.k8s.io/v1': eventsGroup,
+  'authentication.k8s.io/v1': authentication,
+  'authorization.k8s.io/v1': authorization,
+  'autoscaling/v2': autoscalingV2,
+  'autoscaling/v1': autoscalingV1,
+  'batch/v1': batch,
+  'certificates.k8s.io/v1': certificates,
+  'networking.k8s.io/v1': networking,
+  'policy/v1': policy,
+  'rbac.authorization.k8s.io/v1': rbac,
+  'storage.k8s.io/v1': storage,
+  'admissionregistration.k8s.io/v1': admissionregistration,
+  'apiextensions.k8s.io/v1': apiextensions,
+  'scheduling.k8s.io/v1': scheduling,
+  'coordination.k8s.io/v1': coordination,
+  'node.k8s.io/v1': node,
+  'discovery.k8s.io/v1': discovery,
+  'resource.k8s.io/v1': resource,
+  'flowcontrol.apiserver.k8s.io/v1': flowcontrol,
+}
+
+function definitionOf(groupVersion: string, plural: string, record: ResourceRecord, declared: BuiltinKind): ResourceInfo {
+  const { group, version } = parseApiVersion(groupVersion)
+  const { kind, subresources = [] } = record
+  const component = componentName(group, version, kind)
+  const stored = parseApiVersion(declared.storedAs ?? groupVersion)
+  const names = declared.names ?? subdomainProblems
+  return Object.freeze({
+    group,
+    version,
+    plural,
+    singular: record.singular,
+    kind,
+    listKind: `${kind}List`,
+    shortNames: record.shortNames ?? [],
+    categories: record.categories ?? [],
+    namespaced: record.namespaced,
+    builtin: true,
+    component,
+    get schema() {
+      return declared.schema ?? schemaNamed(component)
+    },
+    validatesSchema: declared.schema !== undefined,
+    columns: [],
+    printer: declared.columns,
+    get publishedColumns() {
+      return recordedColumns(groupVersion, plural)
+    },
+    groupPriority: priorityOf(`${group}/${version}`).group,
+    goType: goTypeOf(component),
+    ...(storagePaths[`${plural}.${group}`] ? { storagePath: storagePaths[`${plural}.${group}`]! } : {}),
+    statusSubresource: subresources.some(({ name }) => name === 'status'),
+    subresources,
+    defaultsOnRead: false,
+    statusOnCreate: declared.statusOnCreate === true,
+    scale: declared.scale,
+    storageVersion: stored.version,
+    ...(stored.group === group ? {} : { storageGroup: stored.group }),
+    deprecation: declared.deprecation,
+    get stored() {
+      return declared.storedAs === undefined ? undefined : byId.get(idOf(stored.group, stored.version, plural))
+    },
+    ...(declared.convertFrom ? { convertFrom: declared.convertFrom } : {}),
+    conversion: undefined,
+    storage: resourceName({ group: stored.group, plural }),
+    apiVersion: apiVersionOf({ group, version }),
+    get structural() {
+      return structural(this.schema)
+    },
+    createsOnUpdate: declared.createsOnUpdate === true,
+    returnsDeleted: declared.returnsDeleted === true,
+    generation: declared.generation ?? false,
+    selectableFields: declared.selectableFields ?? {},
+    verbs: record.verbs as readonly Verb[],
+    nameProblems: (name: string, isPrefix: boolean) => names(isPrefix ? maskTrailingDash(name) : name),
+    ...(declared.schema ? {} : { normalize: (object: UnknownObject) => goForm(component, object) }),
+    ...(declared.order ? { order: declared.order } : {}),
+    ...(declared.orphanWarning === undefined ? {} : { orphanWarning: declared.orphanWarning }),
+    ...(declared.unknownFieldSelector ? { unknownFieldSelector: declared.unknownFieldSelector } : {}),
+    ...(declared.pruneUnknown ? { pruneUnknown: declared.pruneUnknown.bind(declared) } : {}),
+    ...(declared.default ? { default: declared.default.bind(declared) } : {}),
+    ...(declared.reuseFrozen ? { reuseFrozen: declared.reuseFrozen.bind(declared) } : {}),
+    ...(declared.authorize ? { authorize: declared.authorize.bind(declared) } : {}),
+    ...(declared.prepare ? { prepare: declared.prepare.bind(declared) } : {}),
+    ...(declared.warnings ? { warnings: declared.warnings.bind(declared) } : {}),
+    ...(declared.gracePeriod ? { gracePeriod: declared.gracePeriod.bind(declared) } : {}),
+    ...(declared.markDeleted ? { markDeleted: declared.markDeleted.bind(declared) } : {}),
+    ...(declared.resetFields ? { resetFields: declared.resetFields } : {}),
+    ...(declared.subresourceWrites ? { subresourceWrites: declared.subresourceWrites } : {}),
+    validate: (object, old, context) => declared.validate?.(object, old, context) ?? [],
+    createForbidden: undefined,
+  } satisfies ResourceInfo)
+}
+
+const idOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`
+
+/** Paths in etcd, by `plural.group`, of resources that upstream does not store under their plural. */
+const storagePaths: { readonly [resource: string]: string } = {
+  'services.': 'services/specs',
+  'endpoints.': 'services/endpoints',
+  'nodes.': 'minions',
+  'replicationcontrollers.': 'controllers',
+  'ingresses.networking.k8s.io': 'ingress',
+  'customresourcedefinitions.apiextensions.k8s.io': 'apiextensions.k8s.io/customresourcedefinitions',
+  'apiservices.apiregistration.k8s.io': 'apiregistration.k8s.io/apiservices',
+}
+
+/** Go type of a kind, from its published schema. */
+const goTypeOf = (component: string): GoType => ({
+  isRegistered: (apiVersion, kind) => all.some((known) => known.kind === kind && known.apiVersion === apiVersion),
+  jsonProblem: (object) => jsonTypeProblem(component, object),
+  convertedProblem: (object) => convertedTypeProblem(component, object),
+  readNulls: (object) => readNulls(component, object),
+  blank: () => blankOf(component),
+})
+
+/** Kind of `serviceaccounts/token`. Not a resource, so it cannot be looked up by name. */
+export const tokenRequest: ResourceInfo = definitionOf(
+  'authentication.k8s.io/v1',
+  'tokenrequests',
+  { kind: 'TokenRequest', singular: 'tokenrequest', namespaced: true, verbs: ['create'] },
+  tokenRequests as BuiltinKind,
+)
+
+/** Scale of namespaced and of cluster-scoped resources. Not resources either. */
+const scaleIn: { readonly [scope in 'namespace' | 'cluster']: ResourceInfo } = {
+  namespace: scaleOfScope(true),
+  cluster: scaleOfScope(false),
+}
+
+function scaleOfScope(namespaced: boolean): ResourceInfo {
+  return definitionOf(
+    'autoscaling/v1',
+    'scales',
+    { kind: 'Scale', singular: 'scale', namespaced, verbs: ['get', 'update', 'patch'] },
+    {},
+  )
+}
+
+const all = Object.entries(groups).flatMap(([groupVersion, table]) =>
+  Object.entries(table).map(([plural, kind]) =>
+    definitionOf(groupVersion, plural, recordOf(groupVersion, plural), kind as BuiltinKind),
+  ),
+)
+
+const byId: ReadonlyMap<string, ResourceInfo> = new Map(all.map((one) => [idOf(one.group, one.version, one.plural), one]))
+
+/** Returns the built-in resource of `group/version/plural`. */
+export const builtinResource = (id: string): ResourceInfo | undefined => byId.get(id)
+
+/** Shared by all servers of a process; immutable. */
+export const builtins: BuiltinResources = { all, scale: scaleIn, protobufMessages: messages, schemas: closureOf, isConnection }

@@ -1,0 +1,105 @@
+/**
+ * Maintains an APIService for every group and version: built-in ones from the start, those of custom resources while a CRD serves them. API
+ * aggregation is not implemented. Upstream: kube-aggregator, pkg/controllers/autoregister, and pkg/controlplane/apiserver/aggregator.go,
+ * v1.36.
+ */
+import { type CustomResourceDefinition, isReason, timestamp, unknownKind, type UnknownObject } from '@capstan/kube'
+import { builtins } from '../builtin-resources.ts'
+import { isBuiltin, priorityOf } from '../group-priority.ts'
+import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'
+
+const APIService = unknownKind({
+  apiVersion: 'apiregistration.k8s.io/v1',
+  kind: 'APIService',
+  plural: 'apiservices',
+  scope: 'Cluster',
+})
+const resource = 'apiservices.apiregistration.k8s.io'
+const definitions = 'customresourcedefinitions.apiextensions.k8s.io'
+const automanaged = 'kube-aggregator.kubernetes.io/automanaged'
+
+type Options = Omit<ControllerOptions, 'registry'>
+
+export function runAPIServices({ store, client, clock, log }: Options): () => void {
+  const queue = new WorkQueue({ name: resource, clock, log, run })
+  const own = new Map<string, { group: string; version: string }>()
+  for (const { group, version } of builtins.all) {
+    // Upstream has no APIService for the group of APIServices.
+    if (group !== 'apiregistration.k8s.io') own.set(nameOf(group, version), { group, version })
+  }
+  const stops = [
+    store.subscribe(definitions, ({ object, previous }) => {
+      for (const one of [object, previous])
+        for (const name of namesOf(one as CustomResourceDefinition | undefined)) queue.add(name)
+    }),
+    store.subscribe(resource, ({ key }) => queue.add(key.name)),
+  ]
+  for (const name of own.keys()) queue.add(name)
+  for (const one of store.list(definitions)) for (const name of namesOf(one as CustomResourceDefinition)) queue.add(name)
+  return () => {
+    for (const stop of stops) stop()
+    queue.close()
+  }
+
+  async function run(name: string): Promise<void> {
+    const found = store.get({ resource, namespace: '', name })
+    const wanted = own.get(name) ?? customVersion(name)
+    const managed = found?.metadata.labels?.[automanaged]
+    try {
+      if (wanted && !found) await client.create(APIService, serviceOf(wanted))
+      else if (!wanted && managed === 'true') await client.delete(APIService, { name })
+      else if (found) await sayWhyNot(found as UnknownObject)
+    } catch (err) {
+      if (!isReason(err, 'AlreadyExists', 'NotFound')) throw err
+    }
+  }
+
+  /** Writes the condition Available=False of an APIService with a Service, because aggregation is not implemented. */
+  async function sayWhyNot({ metadata: { name }, spec, status }: UnknownObject): Promise<void> {
+    const { service } = spec as { service?: { namespace: string; name: string } }
+    if (!service || (status as { conditions?: unknown[] } | undefined)?.conditions) return
+    const isThere = store.get({ resource: 'services', ...service })
+    const condition = {
+      type: 'Available',
+      status: 'False',
+      lastTransitionTime: timestamp(clock.now()),
+      ...(isThere
+        ? { reason: 'AggregationNotSupported', message: 'this server does not pass requests on to others' }
+        : {
+            reason: 'ServiceNotFound',
+            message: `service/${service.name} in ${JSON.stringify(service.namespace)} is not present`,
+          }),
+    }
+    const body = { status: { conditions: [condition] } }
+    await client.patch(APIService, { name }, { type: 'merge', body }, { subresource: 'status' })
+  }
+
+  function customVersion(name: string): { group: string; version: string } | undefined {
+    for (const one of store.list(definitions) as readonly CustomResourceDefinition[]) {
+      if (one.metadata.deletionTimestamp === undefined && namesOf(one).includes(name)) {
+        const [version = ''] = name.split('.')
+        return { group: one.spec.group, version }
+      }
+    }
+    return undefined
+  }
+}
+
+const nameOf = (group: string, version: string): string => `${version}.${group}`
+
+const namesOf = (definition: CustomResourceDefinition | undefined): string[] =>
+  definition?.spec.versions.filter(({ served }) => served).map(({ name }) => nameOf(definition.spec.group, name)) ?? []
+
+function serviceOf({ group, version }: { group: string; version: string }) {
+  const groupVersion = `${group}/${version}`
+  const priority = priorityOf(groupVersion)
+  return {
+    metadata: { name: nameOf(group, version), labels: { [automanaged]: isBuiltin(groupVersion) ? 'onstart' : 'true' } },
+    spec: {
+      ...(group === '' ? {} : { group }),
+      version,
+      groupPriorityMinimum: priority.group,
+      versionPriority: priority.version,
+    },
+  }
+}

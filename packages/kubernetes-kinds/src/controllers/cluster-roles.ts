@@ -1,0 +1,42 @@
+/** Aggregates the rules of ClusterRoles into those that select them by label. Upstream: pkg/controller/clusterroleaggregation. */
+import { ClusterRole, equal, isReason, labelSelector, type PolicyRule } from '@capstan/kube'
+import { type ControllerOptions, WorkQueue } from '@capstan/apiserver/kinds'
+
+const fieldManager = 'clusterrole-aggregation-controller'
+const resource = 'clusterroles.rbac.authorization.k8s.io'
+
+export function runClusterRoles({ store, clock, log, client }: Omit<ControllerOptions, 'registry'>): () => void {
+  const queue = new WorkQueue({ name: 'clusterroles', clock, log, run: gather })
+  const roles = () => store.list(resource) as readonly ClusterRole[]
+  // A changed role can affect every aggregating role, even when it was deleted or has lost its label.
+  const gatherAll = () => {
+    for (const { metadata, aggregationRule } of roles()) if (aggregationRule) queue.add(metadata.name)
+  }
+  const stop = store.subscribe(resource, gatherAll)
+  gatherAll()
+  return () => {
+    stop()
+    queue.close()
+  }
+
+  async function gather(name: string): Promise<void> {
+    const role = store.get({ resource, namespace: '', name }) as ClusterRole | undefined
+    if (!role?.aggregationRule) return
+    const rules: PolicyRule[] = []
+    for (const selector of role.aggregationRule.clusterRoleSelectors ?? []) {
+      const { matches } = labelSelector(selector)
+      for (const other of roles()) {
+        if (other.metadata.name === name || !matches(other.metadata.labels)) continue
+        for (const rule of other.rules ?? []) if (!rules.some((known) => equal(known, rule))) rules.push(rule)
+      }
+    }
+    if (equal(rules, role.rules ?? [])) return
+    try {
+      const { uid } = role.metadata
+      await client.apply(ClusterRole, { metadata: { name, uid }, rules }, { fieldManager, force: true })
+    } catch (err) {
+      // The uid keeps the apply from recreating a role that was deleted meanwhile: that fails with Invalid.
+      if (!isReason(err, 'Invalid')) throw err
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/** Deletes Events some time after they were last written. Upstream: --event-ttl, which is a lease of etcd. */
+import type { Clock, Logger, Timer } from '@capstan/kube'
+import { type Change, StoreConflict, type Store, type StoreKey } from '@capstan/apiserver/kinds'
+
+interface Due {
+  readonly key: StoreKey
+  readonly at: number
+}
+
+/** @param lifetime in milliseconds */
+export function runEventExpiry({ store, clock, log }: { store: Store; clock: Clock; log: Logger }, lifetime: number): () => void {
+  // All have the same lifetime, so insertion order is expiry order.
+  const due = new Map<string, Due>()
+  let timer: Timer | undefined
+  const note = ({ key, object }: Pick<Change, 'key' | 'object'>, at = clock.now() + lifetime) => {
+    const id = `${key.namespace}/${key.name}`
+    due.delete(id)
+    if (object) due.set(id, { key, at })
+    timer ??= schedule()
+  }
+  const schedule = (): Timer | undefined => {
+    const [next] = due.values()
+    return next && clock.schedule(Math.max(0, next.at - clock.now()), expire)
+  }
+  const expire = () => {
+    timer = undefined
+    for (const [id, { key, at }] of due) {
+      if (at > clock.now()) break
+      due.delete(id)
+      const previous = store.get(key)
+      // A concurrent write renews the event's lifetime.
+      if (previous) store.commit({ key, previous, object: undefined }).catch(unlessConflict)
+    }
+    timer = schedule()
+  }
+  const unlessConflict = (err: unknown) => {
+    if (!(err instanceof StoreConflict)) log.warn('An event that is past its time cannot be deleted', { err })
+  }
+  const old = store.list('events').map((object) => ({ object, written: Date.parse(object.metadata.creationTimestamp) }))
+  for (const { object, written } of old.sort((a, b) => a.written - b.written)) {
+    const { namespace = '', name } = object.metadata
+    note({ key: { resource: 'events', namespace, name }, object }, written + lifetime)
+  }
+  const stop = store.subscribe('events', note)
+  return () => {
+    stop()
+    timer?.cancel()
+  }
+}

@@ -1,0 +1,150 @@
+/**
+ * Deletes the content of namespaces that are being deleted, and then removes their finalizer. Upstream: pkg/controller/namespace/deletion,
+ * v1.36.
+ */
+import { type Condition, draft, equal, isReason, messageOf, Namespace, seconds, unknownKind } from '@capstan/kube'
+import { type ControllerOptions, setCondition, WorkQueue } from '@capstan/apiserver/kinds'
+
+export function runNamespaces({ store, registry, clock, log, client }: ControllerOptions): () => void {
+  const queue = new WorkQueue({ name: 'namespaces', clock, log, run: empty })
+  const terminating = (name: string) => {
+    const namespace = store.get({ resource: 'namespaces', namespace: '', name })
+    return namespace?.metadata.deletionTimestamp === undefined ? undefined : (namespace as Namespace)
+  }
+  // A namespace is reconciled when it changes, and when one of its objects is deleted.
+  const stop = store.subscribe(undefined, ({ key, object }) => {
+    if (key.resource === 'namespaces') {
+      if (object?.metadata.deletionTimestamp !== undefined) queue.add(key.name)
+    } else if (!object && key.namespace !== '' && terminating(key.namespace)) queue.add(key.namespace)
+  })
+  for (const { metadata } of store.list('namespaces')) if (metadata.deletionTimestamp !== undefined) queue.add(metadata.name)
+  return () => {
+    stop()
+    queue.close()
+  }
+
+  async function empty(name: string): Promise<void> {
+    if (!terminating(name)) return
+    // One rejected deletion must not keep other objects: what rejects it may wait for them to be deleted.
+    const failures: unknown[] = []
+    for (const info of stored()) await deleteAll(info, name).catch((err: unknown) => failures.push(err))
+    const namespace = terminating(name)
+    if (!namespace) return
+    const left = remains(name)
+    if (left.size === 0) return release(namespace)
+    const wait = Date.parse(namespace.metadata.deletionTimestamp!) + Patience - clock.now()
+    if (wait > 0 && failures.length === 0) return queue.addAfter(name, wait)
+    await report(namespace, left, failures.map(messageOf))
+    if (failures.length > 0) throw failures[0]
+  }
+
+  /** @throws the first error, once the deletion of each object was tried */
+  async function deleteAll(info: ReturnType<typeof stored>[number], namespace: string): Promise<void> {
+    const kind = unknownKind({ ...info, scope: 'Namespaced' })
+    const failures: unknown[] = []
+    for (const { metadata } of store.list(info.storage, namespace)) {
+      if (metadata.deletionTimestamp !== undefined) continue
+      try {
+        await client.delete(kind, { namespace, name: metadata.name }, { propagationPolicy: 'Background' })
+      } catch (err) {
+        if (!isReason(err, 'NotFound')) failures.push(err)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+
+  /** Every namespaced resource once, however many versions it has. */
+  function stored() {
+    const seen = new Set<string>()
+    return registry.list().filter(({ storage, namespaced }) => namespaced && !seen.has(storage) && seen.add(storage))
+  }
+
+  /** Counts the remaining objects and their finalizers. */
+  function remains(name: string): Map<string, Remains> {
+    const left = new Map<string, Remains>()
+    for (const { storage, plural, group } of stored()) {
+      const objects = store.list(storage, name)
+      if (objects.length === 0) continue
+      const finalizers = objects.flatMap(({ metadata }) => metadata.finalizers ?? [])
+      left.set(`${plural}.${group}`, { count: objects.length, finalizers })
+    }
+    return left
+  }
+
+  async function report(namespace: Namespace, left: ReturnType<typeof remains>, failures: string[]): Promise<void> {
+    const finalizers = new Map<string, number>()
+    for (const name of [...left.values()].flatMap((one) => one.finalizers)) finalizers.set(name, (finalizers.get(name) ?? 0) + 1)
+    const content = [...left].map(([resource, { count }]) => `${resource} has ${count} resource instances`)
+    const held = [...finalizers].map(([finalizer, count]) => `${finalizer} in ${count} resource instances`)
+    const next = draft(namespace)
+    const conditions = ((next.status ??= {}).conditions ??= [])
+    const set = (type: string, status: Condition['status'], reason: string, message: string) =>
+      setCondition(conditions, { type, status, reason, message }, clock.now())
+    for (const { type, reason, message } of fine) set(type, 'False', reason, message)
+    if (failures.length > 0) {
+      const message = `Failed to delete all resource types, ${failures.length} remaining: ${listed(failures)}`
+      set('NamespaceDeletionContentFailure', 'True', 'ContentDeletionFailed', message)
+    }
+    set('NamespaceContentRemaining', 'True', 'SomeResourcesRemain', `Some resources are remaining: ${listed(content)}`)
+    if (held.length === 0)
+      set('NamespaceFinalizersRemaining', 'False', 'ContentHasNoFinalizers', 'All content-preserving finalizers finished')
+    else {
+      const message = `Some content in the namespace has finalizers remaining: ${listed(held)}`
+      set('NamespaceFinalizersRemaining', 'True', 'SomeFinalizersRemain', message)
+    }
+    if (!equal(next, namespace)) await ignoreConflict(client.update(Namespace, next, { subresource: 'status' }))
+  }
+
+  async function release(namespace: Namespace): Promise<void> {
+    const finalizers = (namespace.spec?.finalizers ?? []).filter((finalizer) => finalizer !== 'kubernetes')
+    await ignoreConflict(
+      client.transport.send({
+        verb: 'update',
+        group: '',
+        version: 'v1',
+        plural: 'namespaces',
+        name: namespace.metadata.name,
+        subresource: 'finalize',
+        body: { ...namespace, spec: { finalizers } },
+      }),
+    )
+  }
+}
+
+interface Remains {
+  readonly count: number
+  readonly finalizers: readonly string[]
+}
+
+/** Upstream reconciles only after this time, and writes no condition before. */
+const Patience = seconds(5)
+
+/** Conditions for a deletion without failures; discovery cannot fail where everything is in one process. */
+const fine = [
+  {
+    type: 'NamespaceDeletionDiscoveryFailure',
+    reason: 'ResourcesDiscovered',
+    message: 'All resources successfully discovered',
+  },
+  {
+    type: 'NamespaceDeletionGroupVersionParsingFailure',
+    reason: 'ParsedGroupVersions',
+    message: 'All legacy kube types successfully parsed',
+  },
+  {
+    type: 'NamespaceDeletionContentFailure',
+    reason: 'ContentDeleted',
+    message: 'All content successfully deleted, may be waiting on finalization',
+  },
+]
+
+const listed = (texts: string[]): string => texts.sort().join(', ')
+
+/** A concurrent write has put the namespace into the queue again. */
+async function ignoreConflict(write: Promise<unknown>): Promise<void> {
+  try {
+    await write
+  } catch (err) {
+    if (!isReason(err, 'Conflict', 'NotFound')) throw err
+  }
+}

@@ -1,0 +1,5 @@
+export * from './server.ts'
+export * from './admission/plugin-names.ts'
+export * from './auth/service-account-tokens.ts'
+export { parsePortRange, parseRange } from './kinds/service/addresses.ts'
+export { type AdvertisedEndpoint } from './kubernetes-service.ts'

@@ -1,0 +1,230 @@
+/** ValidatingAdmissionPolicy and its binding. Upstream: pkg/apis/admissionregistration, v1.36. */
+import {
+  admissionExpression,
+  admissionRuleErrors,
+  type AdmissionScope,
+  dns1035LabelProblems,
+  duplicate,
+  type FieldError,
+  forbidden,
+  invalid,
+  type LabelSelector,
+  labelSelectorErrors,
+  matchConditionErrors,
+  notSupported,
+  parseApiVersion,
+  pathSegmentProblems,
+  qualifiedNameProblems,
+  required,
+  subdomainProblems,
+  type WebhookRule,
+} from '@capstan/kube'
+import { variablesOf } from '@capstan/apiserver/kinds'
+import type { BuiltinKind } from './builtin-kind.ts'
+import { oneOf, problems } from './checks.ts'
+import { ageColumn, at, column, list, nameColumn, text } from './columns.ts'
+import type {
+  AuditAnnotation,
+  MatchResources,
+  ParamRef,
+  ValidatingAdmissionPolicy,
+  ValidatingAdmissionPolicyBinding,
+  Validation,
+} from './schemas/types.ts'
+
+export const validatingadmissionpolicies: BuiltinKind<ValidatingAdmissionPolicy> = {
+  generation: true,
+  columns: [
+    nameColumn,
+    column('Validations', (o) => list(o, 'spec', 'validations').length, { type: 'integer' }),
+    column('ParamKind', (o) =>
+      at(o, 'spec', 'paramKind') === undefined
+        ? '<unset>'
+        : `${text(o, 'spec', 'paramKind', 'apiVersion')}/${text(o, 'spec', 'paramKind', 'kind')}`,
+    ),
+    ageColumn,
+  ],
+  default({ spec }) {
+    spec.failurePolicy ??= 'Fail'
+    defaultMatch(spec.matchConstraints)
+  },
+  validate({ spec, metadata }, _old, { subresource }) {
+    if (subresource === 'status') return []
+    const errors = [...oneOf('spec.failurePolicy', spec.failurePolicy, ['Fail', 'Ignore'])]
+    const { paramKind, matchConstraints, matchConditions = [], validations = [], auditAnnotations = [] } = spec
+    const hasParams = paramKind !== undefined
+    if (paramKind) errors.push(...paramKindErrors(paramKind))
+    if (!matchConstraints) errors.push(required('spec.matchConstraints'))
+    else {
+      errors.push(...matchErrors(matchConstraints, 'spec.matchConstraints'))
+      if (!matchConstraints.resourceRules?.length) errors.push(required('spec.matchConstraints.resourceRules'))
+    }
+    errors.push(...matchConditionErrors(matchConditions, 'spec.matchConditions', { hasParams }))
+    const variables = variablesOf(spec)
+    errors.push(...variables.errors)
+    if (validations.length === 0 && auditAnnotations.length === 0) {
+      const why = 'validations or auditAnnotations must contain at least one item'
+      return [...errors, required('spec.validations', why), required('spec.auditAnnotations', why)]
+    }
+    const scope = { hasParams, variables: variables.known }
+    validations.forEach((one, index) => errors.push(...validationErrors(one, `spec.validations[${index}]`, scope)))
+    if (auditAnnotations.length > 20)
+      errors.push(invalid('spec.auditAnnotations', auditAnnotations, 'must not have more than 20 auditAnnotations'))
+    auditAnnotations.forEach((one, index) => {
+      const field = `spec.auditAnnotations[${index}]`
+      errors.push(...annotationErrors(one, field, metadata.name ?? '', scope))
+      if (auditAnnotations.findIndex(({ key }) => key === one.key) < index) errors.push(duplicate(`${field}.key`, one.key))
+    })
+    return errors
+  },
+}
+
+export const validatingadmissionpolicybindings: BuiltinKind<ValidatingAdmissionPolicyBinding> = {
+  generation: true,
+  columns: [
+    nameColumn,
+    column('PolicyName', (o) => text(o, 'spec', 'policyName')),
+    column('ParamRef', (o) => {
+      if (at(o, 'spec', 'paramRef') === undefined) return '<unset>'
+      const [namespace, name] = [text(o, 'spec', 'paramRef', 'namespace') || '*', text(o, 'spec', 'paramRef', 'name')]
+      return name ? `${namespace}/${name}` : namespace
+    }),
+    ageColumn,
+  ],
+  default({ spec }) {
+    defaultMatch(spec.matchResources)
+  },
+  validate({ spec }) {
+    const errors = spec.policyName
+      ? problems('spec.policyName', spec.policyName, subdomainProblems(spec.policyName))
+      : [required('spec.policyName')]
+    if (spec.paramRef) errors.push(...paramRefErrors(spec.paramRef))
+    if (spec.matchResources) errors.push(...matchErrors(spec.matchResources, 'spec.matchResources'))
+    return [...errors, ...actionErrors(spec.validationActions ?? [])]
+  },
+}
+
+function defaultMatch(match: MatchResources | undefined): void {
+  if (!match) return
+  match.matchPolicy ??= 'Equivalent'
+  match.namespaceSelector ??= {}
+  match.objectSelector ??= {}
+  for (const rule of [...(match.resourceRules ?? []), ...(match.excludeResourceRules ?? [])]) rule.scope ??= '*'
+}
+
+function matchErrors(match: MatchResources, field: string): FieldError[] {
+  const errors = [...oneOf(`${field}.matchPolicy`, match.matchPolicy, ['Equivalent', 'Exact'])]
+  for (const selector of ['namespaceSelector', 'objectSelector'] as const)
+    errors.push(...labelSelectorErrors(match[selector] as LabelSelector | undefined, `${field}.${selector}`))
+  for (const rules of ['resourceRules', 'excludeResourceRules'] as const) {
+    match[rules]?.forEach((rule, index) => {
+      const of = `${field}.${rules}[${index}]`
+      const { resourceNames = [] } = rule
+      resourceNames.forEach((name, place) => {
+        errors.push(...problems(`${of}.resourceNames[${place}]`, name, pathSegmentProblems(name)))
+        if (resourceNames.indexOf(name) < place) errors.push(duplicate(`${of}.resourceNames[${place}]`, name))
+      })
+      errors.push(...admissionRuleErrors(rule as unknown as WebhookRule, of))
+    })
+  }
+  return errors
+}
+
+function paramKindErrors({
+  apiVersion = '',
+  kind = '',
+}: NonNullable<ValidatingAdmissionPolicy['spec']['paramKind']>): FieldError[] {
+  const errors: FieldError[] = []
+  const field = 'spec.paramKind.apiVersion'
+  if (apiVersion === '') errors.push(required(field))
+  else if (apiVersion.split('/').length > 2)
+    errors.push(invalid(field, apiVersion, `unexpected GroupVersion string: ${apiVersion}`))
+  else {
+    const { group, version } = parseApiVersion(apiVersion)
+    const ofGroup = group === '' ? [] : subdomainProblems(group)
+    if (ofGroup.length > 0) errors.push(invalid(field, group, ofGroup.join(',')))
+    const ofVersion = dns1035LabelProblems(version)
+    if (version === '') errors.push(invalid(field, apiVersion, 'version must be specified'))
+    else if (ofVersion.length > 0) errors.push(invalid(field, version, ofVersion.join(',')))
+  }
+  const ofKind = dns1035LabelProblems(kind.toLowerCase())
+  if (kind === '') errors.push(required('spec.paramKind.kind'))
+  else if (ofKind.length > 0) {
+    const why = `may have mixed case, but should otherwise match: ${ofKind.join(',')}`
+    errors.push(invalid('spec.paramKind.kind', kind, why))
+  }
+  return errors
+}
+
+const hasLineBreak = (value: string): boolean => /[\n\r]/.test(value)
+const reasons = ['Forbidden', 'Invalid', 'RequestEntityTooLarge']
+
+function validationErrors(
+  { expression, message = '', messageExpression = '', reason }: Validation,
+  field: string,
+  scope: AdmissionScope,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const check = (member: string, source: string, more: AdmissionScope, returns: 'bool' | 'string') => {
+    const made = admissionExpression(source, { ...scope, ...more }, [returns])
+    if (typeof made === 'string') errors.push(invalid(`${field}.${member}`, source, made))
+  }
+  if (!expression?.trim()) errors.push(required(`${field}.expression`, 'expression is not specified'))
+  else check('expression', expression, {}, 'bool')
+  if (messageExpression !== '') {
+    if (messageExpression.trim() === '')
+      errors.push(invalid(`${field}.messageExpression`, messageExpression, 'must be non-empty if specified'))
+    else check('messageExpression', messageExpression, { hasAuthorizer: false }, 'string')
+  }
+  if (message !== '' && message.trim() === '') errors.push(invalid(`${field}.message`, message, 'must be non-empty if specified'))
+  else if (hasLineBreak(message.trim())) errors.push(invalid(`${field}.message`, message, 'must not contain line breaks'))
+  if (reason !== undefined && !reasons.includes(reason)) errors.push(notSupported(`${field}.reason`, reason, reasons))
+  return errors
+}
+
+function annotationErrors(
+  { key, valueExpression }: AuditAnnotation,
+  field: string,
+  policy: string,
+  scope: AdmissionScope,
+): FieldError[] {
+  const name = `${policy}/${key}`
+  const errors = problems(`${field}.key`, name, qualifiedNameProblems(name))
+  const at = `${field}.valueExpression`
+  const source = valueExpression.trim()
+  if (source === '') return [...errors, required(at, 'valueExpression is not specified')]
+  if (source.length > 5 * 1024) return [...errors, required(at, 'must not exceed 5120 bytes in length')]
+  const made = admissionExpression(source, scope, ['string', 'null'])
+  return typeof made === 'string' ? [...errors, invalid(at, valueExpression, made)] : errors
+}
+
+function paramRefErrors({ name = '', selector, parameterNotFoundAction: action }: ParamRef): FieldError[] {
+  const field = 'spec.paramRef'
+  const errors = name === '' ? [] : problems(`${field}.name`, name, pathSegmentProblems(name))
+  const exclusive = 'name and selector are mutually exclusive'
+  if (name !== '' && selector) errors.push(forbidden(`${field}.name`, exclusive))
+  if (selector) errors.push(...labelSelectorErrors(selector as LabelSelector, `${field}.selector`))
+  if (name !== '' && selector) errors.push(forbidden(`${field}.selector`, exclusive))
+  if (name === '' && !selector) errors.push(required(field, 'one of name or selector must be specified'))
+  const actions = ['Deny', 'Allow']
+  if (!action) errors.push(required(`${field}.parameterNotFoundAction`))
+  else if (!actions.includes(action)) errors.push(notSupported(`${field}.parameterNotFoundAction`, action, actions))
+  return errors
+}
+
+function actionErrors(actions: readonly string[]): FieldError[] {
+  const field = 'spec.validationActions'
+  const errors: FieldError[] = []
+  actions.forEach((action, index) => {
+    if (!['Audit', 'Deny', 'Warn'].includes(action))
+      errors.push(notSupported(`${field}[${index}]`, action, ['Audit', 'Deny', 'Warn']))
+    if (actions.indexOf(action) < index) errors.push(duplicate(`${field}[${index}]`, action))
+  })
+  if (actions.includes('Deny') && actions.includes('Warn')) {
+    const why =
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)'
+    errors.push(invalid(field, actions, why))
+  }
+  if (actions.length === 0) errors.push(required(field, 'at least one validation action is required'))
+  return errors
+}

@@ -1,0 +1,9 @@
+/** The kinds of `apiextensions.k8s.io/v1`. */
+import { CustomResourceDefinition } from '@capstan/kube'
+import { crdStrategy } from '@capstan/apiserver/kinds'
+import type { KindTable } from './builtin-kind.ts'
+
+export const apiextensions: KindTable = {
+  // Upstream's schema mentions itself.
+  customresourcedefinitions: { ...crdStrategy, schema: CustomResourceDefinition.schema, generation: true },
+}

@@ -1,0 +1,183 @@
+import { dnsLabelProblems, type FieldError, forbidden, invalid, required } from '@capstan/kube'
+import type { BuiltinKind } from '../builtin-kind.ts'
+import { oneOf, problems } from '../checks.ts'
+import { atMostWhole, intOrPercentErrors, nonNegative, notAbove, notDecremented, numberOf } from '../counts.ts'
+import { usableSelector } from '../pod-names.ts'
+import { same } from '../same.ts'
+import { ageColumn, column, containerColumns, nameColumn, number } from '../columns.ts'
+import { persistentvolumeclaims } from '../core/volume.ts'
+import { defaultPodTemplate } from '../pod/defaults.ts'
+import { validatePodTemplate } from '../pod/spec.ts'
+import type {
+  PersistentVolumeClaim,
+  PodTemplateSpec,
+  StatefulSet,
+  StatefulSetSpec,
+  StatefulSetStatus,
+  StatefulSetUpdateStrategy,
+} from '../schemas/types.ts'
+import { longRunningErrors, replicasScale, requiredSelectorErrors, templateLabelErrors } from './replicas.ts'
+import { templateWarnings } from '../pod/warnings.ts'
+
+/** Upstream: pkg/apis/apps and pkg/registry/apps/statefulset, v1.36. */
+export const statefulsets: BuiltinKind<StatefulSet> = {
+  generation: true,
+  names: dnsLabelProblems,
+  scale: replicasScale,
+  columns: [
+    nameColumn,
+    column('Ready', (o) => `${number(o, 'status', 'readyReplicas')}/${number(o, 'spec', 'replicas')}`),
+    ageColumn,
+    ...containerColumns(),
+  ],
+  default({ spec }) {
+    defaultPodTemplate(spec.template)
+    spec.podManagementPolicy ||= 'OrderedReady'
+    for (const claim of spec.volumeClaimTemplates ?? []) defaultClaimTemplate(claim)
+    const strategy = spec.updateStrategy
+    if (!strategy.type) {
+      strategy.type = 'RollingUpdate'
+      strategy.rollingUpdate ??= {}
+    }
+    if (strategy.type === 'RollingUpdate' && strategy.rollingUpdate) strategy.rollingUpdate.partition ??= 0
+    spec.persistentVolumeClaimRetentionPolicy ??= {}
+    spec.persistentVolumeClaimRetentionPolicy.whenDeleted ||= 'Retain'
+    spec.persistentVolumeClaimRetentionPolicy.whenScaled ||= 'Retain'
+    spec.replicas ??= 1
+    spec.revisionHistoryLimit ??= 10
+  },
+  prepare({ spec: { updateStrategy } }, old) {
+    // Upstream, where the feature MaxUnavailableStatefulSet is off: as if it were not there, unless it was.
+    if (old?.spec.updateStrategy.rollingUpdate?.maxUnavailable === undefined) delete updateStrategy.rollingUpdate?.maxUnavailable
+  },
+  warnings: (set, old) => [
+    ...templateWarnings('spec.template', set.spec.template, set, old),
+    ...((set.spec.revisionHistoryLimit ?? 0) < 0
+      ? ['spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended']
+      : []),
+  ],
+  validate({ spec, status }, old, { subresource }) {
+    if (subresource === 'status') return status ? statusErrors(status, old?.status) : []
+    return [...specErrors(spec, old?.spec), ...(old ? updateErrors(spec, old.spec) : [])]
+  },
+}
+
+function specErrors(spec: StatefulSetSpec, old: StatefulSetSpec | undefined): FieldError[] {
+  const { selector, template, podManagementPolicy: policy, serviceName } = spec
+  const retention = spec.persistentVolumeClaimRetentionPolicy
+  const retain = ['Retain', 'Delete']
+  const isUsable = !selector || usableSelector(selector) !== undefined
+  return [
+    ...(policy === 'OrderedReady' || policy === 'Parallel'
+      ? []
+      : [invalid('spec.podManagementPolicy', policy, "must be 'OrderedReady' or 'Parallel'")]),
+    ...strategyErrors(spec.updateStrategy),
+    ...oneOf('spec.persistentVolumeClaimRetentionPolicy.whenDeleted', retention?.whenDeleted, retain),
+    ...oneOf('spec.persistentVolumeClaimRetentionPolicy.whenScaled', retention?.whenScaled, retain),
+    ...(old ? [] : claimErrors(spec)),
+    ...nonNegative('spec', spec, 'replicas', 'minReadySeconds'),
+    ...(spec.ordinals ? nonNegative('spec.ordinals', spec.ordinals, 'start') : []),
+    // Immutable, so updates keep a name from before it was validated.
+    ...(old || serviceName === '' ? [] : problems('spec.serviceName', serviceName, dnsLabelProblems(serviceName))),
+    ...requiredSelectorErrors(selector, 'statefulset'),
+    ...(isUsable
+      ? [...templateLabelErrors(selector, template), ...validatePodTemplate('spec.template', asClaimed(spec))]
+      : [invalid('spec.selector', selector, '')]),
+    ...longRunningErrors(template, 'StatefulSet'),
+  ]
+}
+
+/** A claim within another object is a whole object all the same. */
+function defaultClaimTemplate(claim: PersistentVolumeClaim): void {
+  claim.kind ??= 'PersistentVolumeClaim'
+  claim.apiVersion ??= 'v1'
+  persistentvolumeclaims.default!(claim, undefined)
+}
+
+function claimErrors({ volumeClaimTemplates = [] }: StatefulSetSpec): FieldError[] {
+  return volumeClaimTemplates.flatMap(({ spec }, index) => {
+    const path = `spec.volumeClaimTemplates[${index}].spec`
+    return [
+      ...(spec.accessModes?.length ? [] : [required(`${path}.accessModes`, 'at least 1 access mode is required')]),
+      ...(spec.resources?.requests?.storage === undefined ? [required(`${path}.resources[storage]`)] : []),
+    ]
+  })
+}
+
+function strategyErrors({ type, rollingUpdate }: StatefulSetUpdateStrategy): FieldError[] {
+  const path = 'spec.updateStrategy.rollingUpdate'
+  if (type === 'OnDelete') {
+    const shown = rollingUpdate && {
+      Partition: rollingUpdate.partition ?? 0,
+      MaxUnavailable: rollingUpdate.maxUnavailable ?? null,
+    }
+    return shown ? [invalid(path, shown, "only allowed for updateStrategy 'RollingUpdate'")] : []
+  }
+  if (type !== 'RollingUpdate') {
+    const shown = { Type: type, RollingUpdate: rollingUpdate ?? null }
+    return [invalid('spec.updateStrategy', shown, "must be 'RollingUpdate' or 'OnDelete'")]
+  }
+  const most = rollingUpdate?.maxUnavailable
+  return [
+    ...(rollingUpdate ? nonNegative(path, rollingUpdate, 'partition') : []),
+    ...intOrPercentErrors(`${path}.maxUnavailable`, most),
+    ...(most !== undefined && numberOf(most) === 0 ? [invalid(`${path}.maxUnavailable`, most, 'cannot be 0')] : []),
+    ...atMostWhole(`${path}.maxUnavailable`, most),
+  ]
+}
+
+/** The template as its pods will be: with a volume for each claim, and without fields that differ between pods. */
+function asClaimed({ template, volumeClaimTemplates = [] }: StatefulSetSpec): PodTemplateSpec {
+  const { hostname: _hostname, subdomain: _subdomain, ...spec } = template.spec
+  const claimed = volumeClaimTemplates.map(({ metadata: { name } }) => name)
+  if (claimed.length === 0) return { ...template, spec }
+  const own = (spec.volumes ?? []).filter(({ name }) => !claimed.includes(name))
+  const volumes = claimed.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }))
+  return { ...template, spec: { ...spec, volumes: [...volumes, ...own] } }
+}
+
+const changeable = [
+  'replicas',
+  'template',
+  'updateStrategy',
+  'minReadySeconds',
+  'ordinals',
+  'revisionHistoryLimit',
+  'persistentVolumeClaimRetentionPolicy',
+] as const
+
+function updateErrors(spec: StatefulSetSpec, old: StatefulSetSpec): FieldError[] {
+  const fixed = (from: StatefulSetSpec): object => {
+    const rest: Partial<StatefulSetSpec> = { ...from }
+    for (const name of changeable) delete rest[name]
+    return rest
+  }
+  const text =
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"
+  return same(fixed(spec), fixed(old)) ? [] : [forbidden('spec', text)]
+}
+
+function statusErrors(status: StatefulSetStatus, old: StatefulSetStatus | undefined): FieldError[] {
+  return [
+    ...nonNegative(
+      'status',
+      status,
+      'replicas',
+      'readyReplicas',
+      'currentReplicas',
+      'updatedReplicas',
+      'availableReplicas',
+      'observedGeneration',
+      'collisionCount',
+    ),
+    ...notAbove(
+      'status',
+      status,
+      'replicas',
+      ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'],
+      'cannot be greater than status.replicas',
+    ),
+    ...notAbove('status', status, 'readyReplicas', ['availableReplicas'], 'cannot be greater than status.readyReplicas'),
+    ...notDecremented('status.collisionCount', status.collisionCount, old?.collisionCount),
+  ]
+}

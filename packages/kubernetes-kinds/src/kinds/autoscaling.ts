@@ -1,0 +1,64 @@
+/** The kinds of `autoscaling/v1` and `autoscaling/v2`: one kind, stored as the latter. Upstream: pkg/apis/autoscaling, v1.36. */
+import { draft, type UnknownObject } from '@capstan/kube'
+import { autoscalerColumns } from './autoscaling/columns.ts'
+import { defaultMetric, toV1, toV2 } from './autoscaling/conversion.ts'
+import { specErrors } from './autoscaling/validation.ts'
+import type { BuiltinKind, KindTable } from './builtin-kind.ts'
+import { nonNegative } from './counts.ts'
+import { nullIfNone } from './go-nulls.ts'
+import type { AutoscalingV2HorizontalPodAutoscaler as Autoscaler, HPAScalingRules } from './schemas/types.ts'
+
+const current: BuiltinKind<Autoscaler> = {
+  convertFrom: { 'autoscaling/v1': toV2 },
+  columns: autoscalerColumns,
+  default({ spec, status }) {
+    nullIfNone(status, 'currentMetrics')
+    spec.minReplicas ??= 1
+    if (!spec.metrics?.length) spec.metrics = [defaultMetric()]
+    const { behavior } = spec
+    if (!behavior) return
+    behavior.scaleUp = { ...scaleUp, ...behavior.scaleUp }
+    behavior.scaleDown = { ...scaleDown, ...behavior.scaleDown }
+  },
+  prepare(autoscaler, old) {
+    // Go always writes it.
+    if (!old) autoscaler.status = { ...autoscaler.status, currentMetrics: null as never }
+  },
+  validate({ spec, status }, _, { subresource }) {
+    return subresource === 'status' ? nonNegative('status', status, 'currentReplicas', 'desiredReplicas') : specErrors(spec)
+  },
+}
+
+/** At most four pods or twice as many in 15 seconds. */
+const scaleUp: HPAScalingRules = {
+  stabilizationWindowSeconds: 0,
+  selectPolicy: 'Max',
+  policies: [
+    { type: 'Pods', value: 4, periodSeconds: 15 },
+    { type: 'Percent', value: 100, periodSeconds: 15 },
+  ],
+}
+const scaleDown: HPAScalingRules = { selectPolicy: 'Max', policies: [{ type: 'Percent', value: 100, periodSeconds: 15 }] }
+
+const former: BuiltinKind = {
+  storedAs: 'autoscaling/v2',
+  convertFrom: { 'autoscaling/v2': toV1 },
+  columns: autoscalerColumns.map((column) => ({ ...column, cell: (one, now) => column.cell(inStoredForm(one), now) })),
+  default(autoscaler) {
+    // What is left out is filled in where it will be stored.
+    toV2(autoscaler)
+    toV1(autoscaler)
+    ;(autoscaler.spec as { minReplicas?: number }).minReplicas ??= 1
+  },
+  validate: (one, old, context) =>
+    current.validate!(inStoredForm(one) as unknown as Autoscaler, old as unknown as Autoscaler | undefined, context),
+}
+
+function inStoredForm(autoscaler: UnknownObject): UnknownObject {
+  const stored = draft(autoscaler)
+  toV2(stored)
+  return stored
+}
+
+export const autoscalingV1: KindTable = { horizontalpodautoscalers: former }
+export const autoscalingV2: KindTable = { horizontalpodautoscalers: current }

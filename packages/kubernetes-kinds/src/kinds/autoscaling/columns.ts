@@ -1,0 +1,47 @@
+import type { PrinterColumn } from '@capstan/apiserver/kinds'
+import { ageColumn, at, column, list, nameColumn, number, text } from '../columns.ts'
+import type { MetricSpec, MetricStatus } from '../schemas/types.ts'
+
+/** Of autoscalers in the form of v2. Upstream: printHorizontalPodAutoscaler, v1.36. */
+export const autoscalerColumns: readonly PrinterColumn[] = [
+  nameColumn,
+  column('Reference', (o) => `${text(o, 'spec', 'scaleTargetRef', 'kind')}/${text(o, 'spec', 'scaleTargetRef', 'name')}`),
+  column('Targets', (o) => targets(list<MetricSpec>(o, 'spec', 'metrics'), list<MetricStatus>(o, 'status', 'currentMetrics'))),
+  column('MinPods', (o) => String((at(o, 'spec', 'minReplicas') as number | undefined) ?? '<unset>')),
+  column('MaxPods', (o) => number(o, 'spec', 'maxReplicas')),
+  column('Replicas', (o) => number(o, 'status', 'currentReplicas')),
+  ageColumn,
+]
+
+const MaxShown = 2
+
+function targets(metrics: readonly MetricSpec[], current: readonly MetricStatus[]): string {
+  if (metrics.length === 0) return '<none>'
+  const shown = metrics.slice(0, MaxShown).map((metric, index) => target(metric, current[index]))
+  const more = metrics.length - MaxShown
+  return `${shown.join(', ')}${more > 0 ? ` + ${more} more...` : ''}`
+}
+
+type Amount = string | number | undefined
+
+const unknown = (value: Amount): string => (value === undefined ? '<unknown>' : String(value))
+const percent = (value: number | undefined): Amount => (value === undefined ? undefined : `${value}%`)
+
+function target(
+  { type, external, object, pods, resource, containerResource }: MetricSpec,
+  now: MetricStatus | undefined,
+): string {
+  if ((type === 'External' && external) || (type === 'Object' && object)) {
+    const wanted = (type === 'External' ? external! : object!).target
+    const seen = (type === 'External' ? now?.external : now?.object)?.current
+    if (wanted.averageValue !== undefined) return `${unknown(seen?.averageValue)}/${wanted.averageValue} (avg)`
+    return `${unknown(seen?.value)}/${wanted.value ?? ''}`
+  }
+  if (type === 'Pods' && pods) return `${unknown(now?.pods?.current.averageValue)}/${pods.target.averageValue ?? ''}`
+  const source = type === 'Resource' ? resource : type === 'ContainerResource' ? containerResource : undefined
+  if (!source) return '<unknown type>'
+  const seen = (type === 'Resource' ? now?.resource : now?.containerResource)?.current
+  const { averageValue, averageUtilization } = source.target
+  if (averageValue !== undefined) return `${source.name}: ${unknown(seen?.averageValue)}/${averageValue}`
+  return `${source.name}: ${unknown(percent(seen?.averageUtilization))}/${percent(averageUtilization) ?? '<auto>'}`
+}

@@ -1,0 +1,265 @@
+/**
+ * An autoscaler of version v2, in which it is stored, as v1 shows it, and back. What v1 has no fields for goes into annotations.
+ * Upstream: pkg/apis/autoscaling/v1/conversion.go, v1.36.
+ */
+import { isRecord, type UnknownObject } from '@capstan/kube'
+import type { MetricSpec } from '../schemas/types.ts'
+
+const prefix = 'autoscaling.alpha.kubernetes.io/'
+const kept = {
+  metrics: `${prefix}metrics`,
+  current: `${prefix}current-metrics`,
+  conditions: `${prefix}conditions`,
+  behavior: `${prefix}behavior`,
+}
+
+type Fields = { [name: string]: any }
+
+/** Default metric of an autoscaler. */
+export const defaultMetric = (averageUtilization = 80): MetricSpec => ({
+  type: 'Resource',
+  resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization } },
+})
+
+/** Brings a draft of v2 into the form of v1. */
+export function toV1(autoscaler: UnknownObject): void {
+  const { metrics = [], behavior, ...spec } = autoscaler.spec as Fields
+  const { currentMetrics = [], conditions = [], ...status } = (autoscaler.status ?? {}) as Fields
+  const isCPU = ({ type, resource }: Fields) =>
+    type === 'Resource' && resource?.name === 'cpu' && resource.target.averageUtilization !== undefined
+  const cpu = metrics.find(isCPU)
+  const others = metrics.filter((metric: Fields) => !isCPU(metric))
+  const current = (currentMetrics ?? []).findLast(
+    ({ type, resource }: Fields) =>
+      type === 'Resource' && resource?.name === 'cpu' && resource.current.averageUtilization !== undefined,
+  )
+  autoscaler.spec = { ...spec, ...(cpu ? { targetCPUUtilizationPercentage: cpu.resource.target.averageUtilization } : {}) }
+  autoscaler.status = {
+    currentReplicas: 0,
+    ...status,
+    ...(current ? { currentCPUUtilizationPercentage: current.resource.current.averageUtilization } : {}),
+  }
+  const annotations = withoutKept(autoscaler)
+  if (others.length > 0) annotations[kept.metrics] = JSON.stringify(others.map((one: Fields) => specToV1(one)))
+  if (currentMetrics?.length > 0) annotations[kept.current] = JSON.stringify(currentMetrics.map(statusToV1))
+  if (conditions.length > 0) annotations[kept.conditions] = JSON.stringify(conditions)
+  if (behavior) annotations[kept.behavior] = JSON.stringify(behaviorToGo(behavior))
+  setAnnotations(autoscaler, annotations)
+}
+
+/** Brings a draft of v1 into the form of v2. */
+export function toV2(autoscaler: UnknownObject): void {
+  const { targetCPUUtilizationPercentage: target, ...spec } = autoscaler.spec as Fields
+  const { currentCPUUtilizationPercentage: now, ...status } = (autoscaler.status ?? {}) as Fields
+  const { annotations = {} } = autoscaler.metadata
+  const metrics = [
+    ...(understood(annotations[kept.metrics], listOf(specToV2)) ?? []),
+    ...(target === undefined ? [] : [defaultMetric(target)]),
+  ]
+  const behavior = understood(annotations[kept.behavior], behaviorFromGo)
+  const current = understood(annotations[kept.current], listOf(statusToV2))
+  const conditions = understood(annotations[kept.conditions], listOf(conditionOf))
+  autoscaler.spec = {
+    ...spec,
+    metrics: metrics.length > 0 ? metrics : [defaultMetric()],
+    ...(behavior ? { behavior } : {}),
+  }
+  const ofNow = { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: now } } }
+  autoscaler.status = {
+    ...status,
+    ...(current ? { currentMetrics: current } : now === undefined ? {} : { currentMetrics: [ofNow] }),
+    ...(conditions ? { conditions } : {}),
+  }
+  if ((autoscaler.status as Fields).currentReplicas === 0) delete (autoscaler.status as Fields).currentReplicas
+  setAnnotations(autoscaler, withoutKept(autoscaler))
+}
+
+function withoutKept({ metadata }: UnknownObject): { [key: string]: string } {
+  const names = new Set(Object.values(kept))
+  return Object.fromEntries(Object.entries(metadata.annotations ?? {}).filter(([key]) => !names.has(key)))
+}
+
+function setAnnotations({ metadata }: UnknownObject, annotations: { [key: string]: string }): void {
+  if (Object.keys(annotations).length > 0) metadata.annotations = annotations
+  else delete metadata.annotations
+}
+
+/** Parses an annotation; `undefined` when its content is of another format, which is treated as absent. */
+function understood<T>(text: string | undefined, read: (value: Fields) => T): T | undefined {
+  try {
+    return text === undefined ? undefined : read(JSON.parse(text) as Fields)
+  } catch {
+    return undefined
+  }
+}
+
+const listOf =
+  (read: (one: Fields) => Fields) =>
+  (list: Fields): Fields[] => {
+    if (!Array.isArray(list)) throw new TypeError('expected a list')
+    return list.map(read)
+  }
+
+function conditionOf(one: Fields): Fields {
+  if (!isRecord(one)) throw new TypeError('expected a condition')
+  return one
+}
+
+/** Without what is not there, as JSON leaves it out. */
+const some = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/** In the order in which Go writes its fields. */
+const referenceOf = ({ kind, name, apiVersion }: Fields): Fields => some({ kind, name, apiVersion })
+
+/** How each source of a metric is to look; those of resources look alike. */
+type Sources = { readonly [source in 'object' | 'pods' | 'resource' | 'external']: (fields: Fields) => Fields }
+
+const metric =
+  (of: Sources) =>
+  ({ type, object, pods, resource, containerResource, external }: Fields): Fields =>
+    some({
+      type,
+      object: object && some(of.object(object)),
+      pods: pods && some(of.pods(pods)),
+      resource: resource && some(of.resource(resource)),
+      containerResource: containerResource && some(of.resource(containerResource)),
+      external: external && some(of.external(external)),
+    })
+
+const specToV1 = metric({
+  object: ({ describedObject, metric, target }) => ({
+    target: referenceOf(describedObject),
+    metricName: metric.name,
+    targetValue: target.value ?? '0',
+    selector: metric.selector,
+    averageValue: target.averageValue,
+  }),
+  pods: ({ metric, target }) => ({
+    metricName: metric.name,
+    targetAverageValue: target.averageValue ?? '0',
+    selector: metric.selector,
+  }),
+  resource: ({ name, container, target }) => ({
+    name,
+    targetAverageUtilization: target.averageUtilization,
+    targetAverageValue: target.averageValue,
+    container,
+  }),
+  external: ({ metric, target }) => ({
+    metricName: metric.name,
+    metricSelector: metric.selector,
+    targetValue: target.value,
+    targetAverageValue: target.averageValue,
+  }),
+})
+
+const statusToV1 = metric({
+  object: ({ describedObject, metric, current }) => ({
+    target: referenceOf(describedObject),
+    metricName: metric.name,
+    currentValue: current.value ?? '0',
+    selector: metric.selector,
+    averageValue: current.averageValue,
+  }),
+  pods: ({ metric, current }) => ({
+    metricName: metric.name,
+    currentAverageValue: current.averageValue ?? '0',
+    selector: metric.selector,
+  }),
+  resource: ({ name, container, current }) => ({
+    name,
+    currentAverageUtilization: current.averageUtilization,
+    currentAverageValue: current.averageValue ?? '0',
+    container,
+  }),
+  external: ({ metric, current }) => ({
+    metricName: metric.name,
+    metricSelector: metric.selector,
+    currentValue: current.value ?? '0',
+    currentAverageValue: current.averageValue,
+  }),
+})
+
+const identifier = (name: string, selector: unknown): Fields => some({ name, selector: selector ?? undefined })
+
+const specToV2 = metric({
+  object: ({ target, metricName, selector, targetValue, averageValue }) => ({
+    describedObject: target,
+    target: some({
+      type: averageValue === undefined ? 'Value' : 'AverageValue',
+      value: averageValue !== undefined && String(targetValue).startsWith('0') ? undefined : targetValue,
+      averageValue,
+    }),
+    metric: identifier(metricName, selector),
+  }),
+  pods: ({ metricName, selector, targetAverageValue: averageValue }) => ({
+    metric: identifier(metricName, selector),
+    target: { type: 'AverageValue', averageValue },
+  }),
+  resource: ({ name, container, targetAverageUtilization: averageUtilization, targetAverageValue: averageValue }) => ({
+    name,
+    target: some({ type: averageUtilization === undefined ? 'AverageValue' : 'Utilization', averageValue, averageUtilization }),
+    container,
+  }),
+  external: ({ metricName, metricSelector, targetValue: value, targetAverageValue: averageValue }) => ({
+    metric: identifier(metricName, metricSelector),
+    target: some({ type: value === undefined ? 'AverageValue' : 'Value', value, averageValue }),
+  }),
+})
+
+const statusToV2 = metric({
+  object: ({ target, metricName, selector, currentValue: value, averageValue }) => ({
+    describedObject: target,
+    metric: identifier(metricName, selector),
+    current: some({ value, averageValue }),
+  }),
+  pods: ({ metricName, selector, currentAverageValue: averageValue }) => ({
+    metric: identifier(metricName, selector),
+    current: some({ averageValue }),
+  }),
+  resource: ({ name, container, currentAverageUtilization: averageUtilization, currentAverageValue: averageValue }) => ({
+    name,
+    current: some({ averageValue, averageUtilization }),
+    container,
+  }),
+  external: ({ metricName, metricSelector, currentValue: value, currentAverageValue: averageValue }) => ({
+    metric: identifier(metricName, metricSelector),
+    current: some({ value, averageValue }),
+  }),
+})
+
+/** Upstream writes this annotation in the form of its own structs. */
+function behaviorToGo(behavior: Fields): Fields {
+  const rules = (one: Fields | undefined): Fields | null =>
+    one
+      ? {
+          StabilizationWindowSeconds: one.stabilizationWindowSeconds ?? null,
+          SelectPolicy: one.selectPolicy ?? null,
+          Policies: one.policies?.map((policy: Fields) => ({
+            Type: policy.type,
+            Value: policy.value,
+            PeriodSeconds: policy.periodSeconds,
+          })),
+          Tolerance: one.tolerance ?? null,
+        }
+      : null
+  return { ScaleUp: rules(behavior.scaleUp), ScaleDown: rules(behavior.scaleDown) }
+}
+
+function behaviorFromGo(behavior: Fields): Fields {
+  if (behavior === null || typeof behavior !== 'object') throw new TypeError('expected rules')
+  const rules = (one: Fields | null | undefined): Fields | undefined =>
+    one
+      ? some({
+          stabilizationWindowSeconds: one.StabilizationWindowSeconds ?? undefined,
+          selectPolicy: one.SelectPolicy ?? undefined,
+          policies: one.Policies?.map((policy: Fields) => ({
+            type: policy.Type,
+            value: policy.Value,
+            periodSeconds: policy.PeriodSeconds,
+          })),
+          tolerance: one.Tolerance ?? undefined,
+        })
+      : undefined
+  return some({ scaleUp: rules(behavior.ScaleUp), scaleDown: rules(behavior.ScaleDown) })
+}

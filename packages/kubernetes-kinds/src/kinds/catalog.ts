@@ -1,0 +1,207 @@
+/**
+ * What a real server's discovery and OpenAPI say of the built-in kinds: `schemas/`, written by scripts/tools/builtin-kinds.ts.
+ * The one source of their structure, for field validation, discovery, OpenAPI, server-side apply and strategic merge patch.
+ * Read when first needed, once for all planes of a process.
+ */
+import { readFileSync } from 'node:fs'
+import type { JSONSchema } from '@capstan/kube'
+import type { Subresource } from '@capstan/apiserver/kinds'
+import { goFields } from './go-fields.ts'
+
+/** A schema as OpenAPI v3 publishes it: other schemas are referred to by name. */
+export interface Component extends Omit<JSONSchema, 'allOf' | 'oneOf' | 'items' | 'properties' | 'additionalProperties'> {
+  $ref?: string
+  allOf?: Component[]
+  oneOf?: Component[]
+  items?: Component
+  properties?: { [name: string]: Component }
+  additionalProperties?: Component | boolean
+  'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[]
+}
+
+/** One resource as in discovery. */
+export interface ResourceRecord {
+  readonly kind: string
+  readonly singular: string
+  readonly namespaced: boolean
+  readonly verbs: readonly string[]
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly subresources?: readonly Subresource[]
+}
+
+const read = (name: string): unknown => JSON.parse(readFileSync(new URL(`schemas/${name}.json`, import.meta.url), 'utf8'))
+
+let records: { readonly [groupVersion: string]: { readonly [plural: string]: ResourceRecord } } | undefined
+const files = new Map<string, { readonly [name: string]: Component }>()
+const resolved = new Map<string, JSONSchema>()
+
+/** @throws TypeError for a resource that upstream has not */
+export function recordOf(groupVersion: string, plural: string): ResourceRecord {
+  records ??= read('resources') as NonNullable<typeof records>
+  const record = records[groupVersion]?.[plural]
+  if (!record) throw new TypeError(`no built-in resource ${plural} in ${groupVersion}`)
+  return record
+}
+
+/** How a column of a table is announced, but for those that all kinds have in common. */
+export interface RecordedColumn {
+  readonly name: string
+  readonly type: string
+  readonly description: string
+  readonly format?: string
+  readonly priority?: number
+}
+
+/** The columns of a resource beside `Name` and `Age`; none for one that upstream has no more to show of. */
+export function recordedColumns(groupVersion: string, plural: string): readonly RecordedColumn[] {
+  columns ??= read('columns') as NonNullable<typeof columns>
+  return columns[`${groupVersion}/${plural}`] ?? []
+}
+let columns: { readonly [resource: string]: readonly RecordedColumn[] } | undefined
+
+/** The schema that is published under a name such as `io.k8s.api.core.v1.Pod`. */
+export function componentOf(name: string): Component | undefined {
+  const [, , project = '', group = ''] = name.split('.')
+  const file = project === 'api' ? group : project
+  let schemas = files.get(file)
+  if (!schemas) files.set(file, (schemas = read(file) as { readonly [name: string]: Component }))
+  return schemas[name]
+}
+
+/** The name under which the schema of a kind is published. */
+export function componentName(group: string, version: string, kind: string): string {
+  switch (group) {
+    case 'apiextensions.k8s.io':
+      return `io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.${version}.${kind}`
+    case 'apiregistration.k8s.io':
+      return `io.k8s.kube-aggregator.pkg.apis.apiregistration.${version}.${kind}`
+    default:
+      return `io.k8s.api.${group === '' ? 'core' : group.split('.')[0]!}.${version}.${kind}`
+  }
+}
+
+/** Every schema that the named ones refer to, themselves included, by name. */
+export function closureOf(names: Iterable<string>): Map<string, Component> {
+  const found = new Map<string, Component>()
+  const visit = (name: string): void => {
+    if (found.has(name)) return
+    const component = componentOf(name)
+    if (!component) throw new TypeError(`no built-in schema ${name}`)
+    found.set(name, component)
+    for (const other of referencesOf(component)) visit(other)
+  }
+  for (const name of names) visit(name)
+  return found
+}
+
+function* referencesOf({ $ref, allOf = [], items, properties = {}, additionalProperties }: Component): Iterable<string> {
+  if ($ref !== undefined) yield nameIn($ref)
+  const below = [...allOf, ...Object.values(properties)]
+  if (items) below.push(items)
+  if (typeof additionalProperties === 'object') below.push(additionalProperties)
+  for (const one of below) yield* referencesOf(one)
+}
+
+/**
+ * The schema of a kind at work. Go's decoder, which it stands for, fills in the zero of whatever is no pointer, and asks for
+ * nothing: what is required, and which values there are, is for validation to say. Schemas that several kinds have in common are one
+ * object.
+ */
+export function schemaNamed(name: string): JSONSchema {
+  let schema = resolved.get(name)
+  if (schema) return schema
+  const component = componentOf(name)
+  if (!component) throw new TypeError(`no built-in schema ${name}`)
+  schema = special[name] ?? {}
+  resolved.set(name, schema)
+  return special[name] ? schema : Object.assign(schema, withoutIdleDefaults(name, resolve(component)))
+}
+
+/** Zeroes that JSON leaves out need not be filled in. */
+function withoutIdleDefaults(name: string, schema: JSONSchema): JSONSchema {
+  const go = goFields(name)
+  for (const [field, { default: value, ...rest }] of Object.entries(schema.properties ?? {})) {
+    const isZero = value === 0 || value === '' || value === false
+    if (isZero && go.get(field) === 'left out') schema.properties![field] = { ...rest, 'x-capstan-zero': value }
+  }
+  return schema
+}
+
+function resolve(component: Component): JSONSchema {
+  const {
+    $ref,
+    allOf,
+    items,
+    properties,
+    additionalProperties,
+    required: _,
+    enum: __,
+    description: ___,
+    oneOf,
+    ...rest
+  } = component
+  const target = targetOf({ ...($ref === undefined ? {} : { $ref }), ...(allOf ? { allOf } : {}) })
+  if (target !== undefined) {
+    const schema = schemaNamed(target)
+    return Object.keys(rest).length === 0 ? schema : { ...schema, ...rest }
+  }
+  const schema: JSONSchema = rest
+  if (oneOf) schema['x-kubernetes-int-or-string'] = true
+  if (items) schema.items = resolve(items)
+  if (properties) schema.properties = Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, resolve(one)]))
+  if (additionalProperties !== undefined) {
+    schema.additionalProperties = typeof additionalProperties === 'object' ? resolve(additionalProperties) : additionalProperties
+  }
+  if (schema.type === 'object' && !properties && additionalProperties === undefined) {
+    schema['x-kubernetes-preserve-unknown-fields'] = true
+  }
+  return schema
+}
+
+/**
+ * The zero value of a Go type: structs that are not pointers, and `null` for lists and maps that are not omitted when empty. Creating an
+ * object does not make its manager the owner of those.
+ */
+export function blankOf(name: string): object {
+  let blank = blanks.get(name)
+  if (blank) return blank
+  blank = {}
+  blanks.set(name, blank)
+  const { properties = {}, required = [] } = componentOf(name) ?? {}
+  const go = goFields(name)
+  for (const [field, { $ref, allOf, type, default: given }] of Object.entries(properties)) {
+    const target = $ref ?? allOf?.[0]?.$ref
+    if (given === '' || given === 0 || given === false) Object.assign(blank, { [field]: given })
+    else if (isStruct(given)) Object.assign(blank, { [field]: target === undefined ? {} : blankOf(nameIn(target)) })
+    else if (
+      (required.includes(field) || go.get(field) === 'shown') &&
+      given === undefined &&
+      (type === 'array' || type === 'object')
+    )
+      Object.assign(blank, { [field]: null })
+  }
+  return Object.freeze(blank)
+}
+const blanks = new Map<string, object>()
+
+const isStruct = (given: unknown): boolean => typeof given === 'object' && given !== null && Object.keys(given).length === 0
+
+/** The name of the schema that another one only refers to. */
+export function targetOf({ $ref, allOf }: Component): string | undefined {
+  const reference = $ref ?? allOf?.[0]?.$ref
+  return reference === undefined ? undefined : nameIn(reference)
+}
+
+const nameIn = (reference: string): string => reference.slice('#/components/schemas/'.length)
+
+/** Types of Go with a form of their own. */
+const special: { readonly [name: string]: JSONSchema } = {
+  'io.k8s.apimachinery.pkg.util.intstr.IntOrString': { 'x-kubernetes-int-or-string': true },
+  'io.k8s.apimachinery.pkg.runtime.RawExtension': {
+    type: 'object',
+    'x-kubernetes-preserve-unknown-fields': true,
+    'x-kubernetes-map-type': 'atomic',
+  },
+  'io.k8s.apimachinery.pkg.api.resource.Quantity': { 'x-kubernetes-int-or-string': true, format: 'quantity' },
+}

@@ -1,0 +1,124 @@
+/** Checks that validation of many kinds shares; texts are those of k8s.io/apimachinery/pkg/util/validation, v0.36. */
+import { isIP } from 'node:net'
+import {
+  compareQuantities,
+  dnsLabelProblems,
+  equal,
+  type FieldError,
+  invalid,
+  labelKeyProblems,
+  labelValueProblems,
+  notSupported,
+  parseQuantity,
+  qualifiedNameProblems,
+  required,
+  subdomainProblems,
+} from '@capstan/kube'
+import type { LabelSelector } from './schemas/types.ts'
+
+/** One error for each text of what is wrong with a value. */
+export const problems = (field: string, value: unknown, texts: readonly string[]): FieldError[] =>
+  texts.map((text) => invalid(field, value, text))
+
+/** A reference to something that is not there. */
+export const missing = (field: string, value: unknown, detail = ''): FieldError => ({
+  type: 'FieldValueNotFound',
+  field,
+  text: `Not found: ${JSON.stringify(value)}${detail === '' ? '' : `: ${detail}`}`,
+})
+
+/** A value out of a fixed set; its absence is for the caller to judge. */
+export const oneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
+  supported.includes(value ?? '') ? [] : [notSupported(field, value ?? '', supported)]
+
+/** The same, where there has to be one. */
+export const requiredOneOf = (field: string, value: string | undefined, supported: readonly string[]): FieldError[] =>
+  value ? oneOf(field, value, supported) : [required(field)]
+
+export const positive = (field: string, value: number | undefined): FieldError[] =>
+  (value ?? 0) <= 0 ? [invalid(field, value ?? 0, 'must be greater than zero')] : []
+
+export const inRange = (field: string, value: number, low: number, high: number): FieldError[] =>
+  value < low || value > high ? [invalid(field, value, `must be between ${low} and ${high}, inclusive`)] : []
+
+export const dnsLabel = (field: string, value: string): FieldError[] => problems(field, value, dnsLabelProblems(value))
+export const subdomain = (field: string, value: string): FieldError[] => problems(field, value, subdomainProblems(value))
+export const qualifiedName = (field: string, value: string): FieldError[] => problems(field, value, qualifiedNameProblems(value))
+
+export const portNumber = (field: string, value: number): FieldError[] => inRange(field, value, 1, 65535)
+
+/** Upstream: IsValidPortName. */
+export function portNameProblems(name: string): string[] {
+  const texts: string[] = []
+  if (name.length > 15) texts.push('must be no more than 15 characters')
+  if (!/^[-a-z0-9]+$/.test(name)) texts.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
+  if (!/[a-z]/.test(name)) texts.push('must contain at least one letter (a-z)')
+  if (name.includes('--')) texts.push('must not contain consecutive hyphens')
+  if (name.startsWith('-') || name.endsWith('-')) texts.push('must not begin or end with a hyphen')
+  return texts
+}
+
+export const portNumberOrName = (field: string, value: number | string): FieldError[] =>
+  typeof value === 'number' ? portNumber(field, value) : problems(field, value, portNameProblems(value))
+
+export const ipAddress = (field: string, value: string): FieldError[] =>
+  isIP(value) === 0 ? [invalid(field, value, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')] : []
+
+export const unchanged = (field: string, now: unknown, old: unknown): FieldError[] =>
+  equal(now, old) ? [] : [invalid(field, now ?? null, 'field is immutable')]
+
+/** Upstream: ValidateLabels, as it is used for whatever else has the form of labels. */
+export function labels(field: string, value: { readonly [key: string]: string } | undefined): FieldError[] {
+  return Object.entries(value ?? {}).flatMap(([key, text]) => [
+    ...problems(field, key, labelKeyProblems(key)),
+    ...problems(field, text, labelValueProblems(text)),
+  ])
+}
+
+/** Upstream: ValidateLabelSelector. */
+export function labelSelector(field: string, selector: LabelSelector | undefined): FieldError[] {
+  if (!selector) return []
+  const errors = labels(`${field}.matchLabels`, selector.matchLabels)
+  for (const [index, { key, operator, values = [] }] of (selector.matchExpressions ?? []).entries()) {
+    const at = `${field}.matchExpressions[${index}]`
+    if (operator === 'In' || operator === 'NotIn') {
+      if (values.length === 0) errors.push(required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"))
+    } else if (operator === 'Exists' || operator === 'DoesNotExist') {
+      if (values.length > 0) {
+        errors.push({
+          type: 'FieldValueForbidden',
+          field: `${at}.values`,
+          text: "Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+        })
+      }
+    } else errors.push(invalid(`${at}.operator`, operator, 'not a valid selector operator'))
+    errors.push(...problems(`${at}.key`, key, labelKeyProblems(key)))
+    for (const [place, value] of values.entries()) {
+      errors.push(...problems(`${at}.values[${place}]`, value, labelValueProblems(value)))
+    }
+  }
+  return errors
+}
+
+export const isEmptySelector = ({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean =>
+  Object.keys(matchLabels).length + matchExpressions.length === 0
+
+/** Negative, zero or positive, as one amount is less than, equal to or more than another. */
+export const compareAmounts = (a: string | number, b: string | number): number =>
+  compareQuantities(parseQuantity(String(a)), parseQuantity(String(b)))
+
+/** Upstream: validateLocalDescendingPath. */
+export function descendingPath(field: string, path: string): FieldError[] {
+  return [...(path.startsWith('/') ? [invalid(field, path, 'must be a relative path')] : []), ...noBacksteps(field, path)]
+}
+
+export const noBacksteps = (field: string, path: string): FieldError[] =>
+  path.split('/').includes('..') ? [invalid(field, path, "must not contain '..'")] : []
+
+/** Upstream: ValidateLocalNonReservedPath. */
+export function localPath(field: string, path: string): FieldError[] {
+  const errors = descendingPath(field, path)
+  // Names beginning with two dots are reserved for volumes; `..` as a path element has its own error.
+  if (path.startsWith('..') && !path.startsWith('../')) errors.push(invalid(field, path, "must not start with '..'"))
+  return errors
+}

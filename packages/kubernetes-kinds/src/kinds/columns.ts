@@ -1,0 +1,63 @@
+/** What columns of built-in kinds are made of. Upstream: pkg/printers/internalversion, v1.36. */
+import { type LabelSelector, labelSelector, type UnknownObject } from '@capstan/kube'
+import { type PrinterColumn, memberAt, memberText, nameDescription } from '@capstan/apiserver/kinds'
+
+type Cell = PrinterColumn['cell']
+
+export const column = (name: string, cell: Cell, more: Partial<PrinterColumn> = {}): PrinterColumn => ({
+  name,
+  type: 'string',
+  cell,
+  ...more,
+})
+/** Shown with `-o wide`. */
+export const wide = (name: string, cell: Cell, more: Partial<PrinterColumn> = {}): PrinterColumn =>
+  column(name, cell, { priority: 1, ...more })
+
+export const nameColumn = column('Name', ({ metadata }) => metadata.name, { format: 'name', description: nameDescription })
+export const ageColumn = column('Age', ({ metadata }) => metadata.creationTimestamp ?? null, { type: 'date' })
+
+export const at = (object: UnknownObject, ...path: string[]): unknown => memberAt(object, path)
+export const text = (object: UnknownObject, ...path: string[]): string => memberText(object, path)
+export const number = (object: UnknownObject, ...path: string[]): number => Number(at(object, ...path) ?? 0)
+export const list = <T>(object: UnknownObject, ...path: string[]): T[] => (at(object, ...path) as T[] | undefined) ?? []
+export const orNone = (value: string): string => (value === '' ? '<none>' : value)
+export const orUnknown = (value: string): string => (value === '' ? '<unknown>' : value)
+/** How many keys some parts of an object have together. */
+export const count = (object: UnknownObject, ...parts: string[]): number =>
+  parts.reduce((sum, part) => sum + Object.keys((object[part] as object | undefined) ?? {}).length, 0)
+
+/** A scalar member as a field selector compares it. */
+export const field =
+  (...path: string[]) =>
+  (object: UnknownObject): string =>
+    memberText(object, path)
+
+/** Labels as `a=1,b=2`. */
+export const pairs = (labels: unknown): string =>
+  orNone(
+    Object.entries((labels as Record<string, string> | undefined) ?? {})
+      .map(([key, value]) => `${key}=${value}`)
+      .sort()
+      .join(','),
+  )
+
+/** What a label selector selects, in the form of a query. */
+export const selectorColumn = (of: (object: UnknownObject) => unknown): PrinterColumn =>
+  wide('Selector', (object) => selectorText(of(object)))
+
+export function selectorText(selector: unknown): string {
+  if (!selector) return '<none>'
+  const { text } = labelSelector(selector as LabelSelector)
+  return orNone(text)
+}
+
+/** Names and images of the containers of a pod template. */
+export function containerColumns(...template: string[]): PrinterColumn[] {
+  const path = template.length > 0 ? template : ['spec', 'template']
+  const of = (o: UnknownObject, member: string) =>
+    list<Record<string, string>>(o, ...path, 'spec', 'containers')
+      .map((container) => container[member] ?? '')
+      .join(',')
+  return [wide('Containers', (o) => of(o, 'name')), wide('Images', (o) => of(o, 'image'))]
+}

@@ -1,0 +1,13 @@
+import { subdomainProblems } from '@capstan/kube'
+
+/** Names that begin with a domain, such as `acme.io/foo`. Upstream: IsDomainPrefixedPath. */
+export function domainPathProblems(name: string): string[] {
+  const [domain = '', ...path] = name.split('/')
+  const rest = path.join('/')
+  if (domain === '' || rest === '') return ['must be a domain-prefixed path (such as "acme.io/foo")']
+  const texts = subdomainProblems(domain)
+  if (texts.length > 0) return texts
+  return /^[A-Za-z0-9/\-._~%!$&'()*+,;=:]+$/.test(rest)
+    ? []
+    : ["Invalid path (e.g. '/path', regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"]
+}

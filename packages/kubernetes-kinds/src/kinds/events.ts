@@ -1,0 +1,38 @@
+/** The kinds of `events.k8s.io/v1`: the events of the core, in another form. Upstream: pkg/apis/events and pkg/registry/core/event, v1.36. */
+import { draft, type Event, type UnknownObject } from '@capstan/kube'
+import type { BuiltinKind, KindTable } from './builtin-kind.ts'
+import { field } from './columns.ts'
+import { eventColumns } from './core/event.ts'
+import { fromNewEvent, toNewEvent } from './events/conversion.ts'
+import { changedEventErrors, commonErrors, newEventErrors } from './events/validation.ts'
+
+const regarding = ['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath']
+
+const events: BuiltinKind = {
+  createsOnUpdate: true,
+  storedAs: 'v1',
+  convertFrom: { v1: toNewEvent },
+  selectableFields: {
+    ...Object.fromEntries(regarding.map((member) => [`regarding.${member}`, field('regarding', member)])),
+    reason: field('reason'),
+    reportingController: field('reportingController'),
+    type: field('type'),
+  },
+  unknownFieldSelector: (name) => `field label not supported: ${name}`,
+  columns: eventColumns.map((column) => ({ ...column, cell: (event, now) => column.cell(inCoreForm(event), now) })),
+  validate(event, old) {
+    const core = inCoreForm(event) as unknown as Event
+    return [
+      ...commonErrors(core, 'reportingController'),
+      ...(old ? changedEventErrors(core, inCoreForm(old) as unknown as Event) : newEventErrors(core)),
+    ]
+  },
+}
+
+function inCoreForm(event: UnknownObject): UnknownObject {
+  const core = draft(event)
+  fromNewEvent(core)
+  return core
+}
+
+export const eventsGroup: KindTable = { events }

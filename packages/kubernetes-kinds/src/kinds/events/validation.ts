@@ -1,0 +1,83 @@
+/** Validates Events. Upstream: pkg/apis/core/validation/events.go, v1.36, which omits long values from messages. */
+import { type Event, type FieldError, invalid, qualifiedNameProblems, required } from '@capstan/kube'
+import { problems } from '../checks.ts'
+import { immutable } from '../same.ts'
+
+/** What both groups ask for; `reporter` is what the request calls who says it. */
+export function commonErrors(event: Event, reporter: string): FieldError[] {
+  const { namespace: about = '' } = event.involvedObject
+  const { namespace = '' } = event.metadata
+  const elsewhere = invalid('involvedObject.namespace', about, 'does not match event.namespace')
+  if (!event.eventTime) {
+    // Events about objects without a namespace live in `default`.
+    return (about === '' ? namespace === 'default' : about === namespace) ? [] : [elsewhere]
+  }
+  const { reportingComponent = '', reportingInstance = '', action = '', reason = '', message = '' } = event
+  return [
+    ...(about === '' && namespace !== 'default' && namespace !== 'kube-system' ? [elsewhere] : []),
+    ...(reportingComponent === '' ? [required(reporter)] : []),
+    ...problems(reporter, reportingComponent, qualifiedNameProblems(reportingComponent)),
+    ...shortTextErrors('reportingInstance', reportingInstance),
+    ...shortTextErrors('action', action),
+    ...shortTextErrors('reason', reason),
+    ...(Buffer.byteLength(message) > 1024 ? [invalid('message', '', 'can have at most 1024 characters')] : []),
+  ]
+}
+
+function shortTextErrors(field: string, text: string): FieldError[] {
+  if (text === '') return [required(field)]
+  return Buffer.byteLength(text) > 128 ? [invalid(field, '', 'can have at most 128 characters')] : []
+}
+
+/** What `events.k8s.io` asks of a new event beyond that. */
+export function newEventErrors(event: Event): FieldError[] {
+  const { type = '', eventTime, firstTimestamp, lastTimestamp, count, source } = event
+  const unset = (field: string, value: unknown): FieldError[] => (value ? [invalid(field, '', 'needs to be unset')] : [])
+  return [
+    ...seriesErrors(event),
+    ...(eventTime ? [] : [required('eventTime')]),
+    ...(type === 'Normal' || type === 'Warning' ? [] : [invalid('type', '', `has invalid value: ${type}`)]),
+    ...unset('firstTimestamp', firstTimestamp),
+    ...unset('lastTimestamp', lastTimestamp),
+    ...unset('count', count),
+    ...unset('source', source?.component || source?.host),
+  ]
+}
+
+function seriesErrors({ series }: Event): FieldError[] {
+  if (!series) return []
+  return [
+    ...((series.count ?? 0) < 2 ? [invalid('series.count', '', 'should be at least 2')] : []),
+    ...(series.lastObservedTime ? [] : [required('series.lastObservedTime')]),
+  ]
+}
+
+const fixed = [
+  'involvedObject',
+  'reason',
+  'message',
+  'source',
+  'firstTimestamp',
+  'lastTimestamp',
+  'count',
+  'type',
+  'eventTime',
+  'action',
+  'related',
+  'reportingComponent',
+  'reportingInstance',
+] as const
+
+/** There, all that changes is how often something has been seen. */
+export function changedEventErrors(event: Event, old: Event): FieldError[] {
+  const isSameSeries = immutable('series', event.series, old.series).length === 0
+  return [
+    ...(isSameSeries ? [] : seriesErrors(event)),
+    ...fixed.flatMap((name) => {
+      const field = name === 'reportingComponent' ? 'reportingController' : name
+      const errors = immutable(field, event[name], old[name])
+      // Upstream looks at the reason twice.
+      return name === 'reason' ? [...errors, ...errors] : errors
+    }),
+  ]
+}

@@ -1,0 +1,137 @@
+/** Annotations that mean something for a pod, those above all that are fields by now. Upstream: ValidatePodSpecificAnnotations, v1.36. */
+import { equal, type FieldError, forbidden, invalid, quotedGo } from '@capstan/kube'
+import { descendingPath } from '../checks.ts'
+import type { AppArmorProfile, Container, Pod, PodTemplateSpec } from '../schemas/types.ts'
+import { profile } from './containers.ts'
+import { containersOf } from './defaults.ts'
+import { placedContainers } from './placed-containers.ts'
+
+export const Mirror = 'kubernetes.io/config.mirror'
+const DeletionCost = 'controller.kubernetes.io/pod-deletion-cost'
+const SeccompOfPod = 'seccomp.security.alpha.kubernetes.io/pod'
+const Seccomp = 'container.seccomp.security.alpha.kubernetes.io/'
+const AppArmor = 'container.apparmor.security.beta.kubernetes.io/'
+
+type Annotated = Pick<PodTemplateSpec, 'metadata' | 'spec'>
+
+/** @param field the annotations, such as `metadata.annotations` */
+export function annotationErrors(field: string, { metadata: { annotations = {} }, spec }: Annotated): FieldError[] {
+  const errors: FieldError[] = []
+  if (annotations[Mirror] !== undefined && !spec.nodeName) {
+    const text = 'must set spec.nodeName if mirror pod annotation is set'
+    errors.push(invalid(`${field}[${Mirror}]`, annotations[Mirror], text))
+  }
+  const cost = annotations[DeletionCost]
+  if (cost !== undefined && !(/^-?(0|[1-9]\d{0,9})$/.test(cost) && Math.abs(Number(cost)) <= 2 ** 31 - 1)) {
+    errors.push(invalid(`${field}[${DeletionCost}]`, cost, 'must be a 32bit integer'))
+  }
+  for (const [name, value] of Object.entries(annotations)) {
+    if (name === SeccompOfPod || name.startsWith(Seccomp)) errors.push(...seccompErrors(`${field}.${name}`, value))
+  }
+  for (const [name, value] of Object.entries(annotations)) {
+    if (!name.startsWith(AppArmor)) continue
+    const container = name.slice(AppArmor.length)
+    if (!containersOf(spec).some((one) => one.name === container)) {
+      errors.push(invalid(`${field}[${name}]`, container, 'container not found'))
+    }
+    if (!['', 'runtime/default', 'unconfined'].includes(value) && !value.startsWith('localhost/')) {
+      errors.push(invalid(`${field}[${name}]`, value, `invalid AppArmor profile name: ${quotedGo(value)}`))
+    }
+  }
+  return errors
+}
+
+function seccompErrors(field: string, value: string): FieldError[] {
+  if (['runtime/default', 'docker/default', 'unconfined'].includes(value)) return []
+  if (value.startsWith('localhost/')) return descendingPath(field, value.slice('localhost/'.length))
+  return [invalid(field, value, 'must be a valid seccomp profile')]
+}
+
+/** Validates changes of annotations of an existing pod; errors of the new annotations are reported again. */
+export function annotationChanges(pod: Pod, { metadata: { annotations: old = {} } }: Pod): FieldError[] {
+  const field = 'metadata.annotations'
+  const { annotations = {} } = pod.metadata
+  const errors: FieldError[] = []
+  for (const name of new Set([...Object.keys(old), ...Object.keys(annotations)])) {
+    if (annotations[name] === old[name]) continue
+    const verb = old[name] === undefined ? 'add' : 'remove or update'
+    if (name.startsWith(AppArmor)) errors.push(forbidden(`${field}[${name}]`, `may not ${verb} AppArmor annotations`))
+    if (name === Mirror) errors.push(forbidden(`${field}[${name}]`, `may not ${verb} mirror pod annotation`))
+  }
+  return [...errors, ...annotationErrors(field, pod)]
+}
+
+/** Where annotation and field choose profiles, they choose the same. @param field of the specification */
+export function profileMismatches(field: string, { metadata: { annotations = {} }, spec }: Annotated): FieldError[] {
+  if (!Object.keys(annotations).some((name) => name === SeccompOfPod || name.startsWith(Seccomp) || name.startsWith(AppArmor)))
+    return []
+  const errors: FieldError[] = []
+  const compare = (
+    what: 'seccomp' | 'apparmor',
+    at: string,
+    annotation: string | undefined,
+    chosen: Profile | undefined,
+  ): void => {
+    if (annotation === undefined || !chosen || spelled[what][chosen.type]?.includes(annotation)) return
+    const isLocal = chosen.type === 'Localhost' && annotation.startsWith('localhost/')
+    if (!isLocal) errors.push(forbidden(`${at}.type`, `${what} type in annotation and field must match`))
+    else if (annotation !== `localhost/${chosen.localhostProfile}`) {
+      errors.push(forbidden(`${at}.localhostProfile`, `${what} profile in annotation and field must match`))
+    }
+  }
+  const ofPod = spec.securityContext
+  const placed = placedContainers(field, spec)
+  compare('seccomp', `${field}.securityContext.seccompProfile`, annotations[SeccompOfPod], ofPod?.seccompProfile)
+  for (const [at, { name, securityContext }] of placed) {
+    compare('seccomp', `${at}.securityContext.seccompProfile`, annotations[`${Seccomp}${name}`], securityContext?.seccompProfile)
+  }
+  if (spec.os?.name === 'windows') return errors
+  for (const [at, { name, securityContext }] of placed) {
+    const chosen = securityContext?.appArmorProfile ?? ofPod?.appArmorProfile
+    compare('apparmor', `${at}.securityContext.appArmorProfile`, annotations[`${AppArmor}${name}`], chosen)
+  }
+  return errors
+}
+
+type Profile = { readonly type: string; readonly localhostProfile?: string }
+
+/** Types of profiles as annotations call them. */
+const spelled: { readonly [what in 'seccomp' | 'apparmor']: { readonly [type: string]: readonly string[] } } = {
+  seccomp: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default', 'docker/default'] },
+  apparmor: { Unconfined: ['unconfined'], RuntimeDefault: ['runtime/default'] },
+}
+
+const outdated = (field: string, name: string): string =>
+  `${field}[${AppArmor}${name}]: deprecated since v1.30; use the "appArmorProfile" field instead`
+
+/** A new pod gets the fields for the AppArmor profiles that its annotations choose. @returns warnings. Upstream: applyAppArmorVersionSkew */
+export function adoptAppArmorAnnotations({ metadata: { annotations = {} }, spec }: Pod): string[] {
+  if (spec.os?.name === 'windows') return []
+  return containersOf(spec).flatMap((container) => {
+    const annotation = annotations[`${AppArmor}${container.name}`]
+    if (annotation === undefined || container.securityContext?.appArmorProfile) return []
+    const chosen = appArmorProfile(annotation)
+    if (chosen) {
+      if (equal(chosen, spec.securityContext?.appArmorProfile)) return []
+      container.securityContext = { ...container.securityContext, appArmorProfile: chosen }
+    }
+    return [outdated('metadata.annotations', container.name)]
+  })
+}
+
+/** For templates, whose annotations stay what they are. */
+export function appArmorWarning(field: string, { metadata, spec }: Annotated, { name, securityContext }: Container): string[] {
+  const annotation = metadata.annotations?.[`${AppArmor}${name}`]
+  if (annotation === undefined || securityContext?.appArmorProfile) return []
+  const ofPod = spec.securityContext?.appArmorProfile
+  return ofPod && equal(ofPod, appArmorProfile(annotation)) ? [] : [outdated(field, name)]
+}
+
+/** Undefined for one that cannot be. */
+function appArmorProfile(annotation: string): AppArmorProfile | undefined {
+  if (annotation === 'unconfined') return { type: 'Unconfined' }
+  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' }
+  if (!annotation.startsWith('localhost/')) return undefined
+  const chosen = { type: 'Localhost', localhostProfile: annotation.slice('localhost/'.length) }
+  return profile('', chosen, 'AppArmor', 'appArmorProfile').length === 0 ? chosen : undefined
+}

@@ -1,0 +1,243 @@
+/** What may be changed of a pod that is there. Upstream: ValidatePodUpdate, ValidatePodStatusUpdate and their kin, v1.36. */
+import { draft, equal, type FieldError, forbidden, invalid, qualifiedNameProblems, required, writeJSON } from '@capstan/kube'
+import { inRange, ipAddress, problems, subdomain, unchanged } from '../checks.ts'
+import type { Container, ContainerStatus, Pod, PodSpec } from '../schemas/types.ts'
+import { annotationChanges, annotationErrors, Mirror, profileMismatches } from './annotations.ts'
+import { imageIsTrimmed } from './containers.ts'
+import { qosClass } from './resources.ts'
+import { validatePodSpec, validateTolerations } from './spec.ts'
+
+/** Upstream: validatePodMetadataAndSpec, without metadata. */
+function validatePod({ metadata, spec }: Pod): FieldError[] {
+  const errors = annotationErrors('metadata.annotations', { metadata, spec })
+  errors.push(...validatePodSpec('spec', spec, metadata.name ?? ''))
+  if (!spec.serviceAccountName) {
+    for (const [index, { projected }] of (spec.volumes ?? []).entries()) {
+      for (const [place, { serviceAccountToken }] of (projected?.sources ?? []).entries()) {
+        if (!serviceAccountToken) continue
+        const at = `spec.volumes[${index}].projected.sources[${place}].serviceAccountToken`
+        errors.push(forbidden(at, 'must not be specified when serviceAccountName is not set'))
+      }
+    }
+  }
+  for (const member of ['containers', 'initContainers'] as const) {
+    for (const [index, { image }] of (spec[member] ?? []).entries()) {
+      errors.push(...imageIsTrimmed(`spec.${member}[${index}]`, image))
+    }
+  }
+  return errors
+}
+
+export function validatePodCreate(pod: Pod): FieldError[] {
+  const errors = validatePod(pod)
+  const { ephemeralContainers = [], nodeName, schedulingGates = [] } = pod.spec
+  if (ephemeralContainers.length > 0) errors.push(forbidden('spec.ephemeralContainers', 'cannot be set on create'))
+  if (nodeName && schedulingGates.length > 0) {
+    errors.push(forbidden('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'))
+  }
+  return [...errors, ...profileMismatches('spec', pod)]
+}
+
+const Updatable = [
+  '`spec.containers[*].image`',
+  '`spec.initContainers[*].image`',
+  '`spec.activeDeadlineSeconds`',
+  '`spec.tolerations` (only additions to existing tolerations)',
+  '`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)',
+]
+
+export function validatePodUpdate(pod: Pod, old: Pod): FieldError[] {
+  const errors = [...validatePod(pod), ...annotationChanges(pod, old)]
+  for (const member of ['containers', 'initContainers'] as const) {
+    const [now, before] = [pod.spec[member] ?? [], old.spec[member] ?? []]
+    if (now.length !== before.length) {
+      return [...errors, forbidden(`spec.${member}`, 'pod updates may not add or remove containers')]
+    }
+    for (const [index, { image }] of now.entries()) {
+      if (!image) errors.push(required(`spec.${member}[${index}].image`))
+      errors.push(...imageIsTrimmed(`spec.${member}[${index}]`, image))
+    }
+  }
+  const [deadline, earlier] = [pod.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds]
+  if (deadline !== undefined) {
+    const found = inRange('spec.activeDeadlineSeconds', deadline, 0, 2147483647)
+    if (found.length > 0) return [...errors, ...found]
+    if (earlier !== undefined && earlier < deadline) {
+      return [...errors, invalid('spec.activeDeadlineSeconds', deadline, 'must be less than or equal to previous value')]
+    }
+  } else if (earlier !== undefined) {
+    errors.push(invalid('spec.activeDeadlineSeconds', null, 'must not update from a positive integer to nil value'))
+  }
+  errors.push(...tolerationChanges(pod.spec, old.spec), ...gateChanges(pod.spec, old.spec))
+  const allowed = withAllowedChanges(pod.spec, old.spec)
+  if (!equal(pod.spec, allowed)) errors.push(...gatedChanges(pod.spec, allowed))
+  if (!equal(pod.spec, allowed)) {
+    const text = `pod updates may not change fields other than ${Updatable.join(',')}\n${difference(old.spec, pod.spec)}`
+    errors.push(forbidden('spec', text))
+  }
+  return errors
+}
+
+/** What the specification was, with every change that is allowed. */
+function withAllowedChanges(spec: PodSpec, old: PodSpec): PodSpec {
+  const allowed = draft(old)
+  for (const member of ['containers', 'initContainers'] as const) {
+    for (const [index, container] of (allowed[member] ?? []).entries()) setImage(container, spec[member]![index]!.image)
+  }
+  for (const member of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'] as const) {
+    if (spec[member] === undefined) delete allowed[member]
+    else Object.assign(allowed, { [member]: spec[member] })
+  }
+  if ((old.terminationGracePeriodSeconds ?? 0) < 0 && spec.terminationGracePeriodSeconds === 1) {
+    allowed.terminationGracePeriodSeconds = 1
+  }
+  return allowed
+}
+
+function setImage(container: Container, image: string | undefined): void {
+  if (image === undefined) delete container.image
+  else container.image = image
+}
+
+/** While a pod has scheduling gates, its node constraints may be narrowed. */
+function gatedChanges(spec: PodSpec, allowed: PodSpec): FieldError[] {
+  if (!allowed.schedulingGates?.length && !spec.schedulingGates?.length) return []
+  const [now = {}, before = {}] = [spec.nodeSelector, allowed.nodeSelector]
+  const errors: FieldError[] = []
+  for (const [key, value] of Object.entries(before)) {
+    if (now[key] !== value)
+      errors.push(invalid('spec.nodeSelector', now, 'only additions are allowed (no mutations or deletions)'))
+  }
+  if (spec.nodeSelector) allowed.nodeSelector = spec.nodeSelector
+  else delete allowed.nodeSelector
+  return errors
+}
+
+function tolerationChanges(spec: PodSpec, old: PodSpec): FieldError[] {
+  const [now, before] = [spec.tolerations ?? [], old.tolerations ?? []]
+  const without = (toleration: object) => ({ ...toleration, tolerationSeconds: undefined })
+  if (!before.every((one) => now.some((other) => equal(without(other), without(one))))) {
+    return [forbidden('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds')]
+  }
+  return validateTolerations('spec.tolerations', now)
+}
+
+function gateChanges(spec: PodSpec, old: PodSpec): FieldError[] {
+  const known = new Set((old.schedulingGates ?? []).map(({ name }) => name))
+  return (spec.schedulingGates ?? []).flatMap(({ name }, index) =>
+    known.has(name)
+      ? []
+      : [forbidden(`spec.schedulingGates[${index}].name`, `only deletion is allowed, but found new scheduling gate '${name}'`)],
+  )
+}
+
+/** What changed, member by member, as a diff of the two as JSON. */
+function difference(old: PodSpec, now: PodSpec): string {
+  const lines: string[] = []
+  for (const member of new Set([...Object.keys(old), ...Object.keys(now)])) {
+    const [before, after] = [old[member as keyof PodSpec], now[member as keyof PodSpec]]
+    if (equal(before, after)) continue
+    if (before !== undefined) lines.push(`-\t${member}: ${writeJSON(before)}`)
+    if (after !== undefined) lines.push(`+\t${member}: ${writeJSON(after)}`)
+  }
+  return lines.join('\n')
+}
+
+export function validatePodStatus(pod: Pod, old: Pod): FieldError[] {
+  const { status } = pod
+  const errors = annotationChanges(pod, old)
+  for (const [index, { type }] of (status.conditions ?? []).entries()) {
+    errors.push(...problems(`status.conditions[${index}].Type`, type, qualifiedNameProblems(type)))
+  }
+  const nominated = status.nominatedNodeName
+  if (nominated && nominated !== old.status.nominatedNodeName) {
+    errors.push(...subdomain('status.nominatedNodeName', nominated))
+    if (old.spec.nodeName) {
+      errors.push(forbidden('status.nominatedNodeName', 'may not be set on pods that are already bound to a node'))
+    }
+  }
+  errors.push(...unchanged('status.qosClass', status.qosClass, old.status.qosClass))
+  for (const member of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const) {
+    errors.push(...restarts(`status.${member}`, status[member] ?? [], old.status[member] ?? [], old.spec, member))
+  }
+  for (const [index, { ip }] of (status.podIPs ?? []).entries()) errors.push(...ipAddress(`status.podIPs[${index}]`, ip))
+  for (const [index, { ip }] of (status.hostIPs ?? []).entries()) {
+    if (index === 0 && ip !== status.hostIP) errors.push(invalid('status.hostIPs[0].ip', ip, 'must be equal to `hostIP`'))
+    errors.push(...ipAddress(`status.hostIPs[${index}]`, ip))
+  }
+  return errors
+}
+
+/** What has ended stays ended, unless the pod starts its containers again. */
+function restarts(
+  field: string,
+  now: readonly ContainerStatus[],
+  old: readonly ContainerStatus[],
+  { restartPolicy, containers = [], initContainers = [] }: PodSpec,
+  member: string,
+): FieldError[] {
+  return old.flatMap(({ name, state }, index) => {
+    if (!state?.terminated) return []
+    const container = [...containers, ...initContainers].find((one) => one.name === name)
+    const policy = member === 'ephemeralContainerStatuses' ? 'Never' : (container?.restartPolicy ?? restartPolicy)
+    if (policy === 'Always' || (policy === 'OnFailure' && state.terminated.exitCode !== 0)) return []
+    return now.some((other) => other.name === name && !other.state?.terminated)
+      ? [forbidden(`${field}[${index}].state`, 'may not be transitioned to non-terminated state')]
+      : []
+  })
+}
+
+/** Upstream: ValidatePodEphemeralContainersUpdate. */
+export function validateEphemeralContainersUpdate(pod: Pod, old: Pod): FieldError[] {
+  if (old.metadata.annotations?.[Mirror] !== undefined) return [forbidden('', 'static pods do not support ephemeral containers')]
+  const errors = [...validatePod(pod), ...annotationChanges(pod, old)]
+  for (const before of old.spec.ephemeralContainers ?? []) {
+    const now = pod.spec.ephemeralContainers?.find(({ name }) => name === before.name)
+    const name = JSON.stringify(before.name)
+    if (!now) {
+      errors.push(forbidden('spec.ephemeralContainers', `existing ephemeral containers ${name} may not be removed\n`))
+    } else if (!equal(now, before)) {
+      errors.push(forbidden('spec.ephemeralContainers', `existing ephemeral containers ${name} may not be changed\n`))
+    }
+  }
+  return errors
+}
+
+/** Upstream: ValidatePodResize. */
+export function validatePodResize(pod: Pod, old: Pod): FieldError[] {
+  if (old.metadata.annotations?.[Mirror] !== undefined) return [forbidden('', 'static pods cannot be resized')]
+  const errors = validatePod(pod)
+  if (qosClass(pod) !== (old.status.qosClass ?? qosClass(old))) {
+    errors.push(invalid('spec', pod.status.qosClass ?? '', 'Pod QOS Class may not change as a result of resizing'))
+  }
+  if (old.status.phase === 'Failed' || old.status.phase === 'Succeeded') {
+    errors.push(forbidden('spec', 'Pod running on node without support for resize'))
+  }
+  const rest = draft(pod.spec)
+  for (const member of ['containers', 'initContainers'] as const) {
+    for (const [index, container] of (rest[member] ?? []).entries()) {
+      const before = old.spec[member]?.[index]
+      if (!before) continue
+      container.resources = before.resources
+      if (before.resizePolicy) container.resizePolicy = before.resizePolicy
+      else delete container.resizePolicy
+    }
+  }
+  if (!equal(rest, old.spec))
+    errors.push(forbidden('spec', `only cpu and memory resources are mutable\n${difference(old.spec, rest)}`))
+  return errors
+}
+
+/** Upstream: ValidatePodBinding. */
+export function bindingErrors({ kind, name }: { kind?: string; name?: string }): FieldError[] {
+  const errors: FieldError[] = []
+  if (kind && kind !== 'Node') {
+    errors.push({
+      type: 'FieldValueNotSupported',
+      field: 'target.kind',
+      text: `Unsupported value: ${JSON.stringify(kind)}: supported values: "Node", "<empty>"`,
+    })
+  }
+  if (!name) errors.push(required('target.name'))
+  return errors
+}

@@ -1,0 +1,100 @@
+/** How `kubectl get` sums a pod up. Upstream: pkg/printers/internalversion, printPod, v1.36. */
+import type { UnknownObject } from '@capstan/kube'
+import { type PrinterColumn, age } from '@capstan/apiserver/kinds'
+import { ageColumn, column, nameColumn, orNone, wide } from '../columns.ts'
+import type { ContainerStatus, Pod } from '../schemas/types.ts'
+
+const of = (object: UnknownObject): Pod => object as unknown as Pod
+
+export const podColumns: readonly PrinterColumn[] = [
+  nameColumn,
+  column('Ready', (o) => summary(of(o)).ready),
+  column('Status', (o) => summary(of(o)).reason),
+  column('Restarts', (o, now) => restartsText(summary(of(o)), now)),
+  ageColumn,
+  wide('IP', (o) => orNone(of(o).status.podIPs?.[0]?.ip ?? '')),
+  wide('Node', (o) => orNone(of(o).spec.nodeName ?? '')),
+  wide('Nominated Node', (o) => orNone(of(o).status.nominatedNodeName ?? '')),
+  wide('Readiness Gates', (o) => readinessGates(of(o))),
+]
+
+interface Summary {
+  readonly ready: string
+  readonly reason: string
+  readonly restarts: number
+  readonly lastRestart: string
+}
+
+function summary({ metadata, spec, status }: Pod): Summary {
+  const { initContainers = [], containers = [] } = spec
+  const { conditions = [], phase = '' } = status
+  const isSidecar = (name: string) => initContainers.some((one) => one.name === name && one.restartPolicy === 'Always')
+  let reason = status.reason ?? phase
+  if (conditions.some(({ type, reason: why }) => type === 'PodScheduled' && why === 'SchedulingGated')) reason = 'SchedulingGated'
+
+  const total = (containers ?? []).length + initContainers.filter(({ restartPolicy }) => restartPolicy === 'Always').length
+  let ready = 0
+  let restarts = { count: 0, last: '' }
+  let sidecars = { count: 0, last: '' }
+  let initializing = false
+  for (const [index, one] of (status.initContainerStatuses ?? []).entries()) {
+    restarts = counted(restarts, one)
+    if (isSidecar(one.name)) sidecars = counted(sidecars, one)
+    const { terminated, waiting } = one.state ?? {}
+    if (terminated?.exitCode === 0) continue
+    if (isSidecar(one.name) && one.started) {
+      if (one.ready) ready++
+      continue
+    }
+    if (terminated) reason = `Init:${endOf(terminated)}`
+    else if (waiting?.reason && waiting.reason !== 'PodInitializing') reason = `Init:${waiting.reason}`
+    else reason = `Init:${index}/${initContainers.length}`
+    initializing = true
+    break
+  }
+  if (!initializing || conditions.some(({ type, status: is }) => type === 'Initialized' && is === 'True')) {
+    restarts = sidecars
+    let isRunning = false
+    let failure = ''
+    for (const one of (status.containerStatuses ?? []).toReversed()) {
+      restarts = counted(restarts, one)
+      const { terminated, waiting, running } = one.state ?? {}
+      if (waiting?.reason) reason = waiting.reason
+      else if (terminated) {
+        reason = endOf(terminated)
+        if (terminated.exitCode !== 0) failure = reason
+      } else if (one.ready && running) {
+        isRunning = true
+        ready++
+      }
+    }
+    if (reason === 'Completed') {
+      const isReady = conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+      if (isRunning && isReady) reason = 'Running'
+      else if (failure !== '') reason = failure
+      else if (isRunning) reason = 'NotReady'
+    }
+  }
+  if (metadata.deletionTimestamp !== undefined) {
+    if (status.reason === 'NodeLost') reason = 'Unknown'
+    else if (phase !== 'Failed' && phase !== 'Succeeded') reason = 'Terminating'
+  }
+  return { ready: `${ready}/${total}`, reason, restarts: restarts.count, lastRestart: restarts.last }
+}
+
+const counted = ({ count, last }: { count: number; last: string }, { restartCount, lastState }: ContainerStatus) => {
+  const ended = lastState?.terminated?.finishedAt ?? ''
+  return { count: count + restartCount, last: ended > last ? ended : last }
+}
+
+const endOf = ({ reason, signal, exitCode }: { reason?: string; signal?: number; exitCode: number }): string =>
+  reason ?? (signal ? `Signal:${signal}` : `ExitCode:${exitCode}`)
+
+const restartsText = ({ restarts, lastRestart }: Summary, now: number): string =>
+  restarts !== 0 && lastRestart !== '' ? `${restarts} (${age(lastRestart, now)} ago)` : `${restarts}`
+
+function readinessGates({ spec: { readinessGates: gates = [] }, status: { conditions = [] } }: Pod): string {
+  if (gates.length === 0) return '<none>'
+  const met = gates.filter(({ conditionType }) => conditions.find(({ type }) => type === conditionType)?.status === 'True')
+  return `${met.length}/${gates.length}`
+}

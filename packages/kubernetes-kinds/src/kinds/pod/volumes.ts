@@ -1,0 +1,241 @@
+/** What is wrong with the volumes of a pod. Upstream: ValidateVolumes, v1.36. */
+import { duplicate, type FieldError, forbidden, invalid, labelKeyProblems, notSupported, required } from '@capstan/kube'
+import { compareAmounts, descendingPath, dnsLabel, localPath, noBacksteps, oneOf, problems, qualifiedName } from '../checks.ts'
+import type { DownwardAPIVolumeFile, KeyToPath, ObjectFieldSelector, ResourceFieldSelector, Volume } from '../schemas/types.ts'
+
+export type Volumes = ReadonlyMap<string, Volume>
+
+/** The volumes that others may refer to, and what is wrong with the rest. */
+export function validateVolumes(field: string, volumes: readonly Volume[], podName: string | undefined): [Volumes, FieldError[]] {
+  const known = new Map<string, Volume>()
+  const errors: FieldError[] = []
+  const created = new Set(volumes.filter(({ ephemeral }) => ephemeral).map(({ name }) => `${podName}-${name}`))
+  for (const [index, volume] of volumes.entries()) {
+    const at = `${field}[${index}]`
+    const found = sourceErrors(at, volume)
+    if (!volume.name) found.push(required(`${at}.name`))
+    else found.push(...dnsLabel(`${at}.name`, volume.name))
+    if (known.has(volume.name)) found.push(duplicate(`${at}.name`, volume.name))
+    if (found.length === 0) known.set(volume.name, volume)
+    errors.push(...found)
+    const claim = volume.persistentVolumeClaim?.claimName
+    if (podName && claim !== undefined && created.has(claim)) {
+      const text = 'must not reference a PVC that gets created for an ephemeral volume'
+      errors.push(invalid(`${at}.persistentVolumeClaim.claimName`, claim, text))
+    }
+  }
+  return [known, errors]
+}
+
+/** In the order in which upstream looks for them; the first that is there counts. */
+const sources: { readonly [source: string]: (at: string, volume: Required<Volume>) => FieldError[] } = {
+  emptyDir: (at, { emptyDir: { sizeLimit } }) =>
+    sizeLimit !== undefined && compareAmounts(sizeLimit, 0) < 0
+      ? [forbidden(`${at}.sizeLimit`, 'SizeLimit field must be a valid resource quantity')]
+      : [],
+  hostPath: (at, { hostPath: { path, type } }) =>
+    path
+      ? [...noBacksteps(`${at}.path`, path), ...(type ? oneOf(`${at}.type`, type, HostPathTypes) : [])]
+      : [required(`${at}.path`)],
+  gitRepo: (at, { gitRepo: { repository, directory } }) => [
+    ...named(`${at}.repository`, repository),
+    ...descendingPath(`${at}.directory`, directory ?? ''),
+  ],
+  gcePersistentDisk: (at, { gcePersistentDisk }) =>
+    named(at.replace('gcePersistentDisk', 'persistentDisk.pdName'), gcePersistentDisk.pdName),
+  awsElasticBlockStore: (at, { awsElasticBlockStore }) => named(`${at}.volumeID`, awsElasticBlockStore.volumeID),
+  secret: (at, { secret }) => [...named(`${at}.secretName`, secret.secretName), ...keyed(at, secret)],
+  nfs: (at, { nfs: { server, path } }) => [
+    ...named(`${at}.server`, server),
+    ...named(`${at}.path`, path),
+    ...(!path.startsWith('/') ? [invalid(`${at}.path`, path, 'must be an absolute path')] : []),
+  ],
+  iscsi: (at, { iscsi: { targetPortal, iqn } }) => [...named(`${at}.targetPortal`, targetPortal), ...named(`${at}.iqn`, iqn)],
+  glusterfs: (at, { glusterfs: { endpoints, path } }) => [...named(`${at}.endpoints`, endpoints), ...named(`${at}.path`, path)],
+  flocker: () => [],
+  persistentVolumeClaim: (at, { persistentVolumeClaim }) => named(`${at}.claimName`, persistentVolumeClaim.claimName),
+  rbd: (at, { rbd: { monitors, image } }) => [...listed(`${at}.monitors`, monitors), ...named(`${at}.image`, image)],
+  cinder: (at, { cinder }) => named(`${at}.volumeID`, cinder.volumeID),
+  cephfs: (at, { cephfs }) => listed(`${at}.monitors`, cephfs.monitors),
+  quobyte: (at, { quobyte: { registry, volume } }) => [...named(`${at}.registry`, registry), ...named(`${at}.volume`, volume)],
+  downwardAPI: (at, { downwardAPI }) => [
+    ...fileMode(`${at}.defaultMode`, downwardAPI.defaultMode),
+    ...(downwardAPI.items ?? []).flatMap((file) => downwardFile(at, file)),
+  ],
+  fc: () => [],
+  flexVolume: (at, { flexVolume }) => named(`${at}.driver`, flexVolume.driver),
+  configMap: (at, { configMap }) => [...named(`${at}.name`, configMap.name), ...keyed(at, configMap)],
+  azureFile: (at, { azureFile: { secretName, shareName } }) => [
+    ...named(`${at}.secretName`, secretName),
+    ...named(`${at}.shareName`, shareName),
+  ],
+  vsphereVolume: (at, { vsphereVolume }) => named(`${at}.volumePath`, vsphereVolume.volumePath),
+  photonPersistentDisk: (at, { photonPersistentDisk }) => named(`${at}.pdID`, photonPersistentDisk.pdID),
+  portworxVolume: (at, { portworxVolume }) => named(`${at}.volumeID`, portworxVolume.volumeID),
+  azureDisk: (at, { azureDisk: { diskName, diskURI } }) => [
+    ...named(`${at}.diskName`, diskName),
+    ...named(`${at}.diskURI`, diskURI),
+  ],
+  storageos: () => [],
+  projected: projectedErrors,
+  scaleIO: (at, { scaleIO: { gateway, system, volumeName } }) => [
+    ...named(`${at}.gateway`, gateway),
+    ...named(`${at}.system`, system),
+    ...named(`${at}.volumeName`, volumeName),
+  ],
+  csi: (at, { csi }) => named(`${at}.driver`, csi.driver),
+  ephemeral: (at, { ephemeral }) => (ephemeral.volumeClaimTemplate ? [] : [required(`${at}.volumeClaimTemplate`)]),
+  image: (at, { image }) => named(`${at}.reference`, image.reference),
+}
+
+function sourceErrors(at: string, volume: Volume): FieldError[] {
+  const errors: FieldError[] = []
+  let found = false
+  for (const [source, check] of Object.entries(sources)) {
+    if (volume[source as keyof Volume] === undefined) continue
+    if (found) errors.push(forbidden(`${at}.${source}`, 'may not specify more than 1 volume type'))
+    else errors.push(...check(`${at}.${source}`, volume as Required<Volume>))
+    found = true
+  }
+  if (!found) errors.push(required(at, 'must specify a volume type'))
+  return errors
+}
+
+const HostPathTypes = ['', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket']
+
+const named = (field: string, value: string | undefined): FieldError[] => (value ? [] : [required(field)])
+const listed = (field: string, value: readonly unknown[] | undefined): FieldError[] => (value?.length ? [] : [required(field)])
+const fileMode = (field: string, mode: number | undefined): FieldError[] =>
+  mode !== undefined && (mode < 0 || mode > 0o777)
+    ? [invalid(field, mode, 'must be a number between 0 and 0777 (octal), both inclusive')]
+    : []
+
+const keyed = (at: string, { defaultMode, items = [] }: { defaultMode?: number; items?: KeyToPath[] }): FieldError[] => [
+  ...fileMode(`${at}.defaultMode`, defaultMode),
+  ...items.flatMap((item, index) => keyToPath(`${at}.items[${index}]`, item)),
+]
+
+const keyToPath = (at: string, { key, path, mode }: KeyToPath): FieldError[] => [
+  ...named(`${at}.key`, key),
+  ...named(`${at}.path`, path),
+  ...localPath(`${at}.path`, path),
+  ...fileMode(`${at}.mode`, mode),
+]
+
+function projectedErrors(at: string, { projected: { sources: all = [], defaultMode } }: Required<Volume>): FieldError[] {
+  const errors = fileMode(`${at}.defaultMode`, defaultMode)
+  const paths = new Set<string>()
+  const place = (path: string | undefined, owner: string): void => {
+    if (!path) return
+    if (paths.has(path)) errors.push(invalid(at, owner, 'conflicting duplicate paths'))
+    paths.add(path)
+  }
+  for (const [index, source] of (all ?? []).entries()) {
+    const here = `${at}.sources[${index}]`
+    for (const kind of ['secret', 'configMap'] as const) {
+      const from = source[kind]
+      if (!from) continue
+      errors.push(...named(`${here}.${kind}.name`, from.name))
+      for (const [item, key] of (from.items ?? []).entries()) {
+        errors.push(...keyToPath(`${here}.${kind}.items[${item}]`, key))
+        place(key.path, from.name ?? '')
+      }
+    }
+    for (const file of source.downwardAPI?.items ?? []) {
+      errors.push(...downwardFile(`${here}.downwardAPI`, file))
+      place(file.path, file.path)
+    }
+    if (source.serviceAccountToken) {
+      const { expirationSeconds = 3600, path } = source.serviceAccountToken
+      const field = `${here}.serviceAccountToken.expirationSeconds`
+      if (expirationSeconds < 600) {
+        errors.push(invalid(field, expirationSeconds, 'may not specify a duration less than 10 minutes'))
+      }
+      if (expirationSeconds > 2 ** 32) {
+        errors.push(invalid(field, expirationSeconds, 'may not specify a duration larger than 2^32 seconds'))
+      }
+      errors.push(...(path ? localPath(`${at}.path`, path) : [required(`${at}.path`)]))
+    }
+    if (Object.keys(source).length > 1) {
+      errors.push(forbidden(here, 'may not specify more than 1 volume type per source'))
+    }
+  }
+  return errors
+}
+
+function downwardFile(at: string, { path, fieldRef, resourceFieldRef, mode }: DownwardAPIVolumeFile): FieldError[] {
+  const errors = [...named(`${at}.path`, path), ...localPath(`${at}.path`, path)]
+  if (fieldRef) {
+    errors.push(...fieldSelector(`${at}.fieldRef`, fieldRef, VolumeFields))
+    if (resourceFieldRef) {
+      errors.push(invalid(at, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'))
+    }
+  } else if (resourceFieldRef) errors.push(...resourceFieldSelector(`${at}.resourceFieldRef`, resourceFieldRef, true))
+  else errors.push(required(at, 'one of fieldRef and resourceFieldRef is required'))
+  return [...errors, ...fileMode(`${at}.mode`, mode)]
+}
+
+const VolumeFields = ['metadata.annotations', 'metadata.labels', 'metadata.name', 'metadata.namespace', 'metadata.uid']
+export const EnvFields = [
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+  'spec.nodeName',
+  'spec.serviceAccountName',
+  'status.hostIP',
+  'status.hostIPs',
+  'status.podIP',
+  'status.podIPs',
+]
+/** Fields of pods that the downward API supports. */
+const Convertible = new Set([...VolumeFields, ...EnvFields, 'spec.restartPolicy', 'spec.schedulerName', 'status.phase'])
+
+/** Upstream: validateObjectFieldSelector. */
+export function fieldSelector(
+  at: string,
+  { apiVersion, fieldPath }: ObjectFieldSelector,
+  fields: readonly string[],
+): FieldError[] {
+  if (!apiVersion) return [required(`${at}.apiVersion`)]
+  if (!fieldPath) return [required(`${at}.fieldPath`)]
+  const [, path = fieldPath, key] = /^(.+)\['(.*)'\]$/.exec(fieldPath) ?? []
+  if (apiVersion !== 'v1') {
+    const text = `error converting fieldPath: unsupported pod version: ${apiVersion}`
+    return [invalid(`${at}.fieldPath`, fieldPath, text)]
+  }
+  if (key !== undefined) {
+    if (path === 'metadata.annotations') return qualifiedName(at, key.toLowerCase())
+    if (path === 'metadata.labels') return qualifiedName(at, key)
+    return [
+      invalid(`${at}.fieldPath`, fieldPath, `error converting fieldPath: field label does not support subscript: ${fieldPath}`),
+    ]
+  }
+  if (!Convertible.has(path)) {
+    return [invalid(`${at}.fieldPath`, fieldPath, `error converting fieldPath: field label not supported: ${fieldPath}`)]
+  }
+  return fields.includes(path) ? [] : [notSupported(`${at}.fieldPath`, path, [...fields].sort())]
+}
+
+const ContainerAmounts = [
+  'limits.cpu',
+  'limits.ephemeral-storage',
+  'limits.memory',
+  'requests.cpu',
+  'requests.ephemeral-storage',
+  'requests.memory',
+]
+
+/** Upstream: validateContainerResourceFieldSelector. */
+export function resourceFieldSelector(
+  at: string,
+  { containerName, resource }: ResourceFieldSelector,
+  isVolume: boolean,
+): FieldError[] {
+  if (isVolume && !containerName) return [required(`${at}.containerName`)]
+  if (!resource) return [required(`${at}.resource`)]
+  if (ContainerAmounts.includes(resource) || /^(requests|limits)\.hugepages-/.test(resource)) return []
+  return [notSupported(`${at}.resource`, resource, ContainerAmounts)]
+}
+
+/** A name of a label, as topology keys have it. */
+export const labelName = (field: string, key: string): FieldError[] => problems(field, key, labelKeyProblems(key))

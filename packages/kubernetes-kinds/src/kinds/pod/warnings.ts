@@ -1,0 +1,253 @@
+/** What is not wrong with a pod, but probably not meant. Upstream: pkg/api/pod/warnings.go and pkg/api/node/util.go, v1.36. */
+import { parseQuantity } from '@capstan/kube'
+import type { Container, ContainerPort, NodeSelectorTerm, PodSpec, PodTemplateSpec } from '../schemas/types.ts'
+import { appArmorWarning } from './annotations.ts'
+import { placedContainers } from './placed-containers.ts'
+
+const deprecatedLabels: { readonly [label: string]: string } = {
+  'beta.kubernetes.io/arch': 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+  'beta.kubernetes.io/os': 'deprecated since v1.14; use "kubernetes.io/os" instead',
+  'failure-domain.beta.kubernetes.io/region': 'deprecated since v1.17; use "topology.kubernetes.io/region" instead',
+  'failure-domain.beta.kubernetes.io/zone': 'deprecated since v1.17; use "topology.kubernetes.io/zone" instead',
+  'beta.kubernetes.io/instance-type': 'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead',
+  'app.kubernetes.io/created-by': 'deprecated since v1.9',
+  'scheduler.alpha.kubernetes.io/preferAvoidPods': 'deprecated since v1.22; use Taints and Tolerations instead',
+  'node-role.kubernetes.io/master': 'use "node-role.kubernetes.io/control-plane" instead',
+}
+
+const deprecatedAnnotations: { readonly [annotation: string]: string } = {
+  'scheduler.alpha.kubernetes.io/critical-pod': 'non-functional in v1.16+; use the "priorityClassName" field instead',
+  'security.alpha.kubernetes.io/sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
+  'security.alpha.kubernetes.io/unsafe-sysctls': 'non-functional in v1.11+; use the "sysctls" field instead',
+}
+
+const deprecatedVolumes: { readonly [source: string]: string } = {
+  photonPersistentDisk: 'photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+',
+  gitRepo: 'gitRepo: deprecated in v1.11, and disabled by default in v1.33+',
+  scaleIO: 'scaleIO: deprecated in v1.16, non-functional in v1.22+',
+  flocker: 'flocker: deprecated in v1.22, non-functional in v1.25+',
+  storageos: 'storageOS: deprecated in v1.22, non-functional in v1.25+',
+  quobyte: 'quobyte: deprecated in v1.22, non-functional in v1.25+',
+  glusterfs: 'glusterfs: deprecated in v1.25, non-functional in v1.26+',
+  cephfs: 'cephfs: deprecated in v1.28, non-functional in v1.31+',
+  rbd: 'rbd: deprecated in v1.28, non-functional in v1.31+',
+}
+
+type Changed = { readonly metadata: { readonly generation?: number } }
+
+/** Of an object that pods are made from: they are given again when it changes. */
+export const templateWarnings = (
+  field: string,
+  template: PodTemplateSpec | undefined,
+  now: Changed,
+  old: Changed | undefined,
+): string[] => (!template || (old && now.metadata.generation === old.metadata.generation) ? [] : podWarnings(field, template))
+
+/**
+ * More than any response shows: the headers of all warnings hold 4,096 characters (see warning-headers.ts of apiserver), and each
+ * warning has more than ten. Without the limit, n equal ports would make n² warnings.
+ */
+const MostWarnings = 1000
+
+/** @param field of the template, such as `spec.template`; empty for a pod */
+export const podWarnings = (field: string, template: Pick<PodTemplateSpec, 'metadata' | 'spec'>): string[] => [
+  ...take(warningsOf(field, template), MostWarnings),
+]
+
+function* take<T>(all: Iterable<T>, most: number): Generator<T> {
+  let left = most
+  for (const one of all) {
+    if (left-- <= 0) return
+    yield one
+  }
+}
+
+function* warningsOf(field: string, { metadata, spec }: Pick<PodTemplateSpec, 'metadata' | 'spec'>): Generator<string> {
+  const below = field === '' ? '' : `${field}.`
+  const at = `${below}spec`
+  for (const label of Object.keys(spec.nodeSelector ?? {})) yield* labelWarning(`${at}.nodeSelector[${label}]`, label)
+  yield* affinityWarnings(`${at}.affinity`, spec)
+  for (const [index, { topologyKey, labelSelector }] of (spec.topologySpreadConstraints ?? []).entries()) {
+    const here = `${at}.topologySpreadConstraints[${index}]`
+    const text = deprecatedLabels[topologyKey]
+    if (text !== undefined) yield `${here}.topologyKey: ${topologyKey} is ${text}`
+    if (!labelSelector) yield `${here}.labelSelector: a null labelSelector results in matching no pod`
+  }
+  for (const [annotation, text] of Object.entries(deprecatedAnnotations)) {
+    if (metadata.annotations?.[annotation] !== undefined) yield `${below}metadata.annotations[${annotation}]: ${text}`
+  }
+  for (const [index, volume] of (spec.volumes ?? []).entries()) {
+    for (const [source, text] of Object.entries(deprecatedVolumes)) {
+      if (Object.hasOwn(volume, source)) yield `${at}.volumes[${index}].${text}`
+    }
+  }
+  for (const [index, ip] of repeated((spec.hostAliases ?? []).map(({ ip }) => ip)))
+    yield `${at}.hostAliases[${index}].ip: duplicate ip "${ip}"`
+  const secrets = (spec.imagePullSecrets ?? []).map(({ name = '' }) => name)
+  for (const [index, name] of repeated(secrets)) yield `${at}.imagePullSecrets[${index}].name: duplicate name "${name}"`
+  for (const [index, name] of secrets.entries()) {
+    if (name === '') yield `${at}.imagePullSecrets[${index}].name: invalid empty name ""`
+  }
+  const { annotations = {} } = metadata
+  const noSeccomp = (name: string): string[] =>
+    annotations[name] === undefined
+      ? []
+      : [`${below}metadata.annotations[${name}]: non-functional in v1.27+; use the "seccompProfile" field instead`]
+  if (!spec.securityContext?.seccompProfile) yield* noSeccomp('seccomp.security.alpha.kubernetes.io/pod')
+  const placed = placedContainers(at, spec)
+  for (const [here, container] of placed) {
+    if (!container.securityContext?.seccompProfile)
+      yield* noSeccomp(`container.seccomp.security.alpha.kubernetes.io/${container.name}`)
+    // Of its own a pod is told when the annotations are put into the fields.
+    if (field !== '') yield* appArmorWarning(`${below}metadata.annotations`, { metadata, spec }, container)
+    yield* fractionWarnings(here, container)
+    yield* environmentWarnings(here, container)
+  }
+  yield* portWarnings(placed)
+  if ((spec.terminationGracePeriodSeconds ?? 0) < 0) {
+    yield `${at}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1`
+  }
+}
+
+const labelWarning = (field: string, label: string): string[] =>
+  deprecatedLabels[label] === undefined ? [] : [`${field}: ${deprecatedLabels[label]}`]
+
+function affinityWarnings(at: string, { affinity = {} }: PodSpec): string[] {
+  const [must, should] = [
+    'requiredDuringSchedulingIgnoredDuringExecution',
+    'preferredDuringSchedulingIgnoredDuringExecution',
+  ] as const
+  const { nodeAffinity } = affinity
+  const terms: [string, NodeSelectorTerm][] = [
+    ...(nodeAffinity?.[must]?.nodeSelectorTerms ?? []).map((term, index): [string, NodeSelectorTerm] => [
+      `${at}.nodeAffinity.${must}.nodeSelectorTerms[${index}]`,
+      term,
+    ]),
+    ...(nodeAffinity?.[should] ?? []).map(({ preference }, index): [string, NodeSelectorTerm] => [
+      `${at}.nodeAffinity.${should}[${index}].preference`,
+      preference,
+    ]),
+  ]
+  const texts = terms.flatMap(([field, { matchExpressions = [] }]) =>
+    matchExpressions.flatMap(({ key }, index) => {
+      const text = deprecatedLabels[key]
+      return text === undefined ? [] : [`${field}.matchExpressions[${index}].key: ${key} is ${text}`]
+    }),
+  )
+  const nothing = 'a null labelSelector results in matching no pod'
+  for (const kind of ['podAffinity', 'podAntiAffinity'] as const) {
+    for (const [index, { labelSelector }] of (affinity[kind]?.[must] ?? []).entries()) {
+      if (!labelSelector) texts.push(`${at}.${kind}.${must}[${index}].labelSelector: ${nothing}`)
+    }
+    for (const [index, { podAffinityTerm }] of (affinity[kind]?.[should] ?? []).entries()) {
+      if (!podAffinityTerm.labelSelector)
+        texts.push(`${at}.${kind}.${should}[${index}].podAffinityTerm.labelSelector: ${nothing}`)
+    }
+  }
+  return texts
+}
+
+/** Values that occurred before, with their index. */
+function* repeated(values: readonly string[]): Generator<[index: number, value: string]> {
+  const seen = new Set<string>()
+  for (const [index, value] of values.entries()) {
+    if (seen.has(value)) yield [index, value]
+    seen.add(value)
+  }
+}
+
+type Placed = readonly [field: string, container: Container]
+
+/** As of who writes `128m`, and means megabytes. */
+export function fractionWarnings(
+  at: string,
+  { resources }: Pick<Container, 'resources'>,
+  names = ['memory', 'ephemeral-storage'],
+): string[] {
+  return names.flatMap((name) =>
+    (['limits', 'requests'] as const).flatMap((member) => {
+      const amount = resources?.[member]?.[name]
+      if (amount === undefined || parseQuantity(String(amount)).nano % 1_000_000_000n === 0n) return []
+      return [`${at}.resources.${member}[${name}]: fractional byte value "${amount}" is invalid, must be an integer`]
+    }),
+  )
+}
+
+function environmentWarnings(at: string, { env = [] }: Container): string[] {
+  const seen = new Set<string>()
+  return env.flatMap(({ name, value = '', valueFrom }, index) => {
+    if (!seen.has(name)) {
+      seen.add(name)
+      return []
+    }
+    // What builds upon the value before is meant.
+    const isMeant = !valueFrom && value.includes(`$(${name})`) && value !== `$(${name})`
+    return isMeant ? [] : [`${at}.env[${index}]: hides previous definition of "${name}", which may be dropped when using apply`]
+  })
+}
+
+interface PlacedPort {
+  readonly index: number
+  readonly field: string
+  readonly port: ContainerPort
+}
+
+/**
+ * Warnings about ports that clash with an earlier one. Ports are looked up by number, protocol and host port, so that every port that is
+ * found leads to a warning: the work is linear in ports and warnings.
+ */
+function* portWarnings(containers: readonly Placed[]): Generator<string> {
+  const earlier = new Map<string, PlacedPort[]>()
+  const names = new Map<string, string>()
+  const repeatedNames: string[] = []
+  let index = 0
+  for (const [at, { ports = [] }] of containers) {
+    for (const [place, port] of ports.entries()) {
+      const field = `${at}.ports[${place}]`
+      const placed = { index: index++, field, port }
+      if (port.hostIP && !port.hostPort) {
+        const { name = '', containerPort, protocol, hostIP } = port
+        const text = `{Name:${name} HostPort:0 ContainerPort:${containerPort} Protocol:${protocol} HostIP:${hostIP}}`
+        yield `${field}: hostIP set without hostPort: ${text}`
+      }
+      for (const other of clashing(earlier, port))
+        yield `${field}: ${clash(port, other.port)} port definition with ${other.field}`
+      for (const key of groupsOf(port)) {
+        const group = earlier.get(key)
+        if (!group) earlier.set(key, [placed])
+        // A port that clashes with more makes more warnings than are shown.
+        else if (group.length < MostWarnings) group.push(placed)
+      }
+
+      const { name } = port
+      if (name === undefined) continue
+      const first = names.get(name)
+      if (first === undefined) names.set(name, field)
+      else {
+        const text = `services and probes that select ports by name will use ${first}`
+        repeatedNames.push(`${field}: duplicate port name "${name}" with ${first}, ${text}`)
+      }
+    }
+  }
+  yield* repeatedNames
+}
+
+/** Keys under which later ports look for one: all of its number, those of its host port, and those of its host address. */
+function groupsOf({ containerPort, protocol, hostPort = 0, hostIP = '' }: ContainerPort): string[] {
+  const number = `${containerPort}/${protocol}`
+  return [number, `${number} ${hostPort}`, `${number} ${hostPort} ${hostIP}`]
+}
+
+/** Earlier ports that one clashes with, in their order. Without a host port it clashes with all of its number. */
+function clashing(earlier: ReadonlyMap<string, readonly PlacedPort[]>, port: ContainerPort): readonly PlacedPort[] {
+  const [number, ofHostPort, ofHostIP] = groupsOf(port) as [string, string, string]
+  if (!port.hostPort) return earlier.get(number) ?? []
+  const found = [`${number} 0`, ...(port.hostIP ? [`${ofHostPort} `, ofHostIP] : [ofHostPort])]
+  return found.flatMap((key) => earlier.get(key) ?? []).sort((a, b) => a.index - b.index)
+}
+
+function clash(port: ContainerPort, earlier: ContainerPort): 'duplicate' | 'overlapping' | 'dangerously ambiguous' {
+  const [hostPort, otherPort] = [port.hostPort ?? 0, earlier.hostPort ?? 0]
+  if ((port.hostIP ?? '') === (earlier.hostIP ?? '') && hostPort === otherPort) return 'duplicate'
+  return hostPort === 0 || otherPort === 0 ? 'overlapping' : 'dangerously ambiguous'
+}

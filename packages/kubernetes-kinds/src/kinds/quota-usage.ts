@@ -1,0 +1,145 @@
+/** What the objects of a namespace use of its quotas. Upstream: pkg/quota/v1/evaluator/core, v1.36. */
+import { addQuantities, type KubeObject, parseQuantity, type Quantity, quantityText, type UnknownObject } from '@capstan/kube'
+import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
+import { podResources, qosClass } from './pod/resources.ts'
+import type { PersistentVolumeClaim, Pod, ResourceQuota, Service } from './schemas/types.ts'
+
+export type Amounts = { readonly [name: string]: string | number }
+
+export function addAmounts(a: string | number, b: string | number, factor: 1 | -1 = 1): string {
+  const second = parseQuantity(String(b))
+  return quantityText(addQuantities(parseQuantity(String(a)), { ...second, nano: second.nano * BigInt(factor) }))
+}
+
+/** Kinds that are counted under their plain name, too. */
+const plainly = new Set([
+  'pods',
+  'services',
+  'replicationcontrollers',
+  'resourcequotas',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+])
+
+/** What one object uses. */
+export function usageOf(storage: string, object: KubeObject): Amounts {
+  const usage: { [name: string]: string } = { [`count/${storage}`]: '1' }
+  if (storage === 'pods') return { ...usage, ...podUsage(object as unknown as Pod) }
+  if (plainly.has(storage)) usage[storage] = '1'
+  if (storage === 'services') {
+    const { spec } = object as unknown as Service
+    const ports = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
+    if (ports) usage['services.nodeports'] = String(spec.ports?.length ?? 0)
+    if (spec.type === 'LoadBalancer') usage['services.loadbalancers'] = '1'
+  }
+  if (storage === 'persistentvolumeclaims') {
+    const { spec } = object as unknown as PersistentVolumeClaim
+    const size = spec.resources.requests?.storage
+    const ofClass = `${spec.storageClassName ?? ''}.storageclass.storage.k8s.io`
+    if (spec.storageClassName) usage[`${ofClass}/persistentvolumeclaims`] = '1'
+    if (size !== undefined) {
+      usage['requests.storage'] = String(size)
+      if (spec.storageClassName) usage[`${ofClass}/requests.storage`] = String(size)
+    }
+  }
+  return usage
+}
+
+/** A pod that has ended is counted, and needs nothing. */
+function podUsage(pod: Pod): Amounts {
+  const { phase } = pod.status
+  if (phase === 'Failed' || phase === 'Succeeded') return {}
+  const usage: { [name: string]: string | number } = { pods: '1' }
+  const { requests, limits } = podResources(pod.spec)
+  for (const [name, amount] of Object.entries(requests)) {
+    if (!name.includes('/') && !name.startsWith('hugepages-')) usage[name] = amount
+    usage[`requests.${name}`] = amount
+  }
+  for (const [name, amount] of Object.entries(limits)) usage[`limits.${name}`] = amount
+  return usage
+}
+
+/** Whether a quota counts an object at all. */
+export function inScope({ spec: { scopes = [], scopeSelector } }: ResourceQuota, storage: string, object: KubeObject): boolean {
+  const wanted = [
+    ...scopes.map((scopeName) => ({ scopeName, operator: 'Exists', values: [] as string[] })),
+    ...(scopeSelector?.matchExpressions ?? []),
+  ]
+  if (wanted.length === 0) return true
+  if (storage !== 'pods') return false
+  const pod = object as unknown as Pod
+  return wanted.every(({ scopeName, operator, values = [] }) => {
+    switch (scopeName) {
+      case 'Terminating':
+        return (pod.spec.activeDeadlineSeconds ?? -1) >= 0
+      case 'NotTerminating':
+        return (pod.spec.activeDeadlineSeconds ?? -1) < 0
+      case 'BestEffort':
+        return qosClass(pod) === 'BestEffort'
+      case 'NotBestEffort':
+        return qosClass(pod) !== 'BestEffort'
+      case 'PriorityClass': {
+        const name = pod.spec.priorityClassName ?? ''
+        if (operator === 'Exists') return name !== ''
+        if (operator === 'DoesNotExist') return name === ''
+        return values.includes(name) === (operator === 'In')
+      }
+      default:
+        return false
+    }
+  })
+}
+
+/** Who wants to know. */
+interface Asking {
+  readonly store: Store
+  readonly pending: PendingWrites
+  readonly object: UnknownObject
+}
+
+/** What others have of everything that a quota counts. */
+export function usageIn(quota: ResourceQuota, { store, pending, object: asking }: Asking): Amounts {
+  const names = Object.keys(quota.spec.hard ?? {})
+  const storages = new Set(names.flatMap(storagesOf))
+  const total = new Map<string, Quantity>()
+  for (const storage of storages) {
+    const count = (object: KubeObject, factor: 1 | -1): void => {
+      if (!inScope(quota, storage, object)) return
+      const usage = quantitiesOf(storage, object)
+      for (const name of names) {
+        const amount = usage.get(name)
+        if (!amount) continue
+        const { nano, format } = amount
+        total.set(name, addQuantities(total.get(name) ?? { nano: 0n, format }, { nano: nano * BigInt(factor), format }))
+      }
+    }
+    for (const object of store.list(storage, quota.metadata.namespace)) count(object, 1)
+    for (const { object, old } of pending.of(storage, asking)) {
+      if (object.metadata.namespace !== quota.metadata.namespace) continue
+      count(object, 1)
+      if (old) count(old, -1)
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, total.has(name) ? quantityText(total.get(name)!) : '0']))
+}
+
+/** What is stored is frozen, and counted again and again. */
+const counted = new WeakMap<object, ReadonlyMap<string, Quantity>>()
+
+function quantitiesOf(storage: string, object: KubeObject): ReadonlyMap<string, Quantity> {
+  const known = counted.get(object)
+  if (known) return known
+  const usage = usageOf(storage, object)
+  const quantities = new Map(Object.entries(usage).map(([name, amount]) => [name, parseQuantity(String(amount))]))
+  if (Object.isFrozen(object)) counted.set(object, quantities)
+  return quantities
+}
+
+/** Which resources use what a quota calls by this name. */
+function storagesOf(name: string): string[] {
+  if (name.startsWith('count/')) return [name.slice('count/'.length)]
+  if (name.startsWith('services.')) return ['services']
+  if (name === 'requests.storage' || name.includes('.storageclass.storage.k8s.io/')) return ['persistentvolumeclaims']
+  return plainly.has(name) ? [name] : ['pods']
+}

@@ -1,0 +1,40 @@
+/** Parts of an object that cannot be changed, shown as upstream shows them: in the form of its structs, every field named. */
+import type { FieldError } from '@capstan/kube'
+import { messages } from '../../protobuf-messages.ts'
+import { inOrder, same } from '../same.ts'
+
+/** `message` is the type of the value in the table of protobuf messages, which has the fields of each struct in their order. */
+export function immutableStruct(field: string, message: string, value: object, old: unknown): FieldError[] {
+  if (same(value, old)) return []
+  const shown = JSON.stringify(inGo(message, value)).replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
+  return [{ type: 'FieldValueInvalid', field, text: `Invalid value: ${shown}: field is immutable` }]
+}
+
+type Struct = { readonly [field: string]: unknown }
+
+function inGo(message: string, value: Struct | object): object {
+  const given = value as Struct
+  const result: { [name: string]: unknown } = {}
+  for (const declared of (messages[message] ?? '').split(', ')) {
+    const [, name = '', type = '', keep] = declared.split(' ')
+    // What is embedded has its fields among those around it; metadata keeps the names it has in JSON.
+    if (name === '.') Object.assign(result, inGo(type, given))
+    else if (name === 'metadata') Object.assign(result, given.metadata)
+    else if (name !== '') result[goName(name)] = memberInGo(type, given[name] ?? undefined, keep !== undefined)
+  }
+  return result
+}
+
+const initialisms: { readonly [name: string]: string } = { cel: 'CEL', uid: 'UID', ips: 'IPs' }
+const goName = (name: string): string => initialisms[name] ?? `${name.charAt(0).toUpperCase()}${name.slice(1)}`
+
+function memberInGo(type: string, value: unknown, isPointer: boolean): unknown {
+  if (type.startsWith('[]'))
+    return (value as unknown[] | undefined)?.map((item) => memberInGo(type.slice(2), item, false)) ?? null
+  if (type.startsWith('{}')) return inOrder(value as { [key: string]: unknown } | undefined) ?? null
+  if (value === undefined && isPointer) return null
+  if (type in messages) return inGo(type, (value ?? {}) as Struct)
+  return value ?? zeroes[type] ?? null
+}
+
+const zeroes: { readonly [type: string]: unknown } = { string: '', int: 0, bool: false }

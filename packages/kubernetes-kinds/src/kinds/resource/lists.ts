@@ -1,0 +1,62 @@
+/** Lists and maps with a maximum size: beyond it, that is the only error. */
+import { duplicate, type FieldError, tooMany, writeJSON } from '@capstan/kube'
+
+type Check<T> = (field: string, item: T) => FieldError[]
+
+/** `max` is absent where nothing limits how many there are. */
+export function listErrors<T>(
+  field: string,
+  list: readonly T[] | undefined,
+  max: number | undefined,
+  check: Check<T>,
+): FieldError[] {
+  const items = list ?? []
+  if (max !== undefined && items.length > max) return [tooMany(field, items.length, max)]
+  return items.flatMap((item, index) => check(`${field}[${index}]`, item))
+}
+
+/** Of items with the same key, all but the first are refused. */
+export function setErrors<T>(
+  field: string,
+  list: readonly T[] | undefined,
+  max: number | undefined,
+  check: Check<T>,
+  keyOf: (item: T) => unknown,
+): FieldError[] {
+  const items = list ?? []
+  if (max !== undefined && items.length > max) return [tooMany(field, items.length, max)]
+  return [...listErrors(field, items, max, check), ...duplicateErrors(field, items.map(keyOf))]
+}
+
+export function duplicateErrors(field: string, keys: readonly unknown[]): FieldError[] {
+  const seen = new Set<string>()
+  return keys.flatMap((key, index) => {
+    const text = writeJSON(key)
+    if (seen.has(text)) return [duplicate(`${field}[${index}]`, key)]
+    seen.add(text)
+    return []
+  })
+}
+
+/** Errors of a key are reported at the map; errors of a value at the entry. */
+export function mapErrors<T>(
+  field: string,
+  map: { readonly [key: string]: T } | undefined,
+  limits: { readonly max?: number; readonly shownKey: number },
+  checkKey: (field: string, key: string) => FieldError[],
+  check: Check<T> = () => [],
+): FieldError[] {
+  const entries = Object.entries(map ?? {})
+  if (limits.max !== undefined && entries.length > limits.max) return [tooMany(field, entries.length, limits.max)]
+  return entries.flatMap(([key, value]) => [
+    ...checkKey(field, key),
+    ...check(`${field}[${shortened(key, limits.shownKey)}]`, value),
+  ])
+}
+
+/** The beginning and the end of a text that is too long to be shown. */
+function shortened(text: string, length: number): string {
+  if (text.length <= length) return text
+  const kept = length - 3
+  return `${text.slice(0, Math.floor((kept + 1) / 2))}...${text.slice(text.length - Math.floor(kept / 2))}`
+}

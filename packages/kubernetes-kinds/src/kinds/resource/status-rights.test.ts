@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest'
+import type { Attributes, User } from '@capstan/apiserver'
+import type { ServerContext } from '@capstan/apiserver/kinds'
+import type { ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
+import { statusRightsErrors } from './status-rights.ts'
+
+const claim = (status: ResourceClaimStatus): ResourceClaim => ({
+  metadata: { name: 'gpu', namespace: 'team' } as ResourceClaim['metadata'],
+  spec: { devices: {} },
+  status,
+})
+const device = { driver: 'gpu.example.com', pool: 'node-1', device: 'gpu-0' }
+const terms = (node: string) => ({
+  nodeSelectorTerms: [{ matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] }],
+})
+const allocation = { devices: { results: [{ request: 'gpu', ...device }] }, nodeSelector: terms('node-1') }
+const anybody: User = { name: 'bob', groups: [] }
+const driverOn = (node: string): User => ({
+  name: 'system:serviceaccount:drivers:gpu',
+  groups: [],
+  extra: { 'authentication.kubernetes.io/node-name': [node] },
+})
+
+/** What is asked of the authorizer, which allows what is listed, and what is wrong then. */
+function outcome(now: ResourceClaimStatus, before: ResourceClaimStatus, caller: User, allowed: readonly string[] = []) {
+  const asked: string[] = []
+  const authorizer = {
+    decide(attributes: Attributes) {
+      if (attributes.kind === 'path') throw new TypeError('no path is asked about')
+      const { verb, resource, subresource, namespace = '*', name = '*' } = attributes
+      const question = `${verb} ${resource}/${subresource} ${namespace}/${name}`
+      asked.push(question)
+      return { allowed: allowed.includes(question), reason: '' }
+    },
+  }
+  const context = {
+    subresource: 'status',
+    verb: 'patch',
+    namespace: 'default',
+    server: { authorizer } as unknown as ServerContext,
+    caller,
+    warn: () => {},
+  } as const
+  return { asked, errors: statusRightsErrors(claim(now), claim(before), context).map(({ field, text }) => `${field}: ${text}`) }
+}
+
+describe('what it takes to write the status of a claim', () => {
+  const consumer = { resource: 'pods', name: 'p', uid: 'u' }
+  const said = { ...device, data: { a: 1 } }
+  const bind = 'patch resourceclaims/binding */*'
+  const anywhere = 'arbitrary-node:patch resourceclaims/driver team/gpu.example.com'
+  const here = 'associated-node:patch resourceclaims/driver team/gpu.example.com'
+
+  test.each<[string, ResourceClaimStatus, ResourceClaimStatus, User, string[]]>([
+    ['nothing where nothing changes', { allocation, devices: [said] }, { allocation, devices: [said] }, anybody, []],
+    ['the right to bind to allocate', { allocation }, {}, anybody, [bind]],
+    ['the right to bind to reserve', { allocation, reservedFor: [consumer] }, { allocation }, anybody, [bind]],
+    ['that of the driver to tell of its devices', { allocation, devices: [said] }, { allocation }, anybody, [anywhere]],
+    [
+      'that of the driver to tell something else',
+      { allocation, devices: [said] },
+      { allocation, devices: [device] },
+      anybody,
+      [anywhere],
+    ],
+    ['that of the driver to tell nothing more', { allocation }, { allocation, devices: [said] }, anybody, [anywhere]],
+    ['only the right to bind to give everything back', {}, { allocation, devices: [said] }, anybody, [bind]],
+    ['less on the node itself', { allocation, devices: [said] }, { allocation }, driverOn('node-1'), [here, anywhere]],
+    ['as much as anybody on another node', { allocation, devices: [said] }, { allocation }, driverOn('node-2'), [anywhere]],
+  ])('%s', (_, now, before, caller, questions) => {
+    expect(outcome(now, before, caller).asked).toEqual(questions)
+    expect(outcome(now, before, caller, questions.slice(-1)).errors).toEqual([])
+  })
+
+  test('who may not is told which right is missing', () => {
+    const { errors } = outcome({ allocation, devices: [said] }, {}, driverOn('node-1'))
+    expect(errors).toEqual([
+      'status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="patch" permission: resourceclaims.resource.k8s.io is forbidden: User "system:serviceaccount:drivers:gpu" cannot patch resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope',
+      'status.devices: Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[associated-node:patch arbitrary-node:patch]" permission: resourceclaims.resource.k8s.io "gpu.example.com" is forbidden: User "system:serviceaccount:drivers:gpu" cannot associated-node:patch resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "team"',
+    ])
+  })
+})

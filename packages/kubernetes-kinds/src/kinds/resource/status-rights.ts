@@ -1,0 +1,63 @@
+/**
+ * Who may write the status of a claim may still not write all of it: to allocate and reserve takes the right to bind, and each driver
+ * speaks for its own devices. The rights are to subresources that nobody can ask for.
+ * Upstream: pkg/registry/resource/utils.go, v1.36.
+ */
+import { type FieldError, forbidden, subdomainProblems } from '@capstan/kube'
+import { refusalOf, type ResourceAttributes, type User, type WriteContext } from '@capstan/apiserver/kinds'
+import { same } from '../same.ts'
+import type { AllocationResult, ResourceClaimStatus, ResourceV1ResourceClaim as ResourceClaim } from '../schemas/types.ts'
+
+export function statusRightsErrors(
+  { metadata, status }: ResourceClaim,
+  { status: old }: ResourceClaim,
+  { server: { authorizer }, caller, verb }: WriteContext,
+): FieldError[] {
+  const claims = { kind: 'resource', user: caller, group: 'resource.k8s.io', resource: 'resourceclaims' } as const
+  /** Why none of the questions is answered by yes: what was said to the first. */
+  const refusal = (questions: readonly ResourceAttributes[]): string | undefined => {
+    const answers = questions.map((question) => ({ question, ...authorizer.decide(question) }))
+    const [first] = answers
+    return first && !answers.some(({ allowed }) => allowed) ? refusalOf(first.question, first.reason).message : undefined
+  }
+  const errors: FieldError[] = []
+
+  if (!same(status.allocation, old.allocation) || !same(status.reservedFor, old.reservedFor)) {
+    const why = refusal([{ ...claims, verb, subresource: 'binding' }])
+    const needed = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`
+    if (why !== undefined) errors.push(forbidden('status.allocation', `${needed}: ${why}`))
+  }
+
+  // What is said of devices goes with the allocation.
+  if (!status.allocation) return errors
+  const isNear = runsOn(caller, nodeOf(status.allocation))
+  const verbs = [...(isNear ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
+  for (const driver of changedDrivers(status, old)) {
+    const about = { ...claims, subresource: 'driver', namespace: metadata.namespace, name: driver }
+    const why = refusal(verbs.map((one) => ({ ...about, verb: one })))
+    const needed = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
+    if (why !== undefined) errors.push(forbidden('status.devices', `${needed}: ${why}`))
+  }
+  return errors
+}
+
+/** Drivers of devices that are told about in another way than before, in order. */
+function changedDrivers({ devices: now = [] }: ResourceClaimStatus, { devices: before = [] }: ResourceClaimStatus): string[] {
+  const notIn = (others: typeof now) => (device: (typeof now)[number]) => !others.some((other) => same(other, device))
+  return [...new Set([...now.filter(notIn(before)), ...before.filter(notIn(now))].map(({ driver }) => driver))].sort()
+}
+
+/** The one node that an allocation is for, if that is how it says so. */
+function nodeOf({ nodeSelector }: AllocationResult): string | undefined {
+  const [term, ...others] = nodeSelector?.nodeSelectorTerms ?? []
+  if (!term || others.length > 0 || term.matchExpressions?.length || term.matchFields?.length !== 1) return undefined
+  const { key, operator, values = [] } = term.matchFields[0]!
+  return key === 'metadata.name' && operator === 'In' && values.length === 1 ? values[0] : undefined
+}
+
+/** Whether it is a service account whose Pod runs on the node. */
+function runsOn({ name, extra = {} }: User, node: string | undefined): boolean {
+  const nodes = extra['authentication.kubernetes.io/node-name'] ?? []
+  const isServiceAccount = /^system:serviceaccount:[^:]+:[^:]+$/.test(name)
+  return isServiceAccount && node !== undefined && nodes.length === 1 && nodes[0] === node && subdomainProblems(node).length === 0
+}

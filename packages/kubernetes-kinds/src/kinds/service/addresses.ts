@@ -1,0 +1,211 @@
+/** Addresses and node ports of Services: which are taken, which are free. Upstream: pkg/registry/core/service/storage/alloc.go, v1.36. */
+import { isIP } from 'node:net'
+import { type FieldError, invalid, invalidObject, type Random, StatusError, type UnknownObject } from '@capstan/kube'
+import type { PendingWrites, Store } from '@capstan/apiserver/kinds'
+import type { Service, ServiceSpec } from '../schemas/types.ts'
+import { clusterIPErrors, familyOf, isHeadless, needsHealthCheck } from './validate.ts'
+
+/** `10.0.0.0/24`, taken apart. */
+export interface AddressRange {
+  readonly text: string
+  readonly base: number
+  readonly size: number
+}
+
+/** @throws Error when it is no range of IPv4 addresses */
+export function parseRange(text: string): AddressRange {
+  const [ip = '', bits = ''] = text.split('/')
+  const length = Number(bits)
+  if (isIP(ip) !== 4 || !/^\d{1,2}$/.test(bits) || length > 30 || length < 8) {
+    throw new Error(`${JSON.stringify(text)} is no range of IPv4 addresses for Services, such as 10.0.0.0/24`)
+  }
+  const size = 2 ** (32 - length)
+  return { text, base: toNumber(ip) - (toNumber(ip) % size), size }
+}
+
+/** The address that `kubernetes` in `default` has: the first. */
+export const firstAddress = ({ base }: AddressRange): string => toAddress(base + 1)
+
+const toNumber = (ip: string): number => ip.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
+
+/** From which ports to which, both included. */
+export interface PortRange {
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * `30000-32767`, `30000+2767` or one port.
+ *
+ * @throws Error when it is no range of ports
+ */
+export function parsePortRange(text: string): PortRange {
+  const [, first = '', sign, end = ''] = /^(\d{1,5})(?:([-+])(\d{1,5}))?$/.exec(text) ?? []
+  const range = { first: Number(first), last: sign === '+' ? Number(first) + Number(end) : Number(end || first) }
+  if (range.first < 1 || range.last < range.first || range.last > 65535) {
+    throw new Error(`${JSON.stringify(text)} is no range of ports, such as 30000-32767`)
+  }
+  return range
+}
+
+/** What is free for the Services of one plane. */
+export class ServiceAddresses {
+  readonly range: AddressRange
+  readonly #ports: PortRange
+  readonly #store: Store
+  readonly #pending: PendingWrites
+  readonly #random: Random
+
+  constructor(range: AddressRange, ports: PortRange, store: Store, pending: PendingWrites, random: Random) {
+    this.range = range
+    this.#ports = ports
+    this.#store = store
+    this.#pending = pending
+    this.#random = random
+  }
+
+  /**
+   * Gives a draft of a Service what it needs and has not got.
+   *
+   * @throws StatusError when something that it asks for cannot be had
+   */
+  allocate(service: Service, old: Service | undefined): void {
+    const { spec } = service
+    const errors = initFamilies(spec, old?.spec)
+    if (errors.length === 0 && spec.type !== 'ExternalName' && !isHeadless(spec)) errors.push(...this.#giveAddress(service, old))
+    if (errors.length === 0) errors.push(...this.#givePorts(service, old))
+    if (errors.length > 0) throw invalidObject({ group: '', kind: 'Service' }, service.metadata.name ?? '', errors)
+    this.#pending.add('services', asObject(service), old && asObject(old))
+  }
+
+  #others(service: Service): Service[] {
+    const { namespace, name } = service.metadata
+    const written = this.#store.list('services') as unknown as readonly Service[]
+    const underWay = this.#pending.of('services', asObject(service)).map(({ object }) => object as unknown as Service)
+    return [...written, ...underWay].filter(({ metadata }) => metadata.namespace !== namespace || metadata.name !== name)
+  }
+
+  #giveAddress(service: Service, old: Service | undefined): FieldError[] {
+    const { spec } = service
+    const wanted = spec.clusterIPs?.[0]
+    // One that there was stays; validation refuses another one.
+    if (wanted !== undefined && old?.spec.type !== 'ExternalName' && old?.spec.clusterIPs?.[0] !== undefined) return []
+    const taken = new Set(this.#others(service).flatMap(({ spec: { clusterIPs = [] } }) => clusterIPs))
+    const { base, size, text } = this.range
+    if (wanted !== undefined) {
+      const offset = toNumber(wanted) - base
+      const fail = (why: string) => [invalid('spec.clusterIPs', spec.clusterIPs, `failed to allocate IP ${wanted}: ${why}`)]
+      if (isIP(wanted) !== 4 || offset <= 0 || offset >= size - 1) {
+        return fail(`the provided network does not match the current range`)
+      }
+      return taken.has(wanted) ? fail('provided IP is already allocated') : []
+    }
+    // Low addresses are for those who ask for one by name.
+    const last = size - 2
+    const low = last <= 16 ? 0 : Math.min(Math.max(16, Math.floor(last / 16)), 256)
+    const at = (offset: number) => toAddress(base + offset)
+    const ip = this.#pick(low + 1, last + 1, at, taken) ?? this.#pick(1, low + 1, at, taken)
+    if (ip === undefined) {
+      return [invalid('spec.clusterIPs', [''], `failed to allocate a serviceIP: range is full (${text})`)]
+    }
+    spec.clusterIP = ip
+    spec.clusterIPs = [ip]
+    return []
+  }
+
+  #givePorts(service: Service, old: Service | undefined): FieldError[] {
+    const { spec } = service
+    const needs = spec.type === 'NodePort' || (spec.type === 'LoadBalancer' && spec.allocateLoadBalancerNodePorts !== false)
+    const own = new Set((old?.spec.ports ?? []).map(({ nodePort }) => nodePort))
+    const taken = new Set(
+      this.#others(service).flatMap(({ spec: { ports = [], healthCheckNodePort } }) => [
+        ...ports.map(({ nodePort }) => nodePort ?? 0),
+        healthCheckNodePort ?? 0,
+      ]),
+    )
+    const given = new Map<number, number>()
+    const errors: FieldError[] = []
+    for (const [index, port] of (spec.ports ?? []).entries()) {
+      if (port.nodePort) {
+        const fail = (why: string) => errors.push(invalid(`spec.ports[${index}].nodePort`, port.nodePort, why))
+        if (own.has(port.nodePort) || given.get(port.port) === port.nodePort) continue
+        if (spec.type === 'ClusterIP' || spec.type === 'ExternalName') continue
+        const { first, last } = this.#ports
+        if (port.nodePort < first || port.nodePort > last) {
+          fail(`provided port is not in the valid range. The range of valid ports is ${first}-${last}`)
+        } else if (taken.has(port.nodePort) || [...given.values()].includes(port.nodePort))
+          fail('provided port is already allocated')
+        given.set(port.port, port.nodePort)
+      } else if (needs) {
+        // One port in several protocols has one node port.
+        const asked = spec.ports!.find((one) => one.port === port.port && one.nodePort)?.nodePort
+        port.nodePort = given.get(port.port) ?? asked ?? this.#pickPort(taken)
+        given.set(port.port, port.nodePort)
+        taken.add(port.nodePort)
+      }
+    }
+    if (needsHealthCheck(spec)) spec.healthCheckNodePort ??= this.#pickPort(taken)
+    return errors
+  }
+
+  #pickPort(taken: ReadonlySet<number>): number {
+    const port = this.#pick(this.#ports.first, this.#ports.last + 1, (one) => one, taken)
+    if (port === undefined)
+      throw new StatusError('InternalError', 'Internal error occurred: failed to allocate a nodePort: range is full')
+    return port
+  }
+
+  /** Something free between two bounds, at random; `undefined` when nothing is. */
+  #pick<T extends string | number>(low: number, high: number, make: (n: number) => T, taken: ReadonlySet<T>): T | undefined {
+    const count = high - low
+    const start = Math.floor(this.#random.next() * count)
+    for (let step = 0; step < count; step++) {
+      const value = make(low + ((start + step) % count))
+      if (!taken.has(value)) return value
+    }
+    return undefined
+  }
+}
+
+const asObject = (service: Service): UnknownObject => service as unknown as UnknownObject
+
+/** Upstream: initIPFamilyFields, on a cluster that has IPv4 alone. */
+function initFamilies(spec: ServiceSpec, old: ServiceSpec | undefined): FieldError[] {
+  if (spec.type === 'ExternalName') return []
+  const isOpen = spec.clusterIP === 'None' && Object.keys(spec.selector ?? {}).length === 0
+  spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isOpen ? 'RequireDualStack' : 'SingleStack')
+  const errors = clusterIPErrors(spec)
+  if (errors.length > 0) return errors
+  const isSingle = spec.ipFamilyPolicy === 'SingleStack'
+  if (isSingle && spec.clusterIPs?.length === 2) {
+    const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified"
+    errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, text))
+  }
+  if (isSingle && spec.ipFamilies?.length === 2) {
+    const text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified"
+    errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, text))
+  }
+  for (const [index, ip] of (spec.clusterIPs ?? []).entries()) {
+    if (ip === 'None') break
+    if (spec.ipFamilies?.[index] !== undefined) continue
+    if (familyOf(ip) !== 'IPv4') {
+      errors.push(invalid(`spec.clusterIPs[${index}]`, spec.clusterIPs, `${familyOf(ip)} is not configured on this cluster`))
+    } else spec.ipFamilies = [...(spec.ipFamilies ?? []), 'IPv4']
+  }
+  if (errors.length > 0) return errors
+  if (isOpen) {
+    spec.ipFamilies ??= ['IPv4']
+    if (spec.ipFamilies.length < 2 && !isSingle)
+      spec.ipFamilies = [...spec.ipFamilies, spec.ipFamilies[0] === 'IPv4' ? 'IPv6' : 'IPv4']
+    return []
+  }
+  if (spec.ipFamilyPolicy === 'RequireDualStack') {
+    errors.push(invalid('spec.ipFamilyPolicy', spec.ipFamilyPolicy, 'this cluster is not configured for dual-stack services'))
+  }
+  for (const [index, family] of (spec.ipFamilies ?? []).entries()) {
+    if (family !== 'IPv4') errors.push(invalid(`spec.ipFamilies[${index}]`, family, 'not configured on this cluster'))
+  }
+  if (errors.length === 0) spec.ipFamilies ??= ['IPv4']
+  return errors
+}

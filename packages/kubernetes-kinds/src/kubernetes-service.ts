@@ -1,0 +1,82 @@
+/**
+ * The Service `kubernetes` in `default`, behind which pods and tools look for the API server, and its endpoints.
+ * Upstream: pkg/controlplane/controller/kubernetesservice and pkg/controlplane/reconcilers, v1.36.
+ */
+import { type Client, equal, isReason, type KubeObject, type ObjectKey, unknownKind } from '@capstan/kube'
+import { type AddressRange, firstAddress } from './kinds/service/addresses.ts'
+import { endpointIP } from './kinds/service/validate.ts'
+import { memberAt } from '@capstan/apiserver/kinds'
+
+/** Where clients inside of the cluster reach the server. */
+export interface AdvertisedEndpoint {
+  readonly address: string
+  readonly port: number
+}
+
+const services = unknownKind({ apiVersion: 'v1', kind: 'Service', plural: 'services' })
+const endpoints = unknownKind({ apiVersion: 'v1', kind: 'Endpoints', plural: 'endpoints' })
+const slices = unknownKind({ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices' })
+
+const key: ObjectKey = { namespace: 'default', name: 'kubernetes' }
+
+/** Creates what is not there, and corrects where it says that the server is. An address that no pod could reach is not published. */
+export async function publishService(client: Client, range: AddressRange, { address, port }: AdvertisedEndpoint): Promise<void> {
+  const portOf = { name: 'https', protocol: 'TCP' }
+  const clusterIP = firstAddress(range)
+  await ensure(
+    client,
+    services,
+    { component: 'apiserver', provider: 'kubernetes' },
+    {
+      spec: { clusterIP, ipFamilyPolicy: 'SingleStack', type: 'ClusterIP', ports: [{ ...portOf, port: 443, targetPort: port }] },
+    },
+    ['spec', 'ports'],
+  )
+  if (endpointIP('', address).length > 0) return
+  await ensure(
+    client,
+    endpoints,
+    { 'endpointslice.kubernetes.io/skip-mirror': 'true' },
+    {
+      subsets: [{ addresses: [{ ip: address }], ports: [{ ...portOf, port }] }],
+    },
+    ['subsets'],
+  )
+  await ensure(
+    client,
+    slices,
+    { 'kubernetes.io/service-name': 'kubernetes' },
+    {
+      addressType: address.includes(':') ? 'IPv6' : 'IPv4',
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+      ports: [{ ...portOf, port }],
+    },
+    ['endpoints'],
+    ['ports'],
+  )
+}
+
+/** @param paths of what is put right where the object is there already */
+async function ensure(
+  client: Client,
+  kind: typeof services,
+  labels: { [key: string]: string },
+  content: Record<string, unknown>,
+  ...paths: string[][]
+): Promise<void> {
+  const wanted = { metadata: { ...key, labels }, ...content } as unknown as KubeObject
+  try {
+    await client.create(kind, wanted as never)
+    return
+  } catch (err) {
+    if (!isReason(err, 'AlreadyExists')) throw err
+  }
+  const found = await client.get(kind, key)
+  const body: Record<string, unknown> = {}
+  for (const [member, ...below] of paths) {
+    const right = memberAt(content, [member!, ...below])
+    if (equal(memberAt(found, [member!, ...below]), right)) continue
+    body[member!] = below.reduceRight<unknown>((value, name) => ({ [name]: value }), right)
+  }
+  if (Object.keys(body).length > 0) await client.patch(kind, key, { type: 'merge', body })
+}

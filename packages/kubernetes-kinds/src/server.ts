@@ -1,0 +1,232 @@
+/** A Kubernetes API server: the generic server with Kubernetes' own kinds, admission plugins and controllers. */
+import {
+  type Admission,
+  type Client,
+  type Clock,
+  createClient,
+  CustomResourceDefinition,
+  type Input,
+  isReason,
+  type KubeObject,
+  type Logger,
+  Namespace,
+  type Random,
+} from '@capstan/kube'
+import {
+  anyOf,
+  type AuthorizationMode,
+  authorizerOf,
+  type BuiltinKinds,
+  createGenericServer,
+  type GenericServer,
+  type GenericServerOptions,
+  memoryStore,
+  PendingWrites,
+  staticTokens,
+  type Store,
+  type TokenIssuer,
+  type TokenUser,
+  type WebhookOptions,
+} from '@capstan/apiserver/kinds'
+import { type AdmissionPluginSwitches, controllerPlugins, enabledPlugins } from './admission/plugin-names.ts'
+import { pluginsWith } from './admission/plugins.ts'
+import type { TolerationSeconds } from './admission/pod-tolerations.ts'
+import { rbacAuthorizer } from './auth/rbac.ts'
+import {
+  type ServiceAccountTokenOptions,
+  type ServiceAccountTokens,
+  serviceAccountTokens,
+} from './auth/service-account-tokens.ts'
+import { builtins } from './builtin-resources.ts'
+import { runAPIServices } from './controllers/api-services.ts'
+import { runClusterRoles } from './controllers/cluster-roles.ts'
+import { runEventExpiry } from './controllers/event-expiry.ts'
+import { runRootCA, runServiceAccounts } from './controllers/namespace-content.ts'
+import { runNamespaces } from './controllers/namespaces.ts'
+import { ensureSystemObjects } from './controllers/system-objects.ts'
+import { runTokenSecrets } from './controllers/token-secrets.ts'
+import { handlerFor } from './handlers.ts'
+import type { KindState } from './kind-state.ts'
+import { parsePortRange, parseRange, ServiceAddresses } from './kinds/service/addresses.ts'
+import { type AdvertisedEndpoint, publishService } from './kubernetes-service.ts'
+
+export interface ApiServerOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** Store of all state; default: in memory, until `close`. Closed with the server. */
+  readonly store?: Store
+  /** Validation and defaulting of kinds beyond their schemas. */
+  readonly admission?: readonly Admission[]
+  /** CustomResourceDefinitions that exist, as given here, once `ready` resolves. */
+  readonly customResources?: readonly Input<CustomResourceDefinition>[]
+  /** Controllers that run in the server; default: all except those marked otherwise. */
+  readonly controllers?: {
+    readonly garbageCollector?: boolean
+    readonly namespaces?: boolean
+    /** Aggregates the rules of ClusterRoles, when the authorization mode is RBAC. */
+    readonly clusterRoles?: boolean
+    /** Creates the service account `default` in every namespace; disabled by default. */
+    readonly serviceAccounts?: boolean
+    /** Writes tokens into Secrets of type service-account-token; disabled by default. */
+    readonly tokenSecrets?: boolean
+    /** Publishes this CA certificate (PEM) in every namespace, as ConfigMap `kube-root-ca.crt`. */
+    readonly rootCA?: string
+    /** Deletes events this many milliseconds after they were last written; absent: events are kept. Upstream: --event-ttl. */
+    readonly eventLifetime?: number
+    /**
+     * Writes the objects that a dedicated server creates: system priority classes, flow schemas and priority levels, and an APIService for
+     * every group and version; disabled by default.
+     */
+    readonly systemObjects?: boolean
+    /** Creates default, kube-system, kube-public and kube-node-lease. */
+    readonly defaultNamespaces?: boolean
+  }
+  /**
+   * Enables and disables admission plugins, by upstream's names. Default: upstream's, except plugins that rely on controllers which do not
+   * run here (`controllerPlugins`); ServiceAccount is enabled where service accounts are created. Upstream: --enable-admission-plugins,
+   * --disable-admission-plugins.
+   */
+  readonly admissionPlugins?: AdmissionPluginSwitches
+  /**
+   * Default tolerations of pods for a node that is not ready or unreachable, in seconds; default: 300 each. Upstream:
+   * --default-not-ready-toleration-seconds, --default-unreachable-toleration-seconds.
+   */
+  readonly tolerationSeconds?: TolerationSeconds
+  /**
+   * Whether pods that have been given a node stay until the node lets them go, as they do on any server; true when absent. Where no
+   * kubelet would ever do so, they go at once.
+   */
+  readonly gracefulDeletion?: boolean
+  /** Where Services get their addresses: a range of IPv4 addresses, 10.0.0.0/24 when absent. Upstream: --service-cluster-ip-range. */
+  readonly serviceClusterIPRange?: string
+  /** Where Services get their node ports; 30000-32767 when absent. Upstream: --service-node-port-range. */
+  readonly serviceNodePortRange?: string
+  /** Who may do what, asked in this order; everybody everything when absent. Upstream: --authorization-mode. */
+  readonly authorization?: readonly AuthorizationMode[]
+  /** Owners of static bearer tokens. */
+  readonly tokens?: ReadonlyMap<string, TokenUser>
+  readonly webhooks?: WebhookOptions
+  /** How tokens of service accounts are signed and verified. */
+  readonly serviceAccountTokens?: ServiceAccountTokenOptions
+  readonly log?: Logger
+}
+
+/** A Kubernetes API server. */
+export interface ApiServer extends Omit<GenericServer, 'registry'> {
+  /** Publishes the keys that verify service account tokens, for `createHandler`. */
+  readonly issuer: TokenIssuer
+  /** Publishes the address of the server for clients inside of the cluster: Service `kubernetes` in `default`, with its endpoints. */
+  advertise(endpoint: AdvertisedEndpoint): Promise<void>
+}
+
+export function createApiServer(options: ApiServerOptions): ApiServer {
+  const { clock, random, controllers = {} } = options
+  const store = options.store ?? memoryStore()
+  const pending = new PendingWrites(store)
+  const { enable = [], disable = [] } = options.admissionPlugins ?? {}
+  const idle = controllerPlugins.filter((name) => name !== 'ServiceAccount' || !controllers.serviceAccounts)
+  const authorizer = authorizerOf(options.authorization ?? ['AlwaysAllow'], rbacAuthorizer(store))
+  const tokens = serviceAccountTokens({ store, clock, random }, options.serviceAccountTokens)
+  const serviceAddresses = new ServiceAddresses(
+    parseRange(options.serviceClusterIPRange ?? '10.0.0.0/24'),
+    parsePortRange(options.serviceNodePortRange ?? '30000-32767'),
+    store,
+    pending,
+    random,
+  )
+  const kinds: BuiltinKinds = {
+    resources: builtins,
+    handlerFor,
+    plugins: pluginsWith(options.tolerationSeconds ?? {}),
+    state: { serviceAddresses, tokens } satisfies KindState,
+  }
+  const isRBAC = authorizer.modes.includes('RBAC')
+  const { registry: _, ...server } = createGenericServer({
+    clock,
+    random,
+    store,
+    pending,
+    kinds,
+    enabled: enabledPlugins({ enable, disable: [...disable, ...idle] }),
+    admission: options.admission ?? [],
+    gracefulDeletion: options.gracefulDeletion ?? true,
+    authorizer,
+    authenticateToken: anyOf(staticTokens(options.tokens), tokens.authenticate),
+    apiAudiences: tokens.audiences,
+    webhooks: options.webhooks ?? {},
+    garbageCollector: controllers.garbageCollector ?? true,
+    ...(options.log ? { log: options.log } : {}),
+    startControllers: controllersOf(controllers, tokens, isRBAC),
+    prepare: (client) => prepare(client, options),
+  })
+  return {
+    ...server,
+    issuer: tokens,
+    async advertise(endpoint) {
+      await server.ready
+      await publishService(createClient(server.transport({ agent: 'kube-apiserver' })), serviceAddresses.range, endpoint)
+    },
+  }
+}
+
+function controllersOf(
+  controllers: NonNullable<ApiServerOptions['controllers']>,
+  tokens: ServiceAccountTokens,
+  isRBAC: boolean,
+): GenericServerOptions['startControllers'] {
+  return (options, as) => {
+    const { store, registry, clock, log } = options
+    const stops: (() => void)[] = []
+    const account = (name: string) => ({
+      store,
+      clock,
+      log,
+      client: as('kube-controller-manager', `system:serviceaccount:kube-system:${name}`),
+    })
+    if (controllers.namespaces ?? true) stops.push(runNamespaces({ registry, ...account('namespace-controller') }))
+    if (controllers.eventLifetime !== undefined) stops.push(runEventExpiry({ store, clock, log }, controllers.eventLifetime))
+    if (controllers.serviceAccounts) stops.push(runServiceAccounts(account('service-account-controller')))
+    if (controllers.systemObjects) stops.push(runAPIServices({ store, clock, log, client: as('kube-apiserver') }))
+    if (controllers.tokenSecrets) {
+      stops.push(runTokenSecrets({ ...account('tokens-controller'), tokens, rootCA: controllers.rootCA }))
+    }
+    if (controllers.rootCA !== undefined) stops.push(runRootCA(account('root-ca-cert-publisher'), controllers.rootCA))
+    if (isRBAC && (controllers.clusterRoles ?? true)) {
+      stops.push(runClusterRoles(account('clusterrole-aggregation-controller')))
+    }
+    return stops
+  }
+}
+
+const DefaultNamespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
+
+async function prepare(client: Client, options: ApiServerOptions): Promise<void> {
+  const work: Promise<unknown>[] = []
+  if (options.controllers?.defaultNamespaces ?? true) {
+    for (const name of DefaultNamespaces) work.push(unlessExists(client.create(Namespace, { metadata: { name } })))
+  }
+  for (const definition of options.customResources ?? []) work.push(install(client, definition))
+  if (options.controllers?.systemObjects) work.push(ensureSystemObjects(client, options.clock.now()))
+  await Promise.all(work)
+  if (options.authorization?.includes('RBAC')) await (await import('./auth/bootstrap.ts')).bootstrapRBAC(client)
+}
+
+async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {
+  const created = await unlessExists(client.create(CustomResourceDefinition, definition))
+  if (created) return
+  const { labels = {}, annotations = {} } = definition.metadata
+  await client.patch(
+    CustomResourceDefinition,
+    { name: definition.metadata.name! },
+    { type: 'merge', body: { metadata: { labels, annotations }, spec: definition.spec } },
+  )
+}
+
+async function unlessExists<T extends KubeObject>(creation: Promise<T>): Promise<T | undefined> {
+  try {
+    return await creation
+  } catch (err) {
+    if (isReason(err, 'AlreadyExists')) return undefined
+    throw err
+  }
+}

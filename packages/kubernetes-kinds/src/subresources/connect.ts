@@ -1,0 +1,87 @@
+/**
+ * Subresources that connect to a container or a node. No node of this server has a kubelet, so the answer is that of a real server that
+ * cannot reach the kubelet. Upstream: pkg/registry/core/pod/strategy.go and pkg/registry/core/pod/rest, v1.36.
+ */
+import { badRequest, isRecord, notFound, type Status, StatusError } from '@capstan/kube'
+import { containersOf } from '../kinds/pod/defaults.ts'
+import type { Endpoints, Node, Pod } from '../kinds/schemas/types.ts'
+import { type RequestContext, keyFor, type ServerContext, stored } from '@capstan/apiserver/kinds'
+
+const connections = new Set(['log', 'exec', 'attach', 'portforward', 'proxy'])
+
+/** Reports whether a subresource opens a connection; behind `proxy` follows the path of the target. */
+export const isConnection = (subresource: string | undefined): boolean =>
+  subresource !== undefined && connections.has(subresource.split('/')[0]!)
+
+/**
+ * Succeeds for the log of a pod that has not started, which is empty.
+ * @throws StatusError why the target cannot be reached
+ */
+export function connect(server: ServerContext, context: RequestContext): Status {
+  const { info, request } = context
+  const { namespace, name = '' } = request
+  const kind = request.subresource!.split('/')[0]!
+  if (info.storage === 'services') throw unreachableService(server, context)
+  const found = stored(server, info, keyFor(info, namespace, name))
+  if (info.storage === 'nodes') throw unreachableNode(found as unknown as Node, '')
+  const pod = found as unknown as Pod
+  if (kind === 'proxy') throw unreachablePod(pod)
+
+  const container = kind === 'portforward' ? '' : containerOf(pod, request.body)
+  const { nodeName } = pod.spec
+  if (!nodeName) {
+    if (kind === 'log') return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 204 }
+    throw badRequest(`pod ${name} does not have a host assigned`)
+  }
+  const node = server.store.get({ resource: 'nodes', namespace: '', name: nodeName })
+  if (!node) throw notFound(info, nodeName) // Upstream names the pods here, too.
+  const place = { log: 'containerLogs', portforward: 'portForward' }[kind] ?? kind
+  throw unreachableNode(node as unknown as Node, `${place}/${namespace}/${name}${container === '' ? '' : `/${container}`}`)
+}
+
+/** @throws StatusError BadRequest when the container is ambiguous or does not exist */
+function containerOf({ metadata, spec }: Pod, body: unknown): string {
+  const wanted = isRecord(body) && typeof body.container === 'string' ? body.container : ''
+  const containers = containersOf(spec).map(({ name }) => name)
+  if (wanted !== '') {
+    if (containers.includes(wanted)) return wanted
+    throw badRequest(`container ${wanted} is not valid for pod ${metadata.name}`)
+  }
+  const plain = (spec.containers ?? []).map(({ name }) => name)
+  if (plain.length === 1) return plain[0]!
+  const byDefault = metadata.annotations?.['kubectl.kubernetes.io/default-container']
+  if (byDefault !== undefined && containers.includes(byDefault)) return byDefault
+  const inits = (spec.initContainers ?? []).map(({ name }) => name)
+  const others = inits.length > 0 ? ` or one of the init containers: [${inits.join(' ')}]` : ''
+  throw badRequest(`a container name must be specified for pod ${metadata.name}, choose one of: [${plain.join(' ')}]${others}`)
+}
+
+const KubeletPort = 10250
+
+function unreachableNode({ status }: Node, path: string): StatusError {
+  const address = (status.addresses ?? [])[0]?.address
+  if (address === undefined) return new StatusError('', 'no preferred addresses found; known addresses: []')
+  const host = `${address}:${status.daemonEndpoints?.kubeletEndpoint?.Port || KubeletPort}`
+  return new StatusError('', `Get "https://${host}/${path}": dial tcp ${host}: connect: connection refused`)
+}
+
+function unreachablePod({ status, spec }: Pod): StatusError {
+  const ip = status.podIPs?.[0]?.ip
+  if (ip === undefined) return badRequest('address not allowed')
+  const port = spec.containers?.[0]?.ports?.[0]?.containerPort ?? 80
+  const text = `error trying to reach service: dial tcp ${ip}:${port}: connect: connection refused`
+  return new StatusError('ServiceUnavailable', text)
+}
+
+function unreachableService(
+  { store }: ServerContext,
+  { info, request: { namespace = '', name = '' } }: RequestContext,
+): StatusError {
+  const endpoints = store.get({ resource: 'endpoints', namespace, name }) as unknown as Endpoints | undefined
+  if (!endpoints) return notFound(info, name)
+  const ready = (endpoints.subsets ?? []).find(({ addresses = [] }) => addresses.length > 0)
+  if (!ready) return new StatusError('ServiceUnavailable', `no endpoints available for service "${name}"`)
+  const host = `${ready.addresses![0]!.ip}:${ready.ports?.[0]?.port ?? 80}`
+  const text = `error trying to reach service: dial tcp ${host}: connect: connection refused`
+  return new StatusError('ServiceUnavailable', text)
+}

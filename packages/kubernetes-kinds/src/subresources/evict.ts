@@ -1,0 +1,176 @@
+/**
+ * POST pods/x/eviction: deletes the pod, unless a PodDisruptionBudget forbids it. Upstream: pkg/registry/core/pod/storage/eviction.go,
+ * v1.36.
+ */
+import {
+  badRequest,
+  draft,
+  isReason,
+  isRecord,
+  type KubeObject,
+  type Status,
+  StatusError,
+  timestamp,
+  type UnknownObject,
+} from '@capstan/kube'
+import { usableSelector } from '../kinds/pod-names.ts'
+import type { Pod, PodCondition, PodDisruptionBudget } from '../kinds/schemas/types.ts'
+import {
+  mutateWebhooks,
+  validateWebhooks,
+  checkPreconditions,
+  type Deletion,
+  deletionOf,
+  removeNamed,
+  modify,
+  type RequestContext,
+  keyFor,
+  type ServerContext,
+  stored,
+  schemeName,
+} from '@capstan/apiserver/kinds'
+import { isReady, needsBudget, sparesUnready, stillProcessed, takeDisruption } from './disruption.ts'
+
+export async function evict(server: ServerContext, context: RequestContext): Promise<Status> {
+  const { info, request, options } = context
+  const eviction = evictionOf(context)
+  await announceEviction(server, context, eviction)
+
+  const pod = stored(server, info, keyFor(info, request.namespace, request.name!)) as unknown as Pod
+  const { deleteOptions } = eviction
+  const dryRun = options.dryRun === true || (isRecord(deleteOptions) && Array.isArray(deleteOptions.dryRun))
+  const evicting: RequestContext = { ...context, options: { ...options, dryRun } }
+  const spared = needsBudget(pod) ? await askBudget(server, evicting, pod) : undefined
+
+  const deletion = deletionOf(deleteOptions)
+  // The budget allows only the eviction of the pod as read, which is not ready.
+  const isBound = spared !== undefined && deletion.preconditions?.resourceVersion === undefined
+  const { resourceVersion } = pod.metadata
+  try {
+    await removePod(
+      server,
+      evicting,
+      isBound ? { ...deletion, preconditions: { ...deletion.preconditions, resourceVersion } } : deletion,
+    )
+  } catch (err) {
+    if (isBound && isReason(err, 'Conflict')) throw stillProcessed(spared)
+    throw err
+  }
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
+}
+
+function evictionOf({ request: { body, name } }: RequestContext): Record<string, unknown> {
+  const eviction = isRecord(body) ? body : {}
+  const { apiVersion = 'policy/v1', kind = 'Eviction', metadata } = eviction
+  if (kind !== 'Eviction' || (apiVersion !== 'policy/v1' && apiVersion !== 'policy/v1beta1')) {
+    const [sent, version] = [String(kind), String(apiVersion)]
+    throw badRequest(
+      `${sent} in version ${JSON.stringify(version.split('/').at(-1))} cannot be handled as a Eviction: no kind ${JSON.stringify(sent)} is registered for version ${JSON.stringify(version)} in scheme "${schemeName}"`,
+    )
+  }
+  if (isRecord(metadata) && metadata.name === name) return eviction
+  throw badRequest('name in URL does not match name in Eviction object')
+}
+
+/** Calls webhooks with the Eviction; they are not called again for the deletion that follows. */
+async function announceEviction(
+  server: ServerContext,
+  context: RequestContext,
+  eviction: Record<string, unknown>,
+): Promise<void> {
+  const { name, namespace } = context.request
+  const metadata = { ...(isRecord(eviction.metadata) ? eviction.metadata : {}), name, namespace }
+  const object = { kind: 'Eviction', apiVersion: 'policy/v1', ...eviction, metadata } as unknown as UnknownObject
+  const view = { kind: { group: 'policy', version: 'v1', kind: 'Eviction' }, of: (one: UnknownObject) => one, into() {} }
+  await mutateWebhooks(server, context, 'CREATE', object, undefined, view)
+  await validateWebhooks(server, context, 'CREATE', object, undefined, view)
+}
+
+/**
+ * @returns the name of the budget that allows the eviction only because the pod is not ready, if any @throws StatusError TooManyRequests
+ * while the budget does not allow the eviction
+ */
+async function askBudget(server: ServerContext, context: RequestContext, pod: Pod): Promise<string | undefined> {
+  const { namespace, labels, name } = pod.metadata
+  const budgets = server.store
+    .list('poddisruptionbudgets.policy', namespace)
+    .map((one) => one as unknown as PodDisruptionBudget)
+    .filter(({ spec: { selector } }) => usableSelector(selector)?.matches(labels) === true)
+  if (budgets.length > 1) {
+    throw new StatusError('', 'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.')
+  }
+  const [budget] = budgets
+  if (!budget) return undefined
+  if (!isReady(pod) && sparesUnready(budget)) return budget.metadata.name
+  const info = server.registry.find('policy', 'v1', 'poddisruptionbudgets')!
+  await writeStatus(server, { ...context, info }, budget.metadata.name, (current) =>
+    takeDisruption(current as unknown as PodDisruptionBudget, name, timestamp(server.clock.now())),
+  )
+  return undefined
+}
+
+/** Writes the reason into the pod's status, and deletes the pod. */
+async function removePod(server: ServerContext, context: RequestContext, deletion: Deletion): Promise<void> {
+  const { info, options, request } = context
+  const { namespace, name } = request
+  let { preconditions } = deletion
+  if (!options.dryRun) {
+    const marked = await writeStatus(server, context, name!, (current) => {
+      checkPreconditions(info, current, deletion)
+      addCondition(current as unknown as Pod, timestamp(server.clock.now()))
+    })
+    // The status write of this request changed the resourceVersion.
+    if (preconditions?.resourceVersion !== undefined) {
+      preconditions = { ...preconditions, resourceVersion: marked.metadata.resourceVersion! }
+    }
+  }
+  await removeNamed(server, context, namespace, name!, { ...deletion, ...(preconditions ? { preconditions } : {}) })
+}
+
+function addCondition({ status }: Pod, now: string): void {
+  const others = (status.conditions ?? []).filter(({ type }) => type !== 'DisruptionTarget')
+  const condition: PodCondition = {
+    type: 'DisruptionTarget',
+    status: 'True',
+    lastTransitionTime: now,
+    reason: 'EvictionByEvictionAPI',
+    message: 'Eviction API: evicting',
+  }
+  status.conditions = [...others, condition]
+}
+
+/** An internal write, repeated after conflicts with concurrent writes. */
+const writeStatus = (
+  server: ServerContext,
+  { info, request: { namespace }, options: { dryRun = false }, signal }: RequestContext,
+  name: string,
+  change: (current: UnknownObject) => void,
+): Promise<KubeObject> =>
+  modify(
+    server,
+    {
+      info,
+      request: {
+        group: info.group,
+        version: info.version,
+        plural: info.plural,
+        verb: 'update',
+        subresource: 'status',
+        namespace: namespace!,
+        name,
+      },
+      options: { dryRun },
+      caller: { name: 'system:apiserver', groups: ['system:masters'], agent: 'kube-apiserver' },
+      warnings: [],
+      signal,
+      isOwn: true,
+    },
+    {
+      replaces: false,
+      apply(current) {
+        const object = draft(current)
+        change(object)
+        return object
+      },
+    },
+  )

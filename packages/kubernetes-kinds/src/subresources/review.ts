@@ -1,0 +1,145 @@
+/**
+ * Reviews: kinds that answer a question when they are created and are not stored, such as SelfSubjectReview, SubjectAccessReview and
+ * TokenReview.
+ */
+import {
+  badRequest,
+  invalidObject,
+  type KubeObject,
+  LocalSubjectAccessReview,
+  type ResourceAttributes as AskedResource,
+  resourceName,
+  SelfSubjectAccessReview,
+  SelfSubjectReview,
+  SelfSubjectRulesReview,
+  SubjectAccessReview,
+  timestamp,
+  TokenReview,
+  type UnknownObject,
+  type UserInfo,
+} from '@capstan/kube'
+import {
+  type Attributes,
+  type User,
+  decode,
+  draftOf,
+  trackFields,
+  type RequestContext,
+  type ServerContext,
+  writeContext,
+} from '@capstan/apiserver/kinds'
+import { aggregated } from '../auth/rbac.ts'
+
+type Answer = (server: ServerContext, context: RequestContext, review: never) => object
+
+const answers: { readonly [storage: string]: Answer } = {
+  [resourceName(SelfSubjectAccessReview)]: ({ authorizer }, { caller }, { spec }: SelfSubjectAccessReview) =>
+    authorizer.decide(attributesOf(caller, spec)),
+  [resourceName(SubjectAccessReview)]: ({ authorizer }, _, { spec }: SubjectAccessReview) =>
+    authorizer.decide(attributesOf(subjectOf(spec), spec)),
+  [resourceName(LocalSubjectAccessReview)]: ({ authorizer }, _, { spec }: LocalSubjectAccessReview) =>
+    authorizer.decide(attributesOf(subjectOf(spec), spec)),
+  [resourceName(SelfSubjectRulesReview)]: rulesOf,
+  [resourceName(SelfSubjectReview)]: (_, { caller }) => ({ userInfo: userInfoOf(caller) }),
+  [resourceName(TokenReview)]: reviewToken,
+}
+
+export const isReview = ({ storage }: { readonly storage: string }): boolean => Object.hasOwn(answers, storage)
+
+/** @throws StatusError BadRequest or Invalid */
+export async function review(server: ServerContext, context: RequestContext): Promise<KubeObject> {
+  const { info, request } = context
+  const decoded = decode(context, draftOf(info, request.body), 'body')
+  delete decoded.status
+  const isAboutSelf = info.storage === resourceName(SelfSubjectReview)
+  const object = isAboutSelf ? decoded : await trackFields(server, context, decoded, undefined)
+  const errors = [
+    ...info.structural.validate(object, undefined),
+    ...(info.validate?.(object, undefined, writeContext(server, context)) ?? []),
+  ]
+  // Upstream: errors of access reviews contain only their group.
+  const { group } = info
+  if (errors.length > 0) throw invalidObject(group === SubjectAccessReview.group ? { group, kind: '' } : info, '', errors)
+  const status = answers[info.storage]!(server, context, object as never)
+  // Upstream: only SelfSubjectReview has a creation time, and SelfSubjectRulesReview does not return its spec.
+  const isAboutRules = info.storage === resourceName(SelfSubjectRulesReview)
+  const metadata = isAboutSelf ? { creationTimestamp: timestamp(server.clock.now()) } : isAboutRules ? {} : object.metadata
+  const spec = isAboutRules ? { spec: {} } : {}
+  return { ...object, ...spec, metadata, status: statusOf(status) } as UnknownObject
+}
+
+/** Omits an empty reason from the status. */
+const statusOf = (status: object): object =>
+  Object.fromEntries(Object.entries(status).filter(([name, value]) => name !== 'reason' || value !== ''))
+
+interface Asked {
+  readonly resourceAttributes?: AskedResource
+  readonly nonResourceAttributes?: { readonly path?: string; readonly verb?: string }
+}
+
+function attributesOf(user: User, { resourceAttributes: resource, nonResourceAttributes: path }: Asked): Attributes {
+  if (resource) {
+    const { verb = '', group = '', resource: plural = '', subresource, namespace, name } = resource
+    return { kind: 'resource', user, verb, group, resource: plural, subresource, namespace, name }
+  }
+  return { kind: 'path', user, verb: path?.verb ?? '', path: path?.path ?? '' }
+}
+
+const subjectOf = ({ user = '', groups = [], uid }: SubjectAccessReview['spec']): User => ({
+  name: user,
+  groups,
+  ...(uid === undefined ? {} : { uid }),
+})
+
+function rulesOf(
+  { authorizer }: ServerContext,
+  { caller }: RequestContext,
+  { spec }: SelfSubjectRulesReview,
+): NonNullable<SelfSubjectRulesReview['status']> {
+  const { namespace = '' } = spec
+  if (namespace === '') throw badRequest('no namespace on request')
+  const { rules, errors } = authorizer.rulesFor(caller, namespace)
+  return {
+    resourceRules: rules
+      .filter(({ resources = [] }) => resources.length > 0)
+      .map(({ verbs, apiGroups = [], resources = [], resourceNames = [] }) => ({
+        verbs,
+        apiGroups,
+        resources,
+        ...(resourceNames.length === 0 ? {} : { resourceNames }),
+      })),
+    nonResourceRules: rules
+      .filter(({ nonResourceURLs = [] }) => nonResourceURLs.length > 0)
+      .map(({ verbs, nonResourceURLs = [] }) => ({ verbs, nonResourceURLs })),
+    incomplete: errors.length > 0,
+    ...(errors.length === 0 ? {} : { evaluationError: aggregated(errors) }),
+  }
+}
+
+function reviewToken(
+  { authenticateToken, apiAudiences }: ServerContext,
+  _: RequestContext,
+  { spec }: TokenReview,
+): NonNullable<TokenReview['status']> {
+  const { token = '', audiences = [] } = spec
+  if (token === '') throw badRequest('token is required for TokenReview in authentication')
+  const found = authenticateToken(token, audiences.length === 0 ? apiAudiences : audiences)
+  if (found.kind === 'known') {
+    return {
+      authenticated: true,
+      user: userInfoOf(found.user),
+      ...(found.audiences.length === 0 ? {} : { audiences: [...found.audiences] }),
+    }
+  }
+  // Upstream: every token authenticator adds an error text of its own.
+  return { user: {}, error: aggregated(['invalid bearer token', ...(found.kind === 'refused' ? [found.why] : [])]) }
+}
+
+const userInfoOf = ({ name, uid, groups, extra = {} }: User): UserInfo => ({
+  username: name,
+  ...(uid === undefined || uid === '' ? {} : { uid }),
+  ...(groups.length === 0 ? {} : { groups: [...groups] }),
+  ...(Object.keys(extra).length === 0
+    ? {}
+    : { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) }),
+})
