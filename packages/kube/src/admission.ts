@@ -7,23 +7,45 @@ import type { FieldError } from './errors.ts'
 import type { AdmissionContext, DeclaredKind, Kind } from './kind.ts'
 import type { KubeObject } from './object.ts'
 
+/** `userInfo` of an AdmissionReview. */
+export interface RequestingUser {
+  readonly username?: string
+  readonly uid?: string
+  readonly groups?: readonly string[]
+  readonly extra?: { readonly [key: string]: readonly string[] }
+}
+
 export interface AdmissionRequest<T extends KubeObject> extends AdmissionContext<T> {
+  /** The requesting user, as authentication identified it. */
+  readonly userInfo: RequestingUser
   /** Reads other objects; what it finds may be older than the write under way. */
   readonly reader: Reader
   /** Adds a warning that the client shows to its user. */
   warn(message: string): void
 }
 
+/** How an API server calls one admission function, where it must not be called for every write of its kind. */
+export interface SeparateWebhook {
+  /** Distinguishes it from other webhooks of the kind: a lower-case word. */
+  readonly name: string
+  /** What the API server does when the webhook cannot be called. */
+  readonly failurePolicy: 'Fail' | 'Ignore'
+  /** CEL expressions over the request, evaluated by the API server; the webhook is called only when all are true. */
+  readonly matchConditions: readonly { readonly name: string; readonly expression: string }[]
+}
+
 /** What one kind asks of admission. Both run for creates and updates; `validate` for deletions too if it names DELETE. */
 export interface Admission<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>
   readonly operations?: readonly AdmissionContext<T>['operation'][]
+  /** Makes it a webhook of its own on API servers that call webhooks. Without it the functions of one kind share a webhook. */
+  readonly webhook?: SeparateWebhook
   /** May change the object, and must give the same answer when run again. */
   default?(object: T, request: AdmissionRequest<T>): void | Promise<void>
   validate?(object: T, request: AdmissionRequest<T>): FieldError[] | Promise<FieldError[]>
 }
 
-/** Gathers admission of several kinds in one list, where each member's own type no longer matters. */
+/** Casts the admission of a kind to the general type, for a list of several kinds. */
 export const admission = <T extends KubeObject>(of: Admission<T>): Admission => of as unknown as Admission
 
 /** Admission as the declarations of kinds ask for it: what they default and validate beyond their schemas. */

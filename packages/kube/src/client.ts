@@ -1,6 +1,6 @@
 /**
- * One client for every API server. A `Transport` carries requests: the embedded server's calls its verbs directly with frozen,
- * shared objects, no JSON and no copy; `kube/node`'s speaks HTTPS. Controllers cannot tell which one they got.
+ * One client for every API server. A `Transport` sends requests: the embedded server's calls its verbs directly with frozen, shared
+ * objects, without JSON and copies; that of `kube/node` uses HTTPS. Controllers work with both.
  */
 import type { Json } from './json.ts'
 import type { Kind } from './kind.ts'
@@ -37,6 +37,7 @@ export interface ApiRequest {
   readonly verb: Verb
   readonly group: string
   readonly version: string
+  /** Empty in a `get` of the APIResourceList of the group and version: see `kindFinder`. */
   readonly plural: string
   readonly namespace?: string
   readonly name?: string

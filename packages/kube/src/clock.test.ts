@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { breather } from './clock.ts'
+import { eventLoopYielder } from './clock.ts'
 
 /** An event loop on which each piece of work takes a millisecond. What is done in which turn is noted. */
 function aLoop() {
   let now = 0
   const turns: string[][] = [[]]
-  const breathe = breather({
+  const yieldIfDue = eventLoopYielder({
     now: () => now,
     async turn() {
       await setImmediate()
@@ -17,7 +17,7 @@ function aLoop() {
     turns,
     async work(name: string, pieces: number): Promise<void> {
       for (let piece = 1; piece <= pieces; piece++) {
-        for (let pause = breathe(); pause; pause = breathe()) await pause
+        for (let pause = yieldIfDue(); pause; pause = yieldIfDue()) await pause
         now++
         turns.at(-1)!.push(`${name}${piece}`)
         await Promise.resolve()

@@ -8,11 +8,11 @@ export interface Clock {
   /** Calls `callback` once, `after` milliseconds from now. */
   schedule(after: number, callback: () => void): Timer
   /**
-   * For whoever has much to do, before each piece of it: what to wait for when timers and sockets have had no turn for long;
-   * `undefined` when there is no need. To be asked again after the wait: of those who waited, the first may have used up the time.
-   * Absent where time passes only when there is nothing left to do.
+   * Called before each piece of long work. Returns a promise to await when timers and sockets have not run for long; `undefined` otherwise.
+   * Call it again after the wait: another waiting task may have used up the time. Absent on clocks whose time passes only when no work is
+   * left.
    */
-  breathe?(): Promise<void> | undefined
+  yieldIfDue?(): Promise<void> | undefined
 }
 
 export interface Timer {
@@ -56,11 +56,11 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(timer) }
   },
   // The event loop is one for the whole process, and so is what is known of its last turn.
-  breathe: breather({ now: () => performance.now(), turn: () => new Promise((resolve) => void nextTurn(resolve)) }),
+  yieldIfDue: eventLoopYielder({ now: () => performance.now(), turn: () => new Promise((resolve) => void nextTurn(resolve)) }),
 }
 
-/** What `breathe` answers, from when it was first asked since the event loop has turned. */
-export function breather(loop: { now(): number; turn(): Promise<void> }): () => Promise<void> | undefined {
+/** What `yieldIfDue` returns, from when it was first asked since the event loop has turned. */
+export function eventLoopYielder(loop: { now(): number; turn(): Promise<void> }): () => Promise<void> | undefined {
   let turn: { readonly since: number; readonly over: Promise<void> } | undefined
   return () => {
     turn ??= { since: loop.now(), over: loop.turn().then(() => void (turn = undefined)) }
@@ -74,7 +74,7 @@ interface Due {
   readonly callback: () => void
 }
 
-/** A clock that stands still until told. Callbacks run in order of their time, then of their scheduling. */
+/** A clock that advances only when the test advances it. Callbacks run in order of their time, then of their scheduling. */
 export class VirtualClock implements Clock {
   #now: number
   #order = 0

@@ -1,2 +1,2 @@
-/** Orders texts by their UTF-16 code units, as `sort` does unless told otherwise: where text is not all that an order goes by. */
+/** Compares texts by their UTF-16 code units, as `sort` does by default: for orders that have further keys. */
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -36,9 +36,7 @@ export interface CustomResourceConversion {
   }
 }
 
-/**
- * The CustomResourceDefinition of a kind. Its other versions are served where somebody converts: `conversion` says who.
- */
+/** Returns the CustomResourceDefinition of a kind. Its other versions are served only with a conversion webhook, `conversion`. */
 export function customResourceDefinition(of: DeclaredKind, conversion?: WebhookClientConfig): Input<CustomResourceDefinition> {
   const { group, kind, plural, singular, listKind, shortNames, categories, scope, labels } = of
   const others = conversion ? of.versions : []
@@ -74,13 +72,13 @@ function versionOf(
   { version, schema, statusSubresource, scale, columns }: DeclaredKind,
   as: Pick<CustomResourceVersion, 'storage' | 'deprecated'>,
 ): CustomResourceVersion {
-  const hasSubresources = statusSubresource || scale !== undefined
   return {
     name: version,
     served: true,
     ...as,
     schema: { openAPIV3Schema: schema },
-    ...(hasSubresources ? { subresources: { ...(statusSubresource ? { status: {} } : {}), ...(scale ? { scale } : {}) } } : {}),
+    // Present even when empty, as controller-gen writes it.
+    subresources: { ...(statusSubresource ? { status: {} } : {}), ...(scale ? { scale } : {}) },
     ...(columns.length === 0 ? {} : { additionalPrinterColumns: [...columns] }),
   }
 }

@@ -138,7 +138,7 @@ export function wasRefused(err: unknown): boolean {
   return false
 }
 
-/** Retrying cannot help until the spec changes: the condition tells the user, the loop does not retry. */
+/** Error that a retry cannot fix until the spec changes: it is reported in a condition, and not retried. */
 export class TerminalError extends Error {
   override readonly name = 'TerminalError'
 }
@@ -266,3 +266,32 @@ export function invalidObject(kind: { group: string; kind: string }, name: strin
 /** What a thrown value says, for messages and logs. */
 export const messageOf = (thrown: unknown): string =>
   thrown instanceof Error ? thrown.message : (JSON.stringify(thrown) ?? 'undefined')
+
+/**
+ * Runs `act`. An error that it throws, or that its promise rejects with, gets `context` and a colon before its message; a
+ * TerminalError stays one.
+ */
+export function withErrorContext<T>(context: string, act: () => T): T {
+  const rethrow = (err: unknown): never => {
+    const Wrapped = err instanceof TerminalError ? TerminalError : Error
+    throw new Wrapped(`${context}: ${messageOf(err)}`, { cause: err })
+  }
+  try {
+    const result = act()
+    return result instanceof Promise ? (result.catch(rethrow) as T) : result
+  } catch (err) {
+    return rethrow(err)
+  }
+}
+
+/**
+ * Runs `act`. An error that it throws becomes a TerminalError: for decisions that give the same error for the same objects, so that
+ * trying again is useless until one of the objects changes.
+ */
+export function withTerminalErrors<T>(act: () => T): T {
+  try {
+    return act()
+  } catch (err) {
+    throw new TerminalError(messageOf(err), { cause: err })
+  }
+}

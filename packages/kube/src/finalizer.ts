@@ -1,4 +1,4 @@
-/** Finalizers hold an object that is being deleted until whoever set them is done. */
+/** Finalizers keep an object that is being deleted until the controller that added them has finished. */
 import type { KubeObject } from './object.ts'
 
 export const hasFinalizer = (

@@ -76,7 +76,7 @@ describe.each(Object.entries(readers))('%s', (_, [texts, read]) => {
   })
 })
 
-test('kubeconfigs that make no sense are refused by what is wrong with them', async () => {
+test('invalid kubeconfigs are refused with the reason', async () => {
   await fc.assert(
     fc.asyncProperty(changed, async (text) => {
       try {

@@ -1,6 +1,6 @@
 /**
- * Reads JSON text for what `JSON.parse` does not tell: what is wrong with it in the words of Go's reader, and which keys appear
- * twice. Only used when there is something to tell.
+ * Finds in JSON text what `JSON.parse` does not report: errors with the messages of Go's decoder, and duplicate keys. Only used after a
+ * problem is known.
  */
 export interface JSONScan {
   /** Upstream: encoding/json, SyntaxError. */

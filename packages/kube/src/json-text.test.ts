@@ -68,7 +68,7 @@ const values = fc.letrec((tie) => ({
   ),
 })).value
 
-it('what is written is what is read, with every digit', () => {
+it('numbers round-trip with every digit', () => {
   fc.assert(
     fc.property(values, (value) => {
       const text = writeJSON(value)
@@ -94,7 +94,7 @@ it('a float is no int64, whole or not', () => {
   expect([1.5, 1e18, 2 ** 53, Number.NaN, '1', null].filter(isInt64)).toEqual([])
 })
 
-it('what is no JSON for another reason is still refused', () => {
+it('other invalid JSON is still refused', () => {
   const circle: { [name: string]: unknown } = {}
   circle['self'] = circle
   expect(() => writeJSON(circle)).toThrow(TypeError)

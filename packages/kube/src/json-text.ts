@@ -1,7 +1,7 @@
 /**
- * JSON as text, with integers as exact as a real API server keeps them: from -2^63 to 2^63-1. One that is no safe integer of
- * JavaScript is a `bigint`, every other number a `number`, so that each integer has one form and `===` tells them apart.
- * Upstream: sigs.k8s.io/json, which makes an int64 of whatever is one, and a float64 of every other number.
+ * JSON as text, with integers as exact as a real API server keeps them: from -2^63 to 2^63-1. An integer beyond JavaScript's safe integers
+ * is a `bigint`, every other number a `number`, so that each integer has one representation and `===` compares them. Upstream:
+ * sigs.k8s.io/json, which decodes integers as int64, and every other number as float64.
  */
 
 /** @throws SyntaxError */
@@ -33,8 +33,8 @@ const isSafe = (value: bigint): boolean => value >= Number.MIN_SAFE_INTEGER && v
 const LongInteger = 16
 
 /**
- * Whether there may be an integer that a double does not hold. Only every sixteenth character has to be looked at to find so many
- * digits in a row; what stands before them tells most texts and fractions from integers.
+ * Reports whether the text may contain an integer that a double cannot represent. Checking every sixteenth character finds any run of that
+ * many digits; the characters before it exclude most strings and fractions.
  */
 export function hasLongInteger(text: string): boolean {
   for (let at = LongInteger - 1; at < text.length; at += LongInteger) {

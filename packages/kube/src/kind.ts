@@ -58,6 +58,8 @@ interface KindOptions<Spec extends Schema, Status extends Schema, Fields extends
   /** Fields beside apiVersion, kind, metadata, spec and status. */
   fields?: Fields
   statusSubresource?: boolean
+  /** The schema requires `metadata`, as the CustomResourceDefinitions of some kinds do. */
+  requiresMetadata?: boolean
   scale?: ScaleSubresource
   columns?: readonly Column[]
   /** Labels of the CustomResourceDefinition, such as the contract versions it implements. */
@@ -81,16 +83,31 @@ export type ObjectOfParts<Spec extends Schema, Status extends Schema, Fields ext
   (unknown extends Status['_t'] ? unknown : { status?: Status['_t'] }) &
   ObjectOfShape<Fields>
 
+/** Names a kind whatever its version. */
+export type GroupKind = Pick<Kind, 'group' | 'kind'>
+
+/** What an object is once converted: all but apiVersion and kind. Without metadata, that of the object stays. */
+export type ConvertedObject<T extends KubeObject> = Omit<T, 'apiVersion' | 'kind' | 'metadata'> & {
+  readonly metadata?: ObjectMeta
+}
+
+export interface ConversionContext {
+  /** The apiVersion of objects of a kind that `references` named. */
+  apiVersionOf(of: GroupKind): string
+}
+
 /**
- * Another version of a kind, served but not stored. Conversions take frozen objects and give everything but metadata, which stays.
+ * Another version of a kind, served but not stored. Conversions take frozen objects.
  * Upstream: hub and spokes of controller-runtime.
  */
 export interface KindVersion<Other extends KubeObject = KubeObject, Stored extends KubeObject = KubeObject> {
   readonly kind: DeclaredKind<Other>
-  /** Whether the server warns whoever uses it. */
+  /** Whether the server warns clients that use it. */
   readonly deprecated?: boolean
-  toStored(object: Other): Omit<Stored, 'apiVersion' | 'kind' | 'metadata'>
-  fromStored(object: Stored): Omit<Other, 'apiVersion' | 'kind' | 'metadata'>
+  /** Kinds that the object refers to without a version, where this version shows one. */
+  references?(object: Stored): readonly GroupKind[]
+  toStored(object: Other): ConvertedObject<Stored>
+  fromStored(object: Stored, context: ConversionContext): ConvertedObject<Other>
 }
 
 /** A kind declared here, with everything the API promises about it. */
@@ -123,7 +140,7 @@ export function defineKind<Spec extends Schema = Schema, Status extends Schema =
     kind: { type: 'string' },
     metadata: { type: 'object' },
   }
-  const required: string[] = []
+  const required: string[] = options.requiresMetadata ? ['metadata'] : []
   const parts: [string, Schema][] = Object.entries(options.fields ?? {})
   if (options.spec) parts.push(['spec', options.spec])
   if (options.status) parts.push(['status', options.status.optional()])

@@ -113,3 +113,7 @@ const tooLongText = (max: number, unit: 'bytes' | 'characters'): string => `must
 
 const notOfForm = ({ rule, pattern }: Form, ...examples: string[]): string =>
   `${rule} (e.g. ${examples.map((example) => `'${example}'`).join(',  or ')}, regex used for validation is '${pattern}')`
+
+/** `a, b, c, ... (2 more)`: the first `most` of the names, in their order. */
+export const shortList = (names: readonly string[], most: number): string =>
+  names.slice(0, most).join(', ') + (names.length > most ? `, ... (${names.length - most} more)` : '')

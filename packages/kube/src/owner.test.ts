@@ -26,7 +26,7 @@ const object = (name: string, metadata: Partial<KubeObject['metadata']> = {}): K
   },
 })
 
-test('an owner is told by group, kind and name: a new version or uid replaces the reference', () => {
+test('an owner is identified by group, kind and name: a new version or uid replaces the reference', () => {
   const child = object('child')
   expect(ensureOwnerReference(child, { ...ownerReference(object('p'), Parent), apiVersion: 'example.com/v1', uid: 'old' })).toBe(
     true,
@@ -63,7 +63,7 @@ test('removing the last reference leaves no empty list', () => {
   expect(child.metadata).not.toHaveProperty('ownerReferences')
 })
 
-test('a finalizer is added once, and never to what is being deleted', () => {
+test('a finalizer is added once, and never to an object that is being deleted', () => {
   const child = object('child')
   expect([addFinalizer(child, 'x'), addFinalizer(child, 'x'), child.metadata.finalizers]).toEqual([true, false, ['x']])
   expect([removeFinalizer(child, 'x'), removeFinalizer(child, 'x'), 'finalizers' in child.metadata]).toEqual([true, false, false])

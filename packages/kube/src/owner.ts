@@ -1,11 +1,10 @@
 /** Owner references: who owns an object, and which one of them controls it. */
-import type { Kind } from './kind.ts'
+import type { GroupKind, Kind } from './kind.ts'
 import { typeMeta } from './kind.ts'
 import type { KubeObject, OwnerReference } from './object.ts'
 import { parseApiVersion } from './object.ts'
 
 type Owned = { readonly metadata: { readonly ownerReferences?: readonly OwnerReference[] } }
-type GroupKind = Pick<Kind, 'group' | 'kind'>
 
 /** A reference to `owner`, which must exist: references are held by uid. */
 export const ownerReference = (
@@ -22,7 +21,7 @@ export const controllerReference = (owner: { metadata: { name: string; uid: stri
 export const controllerOf = (object: Owned): OwnerReference | undefined =>
   object.metadata.ownerReferences?.find((reference) => reference.controller === true)
 
-/** Upstream: owners are told apart by group, kind and name; the version may change, and so may the uid after a restore. */
+/** Upstream: owners are identified by group, kind and name; the version may change, and so may the uid after a restore. */
 export const sameOwner = (a: OwnerReference, b: OwnerReference): boolean =>
   a.kind === b.kind && a.name === b.name && parseApiVersion(a.apiVersion).group === parseApiVersion(b.apiVersion).group
 

@@ -37,7 +37,7 @@ const amount = fc
   .tuple(fc.integer({ min: -(10 ** 12), max: 10 ** 12 }), fc.constantFrom('', 'm', 'k', 'M', 'Ki', 'Mi', 'Gi', 'e3', 'e-3', 'n'))
   .map(([n, suffix]) => `${n}${suffix}`)
 
-test('what is written reads back as the same amount, and writes the same again', () => {
+test('quantities round-trip', () => {
   fc.assert(
     fc.property(amount, (text) => {
       const read = parseQuantity(text)

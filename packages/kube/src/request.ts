@@ -20,7 +20,7 @@ export function urlOf(request: ApiRequest): string {
   const { group, namespace, plural, name, subresource, options = {} } = request
   const segments = [group === '' ? '/api' : '/apis', apiVersionOf(request)]
   if (namespace !== undefined && namespace !== '') segments.push('namespaces', encodeURIComponent(namespace))
-  segments.push(plural)
+  if (plural !== '') segments.push(plural)
   if (name !== undefined) segments.push(encodeURIComponent(name))
   if (subresource !== undefined) segments.push(subresource)
   const query = queryOf(options)

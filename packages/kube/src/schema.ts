@@ -107,12 +107,12 @@ export class Schema<T = unknown, Optional extends boolean = boolean> {
     return this.rule('self == oldSelf', message)
   }
 
-  /** Items are told apart by the values of `keys`: server-side apply merges them one by one. */
+  /** Items are identified by the values of `keys`: server-side apply merges them one by one. */
   listMap(...keys: T extends readonly (infer Item)[] ? (keyof Item & string)[] : never): Schema<T, Optional> {
     return this.with({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys })
   }
 
-  /** Items are told apart by their value, and appear once. */
+  /** Items are identified by their value, and are unique. */
   listSet(): Schema<T, Optional> {
     return this.with({ 'x-kubernetes-list-type': 'set' })
   }

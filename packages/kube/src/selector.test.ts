@@ -50,7 +50,7 @@ describe('label selectors', () => {
     expect(parseLabelSelector('c notin (z, y),!b,a==1').text).toBe('a==1,!b,c notin (y,z)')
   })
 
-  test('a selector of a spec selects what all its parts select', () => {
+  test('a selector of a spec requires all its parts', () => {
     const selector = labelSelector({
       matchLabels: { app: 'web' },
       matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['b', 'a'] }],

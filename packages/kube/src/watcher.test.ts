@@ -79,7 +79,7 @@ const list = (resourceVersion: string, ...names: string[]) => ({
 })
 const ConfigMap = unknownKind({ apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' })
 
-test('a watcher lives through refused lists, dropped watches and expired versions, and ends when told', async () => {
+test('a watcher survives refused lists, dropped watches and expired versions, and ends when aborted', async () => {
   const clock = new VirtualClock(0)
   const stop = new AbortController()
   const { client, asked } = scripted(

@@ -1,12 +1,11 @@
 /**
- * All objects of a kind, and everything that happens to them, as one stream that does not break: a list, then a watch that is
- * opened again from where it stopped, then a new list when the server has forgotten that point.
+ * All objects of a kind and their changes, as one continuous stream: a list, then a watch that resumes after disconnects, then a new list
+ * when the server's history has expired.
  *
  * Guarantees:
- * - The first event is `replaced`. Whoever applies the events in order holds what the server held at `resourceVersion`.
- * - No change is left out between two events; after a gap that cannot be closed there is another `replaced`, and what is not in
- *   it is gone.
- * - Iteration ends only when `signal` aborts or the reader stops. Failures are logged and tried again, ever more slowly.
+ * - The first event is `replaced`. Applying the events in order gives the server's state at `resourceVersion`.
+ * - No change between two events is lost; after a gap there is another `replaced`, and objects that it does not contain were deleted.
+ * - Iteration ends only when `signal` aborts or the reader stops. Failures are logged and retried with increasing delays.
  */
 import type { Client, WatchEvent } from './client.ts'
 import type { Clock } from './clock.ts'
@@ -80,7 +79,7 @@ export async function* watchObjects<T extends KubeObject>(
   }
 }
 
-/** Where a watcher stands. `failures` counts attempts since the last thing that was heard from the server in a watch. */
+/** State of a watcher. `failures` counts attempts since the server last sent an event of a watch. */
 export type WatcherState =
   /** Nothing is known, or what is known cannot be brought up to date: list. */
   | { readonly state: 'unlisted'; readonly failures: number }

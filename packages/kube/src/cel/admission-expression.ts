@@ -6,7 +6,7 @@
 import type { JSONSchema } from '../schema.ts'
 import type { Variable } from './compile.ts'
 import { type Expression, expression, type Result } from './expression.ts'
-import { type AskForRights, authorizerValue, requestResourceValue } from './library/authorizer.ts'
+import { type CheckPermission, authorizerValue, requestResourceValue } from './library/authorizer.ts'
 import { dynamicView, ObjectValue, schemaView, type SchemaView } from './schema-view.ts'
 import { CompileError } from './syntax.ts'
 import { dyn, type Type, typeText } from './type.ts'
@@ -21,7 +21,7 @@ export interface AdmissionInput {
   /** The namespace that the object is in, if it is in one. */
   readonly namespaceObject: unknown
   /** What the sender may do. */
-  readonly rights: AskForRights
+  readonly rights: CheckPermission
   readonly params?: unknown
 }
 

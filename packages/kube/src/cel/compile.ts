@@ -537,7 +537,7 @@ function dotted(node: Node): string | undefined {
   return before === undefined ? undefined : `${before}.${node.field}`
 }
 
-/** Types of the variables of a macro; `undefined` when there is nothing to go through. */
+/** Types of the variables of a macro; `undefined` when the type cannot be iterated. */
 function rangeTypes(range: Type, count: number): readonly Type[] | undefined {
   if (range.kind === 'list') return count === 1 ? [range.item] : [int, range.item]
   if (range.kind === 'map') return count === 1 ? [range.key] : [range.key, range.value]

@@ -50,7 +50,7 @@ interface Found {
 }
 
 interface Place extends RulesOfDefinition {
-  /** The list around this whose items cannot be told from each other, so that none of them has an old value. */
+  /** The surrounding list whose items cannot be correlated, so that none of them has an old value. */
   readonly uncorrelatable: string | undefined
   /** How many values of the schema an object may have; absent where nothing around it says. */
   readonly occurrences: number | undefined

@@ -40,7 +40,7 @@ describe.each(costs)('of $schema.type $#', ({ schema, rules, occurrences }) => {
   })
 
   test.each(Object.entries(rules))('%s costs at most %d', (rule, cost) => {
-    // Beyond 2^53 the last digits are nobody's business.
+    // Beyond 2^53 the last digits do not matter.
     expect(costOf(rule, schema) / Math.max(1, cost)).toBeCloseTo(cost === 0 ? 0 : 1, 12)
   })
 })

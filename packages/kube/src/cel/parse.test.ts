@@ -14,7 +14,7 @@ const problem = (source: string): string => {
   }
 }
 
-describe('what is wrong with an expression is said where it is', () => {
+describe('errors of an expression have a position', () => {
   const cases: [source: string, problem: string][] = [
     ['self.foo == 1', "1:5: type 'string' does not support field selection"],
     ['self ==\n  other', "2:3: undeclared reference to 'other' (in container '')"],

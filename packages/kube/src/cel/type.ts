@@ -1,4 +1,4 @@
-/** Types of expressions, as far as a schema tells them. `dyn` is what is known only when the expression runs. */
+/** Types of expressions, derived from schemas. `dyn` is a type that is known only at run time. */
 import { CelList, CelMap, Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts'
 
 export type Type =

@@ -13,7 +13,7 @@ const told = (schema: JSONSchema, now: object, before?: object): string[] =>
     .validate({ spec: now }, before && { spec: before })
     .map(({ field, text }) => `${field}: ${text}`)
 
-describe('what rules see', () => {
+describe('values that rules see', () => {
   const text: JSONSchema = { type: 'string' }
   const cases: [rule: string, properties: { [name: string]: JSONSchema }, value: object][] = [
     ['self.count / 2 == 3', { count: { type: 'integer' } }, { count: 7 }],
@@ -121,7 +121,7 @@ describe('rules about changes', () => {
   })
 })
 
-describe('what an update leaves as it was', () => {
+describe('an unchanged part of an update', () => {
   const small: JSONSchema = { type: 'integer', 'x-kubernetes-validations': rule('self < 10') }
   const atomic: JSONSchema = { type: 'array', items: small }
   test('may break the rules', () => {
@@ -136,7 +136,7 @@ describe('what an update leaves as it was', () => {
   })
 })
 
-describe('what is told', () => {
+describe('errors report', () => {
   const schema = (more: Partial<ValidationRule>) =>
     spec({ a: { type: 'string' }, b: { type: 'object', additionalProperties: { type: 'string' } } }, rule("self.a != 'x'", more))
   const failing: [what: string, more: Partial<ValidationRule>, text: string][] = [

@@ -1,6 +1,6 @@
 /**
- * Objects against the rules of their schema. Outer rules come before inner ones; what an update left as it was is not held against
- * it, except by rules about changes. Upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go, v1.36.
+ * Validates objects by the CEL rules of their schema. Outer rules come before inner ones; parts that an update leaves unchanged are not
+ * validated (ratcheting), except by transition rules. Upstream: apiextensions-apiserver pkg/apiserver/schema/cel/validation.go, v1.36.
  */
 import { duplicate, type FieldError, forbidden, invalid, required } from '../errors.ts'
 import { equal, isRecord } from '../json.ts'
@@ -8,22 +8,22 @@ import type { JSONSchema, ValidationRule } from '../schema.ts'
 import { itemsByKey, type Old } from '../structural/validate.ts'
 import { type CompiledRule, compileRules } from './rules.ts'
 
-/** What is wrong with an object by its rules. The object is valid otherwise: rules rely on the types that the schema gives. */
+/** Returns the errors of an object's rules. The object must be valid by its schema, because rules rely on its types. */
 export type ValidateRules = (object: object, old: object | undefined, options?: RuleOptions) => RuleError[]
 
 export interface RuleOptions {
-  /** False when what an update leaves as it was has to keep to the rules too. */
+  /** False to validate unchanged parts of an update, too. */
   readonly ratcheting?: boolean
-  /** True to hear only of what an update leaves as it was: it was wrong before, and is not held against the update. */
+  /** True to return only errors of unchanged parts, which ratcheting otherwise suppresses. */
   readonly isOnlyUnchanged?: boolean
 }
 
-/** A rule that is broken, with what is said about it apart from the value. */
+/** Error of a failed rule, with its message apart from the value. */
 export interface RuleError extends FieldError {
   readonly detail: string
 }
 
-/** `undefined` when no schema in it has rules. Rules are compiled when an object first meets them. */
+/** Returns `undefined` when the schema contains no rules. Rules are compiled when the first object is validated. */
 export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
   if (!hasRules(schema)) return undefined
   let check: Check | undefined
@@ -36,8 +36,8 @@ export function rulesValidator(schema: JSONSchema): ValidateRules | undefined {
 }
 
 /**
- * The rules that a value breaks which stands somewhere in an object, as a default does. Upstream: it is taken as an update from itself,
- * so that rules about changes are asked as well; if that breaks none, as something new.
+ * Returns errors of a single value in a schema, such as a default. Upstream: the value is validated as an update from itself, so that
+ * transition rules run as well; without errors, then as a create.
  */
 export function brokenRules(schema: JSONSchema, value: unknown): RuleError[] {
   const check = compileCheck(schema, false)
@@ -63,24 +63,24 @@ interface State {
   readonly errors: RuleError[]
   readonly ratcheting: boolean
   readonly isOnlyUnchanged: boolean
-  /** What is left for all rules of the object; negative once nothing is evaluated any more. */
+  /** Remaining cost of all rules of the object; negative once evaluation has stopped. */
   budget: number
 }
 
-/** What a value is compared with: the value it was, if it can be told which that is. */
+/** The old value that a value is compared with, if it can be correlated. */
 interface Before {
   readonly old: Old
-  /** Something around the value is as it was, and so is the value. */
+  /** True when a surrounding value is unchanged, and so is this value. */
   readonly isUnchanged: boolean
 }
 
 interface Check {
-  /** Some rule of the schema or below is about changes. */
+  /** Whether the schema, or one below it, has transition rules. */
   readonly usesOldSelf: boolean
   run(value: unknown, path: string, state: State, before: Before): void
 }
 
-/** `undefined` where nothing is to be checked. */
+/** `undefined` when there is nothing to validate. */
 function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   if (!hasRules(schema)) return undefined
   const own = schema['x-kubernetes-validations']?.length ? compileRules(schema, isRoot) : undefined
@@ -91,7 +91,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   const others = typeof schema.additionalProperties === 'object' ? compileCheck(schema.additionalProperties, false) : undefined
   const item = schema.items && compileCheck(schema.items, false)
   const keys = schema['x-kubernetes-list-type'] === 'map' ? (schema['x-kubernetes-list-map-keys'] ?? []) : undefined
-  // Where values cannot be told apart, it is what they are in that is as it was or not.
+  // Items that cannot be correlated are compared as part of their container.
   const isCompared = own !== undefined || (item !== undefined && !keys)
   const inside = [...members.map(({ check }) => check), others, item]
   const usesOldSelf = (own?.some((rule) => rule.usesOldSelf) ?? false) || inside.some((check) => check?.usesOldSelf)
@@ -102,7 +102,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
     const isUnchanged = before.isUnchanged || (state.ratcheting && old !== undefined && same(value, old.value, isCompared))
     if (isUnchanged && !usesOldSelf && !state.isOnlyUnchanged) return
     if (own) for (const rule of own) checkRule(rule, schema, { value, path, state, before: { old, isUnchanged } })
-    // Values that cannot be told from others share the fate of what they are in.
+    // Values that cannot be correlated are unchanged when their container is.
     const inner = (oldValue: Old): Before => ({ old: oldValue, isUnchanged: oldValue === undefined && isUnchanged })
     if (Array.isArray(value)) {
       if (!item) return
@@ -123,7 +123,7 @@ function compileCheck(schema: JSONSchema, isRoot: boolean): Check | undefined {
   return { usesOldSelf, run }
 }
 
-/** Identity is looked at everywhere, contents only where it matters: otherwise each level would compare all below it again. */
+/** Compares identity always, content only where needed: otherwise each level would compare everything below it again. */
 const same = (value: unknown, old: unknown, isCompared: boolean): boolean => value === old || (isCompared && equal(value, old))
 
 interface Subject {
@@ -136,7 +136,7 @@ interface Subject {
 function checkRule(compiled: CompiledRule, schema: JSONSchema, { value, path, state, before }: Subject): void {
   const { rule, usesOldSelf } = compiled
   if (state.budget < 0) return
-  // What is as it was may break the rules, which may be newer than the object.
+  // Ratcheting: an unchanged value may violate rules, which may be newer than the object.
   const isHeldAgainst = usesOldSelf || !before.isUnchanged
   if (isHeldAgainst === state.isOnlyUnchanged) return
   if (usesOldSelf && !before.old && !rule.optionalOldSelf) return

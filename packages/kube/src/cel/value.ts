@@ -162,7 +162,7 @@ function compareNumbers(a: bigint | number, b: bigint | number): number | undefi
   return left < right ? -1 : left > right ? 1 : left === right ? 0 : undefined
 }
 
-/** Told of each step of a comparison, which may be long. */
+/** Called for each step of a comparison, which may be long, with its cost. */
 export type Step = (cost: number) => void
 
 export function equalValues(a: Value, b: Value, step?: Step): boolean {

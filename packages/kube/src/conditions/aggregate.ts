@@ -56,7 +56,7 @@ export function aggregate<Reason extends string>(
     }
   })
   const top = topPriority(reports.map((report) => report.priority))
-  // Messages of what is well are told only when all is well, and then only if they say something.
+  // Messages of objects without issues appear only when there are no issues, and only if they are not empty.
   const told = reports.filter((report) => (top === 'info' ? report.message !== '' : report.priority !== 'info'))
   return {
     type: typeof as === 'string' ? as : as.type,
@@ -70,7 +70,7 @@ export function aggregate<Reason extends string>(
 interface Report {
   readonly kind: string
   readonly name: string
-  /** Its message comes before others': upstream tells of control plane machines first. */
+  /** Whether its message comes before others: upstream lists control plane machines first. */
   readonly first: boolean
   readonly message: string
   readonly since: string
@@ -147,7 +147,7 @@ function groupsByKind(reports: readonly Report[]): [kind: string, groups: Group[
 
 const rankOf = ({ priority }: Report): number => MergePriorities.indexOf(priority)
 
-// Upstream: what aggregates does so for Cluster API's own kinds, and tells of control plane Machines first.
+// Upstream aggregates only Cluster API's own kinds, and lists control plane Machines first.
 const isControlPlaneMachine = ({ kind, metadata }: AggregatedObject): boolean =>
   kind === 'Machine' && metadata.labels?.['cluster.x-k8s.io/control-plane'] !== undefined
 

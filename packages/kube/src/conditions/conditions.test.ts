@@ -47,7 +47,7 @@ describe('setConditions', () => {
     expect(setConditions(undefined, [mirrored], { now })[0]?.lastTransitionTime).toBe('2025-05-05T05:05:05Z')
   })
 
-  test('nothing new gives back the very list it got, so that nothing is written', () => {
+  test('an unchanged result is the same list, so that nothing is written', () => {
     const old = freeze([{ ...condition('Ready', 'True'), reason: 'Ready', observedGeneration: 1 }])
     expect(setConditions(old, [Conditions.Ready.true('Ready')], { now, generation: 1 })).toBe(old)
   })
@@ -63,7 +63,7 @@ describe('setConditions', () => {
 })
 
 describe('reading', () => {
-  test('what is missing is Unknown, neither True nor False', () => {
+  test('a missing condition is Unknown', () => {
     expect([isTrue([], 'Ready'), isFalse([], 'Ready'), isUnknown([], 'Ready')]).toEqual([false, false, true])
   })
 
@@ -107,6 +107,34 @@ describe('mirror', () => {
   ])('a condition %s', (_, source, options, expected) => {
     const { type, status, reason, message } = mirror(source, 'Ready', options)
     expect(`${type} ${status} ${reason} ${message}`).toBe(expected)
+  })
+
+  const good = { type: 'Ready', status: 'True' }
+  const cause = (path: string) => `failed to convert ${path} from StubMachine to []metav1.Condition:`
+  test.each([
+    [
+      'the status of another condition',
+      { conditions: [good, { type: 'Other', status: 'Maybe' }] },
+      `${cause('status.conditions')} status for the Other condition must be one of True, False, Unknown`,
+    ],
+    [
+      'no status',
+      { conditions: [{ type: 'Ready' }] },
+      `${cause('status.conditions')} status must be set for the Ready condition`,
+    ],
+    ['no type', { conditions: [{ status: 'True' }] }, `${cause('status.conditions')} type must be set for all conditions`],
+    [
+      'a list in transition',
+      { conditions: [good], v1beta2: { conditions: [{ type: 'Ready', status: 'Yes' }] } },
+      `${cause('status.v1beta2.conditions')} status for the Ready condition must be one of True, False, Unknown`,
+    ],
+  ])('reports an object with an invalid list: %s', (_, status, message) => {
+    expect(mirror({ kind: 'StubMachine', status } as never, 'Ready')).toEqual({
+      type: 'Ready',
+      status: 'Unknown',
+      reason: 'InvalidConditionReported',
+      message,
+    })
   })
 })
 

@@ -48,12 +48,12 @@ describe('setLegacyConditions', () => {
     expect(condition).toEqual({ type: 'A', status: 'True', lastTransitionTime: then })
   })
 
-  test('nothing new gives back the very list', () => {
+  test('an unchanged result is the same list', () => {
     const existing = freeze(setLegacyConditions([], [legacyFalse('A', 'Why', 'Info')], now))
     expect(setLegacyConditions(existing, [legacyFalse('A', 'Why', 'Info')], now + 60_000)).toBe(existing)
   })
 
-  test('what is empty is left out, what is too long is cut', () => {
+  test('empty fields are omitted, long ones truncated', () => {
     const [empty, long] = setLegacyConditions(
       [],
       [legacyFalse('A', '', 'Info'), legacyUnknown('B', 'Why', 'x'.repeat(20_000))],
@@ -119,7 +119,7 @@ describe('legacySummary', () => {
     expect(text(legacySummary(conditions, { of }))).toBe(expected)
   })
 
-  test('of several as bad as one another the one listed first tells', () => {
+  test('of several conditions of equal severity the first one decides', () => {
     const both = [legacyFalse('A', 'First', 'Info', 'a'), legacyFalse('B', 'Second', 'Info', 'b')]
     expect(text(legacySummary(both, { of: ['B', 'A'] }))).toBe('False/Info Second: b')
   })

@@ -5,6 +5,7 @@
 import { timestamp } from '../clock.ts'
 import { isRecord } from '../json.ts'
 import type { UnknownObject } from '../object.ts'
+import { shortened } from '../shortened.ts'
 
 export interface LegacyCondition {
   readonly type: string
@@ -64,8 +65,8 @@ export function setLegacyConditions(
       status,
       // Empty is absent: the schema wants at least one character.
       ...(severity ? { severity } : {}),
-      ...(reason ? { reason: reason.slice(0, Longest.reason) } : {}),
-      ...(message ? { message: message.slice(0, Longest.message) } : {}),
+      ...(reason ? { reason: shortened(reason, Longest.reason, '') } : {}),
+      ...(message ? { message: shortened(message, Longest.message) } : {}),
     }
     if (old && sameState(old, state)) continue
     changed = true
@@ -152,8 +153,8 @@ interface Named {
 }
 
 /**
- * One legacy condition for the legacy Ready of several objects; none while none of them has it. Tells how many are Ready, and
- * with the reason which object has it.
+ * Aggregates the legacy Ready of several objects to one legacy condition; none while no object has it. The message counts the Ready
+ * objects, and the reason names the object it is from.
  */
 export function legacyAggregate(objects: readonly Named[], type: string): NewLegacyCondition | undefined {
   const inScope: NewLegacyCondition[] = []

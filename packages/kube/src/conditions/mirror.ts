@@ -1,8 +1,9 @@
 import type { ConditionType, NewCondition } from '../condition.ts'
+import { isRecord } from '../json.ts'
 import type { ConditionSource } from './read.ts'
 import { getCondition } from './read.ts'
 
-/** Reasons that stand in for what nobody reported. Upstream: util/conditions. */
+/** Reasons of conditions that were not reported. Upstream: util/conditions. */
 export const NotYetReported = 'NotYetReported'
 export const NoReasonReported = 'NoReasonReported'
 export const InvalidConditionReported = 'InvalidConditionReported'
@@ -27,18 +28,12 @@ export function mirror(
   { as = type, fallback, trueReason }: MirrorOptions = {},
 ): NewCondition {
   const target = typeof as === 'string' ? as : as.type
+  const invalid = invalidConditions(source)
+  if (invalid !== undefined) return { type: target, status: 'Unknown', reason: InvalidConditionReported, message: invalid }
   const found = getCondition(source, type)
   if (!found) {
     if (fallback) return { ...fallback, type: target }
     return { type: target, status: 'Unknown', reason: NotYetReported, message: `Condition ${type} not yet reported` }
-  }
-  if (found.status !== 'True' && found.status !== 'False' && found.status !== 'Unknown') {
-    return {
-      type: target,
-      status: 'Unknown',
-      reason: InvalidConditionReported,
-      message: `status for the ${type} condition must be one of True, False, Unknown`,
-    }
   }
   const reason = found.reason || NoReasonReported
   return {
@@ -48,4 +43,30 @@ export function mirror(
     message: found.message ?? '',
     ...(found.lastTransitionTime === undefined ? {} : { lastTransitionTime: found.lastTransitionTime }),
   }
+}
+
+/**
+ * Returns why the conditions of a source cannot be read. One invalid condition makes the whole list invalid, even if another one is
+ * mirrored. Upstream: UnstructuredGetAll in util/conditions.
+ */
+function invalidConditions(source: ConditionSource): string | undefined {
+  if (Array.isArray(source)) return source.map(invalidCondition).find((why) => why !== undefined)
+  const { status, kind = 'object' } = source as { readonly status?: unknown; readonly kind?: string }
+  if (!isRecord(status)) return undefined
+  const inTransition = isRecord(status.v1beta2) ? status.v1beta2.conditions : undefined
+  const [path, conditions] = Array.isArray(inTransition)
+    ? ['status.v1beta2.conditions', inTransition]
+    : ['status.conditions', status.conditions]
+  if (!Array.isArray(conditions)) return undefined
+  const why = conditions.map(invalidCondition).find((one) => one !== undefined)
+  return why === undefined ? undefined : `failed to convert ${path} from ${kind} to []metav1.Condition: ${why}`
+}
+
+function invalidCondition(condition: unknown): string | undefined {
+  if (!isRecord(condition)) return undefined
+  const { type = '', status = '' } = condition
+  if (type === '') return 'type must be set for all conditions'
+  if (status === '') return `status must be set for the ${String(type)} condition`
+  if (status === 'True' || status === 'False' || status === 'Unknown') return undefined
+  return `status for the ${String(type)} condition must be one of True, False, Unknown`
 }

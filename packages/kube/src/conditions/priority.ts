@@ -4,7 +4,7 @@ import type { ReportedCondition } from './read.ts'
 /** How much a condition matters when several become one. */
 export type MergePriority = 'issue' | 'unknown' | 'info'
 
-/** The order in which they are told. */
+/** Priorities in the order of the message. */
 export const MergePriorities = ['issue', 'unknown', 'info'] as const satisfies readonly MergePriority[]
 
 /**

@@ -1,6 +1,7 @@
 import { timestamp } from '../clock.ts'
 import type { NewCondition } from '../condition.ts'
 import type { Condition } from '../schema.ts'
+import { shortened } from '../shortened.ts'
 
 export interface SetOptions {
   /** Milliseconds since the Unix epoch: the transition time of what changes status now. */
@@ -10,6 +11,9 @@ export interface SetOptions {
   /** Types in their order. Others come after them, alphabetically; `Paused` and `Deleting` always close the list. */
   readonly order?: readonly string[]
 }
+
+/** What the schema of conditions allows; messages contain texts of extensions, providers and nodes, which have no limit. */
+const LongestMessage = 32768
 
 /**
  * The conditions of an object after a pass: `computed` replace those of their type, the others stay. A transition time moves
@@ -31,7 +35,7 @@ export function setConditions(
       ...(generation ? { observedGeneration: generation } : {}),
       lastTransitionTime: old && old.status === fresh.status ? old.lastTransitionTime : transitionTime(fresh, now),
       reason: fresh.reason,
-      message: fresh.message,
+      message: shortened(fresh.message, LongestMessage),
     }
     if (old && same(old, next)) continue
     changed = true

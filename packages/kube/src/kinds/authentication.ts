@@ -1,4 +1,4 @@
-/** Questions to the server about who somebody is, and tokens that say who a process is. Nothing of it is stored. */
+/** Reviews of a user's identity, and tokens that identify a process. None of them is stored. */
 import { type FieldError, invalid } from '../errors.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'
 import { type Infer, s } from '../schema.ts'

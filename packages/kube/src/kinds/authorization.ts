@@ -191,7 +191,7 @@ const labelRequirementErrors = ({ key = '', ...rest }: Requirement, field: strin
   ),
 ]
 
-/** Operators that nobody knows are none's business here: whoever decides looks past them. */
+/** Unknown operators are valid here: authorizers ignore them. */
 function valuesErrors({ operator = '', values = [] }: Omit<Requirement, 'key'>, field: string): FieldError[] {
   if (['In', 'NotIn'].includes(operator) && values.length === 0)
     return [required(`${field}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
@@ -200,7 +200,7 @@ function valuesErrors({ operator = '', values = [] }: Omit<Requirement, 'key'>, 
   return []
 }
 
-/** Nothing is stored, so there is nothing to be named. */
+/** Metadata must be empty, because the object is not stored. */
 function metadataErrors(given: Partial<ObjectMeta>): FieldError[] {
   const { managedFields: _, ...metadata } = given
   return Object.keys(metadata).length === 0 ? [] : [invalid('metadata', metadata, 'must be empty')]

@@ -1,4 +1,4 @@
-/** Who may do what: rules gathered in roles, roles given to users, groups and service accounts. */
+/** RBAC: rules in roles, and bindings of roles to users, groups and service accounts. */
 import { type FieldError, invalid, notSupported, required } from '../errors.ts'
 import { equal } from '../json.ts'
 import { defineKind, type ObjectOf } from '../kind.ts'

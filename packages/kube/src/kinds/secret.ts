@@ -69,7 +69,7 @@ const requiredKeys: { readonly [type: string]: readonly string[] } = {
   'kubernetes.io/ssh-auth': ['ssh-privatekey'],
 }
 
-/** Credentials of registries are JSON; what is wrong with them is told without telling them. */
+/** Registry credentials must be JSON; errors do not quote the content. */
 function configErrors(type: string, data: { readonly [key: string]: string }): FieldError[] {
   const key = { 'kubernetes.io/dockercfg': '.dockercfg', 'kubernetes.io/dockerconfigjson': '.dockerconfigjson' }[type]
   const value = key === undefined ? undefined : data[key]

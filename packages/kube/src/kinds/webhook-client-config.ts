@@ -8,7 +8,7 @@ export interface WebhookClientConfig {
   caBundle?: string
 }
 
-/** The schema of it, which leaves what is required to be told by name. */
+/** Its schema. Required fields are checked by code, which names them in its messages. */
 export const webhookClientConfig = s.object({
   url: s.string().optional(),
   service: s

@@ -12,7 +12,7 @@ const valid: Webhook = {
 const configuration = (...webhooks: Webhook[]) =>
   ({ apiVersion: 'admissionregistration.k8s.io/v1', kind: 'X', metadata: { name: 'x' }, webhooks }) as never
 
-test('what a webhook leaves open gets the defaults of Kubernetes', () => {
+test('omitted fields of a webhook get the defaults of Kubernetes', () => {
   const object = configuration({
     ...valid,
     clientConfig: { service: { namespace: 'n', name: 's' } },
@@ -30,7 +30,7 @@ test('what a webhook leaves open gets the defaults of Kubernetes', () => {
   })
 })
 
-test('a condition that does not compile is told where', () => {
+test('a condition that does not compile is reported with its position', () => {
   const matchConditions = [{ name: 'a', expression: 'request.nope == 1' }]
   expect(MutatingWebhookConfiguration.validate?.(configuration({ ...valid, matchConditions }), context)[0]?.text).toMatch(
     /^Invalid value: "request.nope == 1": compilation failed: ERROR: <input>:1:8: undefined field 'nope'/,

@@ -9,8 +9,8 @@ import { deducedType, memberType } from './type.ts'
 const adapted = new WeakMap<FieldSet, WeakMap<Type, FieldSet>>()
 
 /**
- * Where a list or map has become one value, whoever owned something in it owns it as a whole. Sets that fit come back as they
- * are. Upstream: the way back, from one value to its parts, changes nothing.
+ * When a list or map has become atomic, a manager of anything in it owns it as a whole. Sets that fit are returned unchanged. Upstream: the
+ * change from atomic to granular changes no ownership.
  */
 export function adaptToType(type: Type, set: FieldSet): FieldSet {
   const known = adapted.get(set)?.get(type)

@@ -25,11 +25,11 @@ export function compareTyped(type: Type, before: unknown, after: unknown): Compa
   const [oldForm, newForm] = [formsOf(type, before), formsOf(type, after)]
   if (after === undefined) return asMember(compareForm(oldForm, before, after), before, after)
   if (before === undefined || sameForm(oldForm, newForm)) return asMember(compareForm(newForm, before, after), before, after)
-  // A value that took another form is told of in both.
+  // A value that changed its form is reported in both forms.
   return both(compareForm(oldForm, before, after).fields, compareForm(newForm, before, after).fields)
 }
 
-/** Leaves out fields, and all below them, that are nobody's to own. */
+/** Removes fields, and all below them, that have no manager. */
 export const withoutFields = (comparison: Comparison, ignored: FieldSet | undefined): Comparison =>
   ignored === undefined
     ? comparison
@@ -122,7 +122,7 @@ const both = (a: Comparison, b: Comparison): Comparison => ({
   modified: union(a.modified, b.modified),
 })
 
-/** Gathers what differs below a node; most nodes have nothing, and cost nothing. */
+/** Collects the differences below a node; a node without any allocates nothing. */
 class Parts {
   #added: [PathElement, FieldSet][] | undefined
   #removed: [PathElement, FieldSet][] | undefined

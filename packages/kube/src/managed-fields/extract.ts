@@ -11,7 +11,7 @@ export interface ExtractOptions {
   readonly keepKeys?: boolean
 }
 
-/** Only the fields of the set, with all that is below those that are one value. Null when there is nothing of them. */
+/** Returns the fields of the set, with everything below atomic ones. Null when the value has none of them. */
 export function extractFields(type: Type, value: unknown, fields: FieldSet, options: ExtractOptions = {}): unknown {
   const { map, scalar, list } = formsOf(type, value)
   if (map) return isRecord(value) ? extractMembers(map, value, fields, options) : null

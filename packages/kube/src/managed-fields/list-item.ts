@@ -3,15 +3,14 @@ import type { PathElement } from './path-element.ts'
 import { keyElement, valueElement } from './path-element.ts'
 import type { ListType } from './type.ts'
 
-/** An item that cannot be told apart from others. */
+/** Error for an item that cannot be identified within its list. */
 export class ItemError extends Error {
   override readonly name = 'ItemError'
 }
 
 /**
- * The element by which an item of an associative list is known. Keys that the item leaves out have the default of their field.
- *
- * @throws ItemError for items that cannot be told apart from others
+ * Returns the path element that identifies an item of an associative list. Keys that the item omits have the default of their field.
+ * @throws ItemError for items that cannot be identified
  */
 export function itemElement(list: ListType, item: unknown): PathElement {
   return list.keys.length > 0 ? keyedElement(list, item) : setElement(item)

@@ -85,7 +85,7 @@ describe('apply', () => {
     ])
   })
 
-  test('removes what its manager no longer applies, unless somebody else owns it', () => {
+  test('removes fields that its manager no longer applies, unless another manager owns them', () => {
     const first = stored(apply(undefined, 'm', { replicas: 1, color: 'red', tags: ['a', 'b'] }))
     const shared = stored(apply(first, 'other', { tags: ['b'] }))
     const second = apply(shared, 'm', { replicas: 1 }) as KubeObject & { spec: object }
@@ -98,7 +98,7 @@ describe('apply', () => {
     expect(books(joined)).toEqual(['second Apply - {"f:spec":{"f:replicas":{}}}', 'm Apply 00:00 {"f:spec":{"f:replicas":{}}}'])
   })
 
-  test('a conflict names the managers and fields, and takes nothing', () => {
+  test('a conflict names the managers and fields, and changes no ownership', () => {
     const live = stored(
       update(stored(apply(undefined, 'm1', { replicas: 1, color: 'red' })), 'ctl', (w) => (w.spec.tags = ['x']), 1),
     )
@@ -128,7 +128,7 @@ describe('apply', () => {
     ])
   })
 
-  test('the first apply of an object without books records what was there before', () => {
+  test('the first apply to an object without managedFields records the existing fields', () => {
     const bare = stored(widget({ spec: { replicas: 1 } }, { labels: { a: 'b' } }))
     expect(books(apply(bare, 'm', { color: 'red' }, 3))).toEqual([
       'm Apply 00:03 {"f:spec":{"f:color":{}}}',
@@ -136,7 +136,7 @@ describe('apply', () => {
     ])
   })
 
-  test('status that came along is nobody’s', () => {
+  test('status in the request gets no manager', () => {
     const created = applyPatch(undefined, widget({ status: { phase: 'x' } }), { ...context('m'), force: false })
     expect(books(created)).toEqual([])
   })
@@ -205,14 +205,14 @@ describe('update', () => {
     ])
   })
 
-  test('setting what is already so gives no ownership, and nothing needs to be written', () => {
+  test('setting an equal value gives no ownership, and needs no write', () => {
     const live = stored(update(undefined, 'a', (w) => (w.spec = { replicas: 1 })))
     const next = update(live, 'b', (w) => (w.spec.replicas = 1), 1)
     expect(books(next)).toEqual(books(live))
     expect(keepTimes(live, next)).toBe(true)
   })
 
-  test('a kind that always has its spec does not have it owned by who creates the object', () => {
+  test('the spec of a kind that always has one is not owned by the manager that creates the object', () => {
     const next = widget({ spec: { replicas: 1 } })
     updateManagedFields(undefined, next, { ...context('m'), blank: { spec: {} } })
     expect(books(next)).toEqual(['m Update 00:00 {"f:spec":{"f:replicas":{}}}'])

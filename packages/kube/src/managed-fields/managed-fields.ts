@@ -1,7 +1,4 @@
-/**
- * Server-side apply and the bookkeeping behind it, on whole objects.
- * Upstream: k8s.io/apimachinery/pkg/util/managedfields, v0.36.
- */
+/** Server-side apply and managedFields, on whole objects. Upstream: k8s.io/apimachinery/pkg/util/managedfields, v0.36. */
 import { timestamp } from '../clock.ts'
 import { StatusError, badRequest } from '../errors.ts'
 import { draft, equal } from '../json.ts'
@@ -20,33 +17,33 @@ import { typeOfSchema } from './type.ts'
 import type { Managers, Typed, Versions } from './updater.ts'
 import { ApplyConflicts, applyConfig, conflictsText, ownersAfterUpdate } from './updater.ts'
 
-/** What the bookkeeping needs to know of a request. */
+/** The request, as far as managedFields depend on it. */
 export interface ManagedFieldsContext {
-  /** Version of the request, in which objects are given, and its schema. */
+  /** Version of the request and of the given objects, with its schema. */
   readonly apiVersion: string
   readonly schema: JSONSchema
-  /** Who writes: the field manager of the request. */
+  /** Field manager of the request. */
   readonly manager: string
-  /** Empty or absent for the object itself. */
+  /** Empty or absent for the main resource. */
   readonly subresource?: string
-  /** Fields that this endpoint resets and that are therefore never owned through it, see `resetFields`. */
+  /** Fields that this endpoint resets, which therefore get no manager through it; see `resetFields`. */
   readonly ignored?: FieldSet
   /** Milliseconds since the Unix epoch. */
   readonly now: number
   /**
-   * What an object has before it is created. Upstream: Go types of built-in kinds always have those of their members that are no
-   * pointers, so that whoever creates an object does not own these as such.
+   * The object before any field is set. Upstream: Go types of built-in kinds always have their non-pointer members, so a create does not
+   * own these as such.
    */
   readonly blank?: object
-  /** Upstream keeps no time of updates through scale of built-in kinds. */
+  /** Upstream records no time for updates through the scale subresource of built-in kinds. */
   readonly untimed?: boolean
-  /** An object in another version of its kind. Absent or `undefined`: there is no such version. */
+  /** Converts an object to another version of its kind. Absent, or returning `undefined`: there is no such version. */
   readonly convert?: (object: KubeObject, apiVersion: string) => { object: KubeObject; schema: JSONSchema } | undefined
 }
 
-/** The fields that an endpoint does not let its callers set. */
+/** Returns the fields that clients cannot set through an endpoint. */
 export function resetFields(endpoint: { subresource?: string; hasStatusSubresource: boolean; builtin?: boolean }): FieldSet {
-  // Through their status, built-in kinds take labels and annotations, too.
+  // Built-in kinds accept labels and annotations through the status subresource, too.
   if (endpoint.subresource === 'status') return endpoint.builtin ? BuiltinStatusResets : StatusResets
   return endpoint.hasStatusSubresource ? MainResets : emptySet
 }
@@ -60,26 +57,26 @@ const BuiltinStatusResets = setOf(path('spec'))
 const MainResets = setOf(path('status'))
 
 /**
- * Writes `metadata.managedFields` of a draft that is about to replace `live` (absent when it is created): the manager owns what
- * differs, and others lose it. A list of entries that the draft brings replaces the one of `live`, and an empty one ends the
- * bookkeeping, except through subresources.
+ * Updates `metadata.managedFields` of a draft that will replace `live` (absent for a create): the manager owns the fields that differ, and
+ * other managers lose them. A list of entries in the draft replaces that of `live`, and an empty list removes managedFields, except through
+ * subresources.
  */
 export function updateManagedFields(live: KubeObject | undefined, next: KubeObject, context: ManagedFieldsContext): void {
   const given = next.metadata.managedFields
   const entries = entriesFor(live, given, context)
   delete next.metadata.managedFields
-  // Upstream: an object that nobody keeps books on stays so until somebody applies.
+  // Upstream: an object without managedFields gets them only with the next apply.
   if (entries.size === 0 && live) return
   try {
     accountFor(live, next, entries, { ...context, operation: 'Update' })
     setEntries(next, entries)
   } catch (err) {
-    // Upstream: what does not fit its schema, as objects older than it may not, goes unaccounted rather than unwritten.
+    // Upstream: objects that do not fit the schema, such as older ones, are written without updating managedFields.
     if (!(err instanceof ItemError)) throw err
   }
 }
 
-/** Which entries an update begins with. */
+/** Returns the entries that an update starts from. */
 function entriesFor(
   live: KubeObject | undefined,
   given: readonly ManagedFieldsEntry[] | undefined,
@@ -125,10 +122,10 @@ function accountFor(
   mergeOldest(entries)
 }
 
-/** Stands for the operation under way, apart from what the same manager owned before. */
+/** Placeholder for the current operation, as distinct from what the same manager owned before. */
 const Current = 'current-operation'
 
-/** Identity and what the server keeps: nobody owns it. */
+/** Identity and system fields, which have no manager. */
 const NeverOwned = setOf(
   path('apiVersion'),
   path('kind'),
@@ -147,9 +144,8 @@ const NeverOwned = setOf(
 )
 
 /**
- * The draft that results when `applied` is applied to `live` (absent when it is thereby created), with its managedFields. It is
- * for the caller to default, validate and compare with `live` (`keepTimes`).
- *
+ * Applies `applied` to `live` (absent when the apply creates it) and returns the resulting draft with its managedFields. The caller
+ * defaults and validates it, and compares it with `live` (`keepTimes`).
  * @throws StatusError Conflict when fields of other managers would change; without a reason when `applied` does not fit the schema
  */
 export function applyPatch(
@@ -193,7 +189,7 @@ export function applyPatch(
   return result
 }
 
-/** @throws StatusError without a reason when what is applied does not fit the schema */
+/** @throws StatusError without a reason when the applied object does not fit the schema */
 export function refuseUntypable(applied: KubeObject, context: SchemaContext): void {
   typedPatch(applied, context)
 }
@@ -215,7 +211,10 @@ function decodeLive(live: KubeObject | undefined): Entries {
   }
 }
 
-/** `kubectl` may take what conflicts only with its own client-side applies of old; everybody else is told of conflicts. */
+/**
+ * Applies, with a forced second attempt for `kubectl` when it conflicts only with its own client-side applies; other managers get the
+ * conflict.
+ */
 function applyOrTakeOver(
   live: KubeObject | undefined,
   current: Typed,
@@ -256,8 +255,8 @@ function untypable(what: 'patch' | 'live', { kind, apiVersion, metadata }: KubeO
 }
 
 /**
- * Puts the times of `live`'s entries back into a draft that differs from it in nothing else. True when nothing is different
- * any more: then nothing need be written.
+ * Restores the times of `live`'s entries in a draft that differs from it only in times. Returns true when nothing differs any more, so that
+ * no write is needed.
  */
 export function keepTimes(live: KubeObject, next: KubeObject): boolean {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields]
@@ -272,12 +271,12 @@ function sameEntriesButTimes(before: readonly ManagedFieldsEntry[] = [], after: 
     id: JSON.stringify([operation, manager, apiVersion, subresource]),
     fieldsV1,
   })
-  // Times decide the order, so the same entries may stand in another one.
+  // Entries are sorted by time, so the same entries may have another order.
   const byId = new Map(before.map(timeless).map(({ id, fieldsV1 }) => [id, fieldsV1]))
   return after.map(timeless).every(({ id, fieldsV1 }) => byId.has(id) && equal(byId.get(id), fieldsV1))
 }
 
-/** The object as managers see it: without the books about them. */
+/** The object without managedFields. */
 function unmanaged(object: KubeObject): KubeObject {
   if (object.metadata?.managedFields === undefined) return object
   const { managedFields: _, ...metadata } = object.metadata
@@ -304,7 +303,7 @@ function versionsOf({ convert, ignored }: ManagedFieldsContext): Versions {
 
 const ownersOf = (entries: Entries): Managers => new Map([...entries].map(([id, { owned }]) => [id, owned]))
 
-/** Brings the entries up to what their managers own now; those of managers that own nothing go. */
+/** Updates the entries from the current owners; removes entries of managers that own nothing. */
 function takeOwners(entries: Entries, owners: Managers): void {
   for (const [id, entry] of entries) {
     const owned = owners.get(id)

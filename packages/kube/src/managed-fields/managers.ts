@@ -5,7 +5,7 @@ import { union } from './field-set.ts'
 import { decodeFields, encodeFields } from './fields-v1.ts'
 import type { Owned } from './updater.ts'
 
-/** Who one entry is about. Its text tells managers apart, and sorts them. */
+/** Identity of an entry's manager. Its text is a unique key, and the sort order. */
 export interface Manager {
   readonly manager: string
   readonly operation: ManagedFieldsEntry['operation']

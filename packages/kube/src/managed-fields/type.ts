@@ -13,7 +13,7 @@ export interface Type {
 export type ScalarType = 'string' | 'numeric' | 'boolean' | 'untyped'
 
 export interface ListType {
-  /** One value as a whole. Otherwise items are told apart by `keys`, or by their value if there are none. */
+  /** Whether the list is one value. Otherwise items are identified by `keys`, or by their value if there are none. */
   readonly atomic: boolean
   readonly keys: readonly string[]
   readonly element: Type

@@ -67,7 +67,7 @@ export function conflictsText(conflicts: readonly FieldConflict[], managerText: 
     .join('\n')
 }
 
-/** Who owns what when `manager` has made `next` of `live`: it owns what it changed, and nobody else does. */
+/** Returns the owners after `manager` has changed `live` to `next`: it owns the changed fields, and all others lose them. */
 export function ownersAfterUpdate(live: Typed, next: Typed, managers: Managers, manager: string, versions: Versions): Managers {
   const before = adaptManagers(live, managers, versions)
   const { owners, comparison } = settle(live, next, before, manager, versions, { force: true })
@@ -156,7 +156,7 @@ function settle(
   return { owners, comparison }
 }
 
-/** Takes out what the manager applied last time, does not apply now, and nobody else owns. */
+/** Removes fields that the manager applied last time, does not apply now, and no other manager owns. */
 function prune(merged: Typed, managers: Managers, last: Owned, apiVersion: string, versions: Versions): Typed {
   const before = inVersion(merged, last.apiVersion, versions)
   if (!before) return merged

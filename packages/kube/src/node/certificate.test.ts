@@ -72,7 +72,7 @@ test('an issuer is named as it names itself', () => {
   expect(own).toEqual(keyIdentifier(spki))
 })
 
-test('what is written is read again, of whatever length', () => {
+test('encoded lengths round-trip', () => {
   const parts = fc.array(
     fc.tuple(
       fc.constantFrom(0x02, 0x04, 0x30, 0xa0),

@@ -153,7 +153,7 @@ test.each<[string, Handler, object]>([
   await expect(connect(url, { maxResponseBytes: 1000 }).send(machines)).rejects.toMatchObject({ name: 'StatusError', ...error })
 })
 
-test('nobody listening, a server that is not believed and one that does not answer are told apart', async () => {
+test('a refused connection, an untrusted certificate and a timeout have different errors', async () => {
   const { url, close } = await serve(() => {})
   const stranger = await makeAuthority(systemClock, { commonName: 'other' })
   await expect(connect(url, {}, { ca: stranger.certificate }).send(machines)).rejects.toThrow(
@@ -227,6 +227,18 @@ test('a watch yields events however the bytes are cut, and ends when the server 
   expect(asked).toMatch(/machines\?timeoutSeconds=(3|4|5)\d\d&watch=true$/)
 })
 
+test('a watch yields events that are pretty-printed or not separated by a newline', async () => {
+  const events = ['a', 'b'].map((name) => JSON.parse(event('ADDED', name)) as unknown)
+  const { url } = await serve((_, res) =>
+    res
+      .writeHead(200)
+      .end(events.map((one) => JSON.stringify(one)).join('') + events.map((one) => JSON.stringify(one, undefined, 2)).join('\n')),
+  )
+  const { names, end } = await follow(url)
+  await end
+  expect(names).toEqual(['ADDED a', 'ADDED b', 'ADDED a', 'ADDED b'])
+})
+
 test('an ERROR event of a watch is thrown as the Status it holds', async () => {
   const status = { kind: 'Status', reason: 'Expired', code: 410, message: 'too old resource version: 1 (5)' }
   const { url } = await serve((_, res) =>
@@ -237,7 +249,7 @@ test('an ERROR event of a watch is thrown as the Status it holds', async () => {
   expect(names).toEqual(['ADDED a'])
 })
 
-test('a watch that is refused, dropped, or silent fails in words, and one that is aborted just ends', async () => {
+test('a watch that is refused, dropped or unresponsive fails with a message, and an aborted one ends', async () => {
   const refused = await serve((_, res) => json(res, 403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
   await expect(follow(refused.url)).rejects.toSatisfy((err: unknown) => isReason(err, 'Forbidden'))
 
@@ -246,6 +258,9 @@ test('a watch that is refused, dropped, or silent fails in words, and one that i
     res.write(event('ADDED', 'a'), () => res.destroy())
   })
   await expect((await follow(dropping.url)).end).rejects.toMatchObject({ reason: 'ServiceUnavailable' })
+
+  const wrong = await serve((_, res) => res.writeHead(200).end('internal error'))
+  await expect((await follow(wrong.url)).end).rejects.toMatchObject({ message: expect.stringContaining('is not JSON') })
 
   const silent = await serve((_, res) => res.writeHead(200).flushHeaders())
   const clock = new VirtualClock()

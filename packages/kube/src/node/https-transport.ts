@@ -15,8 +15,8 @@ import type { ObjectList } from '../object.ts'
 import type { Random } from '../random.ts'
 import { methodOf, urlOf } from '../request.ts'
 import { errorOfResponse } from './error-response.ts'
+import { readJSONObjects } from './json-values.ts'
 import type { ClusterAccess } from './kubeconfig.ts'
-import { readLines } from './lines.ts'
 
 export interface HttpsTransportOptions {
   clock: Clock
@@ -68,7 +68,7 @@ class HttpsTransport implements Transport {
       keepAliveMsecs: seconds(30),
       scheduling: 'lifo' as const,
       rejectUnauthorized: access.insecure !== true,
-      // Upstream: to Go an authority may be the very certificate that is shown, whoever issued it.
+      // Upstream: Go accepts the server's own certificate as a CA, whatever its issuer.
       ...(access.ca === undefined ? {} : { ca: access.ca, allowPartialTrustChain: true }),
       ...(access.certificate === undefined ? {} : { cert: access.certificate }),
       ...(access.key === undefined ? {} : { key: access.key }),
@@ -144,10 +144,10 @@ class HttpsTransport implements Transport {
     signal.addEventListener('abort', abort, { once: true })
     try {
       if (signal.aborted) return
-      for await (const lines of readLines(response, maxEventBytes)) {
+      for await (const texts of readJSONObjects(response, maxEventBytes)) {
         waitingSince = undefined
-        for (const line of lines) {
-          const event = this.#parse(line, request) as WatchEvent | { type: 'ERROR'; object: never }
+        for (const text of texts) {
+          const event = this.#parse(text, request) as WatchEvent | { type: 'ERROR'; object: never }
           if (event.type === 'ERROR') throw StatusError.from(event.object)
           yield freeze(event)
         }
@@ -155,6 +155,7 @@ class HttpsTransport implements Transport {
       }
     } catch (err) {
       if (signal.aborted) return
+      if (err instanceof SyntaxError) throw this.#notJson(request, err)
       throw err instanceof StatusError ? err : this.#unreachable('ServiceUnavailable', request, causeText(err), err)
     } finally {
       timer.cancel()
@@ -233,10 +234,13 @@ class HttpsTransport implements Transport {
     try {
       return readJSON(body.toString('utf8'))
     } catch (cause) {
-      throw new StatusError('InternalError', `${describe(request)}: ${this.#url.origin} answered something that is not JSON`, {
-        cause,
-      })
+      throw this.#notJson(request, cause)
     }
+  }
+
+  #notJson(request: ApiRequest, cause: unknown): StatusError {
+    const message = `${describe(request)}: ${this.#url.origin} answered something that is not JSON`
+    return new StatusError('InternalError', message, { cause })
   }
 
   async #authorization(): Promise<string | undefined> {

@@ -1,3 +1,5 @@
 export * from './pki.ts'
 export * from './kubeconfig.ts'
 export * from './https-transport.ts'
+export * from './make-folder.ts'
+export * from './in-cluster.ts'

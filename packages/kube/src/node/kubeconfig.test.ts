@@ -13,7 +13,7 @@ const access = {
   namespace: 'team',
 }
 
-test('what was written comes back', async () => {
+test('a written kubeconfig is read back', async () => {
   expect(await resolveKubeconfig(parseKubeconfig(formatKubeconfig(kubeconfigFor('demo', access))))).toEqual(access)
 })
 
@@ -67,7 +67,7 @@ test.each([
   await expect(attempt).rejects.not.toThrow(/secret/)
 })
 
-test('nothing of a strange one is printed: it may be a secret', () => {
+test('errors of an invalid kubeconfig do not quote it: it may contain secrets', () => {
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue()
   try {
     expect(() => parseKubeconfig('? {token: secret}\n: x\n&a: b')).toThrow('kubeconfig')

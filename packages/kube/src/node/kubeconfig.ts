@@ -94,7 +94,7 @@ export function kubeconfigFor(name: string, access: ClusterAccess): Kubeconfig {
 
 export const formatKubeconfig = (config: Kubeconfig): string => `${linesOf(config).join('\n')}\n`
 
-/** YAML by hand: a server writes its kubeconfig while somebody waits for it, and reads none. */
+/** Writes YAML without a library: a server writes its kubeconfig during start, and reads none. */
 function linesOf(value: object): string[] {
   const isList = Array.isArray(value)
   return Object.entries(value).flatMap(([key, member]) => {

@@ -17,6 +17,8 @@ export interface AuthorityOptions {
   readonly commonName: string
   /** Milliseconds; ten years when absent. */
   readonly validity?: number
+  /** Milliseconds before now from which it is valid; five minutes when absent. */
+  readonly backdate?: number
 }
 
 export interface IssueOptions {
@@ -29,6 +31,8 @@ export interface IssueOptions {
   readonly ipAddresses?: readonly string[]
   /** Milliseconds; one year when absent. Never beyond the authority's own end. */
   readonly validity?: number
+  /** Milliseconds before now from which it is valid; five minutes when absent. */
+  readonly backdate?: number
 }
 
 const year = hours(24 * 365)
@@ -36,11 +40,14 @@ const year = hours(24 * 365)
 const skew = minutes(5)
 
 /** A new certificate authority that signs for itself. */
-export async function makeAuthority(clock: Clock, { commonName, validity = 10 * year }: AuthorityOptions): Promise<CertifiedKey> {
+export async function makeAuthority(
+  clock: Clock,
+  { commonName, validity = 10 * year, backdate }: AuthorityOptions,
+): Promise<CertifiedKey> {
   const { publicKey, key, pem } = newKeys()
   const name = distinguishedName(commonName)
   const issuer = { name, keyIdentifier: keyIdentifier(publicKey), key }
-  const certificate = certificatePEM({ subject: name, issuer, publicKey, ...period(clock, validity), use: 'authority' })
+  const certificate = certificatePEM({ subject: name, issuer, publicKey, ...period(clock, validity, backdate), use: 'authority' })
   return { certificate, key: pem }
 }
 
@@ -48,7 +55,7 @@ export async function makeAuthority(clock: Clock, { commonName, validity = 10 * 
 export async function issueCertificate(authority: CertifiedKey, clock: Clock, options: IssueOptions): Promise<CertifiedKey> {
   const signer = new X509Certificate(authority.certificate)
   const { publicKey, pem } = newKeys()
-  const { from, until } = period(clock, options.validity ?? year)
+  const { from, until } = period(clock, options.validity ?? year, options.backdate)
   const certificate = certificatePEM({
     subject: distinguishedName(options.commonName, options.organizations),
     issuer: { ...subjectOf(signer.raw), key: createPrivateKey(authority.key) },
@@ -63,6 +70,24 @@ export async function issueCertificate(authority: CertifiedKey, clock: Clock, op
 /** When a certificate stops being valid, in milliseconds since the epoch; of a bundle, its first one. */
 export const certificateExpiry = (certificate: string): number => Date.parse(new X509Certificate(certificate).validTo)
 
+/**
+ * Whether a certificate is valid now and for more than `margin` milliseconds, belongs to its key, and was issued by `authority` (itself
+ * when absent). False for text that is no certificate or no key.
+ */
+export function isUsable({ certificate, key }: CertifiedKey, now: number, margin: number, authority = certificate): boolean {
+  try {
+    const parsed = new X509Certificate(certificate)
+    return (
+      Date.parse(parsed.validFrom) <= now &&
+      Date.parse(parsed.validTo) - now > margin &&
+      parsed.checkPrivateKey(createPrivateKey(key)) &&
+      parsed.verify(new X509Certificate(authority).publicKey)
+    )
+  } catch {
+    return false
+  }
+}
+
 /** Making a key takes less time than asking another thread to. */
 function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -74,7 +99,7 @@ function newKeys(): { publicKey: Buffer; key: KeyObject; pem: string } {
 }
 
 /** Certificates count whole seconds. */
-const period = (clock: Clock, validity: number) => ({
-  from: Math.floor((clock.now() - skew) / 1000) * 1000,
+const period = (clock: Clock, validity: number, backdate = skew) => ({
+  from: Math.floor((clock.now() - backdate) / 1000) * 1000,
   until: Math.floor((clock.now() + validity) / 1000) * 1000,
 })

@@ -20,7 +20,7 @@ export function parseJsonPatch(body: unknown): readonly JsonPatchOperation[] {
       `error decoding patch: json: cannot unmarshal ${jsonTypeName(body)} into Go value of type []handlers.jsonPatchOp`,
     )
   }
-  // Upstream: an operation that is nothing is read, and does not apply.
+  // Upstream: a null operation is decoded, and does not apply.
   const odd = body.find((operation) => !isRecord(operation) && operation !== null)
   if (odd !== undefined) {
     throw badRequest(

@@ -150,7 +150,7 @@ test('$setElementOrder puts items in order, with or without changes to them', ()
   )
 })
 
-test('the patch may make what is not there, without its orders and nulls', () => {
+test('a patch may create absent fields, without its directives and nulls', () => {
   expect(
     applyStrategicPatch(
       {},

@@ -6,8 +6,8 @@ import type { JSONSchema } from '../schema.ts'
 export type Check = (value: unknown, path: string, errors: FieldError[]) => void
 
 /**
- * The check of a value and all that is in it, each before what is in it. `checkOf` gives what is to be checked of values of one
- * schema, apart from what is in them. `undefined` when there is nothing to check anywhere.
+ * Compiles the check of a value and everything in it, outer values first. `checkOf` returns the check of one schema without its nested
+ * schemas. `undefined` when there is nothing to check anywhere.
  */
 export function compileChecks(schema: JSONSchema, checkOf: (schema: JSONSchema) => Check | undefined): Check | undefined {
   const own = checkOf(schema)

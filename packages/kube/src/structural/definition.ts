@@ -15,8 +15,8 @@ import { compileValidate } from './validate.ts'
 type GivenSchema = JSONSchema & { readonly [keyword: string]: unknown }
 
 /**
- * What is wrong with the schema of a definition. `path` is where it stands, such as
- * `spec.versions[0].schema.openAPIV3Schema`. Later checks need earlier ones to hold, so only the first that fail are told.
+ * Validates the schema of a CustomResourceDefinition. `path` is the schema's, such as `spec.versions[0].schema.openAPIV3Schema`. Later
+ * checks rely on earlier ones, so only the errors of the first failing check are returned.
  */
 export function validateStructural(schema: JSONSchema, path: string): FieldError[] {
   const checks = [keywordErrors, structureErrors, defaultErrors]
@@ -86,7 +86,7 @@ function keywordErrors(root: JSONSchema, rootPath: string): FieldError[] {
   return errors
 }
 
-/** What every object has is filled in by nobody. */
+/** Standard metadata must not have defaults. */
 function metadataDefaultErrors({ properties = {} }: JSONSchema, rootPath: string): FieldError[] {
   const errors: FieldError[] = []
   for (const property of ['apiVersion', 'kind', 'metadata']) {
@@ -147,7 +147,7 @@ function listTypeErrors(schema: GivenSchema, path: string): FieldError[] {
   }
 }
 
-/** Items of a set are told apart by their value, so each must be one value. */
+/** Items of a set are identified by their value, so each must be atomic. */
 function setItemErrors(items: JSONSchema | undefined, path: string): FieldError[] {
   const errors: FieldError[] = []
   if (items?.nullable) errors.push(forbidden(`${path}.nullable`, 'cannot be nullable when x-kubernetes-list-type is set'))

@@ -32,7 +32,7 @@ function checkType(value: unknown, path: string, errors: FieldError[]): void {
   else if (metadata !== undefined) errors.push(invalid(`${path}.metadata`, metadata, 'must be an object'))
 }
 
-/** Upstream: ValidateObjectMetaAccessor, of what nobody will store by itself. */
+/** Upstream: ValidateObjectMetaAccessor, for an object that is not stored by itself. */
 function checkMetadata(metadata: Record<string, unknown>, path: string, errors: FieldError[]): void {
   const { namespace, labels, annotations, ownerReferences } = metadata
   const check = (field: string, value: unknown, problems: readonly string[]) =>

@@ -6,7 +6,7 @@ import { ObjectMetaSchema } from './object-meta.ts'
 /** Prunes a value in place and notes the paths of what it removed. */
 export type Prune = (value: unknown, path: string, removed: Removed) => void
 
-/** Paths of what was removed: upstream tells of the metadata of embedded resources after everything else. */
+/** Paths of pruned fields: upstream reports the metadata of embedded resources after everything else. */
 export interface Removed {
   readonly fields: string[]
   readonly metadata: string[]

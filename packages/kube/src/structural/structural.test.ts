@@ -120,7 +120,7 @@ describe('defaults', () => {
     expect([first, second]).toEqual([{ spec: { a: 'A', list: ['mine'] } }, { spec: { a: 'A', list: [] } }])
   })
 
-  test('nothing is filled in below what is absent', () => {
+  test('no default is set below an absent field', () => {
     const object = {}
     structural(of(props({ a: { type: 'string', default: 'A' } }))).default(object)
     expect(object).toEqual({})
@@ -326,11 +326,11 @@ test('the schema of metadata is one that validates', () => {
   expect(structural(of(ObjectMetaSchema)).validate({ spec: { name: 'x', labels: { a: 'b' }, finalizers: ['f'] } })).toEqual([])
 })
 
-test('rules that an update leaves broken are told until they are kept, and not looked at again then', () => {
+test('ratcheted rule errors are reported until the rules hold', () => {
   const rule = (text: string) => ({ type: 'integer' as const, 'x-kubernetes-validations': [{ rule: text }] })
   const before = structural({ type: 'object', properties: { a: rule('self > 0'), b: rule('self > 0') } })
   const broken = { a: -1, b: 1 }
-  const still = (object: object, old: object) => before.stillBroken(object, old).map(({ field, text }) => `${field}: ${text}`)
+  const still = (object: object, old: object) => before.ratchetedErrors(object, old).map(({ field, text }) => `${field}: ${text}`)
   expect(before.validate({ ...broken, b: 2 }, broken)).toEqual([])
   expect(still({ ...broken, b: 2 }, broken)).toEqual(['a: Invalid value: -1: failed rule: self > 0'])
   const mended = { a: 1, b: 2 }

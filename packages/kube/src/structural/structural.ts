@@ -21,16 +21,13 @@ export interface Structural {
   /** Fills in defaults. */
   default(object: object): void
   /**
-   * What is wrong with the object: its schema, then embedded resources, then items that appear twice, then rules in CEL. With
-   * `old`, what the update leaves as it was is not held against it. `earlier` is what was found wrong with the object elsewhere:
-   * rules are left alone when the object is not of a form that they can rely on. `also` is told before the rules are.
+   * Validates the object: its schema, then embedded resources, then duplicate items, then CEL rules. With `old`, unchanged parts are not
+   * validated (ratcheting). `earlier` has errors found elsewhere: rules are skipped when the object does not have the types that they rely
+   * on. `also` has errors to report before those of the rules.
    */
   validate(object: object, old?: object, earlier?: readonly FieldError[], also?: readonly FieldError[]): FieldError[]
-  /**
-   * The rules in CEL that an update breaks by leaving things as they were: they are not held against it, and whoever sends it should
-   * know.
-   */
-  stillBroken(object: object, old: object): RuleError[]
+  /** Errors of CEL rules in unchanged parts of an update. Ratcheting does not reject them; they are sent as warnings. */
+  ratchetedErrors(object: object, old: object): RuleError[]
   /** The same without the rules in CEL. */
   validateSchema(object: object, old?: object): FieldError[]
   /** The rules in CEL alone, of an object that is valid otherwise. */
@@ -89,7 +86,7 @@ function compile(schema: JSONSchema): Structural {
       if (old === undefined && broken.length === 0) keepsRules.add(object)
       return [...errors, ...broken]
     },
-    stillBroken(object, old) {
+    ratchetedErrors(object, old) {
       if (!validateRules || keepsRules.has(old)) {
         keepsRules.add(object)
         return []

@@ -1,5 +1,5 @@
 /**
- * Validation of values by their schema. The texts, their order and even which branch of an `anyOf` is told about are upstream's:
+ * Validates values by their schema. The texts, their order and even which branch of an `anyOf` is reported are upstream's:
  * kube-openapi/pkg/validation/validate, as apiextensions-apiserver reports it, v1.36.
  */
 import { goFloat } from '../go-text.ts'
@@ -11,7 +11,7 @@ import type { JSONSchema } from '../schema.ts'
 import { formatCheck } from './format.ts'
 import { compilePattern } from './pattern.ts'
 
-/** The value that a new value is compared with on update; absent where the two cannot be told to be the same thing. */
+/** The old value that a new value is compared with on update; absent when the two cannot be correlated. */
 export type Old = { readonly value: unknown } | undefined
 
 /**

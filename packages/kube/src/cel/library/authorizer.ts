@@ -20,18 +20,18 @@ export type RightsQuestion = {
     }
 )
 
-/** Answers for whoever sent the request, or for the service account that is named. */
-export type AskForRights = (question: RightsQuestion) => { readonly allowed: boolean; readonly reason: string }
+/** Checks a permission of the sender of the request, or of the named service account. */
+export type CheckPermission = (question: RightsQuestion) => { readonly allowed: boolean; readonly reason: string }
 
 type About = { readonly [member: string]: string | { readonly namespace: string; readonly name: string } }
 
 /** A question that is being put together. */
 class Asking extends Opaque {
   readonly type: string
-  readonly ask: AskForRights
+  readonly ask: CheckPermission
   readonly about: About
 
-  constructor(type: string, ask: AskForRights, about: About) {
+  constructor(type: string, ask: CheckPermission, about: About) {
     super()
     this.type = `kubernetes.authorization.${type}`
     this.ask = ask
@@ -47,7 +47,7 @@ class Decision extends Opaque {
   readonly allowed: boolean
   readonly reason: string
 
-  constructor({ allowed, reason }: ReturnType<AskForRights>) {
+  constructor({ allowed, reason }: ReturnType<CheckPermission>) {
     super()
     this.allowed = allowed
     this.reason = reason
@@ -57,10 +57,10 @@ class Decision extends Opaque {
   }
 }
 
-export const authorizerValue = (ask: AskForRights): Opaque => new Asking('Authorizer', ask, {})
+export const authorizerValue = (ask: CheckPermission): Opaque => new Asking('Authorizer', ask, {})
 
 /** The question about the resource of the request itself, for any verb. */
-export const requestResourceValue = (ask: AskForRights, about: About): Opaque => new Asking('ResourceCheck', ask, about)
+export const requestResourceValue = (ask: CheckPermission, about: About): Opaque => new Asking('ResourceCheck', ask, about)
 
 const further =
   (type: string, member: string) =>
@@ -76,7 +76,7 @@ function ofServiceAccount({ ask, about }: Asking, namespace: string, name: strin
 
 const check = ({ ask, about }: Asking, verb: string): Decision => new Decision(ask({ ...about, verb } as RightsQuestion))
 
-/** Nobody here decides by selectors, so they narrow a question down to what is asked anyway. */
+/** Selectors do not affect any authorizer here, so they are ignored. */
 const unchanged = (asking: Asking): Asking => asking
 
 export const authorizer: Library = {

@@ -1,0 +1,10 @@
+/** CEL: expressions, validation rules of schemas, admission policies and match conditions. */
+export { type Expression, expression, type Result as ExpressionResult } from './expression.ts'
+export * from './rules.ts'
+export * from './definition.ts'
+export * from './admission-expression.ts'
+export * from './match-condition.ts'
+export { deviceSelectorProblem } from './device-selector.ts'
+export { isIdentifier } from './identifier.ts'
+export type { CheckPermission, RightsQuestion } from './library/authorizer.ts'
+export type { RuleError } from './validate-rules.ts'

@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { inClusterAccess, isInCluster } from './in-cluster.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'capstan-in-cluster-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const mount = (files: { [name: string]: string }): string => {
+  const made = mkdtempSync(join(folder, 'mount-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(made, name), text)
+  return made
+}
+const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' }
+
+test('a pod reaches the server with the files of its service account', async () => {
+  const mounted = mount({ token: 'secret-token\n', 'ca.crt': 'PEM', namespace: 'capi-system\n' })
+  expect(await inClusterAccess(env, mounted)).toEqual({
+    server: 'https://10.0.0.1:443',
+    ca: 'PEM',
+    tokenFile: join(mounted, 'token'),
+    namespace: 'capi-system',
+  })
+})
+
+test('an IPv6 host is put in brackets, and a missing namespace is left out', async () => {
+  const access = await inClusterAccess({ ...env, KUBERNETES_SERVICE_HOST: 'fd00::1' }, mount({ token: 't', 'ca.crt': 'PEM' }))
+  expect(access.server).toBe('https://[fd00::1]:443')
+  expect(access).not.toHaveProperty('namespace')
+})
+
+test.each([
+  [{}, { token: 't', 'ca.crt': 'PEM' }, /KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined$/],
+  [{ ...env, KUBERNETES_SERVICE_PORT: '' }, { token: 't', 'ca.crt': 'PEM' }, /must be defined$/],
+  [env, { 'ca.crt': 'PEM' }, /token: there is no such file$/],
+  [env, { token: ' \n', 'ca.crt': 'PEM' }, /token is empty$/],
+  [env, { token: 'very-secret' }, /ca\.crt: there is no such file$/],
+])('environment %j with files %j is refused', async (given, files, why) => {
+  const refused = inClusterAccess(given, mount(files as { [name: string]: string }))
+  await expect(refused).rejects.toThrow(why)
+  await expect(refused).rejects.not.toThrow(/very-secret/)
+})
+
+test('only a process with both variables is in a cluster', () => {
+  expect([isInCluster(env), isInCluster({}), isInCluster({ KUBERNETES_SERVICE_HOST: 'x' })]).toEqual([true, false, false])
+})

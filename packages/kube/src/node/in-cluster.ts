@@ -1,0 +1,52 @@
+/**
+ * How a pod reaches the API server of its own cluster: the environment and the files that the kubelet gives it.
+ * Upstream: k8s.io/client-go/rest, InClusterConfig.
+ */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ClusterAccess } from './kubeconfig.ts'
+
+/** Where the kubelet mounts token, authority and namespace of the pod's service account. */
+const serviceAccountFolder = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Whether this process runs in a pod that has a service account. */
+export const isInCluster = (env: Env): boolean => !!env.KUBERNETES_SERVICE_HOST && !!env.KUBERNETES_SERVICE_PORT
+
+/**
+ * Returns the access of the pod's service account. The token is read again when the kubelet has rotated it.
+ *
+ * @throws Error naming the variable or file that is missing
+ */
+export async function inClusterAccess(env: Env, folder = serviceAccountFolder): Promise<ClusterAccess> {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env
+  // The text is upstream's.
+  if (!host || !port)
+    throw new Error(
+      'unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined',
+    )
+  const read = async (name: string): Promise<string> => {
+    try {
+      return await readFile(join(folder, name), 'utf8')
+    } catch (err) {
+      const { code, message } = err as NodeJS.ErrnoException
+      const why = code === 'ENOENT' ? 'there is no such file' : message
+      throw new Error(`unable to load in-cluster configuration: ${join(folder, name)}: ${why}`, { cause: err })
+    }
+  }
+  if ((await read('token')).trim() === '')
+    throw new Error(`unable to load in-cluster configuration: ${join(folder, 'token')} is empty`)
+  const ca = await read('ca.crt')
+  // Absent where a volume was mounted by hand.
+  const namespace = await read('namespace').then(
+    (text) => text.trim(),
+    () => '',
+  )
+  return {
+    server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
+    ca,
+    tokenFile: join(folder, 'token'),
+    ...(namespace === '' ? {} : { namespace }),
+  }
+}
