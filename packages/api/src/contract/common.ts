@@ -1,4 +1,4 @@
-/** What every provider resource shares, whatever its contract. */
+/** Fields common to provider resources of all contracts. */
 import { field } from './field.ts'
 
 /** Metadata that a template gives to what is made from it. */

@@ -9,6 +9,13 @@ import {
   isUpgrading,
   writeSeconds,
 } from './control-plane.ts'
+import {
+  InfraMachinePoolContract,
+  infrastructureMachineKindOf,
+  isPoolProvisioned,
+  poolReplicasOf,
+  providerIDsOf,
+} from './infra-machine-pool.ts'
 import { failureDomainsOf, InfraClusterContract } from './infra-cluster.ts'
 
 const crd = (labels: { [key: string]: string }) =>
@@ -104,5 +111,57 @@ describe('a control plane', () => {
   it('of contract v1beta1 tells what is not available', () => {
     expect(availableReplicasOf(of({ replicas: 3 }, { unavailableReplicas: 1 }), 'v1beta1')).toBe(2)
     expect(availableReplicasOf(of({ replicas: 3 }, { availableReplicas: 3 }), 'v1beta2')).toBe(3)
+  })
+})
+
+describe('a pool of machines', () => {
+  test.each([
+    ['initialization.provisioned of contract v1beta2', 'v1beta2', { initialization: { provisioned: true } }, true],
+    ['initialization.provisioned before ready', 'v1beta2', { ready: true, initialization: { provisioned: false } }, false],
+    ['ready, where initialization.provisioned is absent', 'v1beta2', { ready: true }, true],
+    ['ready of contract v1beta1', 'v1beta1', { ready: true, initialization: { provisioned: false } }, true],
+    ['neither', 'v1beta2', {}, false],
+  ] as const)('is provisioned by %s', (_, contract, status, expected) => {
+    expect(isPoolProvisioned({ status }, contract)).toBe(expected)
+  })
+
+  it('has no machines and no count before it reports them', () => {
+    expect(providerIDsOf({}, 'v1beta2')).toEqual([])
+    expect(poolReplicasOf({}, 'v1beta2')).toBeUndefined()
+    expect(infrastructureMachineKindOf({ status: { infrastructureMachineKind: '' } }, 'v1beta2')).toBeUndefined()
+  })
+
+  test.each([
+    [
+      'spec.providerIDList: expected a list of strings, got string',
+      () => providerIDsOf({ spec: { providerIDList: 'a' } }, 'v1beta2'),
+    ],
+    [
+      'spec.providerIDList[1]: expected a string of 1 to 512 characters, got number',
+      () => providerIDsOf({ spec: { providerIDList: ['a', 7] } }, 'v1beta2'),
+    ],
+    [
+      'spec.providerIDList[0]: expected a string of 1 to 512 characters, got 513 characters',
+      () => providerIDsOf({ spec: { providerIDList: ['x'.repeat(513)] } }, 'v1beta2'),
+    ],
+    [
+      'spec.providerIDList: expected at most 10000 entries, got 10001',
+      () => providerIDsOf({ spec: { providerIDList: Array(10_001).fill('a') } }, 'v1beta2'),
+    ],
+    ['status.replicas: expected a 32-bit integer, got string', () => poolReplicasOf({ status: { replicas: '3' } }, 'v1beta2')],
+    ['status.replicas: expected a 32-bit integer, got 1.5', () => poolReplicasOf({ status: { replicas: 1.5 } }, 'v1beta2')],
+    [
+      'status.initialization.provisioned: expected a boolean, got string',
+      () => isPoolProvisioned({ status: { initialization: { provisioned: 'yes' } } }, 'v1beta2'),
+    ],
+    [
+      'status.infrastructureMachineKind: expected a string, got object',
+      () => infrastructureMachineKindOf({ status: { infrastructureMachineKind: {} } }, 'v1beta2'),
+    ],
+  ])('that is of the wrong form is rejected: %s', (message, read) => expect(read).toThrow(message))
+
+  it('reports the same fields in both contract versions, but for the milestone', () => {
+    const differing = Object.entries(InfraMachinePoolContract).filter(([, { paths }]) => paths.v1beta1 !== paths.v1beta2)
+    expect(differing.map(([name]) => name)).toEqual(['provisioned'])
   })
 })

@@ -9,7 +9,7 @@ import { PausedAnnotation } from './well-known.ts'
 
 const Paused = conditionTypes({ Paused: ['Paused', 'NotPaused'] }).Paused
 
-/** What pausing looks at in a Cluster. */
+/** Fields of a Cluster that determine whether it is paused. */
 interface PausableCluster {
   readonly spec: { readonly paused?: boolean }
 }

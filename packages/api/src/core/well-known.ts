@@ -23,10 +23,12 @@ export const MachineSetNameLabel = 'cluster.x-k8s.io/set-name'
 export const MachineDeploymentNameLabel = 'cluster.x-k8s.io/deployment-name'
 /** Name of the MachinePool that owns the Machine, hashed when it is no label value. */
 export const MachinePoolNameLabel = 'cluster.x-k8s.io/pool-name'
-/** Tells the MachineSets of one MachineDeployment apart. */
+/** Distinguishes the MachineSets of one MachineDeployment. */
 export const MachineDeploymentUniqueLabel = 'machine-template-hash'
 /** Which provider a component or CustomResourceDefinition comes with. */
 export const ProviderNameLabel = 'cluster.x-k8s.io/provider'
+/** On every CustomResourceDefinition whose objects `clusterctl move` takes along. */
+export const ClusterctlLabel = 'clusterctl.cluster.x-k8s.io'
 /** Limits which managers reconcile an object: see the flag --watch-filter. */
 export const WatchLabel = 'cluster.x-k8s.io/watch-filter'
 /** On Nodes whose machine the infrastructure may take away at any time; the value is empty. */
@@ -52,11 +54,11 @@ export const MachineSetSkipPreflightChecksAnnotation = 'machineset.cluster.x-k8s
 export const ExcludeNodeDrainingAnnotation = 'machine.cluster.x-k8s.io/exclude-node-draining'
 /** Deletion of the Machine does not wait for volumes to be detached. */
 export const ExcludeWaitForNodeVolumeDetachAnnotation = 'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach'
-/** Annotations `<prefix>/<name>` hold back the draining of the Machine's Node. */
+/** Annotations `<prefix>/<name>` block the drain of the Machine's Node. */
 export const PreDrainDeleteHookAnnotationPrefix = 'pre-drain.delete.hook.machine.cluster.x-k8s.io'
-/** Annotations `<prefix>/<name>` hold back the deletion of the Machine's infrastructure. */
+/** Annotations `<prefix>/<name>` block the deletion of the Machine's infrastructure. */
 export const PreTerminateDeleteHookAnnotationPrefix = 'pre-terminate.delete.hook.machine.cluster.x-k8s.io'
-/** Annotations `<prefix>/<name>` on a Cluster hold back the beginning of an upgrade. */
+/** Annotations `<prefix>/<name>` on a Cluster block the start of an upgrade. */
 export const BeforeClusterUpgradeHookAnnotationPrefix = 'before-upgrade.hook.cluster.cluster.x-k8s.io'
 /** On a MachineDeployment of a topology: holds its upgrade and that of all after it. */
 export const ClusterTopologyHoldUpgradeSequenceAnnotation = 'topology.cluster.x-k8s.io/hold-upgrade-sequence'
@@ -107,19 +109,21 @@ export const MachineSetReceiveMachinesFromMachineSetsAnnotation =
   'in-place-updates.internal.cluster.x-k8s.io/receive-machines-from-machinesets'
 /** On a Cluster: the version that the present step of an upgrade goes to. */
 export const ClusterTopologyUpgradeStepAnnotation = 'topology.internal.cluster.x-k8s.io/upgrade-step'
-/** On dry-run requests of the topology controller, so that webhooks can tell them. */
+/** Marks dry-run requests of the topology controller for webhooks. */
 export const TopologyDryRunAnnotation = 'topology.cluster.x-k8s.io/dry-run'
 /** Names of hooks that must still be called for an object, separated by commas. */
 export const PendingHooksAnnotation = 'runtime.cluster.x-k8s.io/pending-hooks'
-/** On a Cluster or a Machine, from core: which hooks it waits for and how long already, as JSON. Ours: upstream tells the messages only. */
+/**
+ * Set by core on a Cluster or Machine: the hooks for which it waits, and since when, as JSON. Not in upstream, which reports only messages.
+ */
 export const WaitingHooksAnnotation = 'runtime.capstan.dev/waiting-hooks'
-/** On a Cluster, from whoever waits: a new value has hooks asked again at once, whatever they answered before. */
+/** Set by users on a Cluster: a new value has hooks called again at once, despite cached responses. */
 export const RetryHooksAnnotation = 'runtime.capstan.dev/retry-hooks'
 /** On a Cluster: BeforeClusterDelete lets it go. */
 export const OkToDeleteAnnotation = 'runtime.cluster.x-k8s.io/ok-to-delete'
 /** On a CustomResourceDefinition: the generation for which stored objects were migrated. */
 export const CRDMigrationObservedGenerationAnnotation = 'crd-migration.cluster.x-k8s.io/observed-generation'
-/** What an older version could not hold of a newer object, as JSON. */
+/** Data of a newer version that an older version cannot express, as JSON. */
 export const ConversionDataAnnotation = 'cluster.x-k8s.io/conversion-data'
 
 // Nodes
@@ -158,6 +162,7 @@ export const NodeOutdatedRevisionTaint = { key: 'node.cluster.x-k8s.io/outdated-
 export const ClusterFinalizer = 'cluster.cluster.x-k8s.io'
 export const MachineFinalizer = 'machine.cluster.x-k8s.io'
 export const MachineSetFinalizer = 'cluster.x-k8s.io/machineset'
+export const MachinePoolFinalizer = 'machinepool.cluster.x-k8s.io'
 export const MachineDeploymentFinalizer = 'cluster.x-k8s.io/machinedeployment'
 /** Keeps a MachineSet of a topology until its templates are gone. */
 export const MachineSetTopologyFinalizer = 'machineset.topology.cluster.x-k8s.io'

@@ -16,7 +16,7 @@ const { document, patches } = JSON.parse(readFileSync(new URL('../../testdata/pa
   patches: readonly Recorded[]
 }
 
-/** What is different here, and why. */
+/** Differences from upstream's library, with their reasons. */
 const different: Readonly<Record<string, string>> = {
   '[{"op": "add", "path": "", "value": 1}]': 'a document is an object or a list: said in our words',
   '[{"op": "replace", "path": "", "value": null}]': 'a document that is null is refused here, later there',

@@ -12,7 +12,7 @@ export interface Hook<Request = unknown, Response = unknown> {
   readonly name: string
   /** Under which heading documents list it. Upstream: the tags of its OpenAPI document. */
   readonly tag: string
-  /** Whether an answer may hold back what comes next with `retryAfterSeconds`. */
+  /** Whether a response may block with `retryAfterSeconds`. */
   readonly blocking: boolean
   /** True for Discovery alone: an extension server has one of it, without a name. */
   readonly singleton: boolean
@@ -61,7 +61,7 @@ export const commonResponse = {
   message: s.string().optional().doc('What the user reads when status is Failure, or why the hook blocks.'),
 }
 
-/** A response that can hold back what comes next: call again after so many seconds, 0 to go on. */
+/** A blocking response: call again after `retryAfterSeconds`, or proceed for 0. */
 export const retryResponse = {
   ...commonResponse,
   retryAfterSeconds: s.int32().default(0).doc('When to call again; 0 means go on.'),

@@ -1,6 +1,6 @@
 /**
- * What schemas of hooks have in common, as components of their own: a generator makes one type of a Cluster, not one for each hook.
- * Names are those of upstream's document.
+ * Schemas shared by hooks, as components: a code generator makes one type of a Cluster instead of one per hook. Names are those of
+ * upstream's document.
  */
 import type { JSONSchema } from '@capstan/kube'
 import { stableText } from '@capstan/kube'

@@ -1,4 +1,4 @@
-/** The shape of an OpenAPI document of hooks, a line for each field: for comparing two that are made up of other components. */
+/** The outline of an OpenAPI document of hooks, a line for each field: to compare documents with different components. */
 import type { JSONSchema } from '@capstan/kube'
 
 export interface HooksDocument {
@@ -21,7 +21,7 @@ interface Body {
   readonly content: { readonly [type: string]: { readonly schema: { readonly $ref: string } } }
 }
 
-/** What is at a field, by path of the operation, request or response, and path of the field. */
+/** Type of a field, by path of the operation, request or response, and field path. */
 export function outlineOf({ paths, components: { schemas } }: HooksDocument): Map<string, string> {
   const lines = new Map<string, string>()
   const resolved = (schema: JSONSchema): { schema: JSONSchema; name?: string } => {

@@ -5,7 +5,7 @@
  */
 import { draft, equal, getMember, type JsonPatchOperation, setMember, writeJSON } from '@capstan/kube'
 
-/** What all copies of a patch may add together: each can double a document. Upstream sets no limit here, API servers do: this one. */
+/** Largest total size of the copies in a patch: each can double a document. Upstream has no limit here, API servers have this one. */
 const MaxCopied = 3 * 1024 * 1024
 
 /**
@@ -27,7 +27,7 @@ interface Root {
   document: unknown
 }
 
-/** What is wrong with the operation, if anything. */
+/** Applies the operation; returns an error text if it fails. */
 function apply(root: Root, operation: JsonPatchOperation, copies: { bytes: number }): string | undefined {
   const { op, path } = operation
   switch (op) {
@@ -118,11 +118,11 @@ interface Place {
 /** `undefined` when there is no such parent. */
 function locate(root: Root, path: string): Place | undefined {
   const tokens = path.split('/')
-  // What precedes the first slash is not looked at; without one there is no parent, but for the document itself.
+  // Text before the first slash is ignored; without a slash there is no parent, except for the whole document.
   if (tokens.length < 2 && path !== '') return undefined
   let parent = root.document
   for (const token of tokens.slice(1, -1)) {
-    // Upstream: below a member without a name there is nothing, though it can be set itself.
+    // Upstream: a member with an empty name can be set, but nothing below it.
     parent = isParent(parent) && token !== '' ? read({ parent, key: unescaped(token) }).value : undefined
   }
   return isParent(parent) ? { parent, key: unescaped(tokens.at(-1)!) } : undefined

@@ -15,7 +15,7 @@ export const pendingHooks = ({ metadata }: WithMetadata): ReadonlySet<string> =>
 /** Whether the hook must still be called for the object. */
 export const isHookPending = ({ name }: Pick<Hook, 'name'>, object: WithMetadata): boolean => pendingHooks(object).has(name)
 
-/** What the annotation says with some hooks more and some less; `null`, which takes it away, when none is left. */
+/** Returns the annotation with hooks added and removed; `null`, which deletes it, when none is left. */
 export function pendingHooksText(
   object: WithMetadata,
   { add = [], remove = [] }: { readonly add?: readonly string[] | undefined; readonly remove?: readonly string[] | undefined },

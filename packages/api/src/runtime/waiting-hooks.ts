@@ -1,4 +1,7 @@
-/** What an object waits for, as its annotation keeps it: a record for each hook that holds something back. Core keeps them on Clusters and Machines; providers may on objects of theirs. */
+/**
+ * Records in an annotation for each hook that blocks an object. Core keeps them on Clusters and Machines; providers may on their own
+ * objects.
+ */
 import type { KubeObject } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../core/well-known.ts'
@@ -11,13 +14,17 @@ export interface WaitingHook {
   readonly since: string
   /** When it is asked again at the latest, RFC 3339; absent when nothing is asked, and after a failure, which is tried again soon and then later and later. */
   readonly until?: string
+  /** A digest of the request: a restarted manager reuses the response for an equal request. */
+  readonly question?: string
+  /** The ExtensionConfig that was never discovered, so that its handlers are unknown; `handlers` is empty then. */
+  readonly extensionConfig?: string
   /** How often it was asked since then. */
   readonly calls: number
-  /** What it said last, or what it failed with. */
+  /** The last message or error. */
   readonly message: string
 }
 
-/** What the annotation holds; nothing when somebody has written something else into it. */
+/** Parses the annotation; returns no records when its content is invalid. */
 export function waitingHooks({ metadata }: Pick<KubeObject, 'metadata'>): readonly WaitingHook[] {
   const text = metadata.annotations?.[WaitingHooksAnnotation]
   if (text === undefined) return []

@@ -1,6 +1,7 @@
 /** ClusterClass: a template for Clusters. Upstream: api/core/v1beta2/clusterclass_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
 import { clusterClassErrors } from './admission/cluster-class.ts'
 import { ageColumn, pausedColumn } from './shared/columns.ts'
 import { failureDomain, minReadySeconds, observedGeneration } from './shared/common-fields.ts'
@@ -275,6 +276,7 @@ export const ClusterClass = defineKind({
     ageColumn,
   ],
   labels: coreLabels,
+  versions: olderVersions('cluster.x-k8s.io', 'ClusterClass'),
   validate: clusterClassErrors,
 })
 export interface ClusterClass extends ObjectOf<typeof ClusterClass> {

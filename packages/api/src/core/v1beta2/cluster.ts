@@ -1,6 +1,7 @@
 /** Cluster: one workload cluster. Upstream: api/core/v1beta2/cluster_types.go, v1.14. */
 import type { Column, Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
 import { clusterErrors, defaultCluster } from './admission/cluster.ts'
 import { ageColumn, availableColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
 import { failureDomain, minReadySeconds, observedGeneration, phase } from './shared/common-fields.ts'
@@ -296,6 +297,7 @@ export const Cluster = defineKind({
     versionColumn('.spec.topology.version'),
   ],
   labels: coreLabels,
+  versions: olderVersions('cluster.x-k8s.io', 'Cluster'),
   default: defaultCluster,
   validate: clusterErrors,
 })

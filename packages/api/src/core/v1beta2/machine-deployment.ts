@@ -1,6 +1,7 @@
 /** MachineDeployment: rolls a template out over Machines. Upstream: api/core/v1beta2/machinedeployment_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
 import { defaultMachineDeployment, machineDeploymentErrors } from './admission/machine-deployment.ts'
 import { ageColumn, availableColumn, clusterColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
 import { clusterName, observedGeneration, phase } from './shared/common-fields.ts'
@@ -94,6 +95,7 @@ export const MachineDeployment = defineKind({
     versionColumn('.spec.template.spec.version'),
   ],
   labels: coreLabels,
+  versions: olderVersions('cluster.x-k8s.io', 'MachineDeployment'),
   default: defaultMachineDeployment,
   validate: machineDeploymentErrors,
 })

@@ -1,6 +1,7 @@
 /** MachineSet: keeps a number of equal Machines. Upstream: api/core/v1beta2/machineset_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
 import { defaultMachineSet, machineSetErrors } from './admission/machine-set.ts'
 import { ageColumn, clusterColumn, pausedColumn, versionColumn } from './shared/columns.ts'
 import { clusterName, observedGeneration } from './shared/common-fields.ts'
@@ -84,6 +85,7 @@ export const MachineSet = defineKind({
     versionColumn('.spec.template.spec.version'),
   ],
   labels: coreLabels,
+  versions: olderVersions('cluster.x-k8s.io', 'MachineSet'),
   default: defaultMachineSet,
   validate: machineSetErrors,
 })

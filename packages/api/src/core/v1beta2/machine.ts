@@ -1,6 +1,7 @@
 /** Machine: one host of a Cluster. Upstream: api/core/v1beta2/machine_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
 import { defaultMachine, machineErrors } from './admission/machine.ts'
 import { ageColumn, availableColumn, clusterColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
 import { observedGeneration, phase } from './shared/common-fields.ts'
@@ -176,6 +177,7 @@ export const Machine = defineKind({
     versionColumn('.spec.version'),
   ],
   labels: coreLabels,
+  versions: olderVersions('cluster.x-k8s.io', 'Machine'),
   default: defaultMachine,
   validate: machineErrors,
 })

@@ -229,7 +229,7 @@ describe('rule #4: a version goes when its time is over', () => {
     expect(removesInTime(released('2026-01-10', gateV0, gateV2), released('2026-02-01', gateV2), [])).toEqual([]))
 })
 
-// Recorded once, by `capstan hooks catalog`: whoever takes away what it has is told so here.
+// Recorded once with `capstan hooks catalog`, to detect removals.
 const v1140 = JSON.parse(
   readFileSync(new URL('../../../testdata/hooks-v1.14.0.json', import.meta.url), 'utf8'),
 ) as ReleasedCatalog

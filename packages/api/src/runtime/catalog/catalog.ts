@@ -20,7 +20,7 @@ export interface Catalog {
   responseUp(from: Hook, to: Hook, response: object): object
 }
 
-/** @throws TypeError for what nobody can have meant: a version declared twice, a hook without group, version or name */
+/** @throws TypeError for invalid declarations: a version declared twice, a hook without group, version or name */
 export function createCatalog(hooks: readonly Hook[]): Catalog {
   const byId = new Map<string, Hook>()
   const byName = new Map<string, Hook[]>()

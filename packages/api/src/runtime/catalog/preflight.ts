@@ -4,7 +4,7 @@ import type { ExtensionConfig } from '../v1beta2/extension-config.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** What a handler registered for. */
+/** The hook version that a handler is registered for. */
 export interface RegisteredHandler {
   /** `<handler>.<extensionconfig>`. */
   readonly name: string
@@ -24,7 +24,7 @@ export interface PreflightFinding {
 export const registeredHandlers = ({ status }: Pick<ExtensionConfig, 'status'>): RegisteredHandler[] =>
   (status?.handlers ?? []).map(({ name, requestHook: { apiVersion, hook } }) => ({ name, ...parseApiVersion(apiVersion), hook }))
 
-/** What of the handlers the release does not have, or has deprecated. */
+/** Returns the handlers' hooks that the release lacks or has deprecated. */
 export const preflight = (
   handlers: readonly RegisteredHandler[],
   target: Pick<ReleasedCatalog, 'release' | 'hooks'>,

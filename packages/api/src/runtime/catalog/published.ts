@@ -1,4 +1,4 @@
-/** What a release calls, as the OpenAPI document says that it publishes: its hooks by name, without their shapes. */
+/** Reads the hooks that a release calls from its published OpenAPI document: their names, without schemas. */
 import { isRecord } from '@capstan/kube'
 import type { ReleasedCatalog } from './release.ts'
 

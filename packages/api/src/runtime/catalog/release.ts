@@ -1,4 +1,4 @@
-/** What a release promised of its hooks, as data: to compare releases with each other. */
+/** The hook catalog of a release as data, to compare releases. */
 import type { JSONSchema } from '@capstan/kube'
 import type { Deprecation, Hook } from '../hook.ts'
 

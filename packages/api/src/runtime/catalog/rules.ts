@@ -9,7 +9,7 @@ import type { Catalog } from './catalog.ts'
 import { hookText } from './catalog.ts'
 import type { ReleasedCatalog } from './release.ts'
 
-/** What breaks a rule in `now`, which is about to be released, given all releases before it, oldest first. */
+/** Returns violations in `now`, which is about to be released, of the rules about all earlier releases, oldest first. */
 export function catalogProblems(catalog: Catalog, now: ReleasedCatalog, before: readonly ReleasedCatalog[]): string[] {
   const last = before.at(-1)
   return [

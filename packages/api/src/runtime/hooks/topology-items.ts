@@ -1,4 +1,4 @@
-/** What the hooks of topology mutation carry of templates and variables. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/** Templates and variables in topology mutation hooks. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { wireObject } from './wire-objects.ts'

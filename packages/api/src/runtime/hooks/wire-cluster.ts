@@ -19,7 +19,7 @@ export const hiddenAnnotations: readonly string[] = [
   RetryHooksAnnotation,
 ]
 
-/** What of a Cluster a request carries: nothing that changes without a change of the Cluster's meaning. */
+/** The parts of a Cluster in a request: nothing that changes without a change of its meaning. */
 export function clusterOnTheWire({ apiVersion, kind, metadata, spec }: Cluster): WireCluster {
   const { managedFields: _, annotations, ...rest } = metadata
   const shown = Object.entries(annotations ?? {}).filter(([key]) => !hiddenAnnotations.includes(key))

@@ -6,7 +6,7 @@ import { MachineSet } from '../../core/v1beta2/machine-set.ts'
 
 const kept = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const
 
-/** What a request carries of an object: type, name, labels and annotations, and spec. */
+/** The parts of an object in a request: type, name, labels and annotations, and spec. */
 type OnTheWire<T extends KubeObject> = Omit<T, 'status'>
 
 /** The schema of a kind as requests carry it: without status, and tolerant, since it comes from whichever core calls. */

@@ -2,7 +2,7 @@
  * Whether an extension covers all that has to change: its patches are applied to what is, and the result must be what is desired.
  * Pure. Upstream: canExtensionsUpdateMachine and canExtensionsUpdateMachineSet, v1.14.
  */
-import { isRecord, type UnknownObject } from '@capstan/kube'
+import { isRecord, shortList, type UnknownObject, withErrorContext } from '@capstan/kube'
 import type { RequestOf, ResponseOf } from '../hook.ts'
 import type { CanUpdateMachine } from '../hooks/can-update-machine.ts'
 import type { CanUpdateMachineSet } from '../hooks/can-update-machine-set.ts'
@@ -26,7 +26,7 @@ type MachineSetAnswer = Pick<
  * @throws Error when a patch cannot be applied
  */
 export function uncoveredOfMachine({ current, desired }: MachineQuestion, answer: MachineAnswer, handler: string): string[] {
-  const patched = within(`failed to apply patches from extension ${handler} to the CanUpdateMachine request`, () => ({
+  const patched = withErrorContext(`failed to apply patches from extension ${handler} to the CanUpdateMachine request`, () => ({
     machine: applyAnswerPatch(current.machine, answer.machinePatch, Spec),
     bootstrap: current.bootstrapConfig && applyAnswerPatch(current.bootstrapConfig, answer.bootstrapConfigPatch, Spec),
     infrastructure: applyAnswerPatch(current.infrastructureMachine, answer.infrastructureMachinePatch, Spec),
@@ -49,17 +49,20 @@ export function uncoveredOfMachineSet(
   answer: MachineSetAnswer,
   handler: string,
 ): string[] {
-  const patched = within(`failed to apply patches from extension ${handler} to the CanUpdateMachineSet request`, () => ({
-    set: applyAnswerPatch(current.machineSet, answer.machineSetPatch, TemplateSpec),
-    bootstrap:
-      current.bootstrapConfigTemplate &&
-      applyAnswerPatch(current.bootstrapConfigTemplate, answer.bootstrapConfigTemplatePatch, TemplateSpec),
-    infrastructure: applyAnswerPatch(
-      current.infrastructureMachineTemplate,
-      answer.infrastructureMachineTemplatePatch,
-      TemplateSpec,
-    ),
-  }))
+  const patched = withErrorContext(
+    `failed to apply patches from extension ${handler} to the CanUpdateMachineSet request`,
+    () => ({
+      set: applyAnswerPatch(current.machineSet, answer.machineSetPatch, TemplateSpec),
+      bootstrap:
+        current.bootstrapConfigTemplate &&
+        applyAnswerPatch(current.bootstrapConfigTemplate, answer.bootstrapConfigTemplatePatch, TemplateSpec),
+      infrastructure: applyAnswerPatch(
+        current.infrastructureMachineTemplate,
+        answer.infrastructureMachineTemplatePatch,
+        TemplateSpec,
+      ),
+    }),
+  )
   const [from, to] = [patched.set.spec.template.spec, desired.machineSet.spec.template.spec]
   return [
     ...sentence('MachineSet', machineSpecDifferences(from, to, TemplateSpec.join('.'))),
@@ -70,14 +73,6 @@ export function uncoveredOfMachineSet(
 
 const Spec = ['spec']
 const TemplateSpec = ['spec', 'template', 'spec']
-
-function within<T>(what: string, act: () => T): T {
-  try {
-    return act()
-  } catch (err) {
-    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
-  }
-}
 
 function ofProvider(from: UnknownObject | undefined, to: UnknownObject | undefined, path: readonly string[]): string[] {
   if (!from || !to) return []
@@ -91,7 +86,5 @@ const MostPaths = 10
 /** Upstream writes a diff behind the colon, values included, and into the log only. */
 function sentence(kind: string, paths: readonly string[]): string[] {
   if (paths.length === 0) return []
-  const shown = paths.slice(0, MostPaths).join(', ')
-  const more = paths.length > MostPaths ? `, ... (${paths.length - MostPaths} more)` : ''
-  return [`${kind} cannot be updated in-place: ${shown}${more}`]
+  return [`${kind} cannot be updated in-place: ${shortList(paths, MostPaths)}`]
 }

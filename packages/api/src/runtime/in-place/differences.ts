@@ -23,8 +23,8 @@ const memberPath = (at: string, name: string): string =>
   /^[A-Za-z_$][\w$]*$/.test(name) ? `${at}.${name}` : `${at}[${JSON.stringify(name)}]`
 
 /**
- * What an extension must cover of a Machine's spec. The rest never changes, belongs to the references (whose objects are compared
- * themselves) or reaches living Machines without any update. Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
+ * The fields of a Machine's spec that an extension must cover. The others are immutable, belong to references (whose objects are compared
+ * themselves) or change on existing Machines without an update. Upstream: internal/util/inplace, CleanupMachineSpecForDiff, v1.14.
  */
 const specFields: Readonly<Record<keyof Required<MachineSpec>, 'compared' | 'ignored'>> = {
   clusterName: 'ignored',

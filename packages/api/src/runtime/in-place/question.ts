@@ -1,4 +1,4 @@
-/** What both sides of an update in place do before they ask. */
+/** Normalizes objects before an in-place update request, for both sides. */
 import type { KubeObject } from '@capstan/kube'
 import { WaitingHooksAnnotation } from '../../core/well-known.ts'
 import type { Hook } from '../hook.ts'

@@ -1,4 +1,4 @@
-/** What ExtensionConfig says in every version. */
+/** Fields of ExtensionConfig in every version. */
 import type { Schema } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { labelSelector } from '../../core/v1beta2/shared/label-selector.ts'
@@ -23,7 +23,7 @@ export const clientConfigFields = {
     .doc('Where the server is: https, a host, perhaps a port and a path before those of the hooks.'),
 }
 
-/** For whom the server is called, and what it is told each time. */
+/** Fields that select objects and configure calls. */
 export const callFields = {
   namespaceSelector: labelSelector
     .optional()

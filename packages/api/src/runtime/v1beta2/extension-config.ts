@@ -1,11 +1,11 @@
 /** ExtensionConfig: registers a server of Runtime Extensions. Upstream: api/runtime/v1beta2/extensionconfig_types.go, v1.14. */
 import type { Infer, ObjectOf } from '@capstan/kube'
 import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
 import { ageColumn, pausedColumn } from '../../core/v1beta2/shared/columns.ts'
 import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
 import { legacyStatus } from '../../core/v1beta2/shared/legacy-status.ts'
 import { nonEmpty } from '../../core/v1beta2/shared/limits.ts'
-import { extensionConfigV1Alpha1 } from '../v1alpha1/extension-config.ts'
 import { defaultExtensionConfig, extensionConfigErrors } from './admission/extension-config.ts'
 import { callFields, clientConfigFields, extensionHandlersWith } from './extension-config-fields.ts'
 
@@ -59,7 +59,7 @@ export const ExtensionConfig = defineKind({
     ageColumn,
   ],
   labels: coreLabels,
-  versions: [extensionConfigV1Alpha1],
+  versions: olderVersions('runtime.cluster.x-k8s.io', 'ExtensionConfig', 'Cluster'),
   default: defaultExtensionConfig,
   validate: extensionConfigErrors,
 })

@@ -1,6 +1,6 @@
 /**
- * What an operator can say of an extension beyond upstream's API. Upstream's CustomResourceDefinition would drop fields of ours, so
- * these are annotations of the ExtensionConfig.
+ * Operator settings beyond upstream's API. Upstream's CustomResourceDefinition would prune extra fields, so these are annotations of the
+ * ExtensionConfig.
  */
 import type { FieldError, KubeObject, Selector } from '@capstan/kube'
 import { everything, invalid, isRecord, parseLabelSelector } from '@capstan/kube'
@@ -25,7 +25,7 @@ export interface ExtensionOptions {
   readonly overrides: { readonly [handler: string]: HandlerOverride }
 }
 
-/** What the annotations say. What admission would refuse counts as not said: it may have come before we did. */
+/** Parses the annotations. Values that admission would reject are ignored: they may be older than our admission. */
 export function extensionOptions({ metadata: { annotations = {} } }: Pick<KubeObject, 'metadata'>): ExtensionOptions {
   const selector = annotations[ObjectSelectorAnnotation]
   const overrides = annotations[HandlerOverridesAnnotation]

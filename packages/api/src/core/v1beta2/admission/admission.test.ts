@@ -6,6 +6,7 @@ import { Cluster } from '../cluster.ts'
 import { ClusterClass } from '../cluster-class.ts'
 import { Machine } from '../machine.ts'
 import { MachineDeployment } from '../machine-deployment.ts'
+import { MachinePool } from '../machine-pool.ts'
 import { MachineSet } from '../machine-set.ts'
 
 const on = <T extends KubeObject>(oldObject?: T): AdmissionContext<T> => ({
@@ -34,6 +35,12 @@ const set: MachineSet = {
   spec: { clusterName: 'demo', selector: {}, template: { spec: machineSpec } },
 }
 const deployment: MachineDeployment = { ...set, kind: 'MachineDeployment' }
+const pool: MachinePool = {
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachinePool',
+  metadata,
+  spec: { clusterName: 'demo', template: { spec: machineSpec } },
+}
 const cluster: Cluster = {
   apiVersion: 'cluster.x-k8s.io/v1beta2',
   metadata,
@@ -64,6 +71,15 @@ describe('defaults', () => {
       selector: { matchLabels: labels },
       template: { metadata: { labels } },
     })
+  })
+
+  it('of a MachinePool: label, one replica, version prefix, ten seconds to delete its Nodes', () => {
+    const { metadata, spec } = defaulted(MachinePool, pool)
+    expect(metadata.labels).toEqual({ 'cluster.x-k8s.io/cluster-name': 'demo' })
+    const { version, deletion } = spec.template.spec
+    expect([spec.replicas, version, deletion]).toEqual([1, 'v1.36.0', { nodeDeletionTimeoutSeconds: 10 }])
+    const annotations = { [AutoscalerMinSizeAnnotation]: '3', [AutoscalerMaxSizeAnnotation]: '5' }
+    expect(defaulted(MachinePool, { ...pool, metadata: { ...pool.metadata, annotations } }).spec.replicas).toBe(3)
   })
 
   it('leave OnDelete and what the user chose alone, and give the same answer again', () => {
@@ -131,6 +147,48 @@ describe('a Machine is refused', () => {
     const labels = { 'cluster.x-k8s.io/pool-name': 'pool' }
     const pooled = { ...valid, metadata: { ...metadata, labels }, spec: { ...valid.spec, bootstrap: {} } }
     expect(Machine.validate!(pooled, on())).toEqual([])
+  })
+})
+
+describe('a MachinePool is rejected', () => {
+  const valid = defaulted(MachinePool, pool)
+  const template = (spec: Partial<Machine['spec']>): Partial<MachinePool['spec']> => ({
+    template: { spec: { ...valid.spec.template.spec, ...spec } },
+  })
+  test.each<[string, Partial<MachinePool['spec']>, string[]]>([
+    ['never, when it is valid', {}, []],
+    [
+      'without bootstrap data',
+      template({ bootstrap: {} }),
+      [
+        'spec.template.spec.bootstrap: Required value: expected either spec.template.spec.bootstrap.dataSecretName or spec.template.spec.bootstrap.configRef to be populated',
+      ],
+    ],
+    [
+      'when it moves to another Cluster',
+      { clusterName: 'other' },
+      [
+        'spec.clusterName: Forbidden: field is immutable',
+        'spec.clusterName: Invalid value: "other": spec.clusterName and spec.template.spec.clusterName must be set to the same value',
+      ],
+    ],
+    [
+      'for a version that is none',
+      template({ version: 'vnext' }),
+      ['spec.template.spec.version: Invalid value: "vnext": must be a valid semantic version'],
+    ],
+    [
+      'with taints',
+      template({ taints: [{ key: 'a', effect: 'NoSchedule', propagation: 'Always' }] }),
+      ['spec.taints: Forbidden: taints feature for MachinePools is not yet implemented'],
+    ],
+    [
+      'with labels that are none',
+      { template: { ...valid.spec.template, metadata: { labels: { 'a b': 'c' } } } },
+      [expect.stringContaining('spec.template.metadata.labels: Invalid value: "a b"') as never],
+    ],
+  ])('%s', (_, spec, errors) => {
+    expect(texts(MachinePool.validate!({ ...valid, spec: { ...valid.spec, ...spec } }, on(valid)))).toEqual(errors)
   })
 })
 

@@ -8,6 +8,7 @@ import { compareWithBuild, parseVersion } from '../../../versions.ts'
 import { TemplateSuffix } from '../../well-known.ts'
 import type { ClusterClassSpec, MachineDeploymentClass } from '../cluster-class.ts'
 import type { TemplateReference } from '../shared/references.ts'
+import { healthCheckFieldErrors } from './health-check.ts'
 import { intOrPercentErrors, metadataErrors, rolloutStrategyErrors, taintErrors } from './field-checks.ts'
 
 type ClusterClassLike = KubeObject & { spec: ClusterClassSpec }
@@ -81,27 +82,14 @@ function healthCheckErrors(spec: ClusterClassSpec): FieldError[] {
   const { healthCheck, machineInfrastructure } = spec.controlPlane
   const at = 'spec.controlPlane.healthCheck'
   return [
-    ...checkErrors(at, healthCheck),
+    ...healthCheckFieldErrors(at, healthCheck),
     ...(healthCheck && !machineInfrastructure
       ? [forbidden(at, 'can be only set if spec.controlPlane.machineInfrastructure is set')]
       : []),
     ...deploymentClasses(spec).flatMap(({ of, at }) => [
-      ...checkErrors(`${at}.healthCheck`, of.healthCheck),
+      ...healthCheckFieldErrors(`${at}.healthCheck`, of.healthCheck),
       ...intOrPercentErrors(`${at}.healthCheck.remediation.maxInFlight`, of.healthCheck?.remediation?.maxInFlight),
     ]),
-  ]
-}
-
-function checkErrors(path: string, healthCheck: ClusterClassSpec['controlPlane']['healthCheck']): FieldError[] {
-  const timeout = healthCheck?.checks?.nodeStartupTimeoutSeconds
-  return [
-    ...(timeout !== undefined && timeout !== 0 && timeout < 30
-      ? [invalid(`${path}.checks.nodeStartupTimeoutSeconds`, timeout, 'must be at least 30s')]
-      : []),
-    ...intOrPercentErrors(
-      `${path}.remediation.triggerIf.unhealthyLessThanOrEqualTo`,
-      healthCheck?.remediation?.triggerIf?.unhealthyLessThanOrEqualTo,
-    ),
   ]
 }
 

@@ -1,4 +1,7 @@
-/** What MachineSets and MachineDeployments have in common: they make Machines from a template. Upstream: core/webhooks/admission, v1.14. */
+/**
+ * Admission rules common to MachineSets and MachineDeployments, which create Machines from a template. Upstream: core/webhooks/admission,
+ * v1.14.
+ */
 import type { FieldError } from '@capstan/kube'
 import { forbidden, invalid } from '@capstan/kube'
 import { MachineSetSkipPreflightChecksAnnotation } from '../../well-known.ts'

@@ -1,4 +1,4 @@
-/** How many replicas there are when nobody says. Upstream: core/webhooks/admission/machinedeployment.go and machineset.go, v1.14. */
+/** Defaults replicas. Upstream: core/webhooks/admission/machinedeployment.go and machineset.go, v1.14. */
 import { StatusError } from '@capstan/kube'
 import { AutoscalerMaxSizeAnnotation, AutoscalerMinSizeAnnotation } from '../../well-known.ts'
 

@@ -1,2 +1,4 @@
-/** Labels of core's own CustomResourceDefinitions, as upstream's release manifests carry them. */
-export const coreLabels = { 'cluster.x-k8s.io/provider': 'cluster-api' }
+/** Labels of core's own CustomResourceDefinitions: upstream's release manifests have the first, `clusterctl init` adds the second. */
+import { ClusterctlLabel, ProviderNameLabel } from '../../well-known.ts'
+
+export const coreLabels = { [ProviderNameLabel]: 'cluster-api', [ClusterctlLabel]: '' }

@@ -1,4 +1,4 @@
-/** Health checks of a topology, from which a MachineHealthCheck is made. */
+/** Health checks, as MachineHealthChecks have them, and the topologies from which MachineHealthChecks are made. */
 import type { Infer } from '@capstan/kube'
 import { s } from '@capstan/kube'
 import { conditionTypeName, nonEmpty } from './limits.ts'
@@ -21,7 +21,7 @@ const unhealthyMachineCondition = s.object({
   timeoutSeconds: s.int32({ minimum: 0 }),
 })
 
-const checks = s
+export const healthChecks = s
   .object(
     {
       nodeStartupTimeoutSeconds: s
@@ -42,7 +42,7 @@ const checks = s
     nonEmpty,
   )
   .doc('When a Machine counts as unhealthy.')
-export interface HealthChecks extends Infer<typeof checks> {}
+export interface HealthChecks extends Infer<typeof healthChecks> {}
 
 const triggerIf = s
   .object(
@@ -68,12 +68,15 @@ export const maxInFlight = s
 
 const remediation = { triggerIf: triggerIf.optional(), templateRef: templateReference.optional() }
 
+export const healthCheckRemediation = s.object(remediation, nonEmpty).doc('How and when unhealthy Machines are replaced.')
+export interface HealthCheckRemediation extends Infer<typeof healthCheckRemediation> {}
+
 const ofControlPlane = {
-  checks: checks.optional(),
-  remediation: s.object(remediation, nonEmpty).optional().doc('How and when unhealthy Machines are replaced.'),
+  checks: healthChecks.optional(),
+  remediation: healthCheckRemediation.optional(),
 }
 const ofMachineDeployment = {
-  checks: checks.optional(),
+  checks: healthChecks.optional(),
   remediation: s
     .object({ maxInFlight, ...remediation }, nonEmpty)
     .optional()

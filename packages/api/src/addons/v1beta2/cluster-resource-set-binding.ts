@@ -1,0 +1,62 @@
+/**
+ * ClusterResourceSetBinding: what ClusterResourceSets have applied to one Cluster.
+ * Upstream: api/addons/v1beta2/clusterresourcesetbinding_types.go, v1.14.
+ */
+import type { Infer, ObjectOf } from '@capstan/kube'
+import { column, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
+import { ageColumn } from '../../core/v1beta2/shared/columns.ts'
+import { coreLabels } from '../../core/v1beta2/shared/core-labels.ts'
+import { word } from '../../core/v1beta2/shared/limits.ts'
+import { clusterResourceSetBindingErrors } from './admission/cluster-resource-set-binding.ts'
+import { resourceReferenceFields } from './cluster-resource-set.ts'
+
+const resourceBinding = s
+  .object({
+    ...resourceReferenceFields,
+    applied: s.boolean().doc('Whether all objects of the resource were applied.'),
+    hash: s.string(word).optional().doc('Hash of the content that was applied last.'),
+    lastAppliedTime: s.timestamp().optional().doc('When the resource was last applied, or tried to be.'),
+  })
+  .doc('The state of one Secret or ConfigMap in the Cluster.')
+export interface ResourceBinding extends Infer<typeof resourceBinding> {}
+
+const resourceSetBinding = s
+  .object({
+    clusterResourceSetName: s.string({ minLength: 1, maxLength: 253 }).doc('Name of the ClusterResourceSet.'),
+    resources: s
+      .list(resourceBinding, { maxItems: 100 })
+      .atomic()
+      .optional()
+      .doc('State of the resources of the ClusterResourceSet.'),
+  })
+  .doc('What one ClusterResourceSet has applied to the Cluster.')
+export interface ResourceSetBinding extends Infer<typeof resourceSetBinding> {}
+
+const clusterResourceSetBindingSpec = s.object({
+  clusterName: s.string({ minLength: 1, maxLength: 63 }).doc('Name of the Cluster. It cannot change.'),
+  bindings: s
+    .list(resourceSetBinding, { maxItems: 100 })
+    .atomic()
+    .optional()
+    .doc('The ClusterResourceSets that select the Cluster, with the state of their resources.'),
+})
+export interface ClusterResourceSetBindingSpec extends Infer<typeof clusterResourceSetBindingSpec> {}
+
+export const ClusterResourceSetBinding = defineKind({
+  group: 'addons.cluster.x-k8s.io',
+  version: 'v1beta2',
+  kind: 'ClusterResourceSetBinding',
+  plural: 'clusterresourcesetbindings',
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'Records which resources of which ClusterResourceSets were applied to the Cluster of the same name.',
+  spec: clusterResourceSetBindingSpec,
+  columns: [column('Cluster', '.spec.clusterName', { description: 'Cluster' }), ageColumn],
+  labels: coreLabels,
+  versions: olderVersions('addons.cluster.x-k8s.io', 'ClusterResourceSetBinding'),
+  validate: clusterResourceSetBindingErrors,
+})
+export interface ClusterResourceSetBinding extends ObjectOf<typeof ClusterResourceSetBinding> {
+  spec: ClusterResourceSetBindingSpec
+}

@@ -1,0 +1,165 @@
+/** Converts objects between v1beta2 and older API versions, by the recorded Go types and the rules for them. */
+import { type GroupKind, isRecord, type KubeObject, type ObjectMeta } from '@capstan/kube'
+import { ConversionDataAnnotation } from '../core/well-known.ts'
+import { decode, encodeStruct, fieldsOf, isList, isMap, isPointer, isStruct, nonZero, type Struct, zeroOf } from './go-types.ts'
+import { restoreZero, takeOver } from './restore.ts'
+import { type ConversionScope, type Move, ruleOf } from './rules.ts'
+
+/** Conversion rules of a kind beyond its types. */
+export interface KindRule {
+  /** Whether the older version carries the object of v1beta2 in an annotation. */
+  readonly keepsData?: true
+  /** Paths of v1beta2 whose explicit zero comes back from the annotation. */
+  readonly zeros?: readonly string[]
+  /** Paths of v1beta2 that come back from the annotation whatever the older version says. */
+  readonly restores?: readonly string[]
+  metadataUp?(metadata: ObjectMeta, stored: Struct): ObjectMeta
+  metadataDown?(metadata: ObjectMeta, stored: Struct): ObjectMeta
+}
+
+export interface Conversion {
+  /** Go types. */
+  readonly older: string
+  readonly stored: string
+  readonly storedVersion: string
+  readonly rule: KindRule
+}
+
+/** The converted part of an object: all but apiVersion and kind, which the caller knows. */
+export type Converted = Struct & { readonly metadata: ObjectMeta }
+
+const typeMeta = new Set(['apiVersion', 'kind', 'metadata'])
+const isTypeMeta = (field: string): boolean => typeMeta.has(field)
+
+/** From an older version to v1beta2. */
+export function toStored({ older, stored, rule }: Conversion, object: KubeObject): Converted {
+  const noScope: ConversionScope = { namespace: undefined, apiVersionOf: () => '' }
+  const value = convertStruct('up', older, stored, bodyOf(older, object), noScope)
+  let { metadata } = object
+  const data = rule.keepsData ? metadata.annotations?.[ConversionDataAnnotation] : undefined
+  const restored = data === undefined ? undefined : bodyOf(stored, parsed(data))
+  for (const path of rule.zeros ?? []) restoreZero(value, restored, path)
+  if (data !== undefined) metadata = withoutAnnotation(metadata, ConversionDataAnnotation)
+  metadata = rule.metadataUp?.(metadata, value) ?? metadata
+  if (restored) for (const path of rule.restores ?? []) takeOver(value, restored, path)
+  return { ...encodeStruct(stored, bodyOf(stored, value), isTypeMeta), metadata: withoutEmpty(metadata) }
+}
+
+/** From v1beta2 to an older version. */
+export function fromStored(
+  { older, stored, storedVersion, rule }: Conversion,
+  object: KubeObject,
+  apiVersionOf: (of: GroupKind) => string,
+): Converted {
+  const body = bodyOf(stored, object)
+  const { namespace } = object.metadata
+  const value = convertStruct('down', older, stored, body, { namespace, apiVersionOf })
+  let metadata = rule.metadataDown?.(object.metadata, body) ?? object.metadata
+  if (rule.keepsData) {
+    const { kind } = object
+    const kept = encodeStruct(stored, { ...body, kind, apiVersion: storedVersion }, (field) => field === 'metadata')
+    metadata = { ...metadata, annotations: { ...metadata.annotations, [ConversionDataAnnotation]: goJSON(kept) } }
+  }
+  return { ...encodeStruct(older, bodyOf(older, value), isTypeMeta), metadata: withoutEmpty(metadata) }
+}
+
+/** Spec and status as Go holds them. */
+function bodyOf(type: string, object: object): Struct {
+  const { apiVersion: _v, kind: _k, metadata: _m, ...body } = object as Struct
+  return decode(`*${type}`, body) as Struct
+}
+
+function parsed(data: string): object {
+  try {
+    const value: unknown = JSON.parse(data)
+    if (isRecord(value)) return value
+  } catch {}
+  throw new Error(`annotation ${ConversionDataAnnotation} does not hold a JSON object: remove it, or restore what it was`)
+}
+
+/** Go does not write empty lists and maps of metadata. */
+function withoutEmpty(metadata: ObjectMeta): ObjectMeta {
+  const isEmpty = (value: unknown) => typeof value === 'object' && value !== null && Object.keys(value).length === 0
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => !isEmpty(value))) as unknown as ObjectMeta
+}
+
+export function withoutAnnotation(metadata: ObjectMeta, name: string): ObjectMeta {
+  const { [name]: _, ...annotations } = metadata.annotations ?? {}
+  const { annotations: _a, ...rest } = metadata
+  return Object.keys(annotations).length === 0 ? rest : { ...rest, annotations }
+}
+
+/** Go escapes what HTML would read. */
+const goJSON = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/[<>&\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+type Direction = 'up' | 'down'
+
+function convertStruct(direction: Direction, older: string, stored: string, value: Struct, scope: ConversionScope): Struct {
+  const [from, to] = direction === 'up' ? [older, stored] : [stored, older]
+  const { moves = [], skip, up, down } = ruleOf(older, stored)
+  const converted: Struct = {}
+  const sources = new Map(fieldsOf(from).map((field) => [field.name, field.type]))
+  for (const { name, type } of fieldsOf(to)) {
+    const source = sources.get(name)
+    if (source === undefined || skip?.has(name)) continue
+    const field = convertField(direction, source, type, value[name], scope)
+    if (field !== undefined) converted[name] = field
+  }
+  for (const one of moves) applyMove(direction, one, value, converted, scope)
+  if (direction === 'up') up?.(value, converted)
+  else down?.(value, converted, scope)
+  return converted
+}
+
+function convertField(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
+  const target = to.replace(/^\*/, '')
+  if (value === undefined) {
+    // A struct that is no pointer always exists: its fields may have values in the other version all the same.
+    if (isStruct(from) && isStruct(to)) return nonZero(convertValue(direction, from, to, {}, scope) as Struct)
+    // Upstream points at zeroes of older versions; where that says too much, a rule takes them back.
+    const pointsAtZero = direction === 'up' && isPointer(to) && !isPointer(from) && (target === 'bool' || target === 'int')
+    return pointsAtZero ? zeroOf(target) : undefined
+  }
+  return convertValue(direction, from.replace(/^\*/, ''), target, value, scope)
+}
+
+function convertValue(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
+  const item = (one: unknown) => convertItem(direction, from.slice(2), to.slice(2), one, scope)
+  if (isList(to)) return (value as unknown[]).map(item)
+  if (isMap(to)) return Object.fromEntries(Object.entries(value as Struct).map(([key, one]) => [key, item(one)]))
+  if (!isStruct(to) || from === to) return value
+  const [older, stored] = direction === 'up' ? [from, to] : [to, from]
+  return convertStruct(direction, older, stored, value as Struct, scope)
+}
+
+/** Where one version has pointers and the other has not, nothing is a struct without fields. */
+function convertItem(direction: Direction, from: string, to: string, value: unknown, scope: ConversionScope): unknown {
+  if (isPointer(from) && !isPointer(to) && value === null) return {}
+  const converted = convertValue(direction, from.replace(/^\*/, ''), to.replace(/^\*/, ''), value, scope)
+  return isPointer(to) && !isPointer(from) && isRecord(converted) && Object.keys(converted).length === 0 ? null : converted
+}
+
+function applyMove(
+  direction: Direction,
+  { older, stored, form }: Move,
+  value: Struct,
+  converted: Struct,
+  scope: ConversionScope,
+): void {
+  const [from, to] = direction === 'up' ? [older, stored] : [stored, older]
+  const moved = valueAt(value, from)
+  if (moved === undefined && !(form?.always && direction === 'down')) return
+  const formed = form ? (direction === 'up' ? form.up(moved) : form.down(moved, scope)) : moved
+  if (formed !== undefined) setAt(converted, to, formed)
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), value)
+}
+
+function setAt(value: Struct, path: readonly string[], to: unknown): void {
+  let inner = value
+  for (const name of path.slice(0, -1)) inner = (isRecord(inner[name]) ? inner[name] : (inner[name] = {})) as Struct
+  inner[path.at(-1)!] = to
+}

@@ -1,0 +1,39 @@
+/** The schema that follows from a Go type, as upstream's generator of CustomResourceDefinitions derives it. */
+import type { JSONSchema } from '@capstan/kube'
+
+/** Type of the items of a list or the values of a map. */
+export function elementOf(type: string): string | undefined {
+  const plain = type.replace(/^\*/, '')
+  return plain.startsWith('[]') || plain.startsWith('{}') ? plain.slice(2) : undefined
+}
+
+/** Name of the struct that a field, its items or its values are of. */
+export function structOf(type: string): string | undefined {
+  const name = type.replace(/^(\*|\[\]|\{\})+/, '')
+  return name.includes('.') || name === 'metadata' ? name : undefined
+}
+
+/** Keywords that follow from the type, without those of items, values and fields. */
+export function baseSchema(type: string): JSONSchema {
+  const plain = type.replace(/^\*/, '')
+  if (plain.startsWith('[]')) return { type: 'array' }
+  switch (plain) {
+    case 'bool':
+      return { type: 'boolean' }
+    case 'int':
+      return { type: 'integer' }
+    case 'string':
+    case 'duration':
+      return { type: 'string' }
+    case 'time':
+      return { type: 'string', format: 'date-time' }
+    case 'bytes':
+      return { type: 'string', format: 'byte' }
+    case 'json':
+      return { 'x-kubernetes-preserve-unknown-fields': true }
+    case 'intOrString':
+      return { anyOf: [{ type: 'integer' }, { type: 'string' }], 'x-kubernetes-int-or-string': true }
+    default:
+      return { type: 'object' }
+  }
+}

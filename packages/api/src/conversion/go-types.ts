@@ -1,0 +1,170 @@
+/**
+ * Values as Go holds and writes them. A decoded value leaves out what is zero in Go: `false`, `0`, `""`, `null`, a struct without
+ * fields. Only behind a pointer a zero is a value of its own. Upstream: encoding/json, and the types of Cluster API.
+ */
+import { isRecord, type JSONSchema } from '@capstan/kube'
+import { formatDuration, parseDuration } from './go-duration.ts'
+import { recordedTypes } from './recorded-types.ts'
+
+export interface GoField {
+  readonly name: string
+  readonly type: string
+  /** `omitempty`: zero scalars, empty lists and maps are not written; structs are. */
+  readonly omitsEmpty: boolean
+  /** `omitzero`: zero structs and times are not written either. */
+  readonly omitsZero: boolean
+  readonly required: boolean
+  /** Keywords of its schema beyond those of its type, in older versions; those of items and values under `[]`. */
+  readonly keywords?: JSONSchema & { '[]'?: JSONSchema }
+  /** The whole schema, where it hides the type. */
+  readonly schema?: JSONSchema
+}
+
+export type Struct = { [field: string]: unknown }
+
+let structs: Map<string, readonly GoField[]> | undefined
+
+/** Fields of a struct in the order in which Go writes them. @throws TypeError for an unknown struct */
+export function fieldsOf(struct: string): readonly GoField[] {
+  structs ??= parseTypes(recordedTypes)
+  const fields = structs.get(struct)
+  if (!fields) throw new TypeError(`no recorded Go type ${struct}`)
+  return fields
+}
+
+function parseTypes(text: string): Map<string, readonly GoField[]> {
+  const parsed = new Map<string, GoField[]>()
+  let fields: GoField[] = []
+  for (const line of text.trim().split('\n')) {
+    if (line.startsWith('  ')) fields.push(parseField(line.slice(2)))
+    else parsed.set(line, (fields = []))
+  }
+  return parsed
+}
+
+function parseField(line: string): GoField {
+  const [name = '', type = '', flags = ''] = line.split(' ', 3)
+  const rest = line.slice(name.length + type.length + flags.length + 3)
+  return {
+    name,
+    type,
+    omitsEmpty: flags.includes('e'),
+    omitsZero: flags.includes('z'),
+    required: flags.includes('r'),
+    ...(rest.startsWith('=') ? { schema: JSON.parse(rest.slice(1)) as JSONSchema } : {}),
+    ...(rest.startsWith('{') ? { keywords: JSON.parse(rest) as JSONSchema } : {}),
+  }
+}
+
+export const isPointer = (type: string): boolean => type.startsWith('*')
+export const isList = (type: string): boolean => type.startsWith('[]')
+export const isMap = (type: string): boolean => type.startsWith('{}')
+export const isStruct = (type: string): boolean => type.includes('.') && !/^[*[{]/.test(type)
+
+/** The value as Go holds it after decoding JSON; `undefined` when it is zero. */
+export function decode(type: string, value: unknown): unknown {
+  if (value === undefined || value === null) return undefined
+  if (isPointer(type)) return decodePointer(type.slice(1), value)
+  if (isList(type)) return Array.isArray(value) ? value.map((one) => decodeItem(type.slice(2), one)) : undefined
+  if (isMap(type)) {
+    if (!isRecord(value)) return undefined
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, decodeItem(type.slice(2), one)]))
+  }
+  if (isStruct(type)) return nonZero(decodeStruct(type, value))
+  switch (type) {
+    case 'time':
+      return decodeTime(value)
+    case 'duration': {
+      const nanoseconds = parseDuration(value as string)
+      return nanoseconds === 0n ? undefined : formatDuration(nanoseconds)
+    }
+    case 'bool':
+    case 'int':
+    case 'string':
+      return value === false || value === 0 || value === '' ? undefined : value
+    default:
+      return value
+  }
+}
+
+/** A zero behind a pointer is a value. */
+function decodePointer(type: string, value: unknown): unknown {
+  if (isStruct(type)) return decodeStruct(type, value)
+  return decode(type, value) ?? zeroOf(type)
+}
+
+/** Items and values always exist: structs without fields are empty objects, scalars have their zero. */
+function decodeItem(type: string, value: unknown): unknown {
+  if (isPointer(type)) return value === null ? null : decodePointer(type.slice(1), value)
+  return decode(type, value) ?? zeroOf(type)
+}
+
+function decodeStruct(type: string, value: unknown): Struct {
+  const decoded: Struct = {}
+  if (!isRecord(value)) return decoded
+  for (const { name, type: fieldType } of fieldsOf(type)) {
+    const field = fieldType === 'metadata' ? value[name] : decode(fieldType, value[name])
+    if (field !== undefined) decoded[name] = field
+  }
+  return decoded
+}
+
+export const nonZero = (struct: Struct): Struct | undefined => (Object.keys(struct).length === 0 ? undefined : struct)
+
+const zeroTime = '0001-01-01T00:00:00Z'
+
+/** Go keeps seconds in UTC. */
+function decodeTime(value: unknown): string | undefined {
+  const time = new Date(value as string)
+  if (Number.isNaN(time.getTime())) return value as string
+  const text = `${time.toISOString().slice(0, 19)}Z`
+  return text === zeroTime ? undefined : text
+}
+
+/** Returns Go's zero value; an empty object for structs. */
+export function zeroOf(type: string): unknown {
+  if (isStruct(type)) return {}
+  switch (type) {
+    case 'bool':
+      return false
+    case 'int':
+    case 'intOrString':
+      return 0
+    case 'string':
+      return ''
+    case 'duration':
+      return '0s'
+    default:
+      return null
+  }
+}
+
+/** A decoded value as Go writes it. */
+export function encode(type: string, value: unknown): unknown {
+  if (isPointer(type)) return value === undefined || value === null ? null : encode(type.slice(1), value)
+  if (isList(type)) return Array.isArray(value) ? value.map((one) => encode(type.slice(2), one)) : null
+  if (isMap(type)) {
+    if (!isRecord(value)) return null
+    const keys = Object.keys(value).sort()
+    return Object.fromEntries(keys.map((key) => [key, encode(type.slice(2), value[key])]))
+  }
+  if (isStruct(type)) return encodeStruct(type, isRecord(value) ? value : {})
+  return value ?? zeroOf(type)
+}
+
+export function encodeStruct(type: string, value: Struct, isLeftOut: (field: string) => boolean = () => false): Struct {
+  const encoded: Struct = {}
+  for (const field of fieldsOf(type)) {
+    const { name, type: fieldType } = field
+    if (isLeftOut(name) || isOmitted(field, value[name])) continue
+    encoded[name] = encode(fieldType, value[name])
+  }
+  return encoded
+}
+
+function isOmitted({ type, omitsEmpty, omitsZero }: GoField, value: unknown): boolean {
+  if (value === undefined) return omitsZero || (omitsEmpty && !isStruct(type) && type !== 'time')
+  if (!omitsEmpty || isPointer(type)) return false
+  if (isList(type)) return (value as unknown[]).length === 0
+  return isMap(type) && Object.keys(value as object).length === 0
+}

@@ -1,0 +1,24 @@
+/** Rules of health checks that MachineHealthChecks and ClusterClasses share. */
+import type { FieldError } from '@capstan/kube'
+import { invalid } from '@capstan/kube'
+import type { HealthCheckRemediation, HealthChecks } from '../shared/health-check.ts'
+import { intOrPercentErrors } from './field-checks.ts'
+
+/** Shorter timeouts would replace Machines that are only slow to start. */
+const LeastStartupTimeout = 30
+
+export function healthCheckFieldErrors(
+  path: string,
+  of: { readonly checks?: HealthChecks | undefined; readonly remediation?: HealthCheckRemediation | undefined } | undefined,
+): FieldError[] {
+  const timeout = of?.checks?.nodeStartupTimeoutSeconds
+  return [
+    ...(timeout !== undefined && timeout !== 0 && timeout < LeastStartupTimeout
+      ? [invalid(`${path}.checks.nodeStartupTimeoutSeconds`, timeout, 'must be at least 30s')]
+      : []),
+    ...intOrPercentErrors(
+      `${path}.remediation.triggerIf.unhealthyLessThanOrEqualTo`,
+      of?.remediation?.triggerIf?.unhealthyLessThanOrEqualTo,
+    ),
+  ]
+}

@@ -1,0 +1,136 @@
+/** MachinePool: a group of Machines that the infrastructure provider manages as one. Upstream: api/core/v1beta2/machinepool_types.go, v1.14. */
+import type { Infer, ObjectOf } from '@capstan/kube'
+import { column, conditionTypes, defineKind, s } from '@capstan/kube'
+import { olderVersions } from '../../conversion/older-versions.ts'
+import { defaultMachinePool, machinePoolErrors } from './admission/machine-pool.ts'
+import { ageColumn, clusterColumn, pausedColumn, phaseColumn, versionColumn } from './shared/columns.ts'
+import { clusterName, observedGeneration, phase } from './shared/common-fields.ts'
+import { coreLabels } from './shared/core-labels.ts'
+import { legacyFailure, legacyStatus } from './shared/legacy-status.ts'
+import { nonEmpty, word } from './shared/limits.ts'
+import { type MachineTemplateSpec, machineTemplate } from './shared/machine-template.ts'
+import { replicasByVersion } from './shared/versions.ts'
+
+const machinePoolSpec = s.object({
+  clusterName,
+  replicas: s
+    .int32()
+    .optional()
+    .doc('How many machines there should be; one when absent, or what the annotations of the cluster autoscaler say.'),
+  template: machineTemplate,
+  providerIDList: s
+    .list(s.string({ minLength: 1, maxLength: 512 }), { maxItems: 10000 })
+    .atomic()
+    .optional()
+    .doc(
+      'Provider IDs of the machines, as on their Nodes: core copies them from the infrastructure, and finds the Nodes by them.',
+    ),
+  failureDomains: s
+    .list(s.string(word), { maxItems: 100 })
+    .atomic()
+    .optional()
+    .doc('Failure domains that the machines are spread over.'),
+})
+export interface MachinePoolSpec extends Infer<typeof machinePoolSpec> {
+  template: MachineTemplateSpec
+}
+
+const initialization = s
+  .object(
+    {
+      infrastructureProvisioned: s.boolean().optional().doc('Whether the infrastructure reports that it is provisioned.'),
+      bootstrapDataSecretCreated: s.boolean().optional().doc('Whether the bootstrap data has been created.'),
+    },
+    nonEmpty,
+  )
+  .doc('Milestones of provisioning.')
+
+const nodeReference = s
+  .object({
+    kind: s.string().optional(),
+    namespace: s.string().optional(),
+    name: s.string().optional(),
+    uid: s.string().optional(),
+    apiVersion: s.string().optional(),
+    resourceVersion: s.string().optional(),
+    fieldPath: s.string().optional(),
+  })
+  .atomic()
+export interface NodeReference extends Infer<typeof nodeReference> {}
+
+const machinePoolStatus = s.object(
+  {
+    conditions: s.conditions(),
+    initialization: initialization.optional(),
+    nodeRefs: s
+      .list(nodeReference, { maxItems: 10000 })
+      .atomic()
+      .optional()
+      .doc('Nodes of the machines, in the order of spec.providerIDList.'),
+    replicas: s.int32().optional().doc('How many machines the infrastructure reports.'),
+    readyReplicas: s.int32().optional().doc('How many machines are Ready.'),
+    availableReplicas: s.int32().optional().doc('How many machines are Available.'),
+    upToDateReplicas: s.int32().optional().doc('How many machines match the template.'),
+    versions: replicasByVersion.optional(),
+    phase: phase(
+      'Pending',
+      'Provisioning',
+      'Provisioned',
+      'Running',
+      'ScalingUp',
+      'ScalingDown',
+      'Scaling',
+      'Deleting',
+      'Failed',
+      'Unknown',
+    ),
+    observedGeneration,
+    deprecated: legacyStatus({
+      ...legacyFailure,
+      readyReplicas: s.int32().optional().doc('How many Nodes are Ready.'),
+      availableReplicas: s.int32().optional().doc('How many Nodes have been Ready for minReadySeconds.'),
+      unavailableReplicas: s.int32().optional().doc('How many machines are missing or not available.'),
+    }),
+  },
+  nonEmpty,
+)
+export interface MachinePoolStatus extends Infer<typeof machinePoolStatus> {}
+
+/** Upstream v1.14 sets no other condition on MachinePools yet; all else is in conditions of v1beta1. */
+export const MachinePoolConditions = conditionTypes({
+  Paused: ['Paused', 'NotPaused'],
+})
+
+export const MachinePool = defineKind({
+  group: 'cluster.x-k8s.io',
+  version: 'v1beta2',
+  kind: 'MachinePool',
+  plural: 'machinepools',
+  shortNames: ['mp'],
+  categories: ['cluster-api'],
+  scope: 'Namespaced',
+  doc: 'A group of equal machines that the infrastructure provider manages as one.',
+  spec: machinePoolSpec,
+  status: machinePoolStatus,
+  scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas' },
+  columns: [
+    clusterColumn,
+    column('Desired', '.spec.replicas', { type: 'integer', description: 'Desired number of machines' }),
+    column('Current', '.status.replicas', { type: 'integer', description: 'Number of machines' }),
+    column('Ready', '.status.readyReplicas', { type: 'integer', description: 'Machines that are Ready' }),
+    column('Available', '.status.availableReplicas', { type: 'integer', description: 'Machines that are Available' }),
+    column('Up-to-date', '.status.upToDateReplicas', { type: 'integer', description: 'Machines that match the template' }),
+    pausedColumn,
+    phaseColumn,
+    ageColumn,
+    versionColumn('.spec.template.spec.version'),
+  ],
+  labels: coreLabels,
+  versions: olderVersions('cluster.x-k8s.io', 'MachinePool'),
+  default: defaultMachinePool,
+  validate: machinePoolErrors,
+})
+export interface MachinePool extends ObjectOf<typeof MachinePool> {
+  spec: MachinePoolSpec
+  status?: MachinePoolStatus
+}
