@@ -1,4 +1,4 @@
-/** Every informer of a manager behind one reader. Kinds are watched from the first time somebody asks for them. */
+/** One reader over every informer of a manager. A kind is watched from its first read on. */
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, ObjectList, Random } from '@capstan/kube'
 import { apiVersionOf, badRequest, keyText, notFound, parseLabelSelector, resourceName, watchObjects } from '@capstan/kube'
 import type { Cache, Index } from './controller.ts'
@@ -10,6 +10,8 @@ export interface InformersOptions {
   readonly random: Random
   readonly log: Logger
   readonly signal: AbortSignal
+  /** The only namespace whose objects are watched; all when absent. Cluster-scoped kinds are watched in any case. */
+  readonly namespace?: string
 }
 
 export class Informers implements Cache {
@@ -21,15 +23,16 @@ export class Informers implements Cache {
     this.#options = options
   }
 
-  /** The informer of a kind, started when there was none. `synced` tells when it holds all there is. */
+  /** Returns the informer of a kind, starting it if necessary. `synced` resolves after the initial list. */
   start(kind: Kind): Informer {
     const name = `${resourceName(kind)}/${kind.version}`
     const known = this.#informers.get(name)
     if (known) return known
     const informer = new Informer(kind)
     this.#informers.set(name, informer)
-    const { client, ...rest } = this.#options
-    this.#following.push(informer.follow(watchObjects(client, kind, rest)))
+    const { client, namespace, ...rest } = this.#options
+    const selection = namespace === undefined || kind.scope === 'Cluster' ? {} : { namespace }
+    this.#following.push(informer.follow(watchObjects(client, kind, { ...rest, ...selection })))
     return informer
   }
 
@@ -47,17 +50,20 @@ export class Informers implements Cache {
   }
 
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined {
+    this.#checkNamespace('get', key.namespace, keyText(key))
     return this.#informer(kind).get(key) as T | undefined
   }
 
-  get<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): Promise<T> {
+  async get<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): Promise<T> {
     const object = this.peek(kind, key)
-    return object ? Promise.resolve(object) : Promise.reject(notFound(kind, key.name))
+    if (!object) throw notFound(kind, key.name)
+    return object
   }
 
   list<T extends KubeObject>(kind: Kind<T>, options: Parameters<Cache['list']>[1] = {}): Promise<ObjectList<T>> {
     if (options.fieldSelector)
       throw badRequest(`Cannot list ${resourceName(kind)} from the cache by field selector: use an index`)
+    this.#checkNamespace('list', options.namespace, options.namespace)
     const informer = this.#informer(kind)
     const items = options.labelSelector
       ? this.#select(informer, options.labelSelector, options.namespace)
@@ -74,7 +80,7 @@ export class Informers implements Cache {
     return this.#informer(index.kind).byIndex(index, value).sort(byKey)
   }
 
-  /** A requirement `label = value` narrows by index; the whole selector then decides. */
+  /** A requirement `label = value` selects candidates by index; the whole selector then filters them. */
   #select(informer: Informer, labelSelector: string, namespace: string | undefined): KubeObject[] {
     const selector = parseLabelSelector(labelSelector)
     const exact = selector.requirements.find(({ operator, values }) => operator === '=' && values.length === 1)
@@ -82,6 +88,13 @@ export class Informers implements Cache {
     return candidates.filter(
       ({ metadata }) => (namespace === undefined || metadata.namespace === namespace) && selector.matches(metadata.labels ?? {}),
     )
+  }
+
+  /** An object of an unwatched namespace may well exist: it must not appear to be deleted. The text is upstream's. */
+  #checkNamespace(verb: 'get' | 'list', namespace: string | undefined, what: string | undefined): void {
+    const { namespace: watched } = this.#options
+    if (watched !== undefined && namespace !== undefined && namespace !== watched)
+      throw new Error(`unable to ${verb}: ${what} because of unknown namespace for the cache`)
   }
 
   #informer(kind: Kind): Informer {

@@ -1,21 +1,21 @@
-/** One commit per pass: what a pass decided on its draft, sent as at most two patches. Upstream: util/patch, v1.14. */
+/** Commits the changes that one reconcile made on its draft, as at most two patches. Upstream: util/patch, v1.14. */
 import type { Client, Condition, JsonObject, Kind, KubeObject } from '@capstan/kube'
 import { diffMerge, equal, isDeleting, isReason, isRecord, keyOf, legacyConditionsOf } from '@capstan/kube'
 
 export interface CommitOptions {
-  /** Condition types that this controller owns: its word wins over what another writer may have put there meanwhile. */
+  /** Condition types that this controller owns: its values win over concurrent changes by other writers. */
   readonly conditions: readonly string[]
-  /** The same for conditions in the form of v1beta1, under `status.deprecated`. */
+  /** Owned condition types of the v1beta1 form, under `status.deprecated`. */
   readonly legacyConditions?: readonly string[]
   readonly signal?: AbortSignal
 }
 
-/** How often conditions are merged anew when somebody else writes status at the same time. */
+/** Attempts to merge conditions again after a conflict with another writer of status. */
 const Attempts = 5
 
 type WithStatus = KubeObject & { status?: { conditions?: Condition[]; [field: string]: unknown } }
 
-/** Lists in status that several controllers write: a merge patch replaces them whole, so they are merged here, by type. */
+/** Lists in status that several controllers write. A merge patch replaces a list as a whole, so they are merged here, by type. */
 interface Lists {
   readonly conditions: readonly Typed[]
   readonly legacy: readonly Typed[]
@@ -23,11 +23,11 @@ interface Lists {
 type Typed = { readonly type: string }
 
 /**
- * Writes what one pass decided. `before` is the object as the pass first read it, `after` the private draft it worked on. At most
- * two patches are sent, each only when something changed: metadata and spec; and status, under an optimistic lock when conditions
- * are part of it, merged three-way per type. Returns the object as last answered, or `before` when nothing changed.
+ * Writes the changes of one reconcile. `before` is the object as the reconcile first read it, `after` its private draft. Sends at most two
+ * patches, each only when something changed: one for metadata and spec, one for status. The status patch uses an optimistic lock when it
+ * contains conditions, which are merged three-way by type. Returns the object from the last response, or `before` when nothing changed.
  *
- * Status goes first when a finalizer is taken away, because nothing can be written after that.
+ * Status is written first when a finalizer is removed, because the object may be gone after that.
  */
 export async function commitChanges<T extends KubeObject>(
   client: Client,
@@ -61,15 +61,15 @@ export async function commitChanges<T extends KubeObject>(
       await commitStatus()
     }
   } catch (err) {
-    // The cache did not know yet that the last finalizer has gone. What is left to say nobody would read.
+    // The cache was stale: the last finalizer is already removed and the object is gone, so its status needs no write.
     if (!isDeleting(before) || !isReason(err, 'NotFound')) throw err
   }
   return latest
 }
 
 /**
- * Finalizers and owners are lists that others write too, and a merge patch replaces them whole: what this pass added and took away
- * is done to the list as it is now, under an optimistic lock. One that somebody has taken away meanwhile does not come back.
+ * Other controllers write finalizers and owner references too, and a merge patch replaces a list as a whole. So this reconcile's additions
+ * and removals are applied to the current list, under an optimistic lock. An entry that another writer removed meanwhile is not restored.
  */
 async function commitMetadataAndSpec<T extends KubeObject>(
   client: Client,
@@ -107,7 +107,7 @@ async function commitMetadataAndSpec<T extends KubeObject>(
 
 const SharedLists = ['finalizers', 'ownerReferences'] as const
 
-/** `now`, without what the pass took away and with what it put in. */
+/** Applies the additions and removals between `before` and `after` to the current list. */
 function mergeItems(now: readonly unknown[], before: readonly unknown[], after: readonly unknown[]): unknown[] {
   const has = (list: readonly unknown[], item: unknown) => list.some((other) => equal(other, item))
   const kept = now.filter((item) => !has(before, item) || has(after, item))
@@ -152,7 +152,7 @@ async function commitConditions<T extends KubeObject>(
   }
 }
 
-/** The patch of status with those lists in it that differ from what is there. */
+/** Puts the merged lists that differ from the stored ones into the status patch. */
 function withLists(status: JsonObject = {}, merged: Lists, there: Lists): object {
   const conditions = equal(merged.conditions, there.conditions) ? {} : { conditions: merged.conditions }
   if (equal(merged.legacy, there.legacy)) return { ...status, ...conditions }
@@ -161,7 +161,7 @@ function withLists(status: JsonObject = {}, merged: Lists, there: Lists): object
   return { ...status, ...conditions, deprecated: { ...deprecated, v1beta1: { ...v1beta1, conditions: merged.legacy } } }
 }
 
-/** Takes over every owned type from `wanted`, and others only where this pass changed them. Keeps `wanted`'s order. */
+/** Takes every owned type from `wanted`, and other types only where this reconcile changed them. Keeps the order of `wanted`. */
 function mergeConditions(
   latest: readonly Typed[],
   was: readonly Typed[],
@@ -188,7 +188,7 @@ const listsOf = (object: KubeObject): Lists => ({
   legacy: legacyConditionsOf(object as WithStatus),
 })
 
-/** What the main path of an object takes: everything but status and what the server alone writes. */
+/** The part of an object that an update of the main resource can change: everything but status and server-set metadata. */
 function mainPart(object: KubeObject): Record<string, unknown> {
   const { status: _, apiVersion: _v, kind: _k, ...rest } = object as WithStatus
   const { labels, annotations, ownerReferences, finalizers } = object.metadata

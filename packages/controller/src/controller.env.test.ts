@@ -1,12 +1,13 @@
 import type { TestEnv } from '@capstan/testing'
 import { testEnv } from '@capstan/testing'
-import type { Client, KubeObject, Logger, ObjectOf, Transport } from '@capstan/kube'
+import type { Client, KubeObject, LogFields, Logger, ObjectOf, Transport } from '@capstan/kube'
 import {
   conditionTypes,
   defineKind,
-  breather,
+  eventLoopYielder,
   draft,
   isReason,
+  messageOf,
   minutes,
   orAbsent,
   s,
@@ -21,7 +22,7 @@ import { commitChanges } from './commit.ts'
 import { controller, watches } from './controller.ts'
 import { proceed, requeue, wait } from './outcome.ts'
 
-/** A parent that wants as many children as it says: the smallest controller that can do everything wrong. */
+/** A parent that wants as many children as its spec states: the smallest controller in which every race can occur. */
 const Parent = defineKind({
   group: 'test.dev',
   version: 'v1',
@@ -109,7 +110,7 @@ afterEach(() => env.close())
 const conflict = new StatusError('Conflict', 'the object has been modified')
 
 describe('a controller', () => {
-  test('makes exactly what is asked for, and rests', async () => {
+  test('creates exactly the wanted objects, then becomes idle', async () => {
     const passes: string[] = []
     env = await testEnv({ kinds, controllers: [parents(passes)] })
     await env.client.create(Parent, aParent('a', 3))
@@ -123,7 +124,7 @@ describe('a controller', () => {
     expect([passes.length, env.store.revision]).toEqual(before)
   })
 
-  test('makes nothing twice when its cache is behind what it wrote', async () => {
+  test('creates nothing twice with a stale cache', async () => {
     env = await testEnv({ kinds, controllers: [parents()] })
     await env.client.create(Parent, aParent('a', 3))
     // Not settled: the second event arrives while the children of the first pass are still on their way to the cache.
@@ -136,7 +137,7 @@ describe('a controller', () => {
     expect((await env.client.list(Child)).items).toHaveLength(3)
   })
 
-  test('replaces a child that somebody deletes', async () => {
+  test('replaces a deleted child', async () => {
     env = await testEnv({ kinds, controllers: [parents()] })
     await env.client.create(Parent, aParent('a', 2))
     await env.settle()
@@ -146,7 +147,7 @@ describe('a controller', () => {
     expect((await env.client.list(Child)).items).toHaveLength(2)
   })
 
-  test('tries again after failures, ever later, until it works', async () => {
+  test('retries failures with growing delays until one succeeds', async () => {
     let failing = true
     const passes: string[] = []
     const between = (transport: Transport): Transport => ({
@@ -166,6 +167,34 @@ describe('a controller', () => {
     failing = false
     await env.advance(seconds(10))
     expect((await env.client.list(Child)).items).toHaveLength(1)
+  })
+
+  test('logs status that the API server rejects, even when the reconcile ignores the error', async () => {
+    const errors: { message: string; err: string; controller: unknown }[] = []
+    const logger = (bound: LogFields): Logger => ({
+      ...silent,
+      error: (message, { err } = {}) => void errors.push({ message, err: messageOf(err), controller: bound['controller'] }),
+      child: (fields) => logger({ ...bound, ...fields }),
+    })
+    const careless = controller({
+      name: 'careless',
+      for: Parent,
+      async reconcile(key, { client }) {
+        const body = { status: { children: 'many' } }
+        await client.patch(Parent, key, { type: 'merge', body }, { subresource: 'status' }).catch(() => {})
+        return proceed()
+      },
+    })
+    env = await testEnv({ kinds, controllers: [careless], log: logger({}) })
+    await env.client.create(Parent, aParent('a', 0))
+    await env.advance(seconds(1))
+    expect(errors).toEqual([
+      {
+        message: 'Status rejected by the API server',
+        err: expect.stringContaining('"a" is invalid: status.children'),
+        controller: 'careless',
+      },
+    ])
   })
 
   test.each<[string, unknown, boolean]>([
@@ -190,7 +219,7 @@ describe('a controller', () => {
     expect(complaints).toEqual(complains ? ['Reconciler error'] : [])
   })
 
-  test('is brought back when the time it asked for has come', async () => {
+  test('runs again after a requeue delay', async () => {
     const seen: number[] = []
     const alarm = controller({
       name: 'alarm',
@@ -206,7 +235,7 @@ describe('a controller', () => {
     expect(seen).toEqual([0, 300, 600, 900])
   })
 
-  test('hears of objects of another kind through its map, from the owner they had and the one they have', async () => {
+  test('reconciles the old and the new owner when the owner of an object changes', async () => {
     const seen: string[] = []
     const listener = controller({
       name: 'listener',
@@ -242,7 +271,7 @@ describe('commitChanges', () => {
   const reasons = async (client: Client) =>
     (await client.get(Parent, key)).status?.conditions?.map(({ type, reason }) => `${type}=${reason}`)
 
-  test('keeps the conditions that others wrote meanwhile, and has the last word on its own', async () => {
+  test('keeps concurrent conditions of other writers, and overwrites its own', async () => {
     env = await testEnv({ kinds })
     const before = await env.client.create(Parent, aParent('a', 0))
     await commitChanges(env.client, Parent, before, withCondition(before, 'Theirs', 'Foreign'), { conditions: ['Theirs'] })
@@ -285,7 +314,7 @@ describe('commitChanges', () => {
     expect(env.store.revision).toBe(revision)
   })
 
-  test('writes status before it takes the last finalizer away', async () => {
+  test('writes status before it removes the last finalizer', async () => {
     env = await testEnv({ kinds })
     const created = await env.client.create(Parent, {
       ...aParent('a', 0),
@@ -300,7 +329,7 @@ describe('commitChanges', () => {
     expect(created.metadata.uid).toBe(before.metadata.uid)
   })
 
-  test('a finalizer that another controller has taken away meanwhile does not come back', async () => {
+  test('does not restore a finalizer that another controller removed meanwhile', async () => {
     env = await testEnv({ kinds })
     const finalizers = ['test.dev/ours', 'test.dev/theirs']
     await env.client.create(Parent, { ...aParent('a', 0), metadata: { name: 'a', namespace: 'default', finalizers } })
@@ -326,7 +355,7 @@ describe('commitChanges', () => {
   })
 })
 
-test('a kind that is watched from within a pass is listed for every pass that asks', async () => {
+test('a kind watched from within a reconcile is synced for every reconcile that asks', async () => {
   const seen: string[] = []
   const slowly = (transport: Transport): Transport => ({
     close: () => transport.close(),
@@ -358,7 +387,7 @@ test('a kind that is watched from within a pass is listed for every pass that as
   expect(seen.sort()).toEqual(['p: 1', 'q: 1'])
 })
 
-test('a pass does not wait for ever for a kind that nobody serves', async () => {
+test('a reconcile does not wait forever for a kind that is not served', async () => {
   let failure: unknown
   env = await testEnv({
     kinds: [Parent],
@@ -378,7 +407,7 @@ test('a pass does not wait for ever for a kind that nobody serves', async () => 
     ],
   })
   await env.client.create(Parent, { metadata: { name: 'p', namespace: 'default' }, spec: { children: 0 } })
-  // The pass is busy all the time, so there is nothing to settle: the clock goes on without it.
+  // The reconcile never ends, so `settle` would not return: advance the clock without it.
   for (let i = 0; i < 500 && !failure; i++) {
     env.clock.step(env.clock.now() + seconds(1))
     await new Promise((resolve) => setImmediate(resolve))
@@ -386,7 +415,7 @@ test('a pass does not wait for ever for a kind that nobody serves', async () => 
   expect(String(failure)).toContain('Pass took longer')
 })
 
-test('passes that change something are not slowed down, however many there are', async () => {
+test('reconciles that change something are not rate-limited', async () => {
   const counting = controller({
     name: 'counting',
     for: Parent,
@@ -405,11 +434,11 @@ test('passes that change something are not slowed down, however many there are',
   expect(await env.client.get(Parent, { namespace: 'default', name: 'a' })).toMatchObject({ status: { children: 200 } })
 })
 
-test('timers and sockets have their turn between passes, however many keys are ready', async () => {
-  // Time that passes while there is work: a millisecond each time that somebody asks for it.
+test('reconciles yield to timers and sockets, however many keys are ready', async () => {
+  // A clock that advances by one millisecond each time it is read.
   let now = 0
   const turn = () => new Promise<void>((resolve) => void setImmediate(resolve))
-  const clock = Object.assign(new VirtualClock(), { breathe: breather({ now: () => now++, turn }) })
+  const clock = Object.assign(new VirtualClock(), { yieldIfDue: eventLoopYielder({ now: () => now++, turn }) })
   let passes = 0
   const busy = controller({
     name: 'busy',
@@ -438,4 +467,57 @@ test('timers and sockets have their turn between passes, however many keys are r
   env = await testEnv({ kinds, clock, controllers: [busy] })
   expect(passes).toBe(500)
   expect(most).toBeLessThan(20)
+})
+
+describe('work outside', () => {
+  /** Keys `slow…` wait for `answer` outside of their worker, others end at once. */
+  const waiting = (answer: Promise<void>, ended: string[], most: { workers: number; now: number }) =>
+    controller({
+      name: 'waiting',
+      for: Parent,
+      concurrency: 2,
+      async reconcile({ name }, { outside }) {
+        if (name.startsWith('slow')) await outside(() => Promise.all([answer, outside(() => answer)]))
+        most.workers = Math.max(most.workers, ++most.now)
+        await new Promise((resolve) => setImmediate(resolve))
+        most.now--
+        ended.push(name)
+        return proceed()
+      },
+    })
+  const turns = async (count: number) => {
+    for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
+  }
+
+  test('occupies no worker until it is done', async () => {
+    const answer = Promise.withResolvers<void>()
+    const ended: string[] = []
+    const most = { workers: 0, now: 0 }
+    env = await testEnv({ kinds, controllers: [waiting(answer.promise, ended, most)] })
+    for (let i = 0; i < 20; i++) await env.client.create(Parent, aParent(`slow${i}`, 0))
+    await env.client.create(Parent, aParent('quick', 0))
+    await turns(50)
+    expect(ended).toEqual(['quick'])
+    answer.resolve()
+    await env.settle()
+    expect(ended).toHaveLength(21)
+    expect(most.workers).toBe(2)
+  })
+
+  test('that fails, fails its reconcile, which is tried again', async () => {
+    let calls = 0
+    const failing = controller({
+      name: 'failing',
+      for: Parent,
+      concurrency: 1,
+      async reconcile(_, { outside }) {
+        await outside(() => (++calls < 3 ? Promise.reject(new Error('no answer')) : Promise.resolve()))
+        return proceed()
+      },
+    })
+    env = await testEnv({ kinds, controllers: [failing] })
+    await env.client.create(Parent, aParent('a', 0))
+    await env.advance(seconds(1))
+    expect(calls).toBe(3)
+  })
 })

@@ -1,4 +1,4 @@
-/** What a controller declares: which kind it reconciles, what else it watches, and the function that does it. */
+/** The declaration of a controller: the kind it reconciles, the kinds it watches, and its reconcile function. */
 import type { Registry } from 'prom-client'
 import {
   type Client,
@@ -13,48 +13,53 @@ import {
 } from '@capstan/kube'
 import type { Outcome } from './outcome.ts'
 
-/** Reads from informers: as fresh as the last watch event, and free. What it returns is frozen and shared. */
+/** Reads from informers: as fresh as the last watch event, without a request. Returned objects are frozen and shared. */
 export interface Cache extends Reader {
-  /** The object, or `undefined`. Never asks the server. @throws if the kind has no informer */
+  /** Returns the cached object, or `undefined`. Never sends a request. @throws if the kind has no informer */
   peek<T extends KubeObject>(kind: Kind<T>, key: ObjectKey): T | undefined
   /** All objects for which the index gave `value`. */
   byIndex<T extends KubeObject>(index: Index<T>, value: string): readonly T[]
 }
 
-/** A named way to look objects up by something other than their key. Declared once as a constant, and passed around. */
+/** A named index over objects of a kind. Declare it once as a constant and pass that around. */
 export interface Index<T extends KubeObject> {
   readonly name: string
   readonly kind: Kind<T>
   readonly values: (object: T) => readonly string[]
 }
 
-/** What the loop gives to one reconcile. */
+/** What a reconcile function may use. */
 export interface ReconcileContext {
-  /** Writes are noted: this key is not reconciled again before the cache has seen them. Reads are live. */
+  /** Reads are live. Writes are recorded: this key is not reconciled again before the cache contains them. */
   readonly client: Client
   readonly cache: Cache
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
   readonly events: EventRecorder
-  /** Aborts when the manager stops or the pass takes longer than its limit. */
+  /** Aborts when the manager stops or the reconcile exceeds its time limit. */
   readonly signal: AbortSignal
   /**
-   * Makes sure that objects of a kind known only at run time are watched, and that their events bring back the owner that
-   * `map` names. Idempotent and cheap after the first call.
+   * Runs `work` that waits for something outside the cluster, such as a Runtime Extension, without occupying a worker of the controller: a
+   * slow response delays only this key.
+   */
+  outside<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * Watches a kind that is known only at run time and enqueues, for each event, the owner that `map` returns. Idempotent, and cheap after
+   * the first call.
    */
   watch(kind: Kind, map: MapFunction): Promise<void>
 }
 
 export interface EventRecorder {
-  /** Tells the user of `object` what happened. Repeated events are counted, not repeated. */
+  /** Records an Event about `object`. Repeated events increase its count. */
   event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void
 }
 
-/** Which keys of the controller's kind an object of another kind concerns. */
+/** Maps an object of a watched kind to the keys to reconcile. */
 export type MapFunction<T extends KubeObject = KubeObject> = (object: T, cache: Cache) => readonly ObjectKey[]
 
-/** Whether a change matters. `previous` is absent for an object seen first, `object` for one that is gone. */
+/** Decides whether a change leads to a reconcile. `previous` is absent for a new object, `object` for a deleted one. */
 export type Predicate<T extends KubeObject = KubeObject> = (change: {
   readonly previous: T | undefined
   readonly object: T | undefined
@@ -66,17 +71,19 @@ export interface Watch<T extends KubeObject = KubeObject> {
   readonly when?: Predicate<T>
 }
 
-/** Lets through what comes or goes, and changes of what `facts` takes of an object. */
+/** Accepts additions, deletions, and updates that change the result of `facts`. */
 export const whenChanged =
   <T extends KubeObject>(facts: (object: T) => unknown): Predicate<T> =>
   ({ previous, object }) =>
     !previous || !object || !equal(facts(previous), facts(object))
 
-/** Declares a watch and checks `map` and `when` against the kind; in the list the type no longer matters. */
+/**
+ * Declares a watch. Checks the types of `map` and `when` against the kind, then erases them, so that watches of several kinds fit one list.
+ */
 export const watches = <T extends KubeObject>(kind: Kind<T>, map: MapFunction<T>, when?: Predicate<T>): Watch =>
   ({ kind, map, ...(when ? { when } : {}) }) as unknown as Watch
 
-/** Events that come from elsewhere than the API, such as the connection to a workload cluster. */
+/** Events that come from outside the API server, such as the connection to a workload cluster. */
 export interface Source {
   start(enqueue: (key: ObjectKey) => void, context: { cache: Cache; signal: AbortSignal }): void
 }
@@ -84,19 +91,19 @@ export interface Source {
 export interface Controller<T extends KubeObject = KubeObject> {
   readonly name: string
   readonly for: Kind<T>
-  /** Which changes of the kind itself matter; all when absent. */
+  /** Filters changes of the reconciled kind. Default: all changes. */
   readonly when?: Predicate<T>
-  /** Kinds whose objects, controlled by one of ours, bring their controller back. */
+  /** Kinds whose objects enqueue their controller owner when that is of the reconciled kind. */
   readonly owns?: readonly Kind[]
   readonly watches?: readonly Watch[]
   readonly sources?: readonly Source[]
   readonly indexes?: readonly Index<never>[]
-  /** Keys reconciled at once. Default 10. */
+  /** Keys reconciled concurrently. Default 10. */
   readonly concurrency?: number
-  /** Adds metrics of its own to those of its manager, once. */
+  /** Registers the controller's own metrics in the manager's registry. Called once. */
   metrics?(registry: Registry): void
   reconcile(key: ObjectKey, context: ReconcileContext): Promise<Outcome>
 }
 
-/** Gathers controllers of several kinds in one list, where each one's own type no longer matters. */
+/** Erases the type parameter of a controller, so that controllers of several kinds fit one list. */
 export const controller = <T extends KubeObject>(of: Controller<T>): Controller => of as unknown as Controller

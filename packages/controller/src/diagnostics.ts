@@ -1,4 +1,7 @@
-/** Health and metrics of a manager over HTTP: `/healthz`, `/readyz`, `/metrics`. A function; `serveDiagnostics` gives it a port. */
+/**
+ * Health and metrics of a manager over HTTP: `/healthz`, `/readyz`, `/metrics`. The handler is a pure function; `serveDiagnostics` listens
+ * on a port.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Manager } from './manager.ts'
@@ -26,11 +29,19 @@ export interface DiagnosticsServer {
   close(): Promise<void>
 }
 
-/** Serves on the loopback interface only: metrics name objects of the cluster. Rejects when the port is taken. */
-export function serveDiagnostics(manager: Pick<Manager, 'started' | 'metrics'>, port: number): Promise<DiagnosticsServer> {
-  const host = '127.0.0.1'
+/**
+ * Serves over HTTP, for everybody who reaches the address: on the loopback interface unless told otherwise, since metrics name objects
+ * of the cluster. Rejects when the port is taken.
+ */
+export function serveDiagnostics(
+  manager: Pick<Manager, 'started' | 'metrics'>,
+  port: number,
+  host = '127.0.0.1',
+  paths: readonly string[] = ['/healthz', '/readyz', '/metrics'],
+): Promise<DiagnosticsServer> {
   const server = createServer((request, response) => {
-    void diagnostics(manager, new URL(request.url ?? '/', `http://${host}`).pathname).then(async (answer) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+    void diagnostics(manager, paths.includes(pathname) ? pathname : '/').then(async (answer) => {
       response.writeHead(answer.status, Object.fromEntries(answer.headers))
       response.end(request.method === 'HEAD' ? undefined : await answer.text())
     })
@@ -41,7 +52,7 @@ export function serveDiagnostics(manager: Pick<Manager, 'started' | 'metrics'>, 
     )
     server.listen(port, host, () => {
       resolve({
-        url: `http://${host}:${(server.address() as AddressInfo).port}`,
+        url: `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`,
         close: () => new Promise((done) => void server.close(() => done())),
       })
     })

@@ -1,4 +1,4 @@
-/** Tells users what happened to their objects, as Event objects. Repeated events are counted on the first one. */
+/** Records Events about objects for users. Repetitions increase the count of the first Event. */
 import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
 import { Event, isReason, keyText, keyOf, randomSuffix, timestamp } from '@capstan/kube'
 import type { EventRecorder } from './controller.ts'
@@ -11,15 +11,15 @@ export interface EventRecorderOptions {
 }
 
 export interface EventRecorders {
-  /** The recorder of one component: `source.component` of its events. */
+  /** Returns the recorder of one component, which becomes `source.component` of its Events. */
   of(component: string): EventRecorder
   /** Resolves when everything recorded so far has been sent. */
   flushed(): Promise<void>
 }
 
-/** How many recent events are remembered for counting. */
+/** Number of recent Events remembered for counting. */
 const Remembered = 1000
-/** How many may wait to be sent; more are dropped, so that a slow server costs events rather than memory. */
+/** Longest queue of unsent Events. Further ones are dropped, so that a slow server costs Events rather than memory. */
 const Waiting = 5000
 
 interface Recent {
@@ -89,7 +89,7 @@ export function createEventRecorders({ client, clock, random, log }: EventRecord
         tail = tail.then(() =>
           write(component, object, type, reason, message.slice(0, 1024), now)
             .catch((err) => {
-              // The namespace may be going away; an event is not worth a retry.
+              // The namespace may be terminating, and an Event is not worth a retry.
               log.debug('Cannot record event', { object: keyText(keyOf(object)), reason, err })
             })
             .finally(() => {

@@ -1,13 +1,13 @@
-/** Keeps a manager that does not lead from writing, however late it notices. */
+/** Rejects writes of a manager that does not lead, however late it notices the loss of its Lease. */
 import type { Transport } from '@capstan/kube'
 
 export interface Fence {
   readonly transport: Transport
-  /** Resolves when no write is under way any more. */
+  /** Resolves when no write is in flight. */
   quiet(): Promise<void>
 }
 
-/** The same transport; writes are refused unless `isOpen`, reads go through. */
+/** Wraps a transport: rejects writes unless `isOpen`, forwards reads. */
 export function fence(transport: Transport, isOpen: () => boolean): Fence {
   const underWay = new Set<Promise<unknown>>()
   return {

@@ -1,4 +1,4 @@
-/** All objects of one kind, kept current by a watch: frozen and shared, with indexes made when somebody first asks for them. */
+/** Keeps all objects of one kind current by a watch. Objects are frozen and shared; an index is built at its first use. */
 import type { Kind, KubeObject, ObjectKey, WatcherEvent } from '@capstan/kube'
 import { keyOf, keyText } from '@capstan/kube'
 import type { Index } from './controller.ts'
@@ -7,7 +7,7 @@ export interface InformerEvent<T extends KubeObject = KubeObject> {
   readonly key: ObjectKey
   readonly previous: T | undefined
   readonly object: T | undefined
-  /** Part of a list: the object was there before, only we did not know it. */
+  /** Part of the initial list: the object existed before, but was not known yet. */
   readonly initial: boolean
 }
 
@@ -38,7 +38,7 @@ export class Informer {
     })
   }
 
-  /** The newest resourceVersion that the watch has told of. */
+  /** The newest resourceVersion seen by the watch. */
   get revision(): number {
     return this.#revision
   }
@@ -51,7 +51,7 @@ export class Informer {
     return this.#objects.size
   }
 
-  /** Takes over what the watch reports, until it ends. */
+  /** Applies watch events until the watch ends. */
   async follow(events: AsyncIterable<WatcherEvent>): Promise<void> {
     for await (const event of events) this.accept(event)
   }
@@ -82,13 +82,13 @@ export class Informer {
     return this.#objects.get(keyText(key))
   }
 
-  /** Every object, or those of one namespace. The order is that of arrival. */
+  /** Every object, or those of one namespace, in the order of arrival. */
   list(namespace?: string): KubeObject[] {
     if (namespace === undefined) return [...this.#objects.values()]
     return [...(this.#byNamespace.get(namespace) ?? [])].map((key) => this.#objects.get(key)!)
   }
 
-  /** Objects for which `values` gave `value`; the index is made when it is first asked for. */
+  /** Objects with `value` in the index, which is built at its first use. */
   byIndex<T extends KubeObject>(index: Index<T>, value: string): T[] {
     return this.#lookup(`index:${index.name}`, index.values as Values, value) as T[]
   }
@@ -104,7 +104,10 @@ export class Informer {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Resolves when the watch has told of `revision` or later, of this object or of anything else of the kind. */
+  /**
+   * Resolves when the watch has reached `revision` or a later one, with an event for this object or any other of the kind. `undefined` when
+   * it already has.
+   */
   seen(key: string, revision: number): Promise<void> | undefined {
     const object = this.#objects.get(key)
     if (this.#revision >= revision || (object && Number(object.metadata.resourceVersion) >= revision)) return undefined

@@ -1,19 +1,19 @@
-/** Makes an API server serve kinds: creates or updates their CustomResourceDefinitions and waits until it does. */
-import type { Client, Clock, DeclaredKind, Input, Random, WebhookClientConfig } from '@capstan/kube'
-import { CustomResourceDefinition, customResourceDefinition, isReason, watchObjects } from '@capstan/kube'
+/** Installs CustomResourceDefinitions: creates or updates them and waits until the API server serves the kinds. */
+import type { Client, Clock, DeclaredKind, Input, ManagedFieldsEntry, Random, WebhookClientConfig } from '@capstan/kube'
+import { CustomResourceDefinition, customResourceDefinition, isReason, orAbsent, watchObjects } from '@capstan/kube'
+import { mergedSpec } from './merge-definition.ts'
 
 export interface InstallOptions {
   readonly clock: Clock
   readonly random: Random
   readonly signal?: AbortSignal
-  /** Who converts between versions of a kind; absent: only those are served that are stored. */
+  /** Webhook that converts between versions of a kind. Absent: only stored versions are served. */
   readonly conversion?: WebhookClientConfig
 }
 
 /**
- * Installs one definition per kind and resolves when all of them are established.
- *
- * @throws Error naming the definition whose names another one has taken
+ * Installs one CRD per kind and resolves when all of them are established.
+ * @throws Error naming the CRD whose names conflict with another one
  */
 export async function installKinds(
   client: Client,
@@ -45,14 +45,59 @@ export async function installKinds(
   signal?.throwIfAborted()
 }
 
-/** A definition that is there already and says the same is left alone: the patch then changes nothing. */
+/**
+ * Creates the CRD or updates the existing one. Afterwards no field manager owns its fields, so that another program, such as `kubectl apply
+ * --server-side` with upstream's manifests, can take it over without a conflict.
+ * @throws StatusError Conflict when the CRD changes at every attempt
+ */
 async function install(client: Client, definition: Input<CustomResourceDefinition>): Promise<void> {
-  try {
-    await client.create(CustomResourceDefinition, definition)
-  } catch (err) {
-    if (!isReason(err, 'AlreadyExists')) throw err
-    const { metadata, spec } = definition
-    const body = { metadata: { labels: metadata.labels ?? {} }, spec }
-    await client.patch(CustomResourceDefinition, { name: metadata.name! }, { type: 'merge', body })
+  const name = definition.metadata.name!
+  for (let attempts = 1; ; attempts++) {
+    try {
+      const existing = await orAbsent(client.get(CustomResourceDefinition, { name }))
+      const written = existing
+        ? await update(client, definition, existing)
+        : await client.create(CustomResourceDefinition, definition, { fieldManager })
+      if (written.metadata.managedFields?.some(ownsFields)) await disown(client, written)
+      return
+    } catch (err) {
+      // Caused by another manager that starts at the same time, or by the server's own controllers, which write conditions.
+      if (!isReason(err, 'AlreadyExists', 'Conflict') || attempts === MaxAttempts) throw err
+    }
   }
+}
+
+const MaxAttempts = 10
+
+/** An existing CRD with the same content stays unchanged: the patch is then a no-op. */
+function update(
+  client: Client,
+  { metadata, spec }: Input<CustomResourceDefinition>,
+  existing: CustomResourceDefinition,
+): Promise<CustomResourceDefinition> {
+  const { resourceVersion } = existing.metadata
+  const body = { metadata: { labels: metadata.labels ?? {}, resourceVersion }, spec: mergedSpec(spec, existing) }
+  return client.patch(CustomResourceDefinition, { name: metadata.name! }, { type: 'merge', body }, { fieldManager })
+}
+
+const fieldManager = 'capstan-crds'
+
+const ownsFields = ({ manager, operation }: ManagedFieldsEntry): boolean => manager === fieldManager && operation === 'Update'
+
+/**
+ * If managedFields were empty, the server would create an entry that owns all fields at the next apply. So one entry stays, which owns only
+ * the name.
+ */
+async function disown(client: Client, { metadata }: CustomResourceDefinition): Promise<void> {
+  const { name, resourceVersion, managedFields = [] } = metadata
+  const own = {
+    manager: fieldManager,
+    operation: 'Apply',
+    apiVersion: 'apiextensions.k8s.io/v1',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:metadata': { 'f:name': {} } },
+  }
+  const kept = managedFields.filter((entry) => entry.manager !== fieldManager)
+  const body = { metadata: { resourceVersion, managedFields: [...kept, own] } }
+  await client.patch(CustomResourceDefinition, { name }, { type: 'merge', body })
 }

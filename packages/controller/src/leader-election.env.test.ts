@@ -1,5 +1,6 @@
-/** Several managers over one API server, each with a line to it and a clock of its own, which can fail. */
-import { type ApiServer, createApiServer, memoryStore, type Store } from '@capstan/apiserver'
+/** Several managers compete for a Lease on one API server. Each has its own connection, which can fail, and its own clock. */
+import { memoryStore, type Store } from '@capstan/apiserver'
+import { type ApiServer, createApiServer } from '@capstan/kubernetes-kinds'
 import {
   type Clock,
   ConfigMap,
@@ -27,7 +28,7 @@ let store: Store
 let server: ApiServer
 let traffic: Traffic
 let members: Member[]
-/** Moments at which more than one thought that it leads. */
+/** Moments at which more than one member believed it was the leader. */
 let clashes: string[]
 
 beforeEach(async () => {
@@ -48,17 +49,17 @@ afterEach(async () => {
 interface Member {
   readonly name: string
   readonly manager: Manager
-  /** `cut`: nothing arrives; `deaf`: requests arrive, answers do not; `slow`: answers take four seconds. */
+  /** `cut`: no request arrives; `deaf`: requests arrive, responses are lost; `slow`: responses take four seconds. */
   line: 'up' | 'cut' | 'deaf' | 'slow'
-  /** Passes so far. */
+  /** Number of reconciles so far. */
   passes: number
-  /** What it wrote, or could not. */
+  /** Names it wrote, or the errors of its writes. */
   readonly wrote: string[]
   readonly lost: string[]
   isDead: boolean
   /** How far its clock is ahead of the others'. */
   ahead: number
-  /** Its process stands still while time goes on. */
+  /** Stops the process while time continues. */
   freeze(): void
   thaw(): void
 }
@@ -71,7 +72,7 @@ interface MemberOptions {
 const client = () => createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
 const beat = { namespace: 'default', name: 'beat' }
 
-/** Starts a manager whose only controller writes its name into a ConfigMap each second. */
+/** Starts a manager whose only controller writes the member's name into a ConfigMap each second. */
 async function join(name: string, { ahead = 0, prepare }: MemberOptions = {}): Promise<Member> {
   const held: (() => void)[] = []
   let isFrozen = false
@@ -171,7 +172,7 @@ async function advance(ms: number): Promise<void> {
   while (clock.step(end)) await settle()
 }
 
-/** Moves the clock until `done`, and says how many seconds that took. */
+/** Advances the clock until `done` returns true; returns the seconds that took. */
 async function until(done: () => boolean): Promise<number> {
   const start = clock.now()
   while (!done()) {
@@ -183,7 +184,7 @@ async function until(done: () => boolean): Promise<number> {
 
 const lease = async () => (await client().get(Lease, { namespace: 'default', name: 'the-lease' })).spec!
 
-test('one leads, the other waits with its informers filled, and writes nothing', async () => {
+test('a candidate that does not lead syncs its informers and writes nothing', async () => {
   await client().create(ConfigMap, { metadata: beat })
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(30))
@@ -210,7 +211,7 @@ test('one leads, the other waits with its informers filled, and writes nothing',
   expect(events).toEqual([['Lease', 'LeaderElection', 'a became leader']])
 })
 
-test('one that is stopped gives the Lease back, and the next one has it at its next attempt', async () => {
+test('a stopped leader releases the Lease, and another candidate acquires it at its next attempt', async () => {
   await client().create(ConfigMap, { metadata: beat })
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
@@ -227,7 +228,7 @@ test('one that is stopped gives the Lease back, and the next one has it at its n
   expect(a.passes).toBe(passes)
 })
 
-test('one that dies holds the others up for the duration of its Lease, not longer', async () => {
+test('the Lease of a crashed leader is acquired after its duration', async () => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
   a.isDead = true
@@ -237,7 +238,7 @@ test('one that dies holds the others up for the duration of its Lease, not longe
 })
 
 describe.each(['cut', 'deaf'] as const)('one whose line is %s', (how) => {
-  test('has stopped before another one begins, and says why', async () => {
+  test('a leader cut off from the server stops before another one starts, and logs the reason', async () => {
     await client().create(ConfigMap, { metadata: beat })
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
@@ -253,7 +254,7 @@ describe.each(['cut', 'deaf'] as const)('one whose line is %s', (how) => {
     expect(a.passes).toBe(passes)
   })
 
-  test('goes on when it is mended in time', async () => {
+  test('a leader continues when its connection is restored before the deadline', async () => {
     const [a, b] = [await join('a'), await join('b')]
     await advance(seconds(10))
     a.line = how
@@ -265,13 +266,13 @@ describe.each(['cut', 'deaf'] as const)('one whose line is %s', (how) => {
   })
 })
 
-test('one that hears late counts from when it asked: it goes on, and another one never begins beside it', async () => {
+test('a leader with late responses counts its deadline from the requests, so that two never lead at once', async () => {
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10))
   a.line = 'slow'
   await advance(minutes(5))
   expect([a.manager.leads, b.manager.leads]).toEqual([true, false])
-  // The last answer comes four seconds late, and then none: those four seconds do not count for it.
+  // The last response arrives four seconds late, and none after it: the deadline runs from when its request was sent.
   const { renewTime } = await lease()
   a.line = 'cut'
   await until(() => !a.manager.leads)
@@ -308,7 +309,7 @@ test.each([
   await until(() => b.manager.leads)
 })
 
-test('one that stood still for too long writes nothing when it wakes up', async () => {
+test('a leader suspended for too long writes nothing when it resumes', async () => {
   await client().create(ConfigMap, { metadata: beat })
   const [a, b] = [await join('a'), await join('b')]
   await advance(seconds(10.5))
@@ -322,7 +323,7 @@ test('one that stood still for too long writes nothing when it wakes up', async 
   expect(a.lost).toHaveLength(1)
 })
 
-test('one that finds another name in its Lease stops at once', async () => {
+test('a leader that reads another identity in its Lease stops at once', async () => {
   const [a] = [await join('a')]
   await advance(seconds(10))
   await client().patch(
@@ -334,7 +335,7 @@ test('one that finds another name in its Lease stops at once', async () => {
   expect(a.lost).toEqual(['Leader election lost: c holds the lease'])
 })
 
-test('what only the leader may do is done by the leader, before its first pass', async () => {
+test('the leader runs its preparation before its first reconcile', async () => {
   await client().create(ConfigMap, { metadata: beat })
   const done: string[] = []
   const preparing = Promise.withResolvers<void>()
@@ -356,7 +357,7 @@ test('what only the leader may do is done by the leader, before its first pass',
   expect(done).toEqual(['a after 0 passes', 'b'])
 })
 
-test('a leader that cannot prepare lets the next one try', async () => {
+test('a leader whose preparation fails releases the Lease', async () => {
   const a = await join('a', { prepare: () => Promise.reject(new Error('no room')) })
   await settle()
   expect(a.lost).toEqual(['no room'])

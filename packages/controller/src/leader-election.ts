@@ -1,7 +1,7 @@
 /**
- * One of several managers leads: the one that holds a Lease. Upstream: tools/leaderelection of client-go, v0.36. What is stricter
- * here: the deadline of the holder runs from when its last good renewal was sent rather than answered, a holder that reads another
- * name in the Lease stops at once, and times are measured by timers, which a clock that is set does not move.
+ * Leader election over a Lease. Upstream: tools/leaderelection of client-go, v0.36. Stricter here: the holder's deadline runs from when its
+ * last successful renewal was sent rather than answered; a holder that reads another identity in the Lease stops at once; times are
+ * measured by timers, so that setting the system clock does not change them.
  */
 import {
   type Client,
@@ -19,10 +19,10 @@ import { checkLeaseTerms, defaultLeaseTerms, holderOf, leaseMove, type LeaseTerm
 import { unlessAborted } from './unless-aborted.ts'
 
 export interface LeaderElectionOptions {
-  /** Of the Lease. */
+  /** Namespace of the Lease. */
   readonly namespace: string
   readonly name: string
-  /** Unique for each process that was ever started. */
+  /** Unique to each process ever started. */
   readonly identity: string
   readonly terms?: LeaseTerms
 }
@@ -41,18 +41,18 @@ export class LeaderElection {
   readonly #key: { readonly namespace: string; readonly name: string }
   readonly #terms: LeaseTerms
   readonly #means: Means
-  /** As last read or written. */
+  /** The Lease as last read or written. */
   #lease: Lease | undefined
   #hasRunOut = false
   #running: Timer | undefined
-  /** When leadership ends unless it is renewed, by our own clock. */
+  /** Time on the local clock at which leadership ends unless it is renewed. */
   #until = Number.NEGATIVE_INFINITY
   #hasResigned = false
-  /** When the last attempt was made. */
+  /** Time of the last attempt. */
   #sent = 0
   #told = ''
 
-  /** @throws Error when the terms let two lead at once */
+  /** @throws Error when these terms would allow two leaders at once */
   constructor({ namespace, name, identity, terms = defaultLeaseTerms }: LeaderElectionOptions, means: Means) {
     checkLeaseTerms(terms)
     this.identity = identity
@@ -61,7 +61,7 @@ export class LeaderElection {
     this.#means = means
   }
 
-  /** Whether this one leads at this very moment. Also false when its timers come too late to say so, as after a suspension. */
+  /** Whether this candidate leads now. Also false when its timers fired too late, as after a suspended process. */
   get leads(): boolean {
     return !this.#hasResigned && this.#means.clock.now() < this.#until
   }
@@ -71,7 +71,7 @@ export class LeaderElection {
     return this.#lease
   }
 
-  /** Resolves when this one leads. Rejects when `signal` aborts. */
+  /** Resolves when this candidate becomes the leader. Rejects when `signal` aborts. */
   async acquire(signal: AbortSignal): Promise<void> {
     const { clock, random, log } = this.#means
     const { retryPeriod } = this.#terms
@@ -83,7 +83,7 @@ export class LeaderElection {
     log.info('Successfully acquired leader lease', { lease: this.#text, identity: this.identity })
   }
 
-  /** Renews the Lease for as long as that works; resolves with what ended it. Rejects when `signal` aborts. */
+  /** Renews the Lease until that fails; resolves with the reason. Rejects when `signal` aborts. */
   async keep(signal: AbortSignal): Promise<string> {
     const { clock } = this.#means
     const over = new AbortController()
@@ -92,7 +92,7 @@ export class LeaderElection {
     let deadline = clock.schedule(this.#left(this.#sent, this.#terms.renewDeadline), missed)
     const renewing = async (until: AbortSignal): Promise<void> => {
       for (;;) {
-        // Counted from the last attempt, so that a slow server costs the time of its answer only once.
+        // Counted from the last attempt, so that a slow response delays the next attempt only once.
         await sleep(clock, this.#left(this.#sent, this.#terms.retryPeriod), until)
         const attempt = await this.#attempt(until)
         if (until.aborted) return
@@ -111,13 +111,16 @@ export class LeaderElection {
     }
   }
 
-  /** From now on this one does not lead, whatever it is told later. */
+  /** Ends leadership for good: later responses cannot restore it. */
   resign(): void {
     this.#hasResigned = true
     this.#running?.cancel()
   }
 
-  /** Lets the next one have the Lease at once. To be called when nothing more will be written; that it fails costs others a wait. */
+  /**
+   * Releases the Lease, so that another candidate can acquire it at once. Call it after the last write. When it fails, the others wait
+   * until the Lease expires.
+   */
   async release(): Promise<void> {
     const { client, clock, log } = this.#means
     this.resign()
@@ -149,7 +152,7 @@ export class LeaderElection {
     }
   }
 
-  /** @param knows the Lease is thought to be as it was written last, so that one request is enough */
+  /** @param knows the Lease is assumed to be as last written, so that one request suffices */
   async #write(signal: AbortSignal, knows: boolean): Promise<boolean> {
     const { client, clock } = this.#means
     if (!knows) this.#see(await orAbsent(client.get(Lease, this.#key, { signal })))
@@ -173,7 +176,7 @@ export class LeaderElection {
     }
   }
 
-  /** A Lease runs out when it has been seen unchanged for its duration: what times it holds says nothing to other clocks. */
+  /** A Lease expires when it was seen unchanged for its duration. Its timestamps are not compared with the local clock. */
   #see(lease: Lease | undefined): void {
     const before = this.#lease
     this.#lease = lease
@@ -192,7 +195,7 @@ export class LeaderElection {
     this.#means.log.info('Another one leads', { lease: this.#text, holder })
   }
 
-  /** No request may take so long that there is no time for another one before the deadline. */
+  /** Limits each request so that another attempt fits before the deadline. */
   async #within<T>(work: (limit: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const limit = new AbortController()
     const timeout = this.#terms.renewDeadline / 2
@@ -205,7 +208,7 @@ export class LeaderElection {
     }
   }
 
-  /** What is left of `period` since then; never more than all of it, though somebody may have set the clock back. */
+  /** What is left of `period` since then. At most the whole period, also when the clock was set back. */
   #left(since: number, period: number): number {
     return Math.min(period, Math.max(0, since + period - this.#means.clock.now()))
   }

@@ -20,7 +20,7 @@ const move = (of: Lease | undefined, identity: string, hasRunOut = false, leaseD
   leaseMove(of, { identity, terms: { ...defaultLeaseTerms, leaseDuration }, now, hasRunOut })
 
 describe('a Lease', () => {
-  test('that is not there is made', () => {
+  test('that does not exist is created', () => {
     const spec = {
       ...held,
       acquireTime: '2026-01-01T00:01:00.000000Z',
@@ -30,12 +30,12 @@ describe('a Lease', () => {
     expect(move(undefined, 'a')).toEqual({ kind: 'create', spec })
   })
 
-  test('is renewed by its holder: neither the time of its taking nor the count of holders changes', () => {
+  test('is renewed by its holder without a change of acquireTime and leaseTransitions', () => {
     const spec = { ...held, renewTime: '2026-01-01T00:01:00.000000Z' }
     expect(move(lease(held), 'a')).toEqual({ kind: 'update', lease: lease(spec) })
   })
 
-  test('of another one is left alone, however old its times look', () => {
+  test('of another holder is left alone, however old its timestamps look', () => {
     expect(move(lease({ ...held, renewTime: '2020-01-01T00:00:00.000000Z' }), 'b')).toEqual({ kind: 'wait', holder: 'a' })
   })
 
@@ -58,11 +58,11 @@ describe('a Lease', () => {
     })
   })
 
-  test('says whole seconds, and no fewer than it was asked for', () => {
+  test('rounds its duration up to whole seconds', () => {
     expect(move(undefined, 'a', false, 1500)).toMatchObject({ spec: { leaseDurationSeconds: 2 } })
   })
 
-  test('keeps what others have put into it', () => {
+  test('keeps fields set by other writers', () => {
     expect(move(lease({ ...held, strategy: 'x' }), 'a')).toMatchObject({ lease: { spec: { strategy: 'x' } } })
   })
 })

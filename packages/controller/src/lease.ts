@@ -1,25 +1,25 @@
 /**
- * What to do about a Lease that several contend for. Pure: the time in it is somebody else's, so whether it has run out is decided by
- * whoever has watched it, on a clock of their own. Upstream: tools/leaderelection of client-go, v0.36.
+ * Decides what a candidate does about a Lease. Pure: timestamps in a Lease come from another clock, so the caller, who observed it on a
+ * local clock, states whether it has expired. Upstream: tools/leaderelection of client-go, v0.36.
  */
 import { type Lease, seconds } from '@capstan/kube'
 
-/** Milliseconds. */
+/** Durations in milliseconds. */
 export interface LeaseTerms {
-  /** How long others leave a Lease alone that is not renewed. */
+  /** How long other candidates respect a Lease that is not renewed. */
   readonly leaseDuration: number
-  /** How long the holder goes on without having renewed it. */
+  /** How long the holder leads without a successful renewal. */
   readonly renewDeadline: number
-  /** How long everybody waits between two attempts. */
+  /** Time between two attempts of a candidate. */
   readonly retryPeriod: number
 }
 
 export const defaultLeaseTerms: LeaseTerms = { leaseDuration: seconds(15), renewDeadline: seconds(10), retryPeriod: seconds(2) }
 
-/** Those who wait for a Lease come back after the retry period and up to so many times as long again. */
+/** Candidates wait the retry period plus a random share of up to this multiple of it. */
 export const RetryJitter = 1.2
 
-/** @throws Error in client-go's words when a holder would not notice in time that it has lost the Lease */
+/** @throws Error with client-go's text when a holder could notice the loss of its Lease too late */
 export function checkLeaseTerms({ leaseDuration, renewDeadline, retryPeriod }: LeaseTerms): void {
   if (leaseDuration <= renewDeadline) throw new Error('leaseDuration must be greater than renewDeadline')
   if (renewDeadline <= RetryJitter * retryPeriod) throw new Error('renewDeadline must be greater than retryPeriod*JitterFactor')
@@ -30,24 +30,24 @@ export type LeaseSpec = NonNullable<Lease['spec']>
 
 export type LeaseMove =
   | { readonly kind: 'create'; readonly spec: LeaseSpec }
-  /** Takes or renews it: to be written over what was read, and nothing else. */
+  /** Acquires or renews: valid only as an update of the Lease that was read. */
   | { readonly kind: 'update'; readonly lease: Lease }
   | { readonly kind: 'wait'; readonly holder: string }
 
 export interface Contender {
-  /** Unique for each process that was ever started. */
+  /** Unique to each process ever started. */
   readonly identity: string
   readonly terms: LeaseTerms
   readonly now: number
-  /** The Lease has not changed for as long as it says itself. */
+  /** The Lease was seen unchanged for its own duration. */
   readonly hasRunOut: boolean
 }
 
-/** What a contender does about the Lease as it was read; `undefined` when there is none. */
+/** Decides what a candidate does about the Lease that was read; `undefined` when none exists. */
 export function leaseMove(lease: Lease | undefined, { identity, terms, now, hasRunOut }: Contender): LeaseMove {
   const renewed = {
     holderIdentity: identity,
-    // Never less than the terms say: others would come while the holder still goes on.
+    // Rounded up: with less, others could acquire the Lease while its holder still leads.
     leaseDurationSeconds: Math.ceil(terms.leaseDuration / 1000),
     renewTime: microTime(now),
   }
@@ -60,14 +60,14 @@ export function leaseMove(lease: Lease | undefined, { identity, terms, now, hasR
   return { kind: 'update', lease: { ...lease, spec: { ...spec, ...renewed, ...taken } } }
 }
 
-/** The Lease as its holder leaves it, for the next one to take at once. */
+/** The Lease as its holder releases it, free for the next candidate. */
 export function released({ spec, ...lease }: Lease, now: number): Lease {
   const { holderIdentity: _, ...rest } = spec ?? {}
   return { ...lease, spec: { ...rest, leaseDurationSeconds: 1, acquireTime: microTime(now), renewTime: microTime(now) } }
 }
 
-/** Empty when nobody holds it. */
+/** Identity of the holder; empty when the Lease is free. */
 export const holderOf = ({ spec }: Lease): string => spec?.holderIdentity ?? ''
 
-/** RFC 3339 with microseconds, as Leases have it. */
+/** RFC 3339 with microseconds, the format of Lease timestamps. */
 const microTime = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z')

@@ -1,4 +1,4 @@
-/** Runs one controller: events to keys, keys to passes, and each pass's outcome back to the queue. */
+/** Runs one controller: maps events to keys, reconciles keys, and returns outcomes to the queue. */
 import type { Client, Clock, Kind, KubeObject, Logger, ObjectKey, Random } from '@capstan/kube'
 import { keyText, messageOf, parseKey, randomUUID, resourceName } from '@capstan/kube'
 import type { Informers } from './cache.ts'
@@ -16,19 +16,23 @@ export interface LoopOptions {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
-  /** For passes: what they name. */
+  /** Source of random names for reconciles. */
   readonly random: Random
-  /** For the loop: what it calls its passes in logs. */
+  /** Source of reconcile ids in logs. */
   readonly ids: Random
   readonly log: Logger
   readonly events: EventRecorder
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
+  /** Limits the events of declared kinds, as upstream's WithEventFilter; not those of kinds watched at run time. */
+  readonly eventFilter?: (object: KubeObject) => boolean
 }
 
-/** A pass is aborted after a minute, as upstream does. */
+/** Time limit of one reconcile, as upstream. */
 const PassLimit = 60_000
-/** A key waits this long at most for its own writes to come back. */
+/** Most reconciles that wait outside at once. Further ones keep their worker, so that memory stays bounded. */
+const MostOutside = 1000
+/** Longest wait of a key for its own writes to appear in the cache. */
 const EchoLimit = 10_000
 
 export class Loop {
@@ -38,9 +42,13 @@ export class Loop {
   readonly #log: Logger
   readonly #watched = new Map<string, Promise<void>>()
   #holding = 0
+  /** Reconciles in progress that occupy no worker. */
+  #outside = 0
+  /** Reconciles whose outside work is done, in the order in which they wait for a worker. */
+  readonly #returning: (() => void)[] = []
   #pumping = false
   #started = false
-  /** What each key is waiting for, for whoever asks why nothing happens. */
+  /** Reason for which each key waits, for diagnostics. */
   readonly #waiting = new Map<string, string>()
 
   constructor(controller: Controller, options: LoopOptions) {
@@ -51,23 +59,24 @@ export class Loop {
     options.signal.addEventListener('abort', () => this.#queue.close(), { once: true })
   }
 
-  /** Nothing runs, nothing could run now, and no key waits for its own writes: only `run`, time or an event brings work. */
+  /** Nothing runs or is ready to run, and no key waits for its own writes: only `run`, time or an event brings work. */
   get idle(): boolean {
     return !this.#started || (this.#queue.depth === 0 && this.#queue.running === 0 && this.#holding === 0)
   }
 
-  /** Keys that wait, with the reason their last pass gave. */
+  /** Waiting keys with the reason that their last reconcile returned. */
   get waiting(): ReadonlyMap<string, string> {
     return this.#waiting
   }
 
-  /** Subscribes to every kind of the declaration; passes begin with `run`. */
+  /** Subscribes to every kind of the declaration; reconciles start with `run`. */
   async subscribe(): Promise<void> {
     const { controller } = this
+    const filtered = (when?: Predicate) => allOf(this.#options.eventFilter, when)
     const synced: Promise<void>[] = []
-    synced.push(this.#follow(controller.for, ({ metadata }) => [keyOfMeta(metadata)], controller.when))
-    for (const kind of controller.owns ?? []) synced.push(this.#follow(kind, controllerOfKind(controller.for)))
-    for (const { kind, map, when } of controller.watches ?? []) synced.push(this.#follow(kind, map, when))
+    synced.push(this.#follow(controller.for, ({ metadata }) => [keyOfMeta(metadata)], filtered(controller.when)))
+    for (const kind of controller.owns ?? []) synced.push(this.#follow(kind, controllerOfKind(controller.for), filtered()))
+    for (const { kind, map, when } of controller.watches ?? []) synced.push(this.#follow(kind, map, filtered(when)))
     await Promise.all(synced)
   }
 
@@ -92,7 +101,7 @@ export class Loop {
 
   #deliver({ previous, object, initial }: InformerEvent, map: MapFunction, when: Predicate | undefined): void {
     if (when && !when({ previous, object })) return
-    // An object that changes hands concerns both the owner it had and the one it has.
+    // When the owner of an object changes, both the old and the new owner are enqueued.
     const keys = new Set<string>()
     for (const version of [previous, object]) {
       if (version) for (const key of map(version, this.#options.informers)) keys.add(keyText(key))
@@ -100,7 +109,10 @@ export class Loop {
     for (const key of keys) this.#queue.add(key, { lowPriority: initial })
   }
 
-  /** Starts passes until all places are taken. Deferred by a microtask, so that one event's keys are all in before the first runs. */
+  /**
+   * Starts reconciles until every worker is busy. Deferred by a microtask, so that all keys of one event are queued before the first one
+   * runs.
+   */
   #pump(): void {
     if (!this.#started || this.#pumping) return
     this.#pumping = true
@@ -109,9 +121,14 @@ export class Loop {
 
   async #fill(): Promise<void> {
     const { concurrency: places = 10 } = this.controller
-    while (this.#queue.depth > 0 && this.#queue.running < places) {
-      // In one process pass could follow pass without the event loop ever turning.
-      const pause = this.#options.clock.breathe?.()
+    const hasRoom = () => this.#queue.running - this.#outside < places
+    while (this.#returning.length > 0 && (hasRoom() || this.#options.signal.aborted)) {
+      this.#outside--
+      this.#returning.shift()!()
+    }
+    while (this.#queue.depth > 0 && hasRoom()) {
+      // With an API server in the same process, reconciles could run one after another without yielding to the event loop.
+      const pause = this.#options.clock.yieldIfDue?.()
       if (pause) await pause
       else void this.#pass(this.#queue.take()!).finally(() => this.#pump())
     }
@@ -133,6 +150,7 @@ export class Loop {
       log,
       events,
       signal: passSignal,
+      outside: this.#outsideOnce(),
       watch: (kind, map) => this.#watch(kind, map, passSignal),
     }
 
@@ -146,6 +164,7 @@ export class Loop {
     }
     timer.cancel()
     if (signal.aborted) return
+    for (const err of writes.rejectedStatus) log.error('Status rejected by the API server', { err })
     this.#report(key, outcome, failure, log)
     metrics.pass(
       this.controller.name,
@@ -163,7 +182,27 @@ export class Loop {
     if (unseen) await this.#hold(key, unseen)
   }
 
-  /** Keeps the key from running until the cache has what the pass wrote. */
+  /** Makes `outside` for one reconcile, which leaves its worker once even when it runs several pieces of work concurrently. */
+  #outsideOnce(): ReconcileContext['outside'] {
+    let isOutside = false
+    return async (work) => {
+      if (isOutside || this.#outside >= MostOutside) return work()
+      isOutside = true
+      this.#outside++
+      this.#pump()
+      try {
+        return await work()
+      } finally {
+        await new Promise<void>((resolve) => {
+          this.#returning.push(resolve)
+          this.#pump()
+        })
+        isOutside = false
+      }
+    }
+  }
+
+  /** Keeps the key from running until the cache contains the writes of its reconcile. */
   async #hold(key: string, unseen: Promise<void>): Promise<void> {
     this.#holding++
     const result = await within(unseen, EchoLimit, this.#options.clock)
@@ -182,12 +221,12 @@ export class Loop {
       return
     }
     this.#waiting.set(key, messageOf(failure))
-    // Somebody else wrote first: the next event brings what they wrote, there is nothing for a person to see.
+    // A conflict is not worth a warning: an event brings the other writer's change and the key is reconciled again.
     if (onlyConflicts(failure)) log.debug('Conflict, trying again', { err: failure })
     else log.error('Reconciler error', { err: failure })
   }
 
-  /** Every pass that asks waits until the kind is listed, but no longer than it may take: the kind may never be served. */
+  /** A reconcile waits until the kind is listed, at most for its own time limit: the kind may never be served. */
   async #watch(kind: Kind, map: MapFunction, signal: AbortSignal): Promise<void> {
     const name = `${resourceName(kind)}/${kind.version}`
     const known = this.#watched.get(name)
@@ -200,6 +239,10 @@ export class Loop {
 
 const keyOfMeta = ({ namespace, name }: { namespace?: string; name: string }): ObjectKey =>
   namespace === undefined ? { name } : { namespace, name }
+
+/** Upstream decides by the new object, or by the last state of a deleted one. */
+const allOf = (filter: LoopOptions['eventFilter'], when: Predicate | undefined): Predicate | undefined =>
+  filter ? (change) => filter((change.object ?? change.previous)!) && (!when || when(change)) : when
 
 /** The controller owner of an object, when it is of `kind`. */
 const controllerOfKind =

@@ -1,5 +1,5 @@
 /** Runs controllers together over one client and one set of informers. */
-import type { Client, Clock, Logger, Random } from '@capstan/kube'
+import type { Client, Clock, KubeObject, Logger, Random } from '@capstan/kube'
 import { createClient, forkRandom, seconds } from '@capstan/kube'
 import { Informers } from './cache.ts'
 import type { Cache, Controller } from './controller.ts'
@@ -18,42 +18,54 @@ export interface ManagerOptions {
   readonly random: Random
   readonly log: Logger
   readonly controllers: readonly Controller[]
-  /** Passes run while this manager holds the Lease; nothing is written before, or after. Absent: they run from the start. */
+  /** The only namespace whose objects are watched; all when absent. Cluster-scoped kinds are watched in any case. */
+  readonly namespace?: string
+  /** Only events of these objects cause reconciles; all when absent. Reads from the cache return other objects, too. */
+  readonly eventFilter?: (object: KubeObject) => boolean
+  /** Reconcile only while this manager holds the Lease; nothing is written before or after. Absent: reconcile from the start. */
   readonly leaderElection?: LeaderElectionOptions & {
-    /** What only the leader may do, and has to do before its passes begin, such as installing kinds. */
+    /** Work that only the leader may do before its reconciles begin, such as installing CRDs. */
     prepare?(signal: AbortSignal): Promise<void>
   }
 }
 
 export interface Manager {
-  /** Resolves when every informer holds what the server has; passes then begin, or as soon as this manager leads. */
+  /** Resolves when every informer has synced. Reconciles begin then, or when this manager becomes the leader. */
   start(): Promise<void>
-  /** Lets passes under way notice, and resolves when all watches have ended. Nothing is written after that. */
+  /** Aborts reconciles in progress and resolves when all watches have ended. Nothing is written after that. */
   stop(): Promise<void>
-  /** Resolves when the manager was stopped; rejects when it stopped by itself, such as when another one leads now. */
+  /** Resolves when the manager was stopped; rejects when it ended by itself, such as after losing the Lease. */
   readonly ended: Promise<void>
   readonly cache: Cache
   /** Nothing runs or could run before time passes or an event arrives. */
   readonly idle: boolean
-  /** Informers hold what the server has. */
+  /** Every informer has synced. */
   readonly started: boolean
-  /** Passes run, or are about to. */
+  /** Reconciles run, or are about to. */
   readonly leads: boolean
   readonly metrics: ControllerMetrics
-  /** For tests and `explain`: what every key waits for, as `controller namespace/name: reason`. */
+  /** For tests and `explain`: the reason for which each key waits, as `controller namespace/name: reason`. */
   waiting(): readonly string[]
-  /** For tests: every informer with the newest revision it knows. */
+  /** For tests: every informer with the newest revision it has seen. */
   informers(): readonly Informer[]
 }
 
-/** How long a stop waits for writes that are under way. */
+/** Longest wait of `stop` for writes in flight. */
 const QuietLimit = seconds(5)
 
-export function createManager({ client, clock, random, log, controllers, leaderElection }: ManagerOptions): Manager {
+export function createManager(options: ManagerOptions): Manager {
+  const { client, clock, random, log, controllers, namespace, eventFilter, leaderElection } = options
   const abort = new AbortController()
   const { signal } = abort
-  const informers = new Informers({ client, clock, random: forkRandom(random), log, signal })
-  // Names of objects do not depend on how many passes, events or reconnections there were before.
+  const informers = new Informers({
+    client,
+    clock,
+    random: forkRandom(random),
+    log,
+    signal,
+    ...(namespace === undefined ? {} : { namespace }),
+  })
+  // Separate random streams: generated object names do not depend on the number of reconciles, events or reconnections.
   const ids = forkRandom(random)
   const forEvents = forkRandom(random)
   const election = leaderElection && new LeaderElection(leaderElection, { client, clock, random: forkRandom(random), log })
@@ -74,6 +86,7 @@ export function createManager({ client, clock, random, log, controllers, leaderE
         events: events.of(`${one.name}-controller`),
         metrics,
         signal,
+        ...(eventFilter ? { eventFilter } : {}),
       }),
   )
   registerGauge(metrics, 'capstan_keys_waiting', 'Keys whose last pass waits for something', () =>
@@ -81,7 +94,7 @@ export function createManager({ client, clock, random, log, controllers, leaderE
   )
   if (election) registerMasterStatus(metrics, leaderElection.name, () => election.leads)
   const ended = Promise.withResolvers<void>()
-  // Whoever does not ask is told by the log.
+  // Handled here for callers that do not await `ended`; the error is logged as well.
   ended.promise.catch(() => {})
   let started = false
   let synced = Promise.resolve()
@@ -95,13 +108,13 @@ export function createManager({ client, clock, random, log, controllers, leaderE
     await synced
     if (!signal.aborted) for (const loop of loops) loop.run()
   }
-  /** From candidate to leader to the end. */
+  /** Runs a candidate: acquires the Lease, leads, and ends. */
   async function lead(election: LeaderElection): Promise<void> {
     try {
       await election.acquire(signal)
       events.of(election.identity).event(election.lease!, 'Normal', 'LeaderElection', `${election.identity} became leader`)
       const lost = election.keep(signal)
-      // Heard of below, also when preparing fails first.
+      // Awaited below; this handler covers a failure of `prepare` before that.
       lost.catch(() => {})
       await Promise.race([leaderElection?.prepare?.(signal), lost])
       if (election.leads) await Promise.race([run(), lost])
@@ -129,7 +142,7 @@ export function createManager({ client, clock, random, log, controllers, leaderE
       return loops.every((loop) => loop.idle)
     },
     async start() {
-      // Two controllers of one name would share metrics and logs, and nobody could tell them apart.
+      // Controllers with the same name would share metrics and log names.
       const names = new Set<string>()
       for (const { controller } of loops) {
         if (names.has(controller.name)) throw new Error(`Cannot start: two controllers are named ${controller.name}`)
@@ -148,7 +161,7 @@ export function createManager({ client, clock, random, log, controllers, leaderE
       await informers.stopped()
       await events.flushed()
       await leading
-      // While something is still being written nobody else may begin: the Lease then runs out by itself.
+      // While a write is in flight the Lease is not released, so that no other candidate starts writing: it expires by itself.
       if (election && fenced && (await within(fenced.quiet(), QuietLimit, clock)) === 'done') await election.release()
       ended.resolve()
     },

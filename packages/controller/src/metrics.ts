@@ -1,4 +1,4 @@
-/** What the manager counts, under controller-runtime's metric names, so that existing dashboards and alerts work. */
+/** Metrics of a manager, under controller-runtime's names, so that existing dashboards and alerts work. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 export type PassResult = 'success' | 'error' | 'requeue_after'
@@ -40,7 +40,7 @@ export function createMetrics(): ControllerMetrics {
   }
 }
 
-/** A gauge read when somebody asks, such as the depth of a queue. */
+/** Registers a gauge that is read at each scrape, such as the depth of a queue. */
 export function registerGauge(
   metrics: ControllerMetrics,
   name: string,
@@ -58,7 +58,7 @@ export function registerGauge(
   })
 }
 
-/** Whether this manager leads, under client-go's name. */
+/** Registers the gauge that shows whether this manager leads, under client-go's name. */
 export function registerMasterStatus(metrics: ControllerMetrics, name: string, leads: () => boolean): void {
   new Gauge({
     name: 'leader_election_master_status',

@@ -1,8 +1,8 @@
 import { isReason } from '@capstan/kube'
 
 /**
- * Whether a pass failed for no other reason than that somebody else wrote first: the next pass knows what they wrote, and there is
- * nothing for a person to see. Whatever was said before it: which step a conflict came up in makes it no other thing.
+ * Returns whether a reconcile failed only because of conflicting writes. It is retried with the current object, so users need no report.
+ * Errors are searched through their causes, since steps wrap them.
  */
 export function onlyConflicts(err: unknown): boolean {
   if (isReason(err, 'Conflict')) return true

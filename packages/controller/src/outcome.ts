@@ -1,16 +1,16 @@
-/** What a reconcile, or one phase of it, asks for next. A failure is thrown, never returned. */
+/** The result of a reconcile or of one of its phases. Failures are thrown, never returned. */
 export type Outcome =
   | { readonly kind: 'proceed' }
   | { readonly kind: 'wait'; readonly reason: string }
   | { readonly kind: 'requeue'; readonly after: number; readonly reason: string }
 
 export const proceed = (): Outcome => ({ kind: 'proceed' })
-/** Wait for something this controller watches; a watch event brings it back. */
+/** Waits for a change of a watched object; its watch event enqueues the key again. */
 export const wait = (reason: string): Outcome => ({ kind: 'wait', reason })
-/** Come back after `after` milliseconds: for things no watch reports, such as time passing. */
+/** Reconciles again after `after` milliseconds: for changes that no watch reports, such as time passing. */
 export const requeue = (after: number, reason: string): Outcome => ({ kind: 'requeue', after, reason })
 
-/** Several outcomes as one: the earliest return wins, then waiting, then proceeding. Reasons are joined in order. */
+/** Merges outcomes: the earliest requeue wins, then waiting, then proceeding. Reasons are joined in order. */
 export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
   const requeues = outcomes.filter((outcome) => outcome.kind === 'requeue')
   const reasons = outcomes.flatMap((outcome) => (outcome.kind === 'proceed' ? [] : [outcome.reason])).join('; ')
@@ -18,17 +18,16 @@ export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
   return outcomes.some((outcome) => outcome.kind === 'wait') ? wait(reasons) : proceed()
 }
 
+/** One phase of a reconcile. */
+export type Phase<Scope, IO> = (scope: Scope, io: IO) => Promise<Outcome>
+
 export interface PhaseResult {
   readonly outcome: Outcome
   readonly errors: readonly unknown[]
 }
 
 /** Runs every phase in order, even after one has failed, as upstream's reconcilers do; status then covers them all. */
-export async function runPhases<Scope, IO>(
-  phases: readonly ((scope: Scope, io: IO) => Promise<Outcome>)[],
-  scope: Scope,
-  io: IO,
-): Promise<PhaseResult> {
+export async function runPhases<Scope, IO>(phases: readonly Phase<Scope, IO>[], scope: Scope, io: IO): Promise<PhaseResult> {
   const outcomes: Outcome[] = []
   const errors: unknown[] = []
   for (const phase of phases) {

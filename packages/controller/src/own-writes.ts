@@ -1,9 +1,9 @@
 /**
- * Stale reads made harmless: what one pass writes is noted, and its key waits until the cache has seen it. This is what prevents
- * a second Machine when a pass runs again before the first one's creation has come back.
+ * Protects against stale reads: the writes of a reconcile are recorded, and its key waits until the cache contains them. Otherwise a
+ * reconcile that runs before the created Machine appears in the cache would create a second one.
  */
 import type { ApiRequest, Client, Clock, Kind, KubeObject, ObjectKey, Transport } from '@capstan/kube'
-import { createClient, keyOf, keyText } from '@capstan/kube'
+import { createClient, isReason, keyOf, keyText } from '@capstan/kube'
 import type { Informers } from './cache.ts'
 
 interface OwnWrite {
@@ -16,19 +16,25 @@ interface OwnWrite {
 
 export interface OwnWrites {
   readonly client: Client
-  /** True when the server stored something new for this pass; writes that changed nothing do not count. */
+  /** True when the server stored a change; no-op writes do not count. */
   readonly changed: boolean
-  /** Resolves when the cache has seen every write of the pass; `undefined` when it has already. */
+  /** Errors of rejected status writes. Without them users would see a stale status without its cause. */
+  readonly rejectedStatus: readonly unknown[]
+  /** Resolves when the cache contains every write of the reconcile; `undefined` when it already does. */
   seen(): Promise<void> | undefined
 }
 
-/** Verbs that store something. A dry run stores nothing. */
+/** Verbs that store changes. A dry run stores nothing. */
 const writing: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete'])
 
-/** A client for one pass over `client`, which notes what the pass writes. */
+/** Whether the server would reject the same write again. */
+const isRejected = (err: unknown): boolean => isReason(err, 'Invalid', 'Forbidden', 'BadRequest', 'RequestEntityTooLarge')
+
+/** Wraps `client` for one reconcile and records its writes. */
 export function noteWrites(client: Client, informers: Informers): OwnWrites {
   const writes: OwnWrite[] = []
   const { transport } = client
+  const rejectedStatus: unknown[] = []
   let changed = false
 
   const noting: Transport = {
@@ -37,13 +43,16 @@ export function noteWrites(client: Client, informers: Informers): OwnWrites {
     async send(request, signal) {
       if (!writing.has(request.verb) || request.options?.dryRun) return transport.send(request, signal)
       const informer = informers.find(kindOf(request))
-      // As it is known before: in one process the cache may have the answer sooner than we do.
+      // Read before the request: in one process the watch event may arrive before the response.
       const known = request.name === undefined ? undefined : informer?.get(targetOf(request))?.metadata.resourceVersion
-      const answer = (await transport.send(request, signal)) as KubeObject
+      const answer = (await transport.send(request, signal).catch((err) => {
+        if (request.subresource === 'status' && isRejected(err)) rejectedStatus.push(err)
+        throw err
+      })) as KubeObject
       const revision = answer.kind === 'Status' ? undefined : answer.metadata?.resourceVersion
       if (revision !== undefined && revision === known) return answer
       changed = true
-      // A deletion that left nothing behind is answered by a Status: there is no revision to wait for.
+      // A completed deletion returns a Status, which has no revision to wait for.
       if (informer && revision !== undefined) {
         writes.push({ ...kindOf(request), key: keyText(keyOf(answer)), revision: Number(revision) })
       }
@@ -55,6 +64,7 @@ export function noteWrites(client: Client, informers: Informers): OwnWrites {
     get changed() {
       return changed
     },
+    rejectedStatus,
     seen() {
       const waiting = writes.flatMap((write) => informers.find(kindOf(write))?.seen(write.key, write.revision) ?? [])
       return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)
@@ -72,7 +82,7 @@ const kindOf = ({ group, version, plural }: { group: string; version: string; pl
   scope: 'Namespaced',
 })
 
-/** `promise`, or the end of `ms` if that comes first: a watch that is broken must not hold a key for ever. */
+/** Resolves with `promise` or after `ms`, whichever comes first: a broken watch must not block a key forever. */
 export function within(promise: Promise<void>, ms: number, clock: Clock): Promise<'done' | 'late'> {
   return new Promise((resolve) => {
     const timer = clock.schedule(ms, () => resolve('late'))

@@ -20,7 +20,7 @@ describe('Queue', () => {
     expect([queue.take(), queue.take()]).toEqual(['a', undefined])
   })
 
-  test('a key added while it runs does not run beside itself, but once more afterwards', () => {
+  test('a key added while it runs is run once more afterwards', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()
@@ -30,14 +30,14 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
-  test('what was there at the start waits behind what changes now', () => {
+  test('keys of the initial list wait behind changed ones', () => {
     const { queue } = setup()
     queue.add('old', { lowPriority: true })
     queue.add('new')
     expect([queue.take(), queue.take()]).toEqual(['new', 'old'])
   })
 
-  test('a key on hold runs only when released, and only if it was asked for', () => {
+  test('a key on hold runs only when released, and only if it was added meanwhile', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()
@@ -60,7 +60,7 @@ describe('Queue', () => {
     expect(queue.take()).toBe('a')
   })
 
-  test('failures are retried after 5 ms, doubled each time, and a success forgets them', () => {
+  test('failures are retried after 5 ms, doubled each time, and a success resets the delay', () => {
     const { clock, queue, finish, at } = setup({ burst: 100 })
     const times: number[] = []
     queue.add('a')
@@ -80,7 +80,7 @@ describe('Queue', () => {
     expect(at() * 1000).toBe(160)
   })
 
-  test('a key that keeps finding nothing to do is slowed down to one pass a second', () => {
+  test('a key whose reconciles change nothing is limited to one reconcile a second', () => {
     const { clock, queue, finish, at } = setup({ burst: 3 })
     const passes: number[] = []
     queue.add('a')
@@ -98,7 +98,7 @@ describe('Queue', () => {
     expect(passes.slice(0, 6)).toEqual([0, 0, 0, 0, 1, 2])
   })
 
-  test('a key that makes progress is not slowed down', () => {
+  test('a key whose reconciles change something is not limited', () => {
     const { queue, finish } = setup({ burst: 3 })
     queue.add('b')
     for (let i = 0; i < 50; i++) {
@@ -108,7 +108,7 @@ describe('Queue', () => {
     }
   })
 
-  test('of two delays the earlier one stands', () => {
+  test('the earlier of two delays wins', () => {
     const { clock, queue, at } = setup()
     queue.addAfter('a', seconds(10))
     queue.addAfter('a', seconds(3))
@@ -117,7 +117,7 @@ describe('Queue', () => {
     expect([queue.take(), at()]).toEqual(['a', 3])
   })
 
-  test('keys at rest are forgotten', () => {
+  test('idle keys are dropped', () => {
     const { queue, finish } = setup()
     queue.add('a')
     queue.take()

@@ -1,15 +1,14 @@
 /**
- * The work queue of one controller: each key at most once, at most one run per key, delays and backoff by the clock.
- *
- * A key that is added while it runs is run again afterwards. A key on hold (its own writes have not come back yet) waits until it
- * is released, and remembers that it was asked for.
+ * The work queue of one controller: keys are deduplicated, each runs at most once at a time, and delays and backoff follow the clock.
+ * A key added while it runs, runs again afterwards. A key on hold (the cache does not contain its own writes yet) waits until it is
+ * released, and remembers whether it was added meanwhile.
  */
 import type { Clock, Timer } from '@capstan/kube'
 
 export interface QueueOptions {
-  /** Passes in a row that one key may take at once before it is slowed down to one each `interval`. Default 100. */
+  /** Reconciles in a row that one key may take before it is limited to one each `interval`. Default 100. */
   readonly burst?: number
-  /** Milliseconds between passes of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
+  /** Milliseconds between reconciles of a key that has used up its burst. Default 1000, as upstream's minimum interval. */
   readonly interval?: number
   readonly onReady: () => void
 }
@@ -21,11 +20,11 @@ type State = 'idle' | 'delayed' | 'ready' | 'running'
 
 interface Entry {
   state: State
-  /** Asked for again while running or on hold. */
+  /** Added again while running or on hold. */
   dirty: boolean
   held: boolean
   failures: number
-  /** Passes left before the key is slowed down, as of `at`. */
+  /** Reconciles left before the key is rate-limited, as of `at`. */
   tokens: number
   at: number
   timer: Timer | undefined
@@ -50,7 +49,7 @@ export class Queue {
     this.#onReady = onReady
   }
 
-  /** Keys that could run now. */
+  /** Number of keys that are ready to run. */
   get depth(): number {
     return this.#ready.length + this.#later.length
   }
@@ -59,14 +58,14 @@ export class Queue {
     return this.#running
   }
 
-  /** Keys waiting for time to pass. */
+  /** Number of keys with a delay. */
   get delayed(): number {
     let count = 0
     for (const entry of this.#entries.values()) if (entry.state === 'delayed') count++
     return count
   }
 
-  /** Asks for a run as soon as the key's rate allows. What was listed at the start goes behind what changes now. */
+  /** Enqueues a key as soon as its rate limit allows. Keys of the initial list have low priority: changes go first. */
   add(key: string, options: { lowPriority?: boolean } = {}): void {
     const entry = this.#entry(key)
     if (entry.state === 'running' || entry.held) {
@@ -79,7 +78,7 @@ export class Queue {
     else this.#enqueue(key, entry, options.lowPriority ?? false)
   }
 
-  /** Asks for a run after `ms`; an earlier one that is already asked for stands. */
+  /** Enqueues a key after `ms`; keeps an earlier time that is already set. */
   addAfter(key: string, ms: number): void {
     if (ms <= 0) return this.add(key)
     const entry = this.#entry(key)
@@ -91,7 +90,7 @@ export class Queue {
     this.#delay(key, entry, Math.max(ms, this.#throttle(entry)))
   }
 
-  /** The next key to run, marked as running. */
+  /** Takes the next key and marks it as running. */
   take(): string | undefined {
     const key = this.#ready.shift() ?? this.#later.shift()
     if (key === undefined) return undefined
@@ -100,7 +99,7 @@ export class Queue {
     return key
   }
 
-  /** Ends a run. Passes that changed something are free, others count against the key's rate. */
+  /** Ends a run. Only reconciles that changed nothing count against the key's rate limit. */
   done(key: string, result: { changed: boolean; failed: boolean; after?: number; held: boolean }): void {
     const entry = this.#entry(key)
     this.#running--
@@ -117,7 +116,7 @@ export class Queue {
     this.#forgetIdle(key, entry)
   }
 
-  /** The writes of the last run have been seen: the key may run again, and does if it was asked for. */
+  /** Releases a key from hold; it runs again if it was added meanwhile. */
   release(key: string): void {
     const entry = this.#entries.get(key)
     if (!entry?.held) return
@@ -192,13 +191,13 @@ export class Queue {
     entry.tokens -= 1
   }
 
-  /** How long the key's rate holds it back. */
+  /** Delay from the key's rate limit. */
   #throttle(entry: Entry): number {
     this.#refill(entry)
     return entry.tokens >= 0 ? 0 : Math.ceil(-entry.tokens * this.#interval)
   }
 
-  /** Keys at rest cost nothing: what is remembered of them would be the same as for a new one. */
+  /** Drops the entry of an idle key when it equals a new one, so that idle keys use no memory. */
   #forgetIdle(key: string, entry: Entry): void {
     if (entry.state !== 'idle' || entry.held || entry.dirty || entry.failures > 0) return
     this.#refill(entry)

@@ -1,4 +1,4 @@
-/** `promise`, or the signal's reason when it aborts first. */
+/** Resolves as `promise`, or rejects with the signal's reason when it aborts first. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -1,26 +1,39 @@
 /**
- * AdmissionReviews, answered by the functions that the embedded API server calls without one.
- * Upstream: sigs.k8s.io/controller-runtime/pkg/webhook/admission, v0.24.
+ * Answers AdmissionReviews with the admission functions that the embedded API server calls directly. Upstream:
+ * sigs.k8s.io/controller-runtime/pkg/webhook/admission, v0.24.
  */
-import type { Admission, AdmissionContext, DeclaredKind, Json, Kind, KubeObject, Reader } from '@capstan/kube'
+import type {
+  Admission,
+  AdmissionContext,
+  DeclaredKind,
+  Json,
+  Kind,
+  KubeObject,
+  Reader,
+  RequestingUser,
+  SeparateWebhook,
+} from '@capstan/kube'
 import { diffJson, draft, invalidObject, messageOf, resourceName, StatusError, structural, writeJSON } from '@capstan/kube'
 
-/** What an API server does with a webhook's answer: takes over its changes, or heeds its refusal. */
+/** How an API server uses the webhook's response: applies its patch, or rejects the request. */
 export type Phase = 'default' | 'validate'
 
-/** All that is asked of one kind, in one webhook for each phase. */
+/** Admission functions of one kind that share a webhook for each phase. */
 export interface AdmittedKind {
   readonly kind: Kind
   readonly admissions: readonly Admission[]
+  /** Set when the functions asked for a webhook of their own. */
+  readonly webhook?: SeparateWebhook
 }
 
 export const admittedKinds = (admissions: readonly Admission[]): AdmittedKind[] =>
-  [...Map.groupBy(admissions, ({ kind }) => resourceName(kind)).values()].map((all) => ({
+  [...Map.groupBy(admissions, ({ kind, webhook }) => `${resourceName(kind)} ${webhook?.name ?? ''}`).values()].map((all) => ({
     kind: all[0]!.kind,
     admissions: all,
+    ...(all[0]!.webhook ? { webhook: all[0]!.webhook } : {}),
   }))
 
-/** Tells whether an object has the shape that its kind declares; no kind, no shape. */
+/** Returns whether an object matches the schema that its kind declares; always true without a declared kind. */
 export function fitsIn(kinds: readonly DeclaredKind[], { group, version, plural }: Kind): (object: KubeObject) => boolean {
   const declared = kinds.find((one) => one.group === group && one.version === version && one.plural === plural)
   if (!declared) return () => true
@@ -28,7 +41,7 @@ export function fitsIn(kinds: readonly DeclaredKind[], { group, version, plural 
   return (object) => structural(schema).validate(object).length === 0
 }
 
-/** For which writes somebody has something to say in this phase. Upstream: what is deleted is not defaulted. */
+/** Operations for which the kind has admission functions in this phase. Upstream: deletions are not defaulted. */
 export function operationsOf({ admissions }: AdmittedKind, phase: Phase): AdmissionContext<KubeObject>['operation'][] {
   const asked = new Set(admissions.filter((one) => one[phase]).flatMap(({ operations = usual }) => operations))
   return (['CREATE', 'UPDATE', 'DELETE'] as const).filter((one) => asked.has(one) && (phase === 'validate' || one !== 'DELETE'))
@@ -40,6 +53,7 @@ export interface AdmissionReview {
   readonly request: {
     readonly uid: string
     readonly operation: AdmissionContext<KubeObject>['operation']
+    readonly userInfo?: RequestingUser
     readonly object?: KubeObject | null
     readonly oldObject?: KubeObject | null
     readonly dryRun?: boolean
@@ -52,12 +66,13 @@ export async function answerAdmission(
   { request }: AdmissionReview,
   { reader, fits }: { readonly reader: Reader; readonly fits: (object: KubeObject) => boolean },
 ): Promise<object> {
-  const { uid, operation, object, oldObject, dryRun = false } = request
+  const { uid, operation, userInfo = {}, object, oldObject, dryRun = false } = request
   const warnings: string[] = []
   const context = {
     operation,
     oldObject: oldObject ?? undefined,
     dryRun,
+    userInfo,
     reader,
     warn: (text: string) => void warnings.push(text),
   }
@@ -83,7 +98,8 @@ export async function answerAdmission(
     if (errors.length === 0) return respond({ allowed: true })
     return respond({ allowed: false, status: invalidObject(kind, about.metadata.name ?? '', errors).status })
   } catch (err) {
-    // Defaults rely on what the schema promises, and come before it. An object that breaks it is refused for that in a moment.
+    // Defaulting functions rely on the schema but run before its validation. An object that violates the schema is rejected by that
+    // validation.
     if (phase === 'default' && !(err instanceof StatusError) && !fits(about)) return respond({ allowed: true })
     const refusal = err instanceof StatusError ? err : new StatusError('InternalError', messageOf(err))
     return respond({ allowed: false, status: refusal.status })

@@ -1,10 +1,10 @@
-/** Tells an API server which webhooks to ask: MutatingWebhookConfiguration and ValidatingWebhookConfiguration. */
+/** Writes the MutatingWebhookConfiguration and ValidatingWebhookConfiguration of a manager. */
 import type { Admission, Client, Input, Webhook, WebhookClientConfig } from '@capstan/kube'
 import { isReason, MutatingWebhookConfiguration, orAbsent, ValidatingWebhookConfiguration } from '@capstan/kube'
 import { admittedKinds, operationsOf, type Phase } from './admission-review.ts'
 import { admissionPath } from './handler.ts'
 
-/** Where a webhook of a manager is, by its path. */
+/** Returns the client configuration of a manager's webhook for its path. */
 export type WebhookPlace = (path: string) => WebhookClientConfig
 
 const configurations = [
@@ -12,7 +12,7 @@ const configurations = [
   ['validate', ValidatingWebhookConfiguration],
 ] as const
 
-/** Has the API server ask for `admissions` from now on, under the configurations of this name, in place of what they said before. */
+/** Replaces the webhook configurations of this name with those for `admissions`. */
 export async function configureWebhooks(
   client: Client,
   name: string,
@@ -34,20 +34,21 @@ export async function removeWebhooks(client: Client, name: string): Promise<void
   for (const [, kind] of configurations) await orAbsent(client.delete(kind, { name }))
 }
 
-/** Upstream: the names, and that a write is refused when nobody answers. */
+/** Upstream: the names, and that writes are rejected while a webhook cannot be called. */
 const webhooksOf = (admissions: readonly Admission[], phase: Phase, place: WebhookPlace): Webhook[] =>
   admittedKinds(admissions).flatMap((admitted) => {
-    const { kind } = admitted
+    const { kind, webhook } = admitted
     const operations = operationsOf(admitted, phase)
     if (operations.length === 0) return []
     return {
-      name: `${phase === 'default' ? 'default' : 'validation'}.${kind.kind.toLowerCase()}.${kind.group || 'core'}`,
-      clientConfig: place(admissionPath(phase, kind)),
+      name: `${webhook?.name ?? (phase === 'default' ? 'default' : 'validation')}.${kind.kind.toLowerCase()}.${kind.group || 'core'}`,
+      clientConfig: place(admissionPath(phase, admitted)),
       rules: [{ operations, apiGroups: [kind.group], apiVersions: [kind.version], resources: [kind.plural] }],
-      failurePolicy: 'Fail',
+      failurePolicy: webhook?.failurePolicy ?? 'Fail',
       matchPolicy: 'Equivalent',
       sideEffects: 'None',
       timeoutSeconds: 10,
       admissionReviewVersions: ['v1'],
+      ...(webhook ? { matchConditions: [...webhook.matchConditions] } : {}),
     }
   })

@@ -1,5 +1,5 @@
-/** ConversionReviews, answered by what kinds declare of their other versions. Upstream: controller-runtime pkg/webhook/conversion, v0.24. */
-import type { DeclaredKind, KubeObject } from '@capstan/kube'
+/** Answers ConversionReviews with the conversions that kinds declare. Upstream: controller-runtime pkg/webhook/conversion, v0.24. */
+import type { DeclaredKind, GroupKind, KubeObject } from '@capstan/kube'
 import { apiVersionOf, messageOf } from '@capstan/kube'
 
 export interface ConversionReview {
@@ -10,23 +10,48 @@ export interface ConversionReview {
   }
 }
 
-export function answerConversion(kinds: readonly DeclaredKind[], { request }: ConversionReview): object {
+/** Returns the version of a kind to use in references to its objects. @throws Error when there is none */
+export type ApiVersionLookup = (of: GroupKind) => Promise<string>
+
+export async function answerConversion(
+  kinds: readonly DeclaredKind[],
+  { request }: ConversionReview,
+  apiVersions: ApiVersionLookup,
+): Promise<object> {
   const { uid, desiredAPIVersion, objects } = request
   const respond = (response: object) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'ConversionReview',
     response: { uid, ...response },
   })
+  const lookup = once(apiVersions)
   try {
-    const convertedObjects = objects.map((object) => converted(kinds, object, desiredAPIVersion))
+    const convertedObjects: KubeObject[] = []
+    for (const object of objects) convertedObjects.push(await converted(kinds, object, desiredAPIVersion, lookup))
     return respond({ convertedObjects, result: { status: 'Success' } })
   } catch (err) {
     return respond({ convertedObjects: [], result: { status: 'Failure', message: messageOf(err) } })
   }
 }
 
-/** By way of the version that is stored, as all conversions go. */
-function converted(kinds: readonly DeclaredKind[], object: KubeObject, apiVersion: string): KubeObject {
+/** Caches lookups: many objects of a review refer to the same few kinds. */
+function once(lookup: ApiVersionLookup): ApiVersionLookup {
+  const known = new Map<string, Promise<string>>()
+  return (of) => {
+    const name = `${of.kind}.${of.group}`
+    const found = known.get(name) ?? lookup(of)
+    known.set(name, found)
+    return found
+  }
+}
+
+/** Converts through the stored version. */
+async function converted(
+  kinds: readonly DeclaredKind[],
+  object: KubeObject,
+  apiVersion: string,
+  lookup: ApiVersionLookup,
+): Promise<KubeObject> {
   if (object.apiVersion === apiVersion) return object
   const of = kinds.find(
     (kind) =>
@@ -39,11 +64,24 @@ function converted(kinds: readonly DeclaredKind[], object: KubeObject, apiVersio
     throw new Error(`${object.kind} of ${object.apiVersion} cannot be converted to ${apiVersion}`)
   }
   const about = (body: object, version: string) => ({
+    metadata: object.metadata,
     ...body,
     apiVersion: version,
     kind: object.kind,
-    metadata: object.metadata,
   })
   const stored = from ? about(from.toStored(object), apiVersionOf(of)) : object
-  return to ? about(to.fromStored(stored), apiVersion) : stored
+  if (!to) return stored
+  const versions = new Map<string, string>()
+  for (const one of to.references?.(stored) ?? []) versions.set(`${one.kind}.${one.group}`, await referenceVersion(lookup, one))
+  const context = { apiVersionOf: ({ group, kind }: GroupKind) => versions.get(`${kind}.${group}`) ?? group }
+  return about(to.fromStored(stored, context), apiVersion)
+}
+
+/** Upstream: convertToObjectReference. */
+async function referenceVersion(lookup: ApiVersionLookup, of: GroupKind): Promise<string> {
+  try {
+    return await lookup(of)
+  } catch (err) {
+    throw new Error(`failed to convert object: ${messageOf(err)}`, { cause: err })
+  }
 }

@@ -1,36 +1,51 @@
 /** The webhooks of a manager as a function from Request to Response. Paths are those of upstream's managers. */
-import type { Admission, DeclaredKind, Kind, Reader } from '@capstan/kube'
+import type { Admission, DeclaredKind, Reader } from '@capstan/kube'
 import { isRecord, readJSON } from '@capstan/kube'
-import { type AdmissionReview, admittedKinds, answerAdmission, fitsIn, type Phase } from './admission-review.ts'
-import { answerConversion, type ConversionReview } from './conversion-review.ts'
+import {
+  type AdmissionReview,
+  type AdmittedKind,
+  admittedKinds,
+  answerAdmission,
+  fitsIn,
+  type Phase,
+} from './admission-review.ts'
+import { type ApiVersionLookup, answerConversion, type ConversionReview } from './conversion-review.ts'
 
-/** An object, the one before it, and what surrounds them. An API server sends no objects larger than 3 MiB. */
+/** Limit for a review with object, old object and envelope. An API server sends no objects larger than 3 MiB. */
 const MaxBodyBytes = 7 * 1024 * 1024
 
 export interface WebhooksOptions {
-  /** Kinds whose other versions are converted. */
+  /** Kinds whose versions are converted. */
   readonly kinds: readonly DeclaredKind[]
-  /** Absent where the API server runs it as functions. */
+  /** Returns the version to use in references, for versions of a kind that contain one. */
+  readonly apiVersionOf?: ApiVersionLookup
+  /** Absent where the API server calls admission functions directly. */
   readonly admission?: { readonly of: readonly Admission[]; readonly reader: Reader }
 }
 
 export const ConvertPath = '/convert'
 
-/** Upstream: generateMutatePath and generateValidatePath. */
-export const admissionPath = (phase: Phase, { group, version, kind }: Kind): string =>
-  `/${phase === 'default' ? 'mutate' : 'validate'}-${group.replaceAll('.', '-')}-${version}-${kind.toLowerCase()}`
+/** Upstream: generateMutatePath and generateValidatePath. A separate webhook adds its name. */
+export function admissionPath(phase: Phase, { kind: { group, version, kind }, webhook }: AdmittedKind): string {
+  const path = `/${phase === 'default' ? 'mutate' : 'validate'}-${group.replaceAll('.', '-')}-${version}-${kind.toLowerCase()}`
+  return webhook ? `${path}-${webhook.name}` : path
+}
 
-export function webhookHandler({ kinds, admission }: WebhooksOptions): (request: Request) => Promise<Response> {
+export function webhookHandler({
+  kinds,
+  admission,
+  apiVersionOf = unknownVersion,
+}: WebhooksOptions): (request: Request) => Promise<Response> {
   const routes = new Map<string, (review: never) => object | Promise<object>>()
   for (const admitted of admittedKinds(admission?.of ?? [])) {
     const fits = fitsIn(kinds, admitted.kind)
     for (const phase of ['default', 'validate'] as const) {
-      routes.set(admissionPath(phase, admitted.kind), (review: AdmissionReview) =>
+      routes.set(admissionPath(phase, admitted), (review: AdmissionReview) =>
         answerAdmission(admitted, phase, review, { reader: admission!.reader, fits }),
       )
     }
   }
-  routes.set(ConvertPath, (review: ConversionReview) => answerConversion(kinds, review))
+  routes.set(ConvertPath, (review: ConversionReview) => answerConversion(kinds, review, apiVersionOf))
   return async (request) => {
     const answer = routes.get(new URL(request.url).pathname)
     if (!answer) return new Response('404 page not found\n', { status: 404 })
@@ -41,7 +56,10 @@ export function webhookHandler({ kinds, admission }: WebhooksOptions): (request:
   }
 }
 
-/** The document, or why it is none. */
+const unknownVersion: ApiVersionLookup = ({ group, kind }) =>
+  Promise.reject(new Error(`no lookup of versions was given for ${kind}.${group}`))
+
+/** Parses the review; returns an error text when it is not one. */
 async function reviewIn(request: Request): Promise<object | string> {
   let text = ''
   const decoder = new TextDecoder()

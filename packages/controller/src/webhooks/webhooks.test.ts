@@ -92,7 +92,7 @@ const widget = (name: string, spec: object = {}, version = 'v2') => ({
 })
 
 describe('admission', () => {
-  test('what was filled in comes back as a patch, with warnings', async () => {
+  test('returns defaults as a patch, with warnings', async () => {
     const path = '/mutate-shop-example-com-v2-widget'
     const { response } = await ask(path, { operation: 'CREATE', object: widget('a') })
     expect({ ...response, patch: JSON.parse(atob(response.patch!)) }).toEqual({
@@ -105,7 +105,7 @@ describe('admission', () => {
     expect(wide.response).toEqual({ uid: 'u', allowed: true, warnings: ['wide'] })
   })
 
-  test('what breaks the schema is left as it is: the API server says so right after', async () => {
+  test('leaves objects that violate the schema to the API server', async () => {
     const { spec: _, ...bare } = widget('a')
     const path = '/mutate-shop-example-com-v2-widget'
     expect((await ask(path, { operation: 'CREATE', object: bare })).response).toEqual({ uid: 'u', allowed: true })
@@ -129,10 +129,11 @@ describe('admission', () => {
     expect(response.status?.message).toBe(refusal)
   })
 
-  test('paths are those of upstream', () => {
+  test('uses the paths of upstream', () => {
     const kind = unknownKind({ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'MachineSet', plural: 'machinesets' })
-    expect(admissionPath('default', kind)).toBe('/mutate-cluster-x-k8s-io-v1beta2-machineset')
-    expect(admissionPath('validate', kind)).toBe('/validate-cluster-x-k8s-io-v1beta2-machineset')
+    const admitted = { kind, admissions: [] }
+    expect(admissionPath('default', admitted)).toBe('/mutate-cluster-x-k8s-io-v1beta2-machineset')
+    expect(admissionPath('validate', admitted)).toBe('/validate-cluster-x-k8s-io-v1beta2-machineset')
   })
 })
 
@@ -140,7 +141,7 @@ describe('conversion', () => {
   const convert = async (version: string, ...objects: object[]) =>
     (await ask('/convert', { desiredAPIVersion: `shop.example.com/${version}`, objects })).response
 
-  test('goes up, down, and nowhere where that is asked for', async () => {
+  test('converts to newer, older and the same version', async () => {
     const old = widget('a', { size: 2 }, 'v1')
     const stored = widget('a', { width: 20 })
     expect(await convert('v2', old, stored)).toEqual({

@@ -1,0 +1,12 @@
+import type { Kind, KubeObject } from '@capstan/kube'
+import type { Index } from './controller.ts'
+
+/** Objects of a kind by the value of a label, as `namespace/value`. */
+export const indexByLabel = <T extends KubeObject>(kind: Kind<T>, label: string): Index<T> => ({
+  name: `${kind.plural} by label ${label}`,
+  kind,
+  values({ metadata }) {
+    const value = metadata.labels?.[label]
+    return value === undefined ? [] : [`${metadata.namespace}/${value}`]
+  },
+})

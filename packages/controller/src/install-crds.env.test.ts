@@ -1,0 +1,88 @@
+/** Installing CRDs beside other programs: their CRDs may exist before, and they may install theirs afterwards. */
+import { memoryStore } from '@capstan/apiserver'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import {
+  type Client,
+  createClient,
+  CustomResourceDefinition,
+  customResourceDefinition,
+  defineKind,
+  type Input,
+  s,
+  seededRandom,
+  silent,
+  VirtualClock,
+} from '@capstan/kube'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { installKinds } from './install-crds.ts'
+
+const widget = (version: string) =>
+  defineKind({
+    group: 'shop.example.com',
+    version,
+    kind: 'Widget',
+    plural: 'widgets',
+    scope: 'Namespaced',
+    doc: `Ours, of ${version}.`,
+    spec: s.object({ width: s.int32().optional() }),
+    labels: { 'cluster.x-k8s.io/provider': 'shop' },
+  })
+const name = 'widgets.shop.example.com'
+const clock = new VirtualClock()
+const random = seededRandom(1)
+
+let server: ReturnType<typeof createApiServer>
+let client: Client
+beforeEach(async () => {
+  server = createApiServer({ store: memoryStore(), clock, random, log: silent })
+  await server.ready
+  client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+})
+afterEach(() => server.close())
+
+/** A CRD of another program, with other descriptions and columns than ours. */
+function theirs(): Input<CustomResourceDefinition> {
+  const definition = structuredClone(customResourceDefinition(widget('v2'))) as Input<CustomResourceDefinition>
+  const [v2] = definition.spec.versions
+  v2!.schema!.openAPIV3Schema!.description = 'Theirs.'
+  definition.spec.versions.push({ ...structuredClone(v2!), name: 'v1', storage: false })
+  const clientConfig = { url: 'https://127.0.0.1:1/convert' }
+  definition.spec.conversion = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } }
+  return definition
+}
+const versions = async () =>
+  (await client.get(CustomResourceDefinition, { name })).spec.versions.map(({ name, served, storage }) => ({
+    name,
+    served,
+    storage,
+  }))
+
+test('keeps a version that another program serves, and its conversion', async () => {
+  await client.apply(CustomResourceDefinition, theirs() as never, { fieldManager: 'kubectl' })
+  await installKinds(client, [widget('v2')], { clock, random })
+  expect(await versions()).toEqual([
+    { name: 'v2', served: true, storage: true },
+    { name: 'v1', served: true, storage: false },
+  ])
+  const { spec } = await client.get(CustomResourceDefinition, { name })
+  expect(spec.conversion?.webhook?.clientConfig?.url).toBe('https://127.0.0.1:1/convert')
+  expect(spec.versions[0]!.schema?.openAPIV3Schema?.description).toBe('Ours, of v2.')
+})
+
+test('another program applies its CRD over ours without a conflict, created or updated', async () => {
+  await installKinds(client, [widget('v2')], { clock, random })
+  await client.apply(CustomResourceDefinition, theirs() as never, { fieldManager: 'kubectl' })
+  expect((await versions()).map((one) => one.name)).toEqual(['v2', 'v1'])
+  await installKinds(client, [widget('v2')], { clock, random })
+  await client.apply(CustomResourceDefinition, theirs() as never, { fieldManager: 'kubectl' })
+  const { spec, metadata } = await client.get(CustomResourceDefinition, { name })
+  expect(spec.versions[0]!.schema?.openAPIV3Schema?.description).toBe('Theirs.')
+  expect(metadata.managedFields?.map(({ manager, operation }) => `${manager} ${operation}`).sort()).toContain('kubectl Apply')
+})
+
+test('installing the same kinds again writes nothing', async () => {
+  await installKinds(client, [widget('v2')], { clock, random })
+  const before = await client.get(CustomResourceDefinition, { name })
+  await installKinds(client, [widget('v2')], { clock, random })
+  expect((await client.get(CustomResourceDefinition, { name })).metadata.resourceVersion).toBe(before.metadata.resourceVersion)
+})

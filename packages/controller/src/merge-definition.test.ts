@@ -1,0 +1,55 @@
+import { type CustomResourceDefinition, customResourceDefinition, defineKind, s } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { mergedSpec } from './merge-definition.ts'
+
+const Widget = defineKind({
+  group: 'shop.example.com',
+  version: 'v2',
+  kind: 'Widget',
+  plural: 'widgets',
+  scope: 'Namespaced',
+  spec: s.object({ width: s.int32().optional() }),
+})
+const wanted = customResourceDefinition(Widget).spec
+const webhook = { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://theirs' } } }
+
+const existing = (versions: object[], more: { storedVersions?: string[]; conversion?: object } = {}) =>
+  ({
+    metadata: { name: 'widgets.shop.example.com' },
+    spec: { ...wanted, versions, ...(more.conversion ? { conversion: more.conversion } : {}) },
+    status: { storedVersions: more.storedVersions ?? ['v2'] },
+  }) as unknown as CustomResourceDefinition
+const version = (name: string, served: boolean, storage = false) => ({ name, served, storage, schema: {} })
+const names = (versions: readonly { name: string; served: boolean; storage: boolean }[]) =>
+  versions.map(({ name, served, storage }) => `${name}${served ? ' served' : ''}${storage ? ' storage' : ''}`)
+
+test('keeps versions that are served, are the storage version, or have stored objects, and drops others', () => {
+  const versions = [
+    version('v2', true),
+    version('v1', true),
+    version('v0', false),
+    version('v1alpha', false),
+    version('v3', true, true),
+  ]
+  expect(names(mergedSpec(wanted, existing(versions, { storedVersions: ['v0', 'v3'] })).versions)).toEqual([
+    'v2 served storage',
+    'v1 served',
+    'v0',
+    'v3 served',
+  ])
+})
+
+test('keeps the conversion of kept versions unless the new definition brings its own', () => {
+  const other = existing([version('v2', true, true), version('v1', true)], { conversion: webhook })
+  expect(mergedSpec(wanted, other).conversion).toEqual(webhook)
+  const ours = {
+    strategy: 'Webhook' as const,
+    webhook: { conversionReviewVersions: ['v1'], clientConfig: { url: 'https://ours' } },
+  }
+  expect(mergedSpec({ ...wanted, conversion: ours }, other).conversion).toEqual(ours)
+})
+
+test('leaves out the conversion when no other version is left', () => {
+  const other = existing([version('v2', true, true), version('v1', false)], { conversion: webhook })
+  expect(mergedSpec(wanted, other)).toEqual(wanted)
+})

@@ -1,0 +1,130 @@
+/** The common frame of reconcilers: look up, pause, finalizer, phases, status, commit. */
+import type { Condition, Kind, KubeObject, NewCondition, ObjectKey } from '@capstan/kube'
+import { draft, equal, hasFinalizer, isDeleting, keyOf, keyText, messageOf, orAbsent, setConditions } from '@capstan/kube'
+import { commitChanges } from './commit.ts'
+import type { ReconcileContext } from './controller.ts'
+import { mergeOutcomes, type Outcome, type Phase, proceed, runPhases, wait } from './outcome.ts'
+
+type Reconcilable = KubeObject & { spec?: unknown; status?: { conditions?: Condition[]; observedGeneration?: number } }
+
+/** What differs between the reconcilers of kinds. The members are used in the order in which they are listed. */
+export interface ObjectReconciler<T extends Reconcilable, Related, Scope, IO extends ReconcileContext> {
+  readonly kind: Kind<T>
+  /** Drops what is remembered about an object that no longer exists. */
+  readonly forget?: (key: ObjectKey, io: IO) => void
+  /** Looks up objects that the phases depend on, such as the Cluster. */
+  readonly related: (object: T, io: IO) => Promise<Related> | Related
+  /** Ends the reconcile early without any write, when there is nothing to do or a dependency is missing. */
+  readonly skip?: (object: T, related: Related, io: IO) => Outcome | undefined
+  /** Added before anything else, also to paused objects: deletion of the object then waits for this reconciler. */
+  readonly finalizer?: string
+  /** Returns the Paused condition. While it is True, nothing else is written. */
+  readonly paused: (object: T, related: Related) => NewCondition
+  /** Makes the scope that phases read and change. The object in it is a private draft of the cached one. */
+  readonly scope: (object: T, related: Related, io: IO) => Scope
+  readonly phases: (object: T) => readonly Phase<Scope, IO>[]
+  /** Writes status and conditions on the draft, also after failed phases. Returns a requeue when status changes with time alone. */
+  readonly status: (scope: Scope, io: IO, result: PhasesResult<T>) => Outcome
+  /** Types of the conditions that the reconciler owns. */
+  readonly conditions: readonly string[] | ((scope: Scope) => readonly string[])
+  /** Owned condition types of the v1beta1 form. */
+  readonly legacyConditions?: readonly string[]
+  /** Order of conditions in the list, by type. */
+  readonly order: ConditionOrder
+  /** False when the status has no observedGeneration, or `status` sets it. Default true. */
+  readonly observesGeneration?: boolean
+}
+
+type ConditionOrder = readonly string[]
+
+export interface PhasesResult<T> {
+  /** The stored object when the phases began. */
+  readonly before: T
+  /** Errors thrown by the phases. */
+  readonly errors: readonly unknown[]
+}
+
+/** Reconciles one object. Safe to call at any time, any number of times. */
+export async function reconcileObject<T extends Reconcilable, Related, Scope, IO extends ReconcileContext>(
+  key: ObjectKey,
+  io: IO,
+  reconciler: ObjectReconciler<T, Related, Scope, IO>,
+): Promise<Outcome> {
+  const { kind, order } = reconciler
+  const cached = io.cache.peek(kind, key)
+  if (!cached) {
+    reconciler.forget?.(key, io)
+    return proceed()
+  }
+  const related = await reconciler.related(cached, io)
+  const skipped = reconciler.skip?.(cached, related, io)
+  if (skipped) return skipped
+  const before = reconciler.finalizer === undefined ? cached : await ensureFinalizer(io, kind, cached, reconciler.finalizer)
+  const paused = reconciler.paused(before, related)
+  if (paused.status === 'True') return reportPaused(io, kind, before, paused, order)
+
+  const object = draft(before)
+  const scope = reconciler.scope(object, related, io)
+  const { outcome, errors } = await runPhases(reconciler.phases(object), scope, io)
+
+  anticipateGeneration(before, object)
+  // Written even when a phase failed, so that users see the failure.
+  const later = reconciler.status(scope, io, { before, errors })
+  const { generation } = object.metadata
+  if (errors.length === 0 && generation && reconciler.observesGeneration !== false) {
+    object.status = { ...object.status, observedGeneration: generation }
+  }
+  const { conditions, legacyConditions } = reconciler
+  const owned = typeof conditions === 'function' ? conditions(scope) : conditions
+  const options = { conditions: owned, ...(legacyConditions ? { legacyConditions } : {}), signal: io.signal }
+  // An object deleted meanwhile needs no status.
+  await orAbsent(commitChanges(io.client, kind, before, object, options))
+  if (errors.length > 0) throw phaseErrors(kind, key, errors)
+  return mergeOutcomes([outcome, later])
+}
+
+/** Ends the reconcile of a paused object: writes only its Paused condition. */
+export async function reportPaused<T extends Reconcilable>(
+  { client, clock, signal }: Pick<ReconcileContext, 'client' | 'clock' | 'signal'>,
+  kind: Kind<T>,
+  before: T,
+  condition: NewCondition,
+  order: ConditionOrder,
+): Promise<Outcome> {
+  const after = draft(before)
+  const now = clock.now()
+  const { generation } = before.metadata
+  const conditions = setConditions(before.status?.conditions, [condition], { now, generation, order })
+  after.status = { ...after.status, conditions }
+  await commitChanges(client, kind, before, after, { conditions: [condition.type], signal })
+  return wait(condition.message ?? 'reconciliation is paused')
+}
+
+/** Returns the object with the finalizer, as stored. Skips objects that are being deleted: the server would reject it. */
+async function ensureFinalizer<T extends KubeObject>(
+  { client, signal }: Pick<ReconcileContext, 'client' | 'signal'>,
+  kind: Kind<T>,
+  object: T,
+  finalizer: string,
+): Promise<T> {
+  if (isDeleting(object) || hasFinalizer(object, finalizer)) return object
+  const { finalizers = [], resourceVersion } = object.metadata
+  // Other controllers write this list too: the resourceVersion protects their entries.
+  const metadata = { finalizers: [...finalizers, finalizer], resourceVersion }
+  return client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }, { signal })
+}
+
+/**
+ * Sets the generation that the server will assign for spec changes of this reconcile, so that the status written right after the spec
+ * reports it and needs no second write.
+ */
+function anticipateGeneration(before: Reconcilable, object: Reconcilable): void {
+  const { generation } = before.metadata
+  if (generation !== undefined && !equal(before.spec, object.spec)) object.metadata.generation = generation + 1
+}
+
+/** Combines the errors of phases into one, which the loop logs and retries. */
+function phaseErrors(kind: Kind, key: ObjectKey, errors: readonly unknown[]): AggregateError {
+  const text = errors.map(messageOf).join('; ')
+  return new AggregateError(errors, `Cannot reconcile ${kind.kind} ${keyText(key)}: ${text}`)
+}

@@ -1,0 +1,59 @@
+import { type Client, minutes, StatusError, VirtualClock } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { AccessReviewer } from './review-access.ts'
+
+/** An API server that knows one token and lets its user get /metrics. */
+function scripted() {
+  const seen: string[] = []
+  let isDown = false
+  const client = {
+    create: (
+      kind: { kind: string },
+      { spec }: { spec: { token?: string; user?: string; nonResourceAttributes?: { path: string; verb: string } } },
+    ) => {
+      seen.push(kind.kind)
+      if (isDown) return Promise.reject(new StatusError('ServiceUnavailable', 'down'))
+      if (kind.kind === 'TokenReview')
+        return Promise.resolve({
+          status:
+            spec.token === 'good'
+              ? { authenticated: true, user: { username: 'prometheus', groups: ['g'] } }
+              : { authenticated: false },
+        })
+      const { path, verb } = spec.nonResourceAttributes!
+      return Promise.resolve({ status: { allowed: spec.user === 'prometheus' && path === '/metrics' && verb === 'get' } })
+    },
+  } as unknown as Client
+  return { client, seen, down: () => (isDown = true) }
+}
+const ask = (path: string, token?: string, method = 'GET') =>
+  new Request(`https://localhost${path}`, { method, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
+
+test.each([
+  ['/metrics', 'good', 'GET', { kind: 'allowed' }],
+  ['/metrics', undefined, 'GET', { kind: 'refused', status: 401, message: 'Unauthorized' }],
+  ['/metrics', 'bad', 'GET', { kind: 'refused', status: 401, message: 'Unauthorized' }],
+  ['/debug/flags/v', 'good', 'PUT', { kind: 'refused', status: 403, message: 'Authorization denied for user prometheus' }],
+] as const)('%s with token %s by %s', async (path, token, method, verdict) => {
+  expect(await new AccessReviewer(scripted().client, new VirtualClock(0)).review(ask(path, token, method))).toEqual(verdict)
+})
+
+test('asks the API server once a minute for the same token and path', async () => {
+  const { client, seen } = scripted()
+  const clock = new VirtualClock(0)
+  const reviewer = new AccessReviewer(client, clock)
+  for (let i = 0; i < 5; i++) await reviewer.review(ask('/metrics', 'good'))
+  expect(seen).toEqual(['TokenReview', 'SubjectAccessReview'])
+  clock.step(minutes(1) + 1)
+  await reviewer.review(ask('/metrics', 'good'))
+  expect(seen).toHaveLength(4)
+})
+
+test('lets nobody in while the API server does not answer', async () => {
+  const { client, down } = scripted()
+  down()
+  expect(await new AccessReviewer(client, new VirtualClock(0)).review(ask('/metrics', 'good'))).toMatchObject({
+    kind: 'refused',
+    status: 500,
+  })
+})

@@ -1,0 +1,87 @@
+/**
+ * Authentication and authorization of diagnostics by the API server, with TokenReview and SubjectAccessReview.
+ * Upstream: sigs.k8s.io/controller-runtime/pkg/metrics/filters, WithAuthenticationAndAuthorization.
+ */
+import { createHash } from 'node:crypto'
+import { type Client, type Clock, messageOf, minutes, seconds, SubjectAccessReview, TokenReview } from '@capstan/kube'
+
+export type Verdict =
+  | { readonly kind: 'allowed' }
+  | { readonly kind: 'refused'; readonly status: 401 | 403 | 500; readonly message: string }
+
+/** How long an answer counts. Upstream: a token and a permission a minute, a refusal half a minute. */
+const Ages = { user: minutes(1), allowed: minutes(1), refused: seconds(30) }
+/** Answers kept: one that scans tokens cannot fill the memory. */
+const MostKept = 1000
+
+interface User {
+  readonly username: string
+  readonly uid?: string
+  readonly groups?: readonly string[]
+}
+
+/** Decides about requests by their path and bearer token. Tokens are kept as hashes only. */
+export class AccessReviewer {
+  readonly #client: Client
+  readonly #clock: Clock
+  readonly #users = new Map<string, { readonly user: User | undefined; readonly until: number }>()
+  readonly #verdicts = new Map<string, { readonly isAllowed: boolean; readonly until: number }>()
+
+  constructor(client: Client, clock: Clock) {
+    this.#client = client
+    this.#clock = clock
+  }
+
+  async review(request: Request): Promise<Verdict> {
+    const [, token] = /^Bearer\s+(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
+    if (token === undefined) return { kind: 'refused', status: 401, message: 'Unauthorized' }
+    let user: User | undefined
+    try {
+      user = await this.#userOf(token)
+    } catch (err) {
+      return { kind: 'refused', status: 500, message: `Authentication failed: ${messageOf(err)}` }
+    }
+    if (!user) return { kind: 'refused', status: 401, message: 'Unauthorized' }
+    const { pathname: path } = new URL(request.url)
+    try {
+      if (await this.#isAllowed(user, request.method.toLowerCase(), path)) return { kind: 'allowed' }
+    } catch (err) {
+      return { kind: 'refused', status: 500, message: `Authorization for user ${user.username} failed: ${messageOf(err)}` }
+    }
+    return { kind: 'refused', status: 403, message: `Authorization denied for user ${user.username}` }
+  }
+
+  async #userOf(token: string): Promise<User | undefined> {
+    const key = createHash('sha256').update(token).digest('base64')
+    const known = this.#users.get(key)
+    if (known && known.until > this.#clock.now()) return known.user
+    const { status } = await this.#client.create(TokenReview, { metadata: {}, spec: { token } })
+    const user = status?.authenticated && status.user?.username ? (status.user as User) : undefined
+    keep(this.#users, key, { user, until: this.#clock.now() + (user ? Ages.user : Ages.refused) })
+    return user
+  }
+
+  async #isAllowed({ username, uid, groups }: User, verb: string, path: string): Promise<boolean> {
+    const key = JSON.stringify([username, uid, groups, verb, path])
+    const known = this.#verdicts.get(key)
+    if (known && known.until > this.#clock.now()) return known.isAllowed
+    const { status } = await this.#client.create(SubjectAccessReview, {
+      metadata: {},
+      spec: {
+        user: username,
+        ...(uid === undefined ? {} : { uid }),
+        ...(groups === undefined ? {} : { groups: [...groups] }),
+        nonResourceAttributes: { path, verb },
+      },
+    })
+    const isAllowed = status?.allowed === true
+    keep(this.#verdicts, key, { isAllowed, until: this.#clock.now() + (isAllowed ? Ages.allowed : Ages.refused) })
+    return isAllowed
+  }
+}
+
+function keep<T>(kept: Map<string, T>, key: string, value: T): void {
+  kept.delete(key)
+  kept.set(key, value)
+  if (kept.size > MostKept) kept.delete(kept.keys().next().value!)
+}

@@ -1,0 +1,108 @@
+import { memoryStore } from '@capstan/apiserver'
+import {
+  type Client,
+  ConfigMap,
+  createClient,
+  isReason,
+  keyText,
+  Namespace,
+  seededRandom,
+  silent,
+  systemClock,
+  VirtualClock,
+} from '@capstan/kube'
+import { createApiServer } from '@capstan/kubernetes-kinds'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { controller } from './controller.ts'
+import { createManager, type ManagerOptions } from './manager.ts'
+import { proceed } from './outcome.ts'
+
+let client: Client
+const closing: (() => Promise<unknown>)[] = []
+beforeEach(async () => {
+  const server = createApiServer({ store: memoryStore(), clock: new VirtualClock(), random: seededRandom(1), log: silent })
+  await server.ready
+  closing.push(() => server.close())
+  client = createClient(server.transport({ name: 'test', groups: ['system:masters'], agent: 'test' }))
+  await client.create(Namespace, { metadata: { name: 'one' } })
+  await client.create(Namespace, { metadata: { name: 'two' } })
+})
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close()
+})
+
+async function running(limits: Pick<ManagerOptions, 'namespace' | 'eventFilter'>) {
+  const reconciled: string[] = []
+  const maps = controller({
+    name: 'maps',
+    for: ConfigMap,
+    watches: [{ kind: Namespace, map: ({ metadata }) => [{ name: `namespace ${metadata.name}` }] }],
+    reconcile(key) {
+      reconciled.push(keyText(key))
+      return Promise.resolve(proceed())
+    },
+  })
+  const manager = createManager({
+    client,
+    clock: systemClock,
+    random: seededRandom(1),
+    log: silent,
+    controllers: [maps],
+    ...limits,
+  })
+  closing.push(() => manager.stop())
+  await manager.start()
+  const until = async (key: string) => {
+    while (!reconciled.includes(key)) await new Promise((resolve) => setImmediate(resolve))
+  }
+  return { manager, reconciled, until }
+}
+
+const create = (namespace: string, name: string, labels = {}) =>
+  client.create(ConfigMap, { metadata: { namespace, name, labels } })
+
+test('a manager of one namespace reconciles its objects and those without a namespace, and no others', async () => {
+  await create('two', 'before')
+  const { manager, reconciled, until } = await running({ namespace: 'one' })
+  await create('two', 'after')
+  await create('one', 'own')
+  await until('one/own')
+  await until('namespace two')
+  expect(reconciled.filter((key) => key.startsWith('two/'))).toEqual([])
+  expect((await manager.cache.list(ConfigMap)).items.map(({ metadata }) => metadata.namespace)).toEqual(['one'])
+})
+
+test('reading an unwatched namespace is an error as upstream reports it, not an object that does not exist', async () => {
+  await create('two', 'there')
+  const { manager } = await running({ namespace: 'one' })
+  const message = 'unable to get: two/there because of unknown namespace for the cache'
+  await expect(manager.cache.get(ConfigMap, { namespace: 'two', name: 'there' })).rejects.toThrow(message)
+  expect(() => manager.cache.peek(ConfigMap, { namespace: 'two', name: 'there' })).toThrow(message)
+  expect(() => manager.cache.list(ConfigMap, { namespace: 'two' })).toThrow(
+    'unable to list: two because of unknown namespace for the cache',
+  )
+  await expect(manager.cache.get(ConfigMap, { namespace: 'one', name: 'none' })).rejects.toSatisfy((err) =>
+    isReason(err, 'NotFound'),
+  )
+})
+
+test('an event filter decides by the new object, and by the last state of a deleted one', async () => {
+  const { manager, reconciled, until } = await running({ eventFilter: ({ metadata }) => metadata.labels?.mine === 'yes' })
+  const label = (name: string, mine: string) =>
+    client.patch(ConfigMap, { namespace: 'one', name }, { type: 'merge', body: { metadata: { labels: { mine } } } })
+  await create('one', 'other')
+  await create('one', 'mine', { mine: 'yes' })
+  await until('one/mine')
+  expect(reconciled).toEqual(['one/mine'])
+  // The cache has what the filter leaves out.
+  expect(manager.cache.peek(ConfigMap, { namespace: 'one', name: 'other' })).toBeDefined()
+
+  await label('mine', 'no')
+  await label('other', 'yes')
+  await until('one/other')
+  expect(reconciled).toEqual(['one/mine', 'one/other'])
+  await client.delete(ConfigMap, { namespace: 'one', name: 'mine' })
+  await client.delete(ConfigMap, { namespace: 'one', name: 'other' })
+  while (reconciled.length < 3) await new Promise((resolve) => setImmediate(resolve))
+  expect(reconciled).toEqual(['one/mine', 'one/other', 'one/other'])
+})
