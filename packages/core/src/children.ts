@@ -1,16 +1,19 @@
-/** What MachineSets and MachineDeployments do with the objects that they control. */
+/** Shared steps of MachineSets and MachineDeployments for the objects that they control. */
 import type { ReconcileContext } from '@capstan/controller'
 import { isDeleting, isReason, type Kind, keyOf, type KubeObject, messageOf, type OwnerReference } from '@capstan/kube'
 
-type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'signal'>
+type ChildrenIO = Pick<ReconcileContext, 'client' | 'events' | 'log' | 'signal'>
 
-/** Writes the child with these owners, who include the new one. Nothing is adopted by, or while, going away. */
+/**
+ * Writes the child with these owners, which include the new one. Returns `undefined` when either is being deleted, or when the write
+ * failed: as upstream, the failure is recorded as an Event and the reconcile continues without the child.
+ */
 export async function adoptChild<T extends KubeObject>(
   kind: Kind<T>,
   child: T,
   owner: KubeObject,
   ownerReferences: readonly OwnerReference[],
-  { client, events, signal }: ChildrenIO,
+  { client, events, log, signal }: ChildrenIO,
 ): Promise<T | undefined> {
   if (isDeleting(owner) || isDeleting(child)) return undefined
   const { name, resourceVersion } = child.metadata
@@ -20,16 +23,20 @@ export async function adoptChild<T extends KubeObject>(
     events.event(owner, 'Normal', 'SuccessfulAdopt', `Adopted ${kind.kind} "${name}"`)
     return adopted
   } catch (err) {
+    log.warn('Failed to adopt', { [kind.kind]: keyOf(child), err })
     events.event(owner, 'Warning', 'FailedAdopt', `Failed to adopt ${kind.kind} "${name}": ${messageOf(err)}`)
-    throw err
+    return undefined
   }
 }
 
-/** Asks for the deletion of children that are not going already. All are tried before the first failure is thrown. */
+/**
+ * Deletes children that are not being deleted already. Attempts all before it throws the first failure. With `owner` an Event is recorded
+ * for each; upstream does so when it scales down, but not when the owner itself is deleted.
+ */
 export async function deleteChildren<T extends KubeObject>(
   kind: Kind<T>,
   children: readonly T[],
-  owner: KubeObject,
+  owner: KubeObject | undefined,
   { client, events, signal }: ChildrenIO,
 ): Promise<void> {
   const errors: unknown[] = []
@@ -38,10 +45,10 @@ export async function deleteChildren<T extends KubeObject>(
     const { name, uid } = child.metadata
     try {
       await client.delete(kind, keyOf(child), { preconditions: { uid }, signal })
-      events.event(owner, 'Normal', 'SuccessfulDelete', `Deleted ${kind.kind} "${name}"`)
+      if (owner) events.event(owner, 'Normal', 'SuccessfulDelete', `Deleted ${kind.kind} "${name}"`)
     } catch (err) {
       if (isReason(err, 'NotFound')) continue
-      events.event(owner, 'Warning', 'FailedDelete', `Failed to delete ${kind.kind} "${name}": ${messageOf(err)}`)
+      if (owner) events.event(owner, 'Warning', 'FailedDelete', `Failed to delete ${kind.kind} "${name}": ${messageOf(err)}`)
       errors.push(err)
     }
   }

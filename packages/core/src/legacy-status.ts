@@ -9,8 +9,8 @@ import {
 type WithLegacyConditions = { status?: { deprecated?: { v1beta1?: { conditions?: LegacyCondition[] } } } }
 
 /**
- * Writes conditions in the form of v1beta1 on the draft, and with `ready` also the Ready that sums them up. What was not computed
- * stays: upstream leaves a legacy condition as it is while a pass has nothing new to say of it.
+ * Writes v1beta1 conditions on the draft and, with `ready`, the Ready condition that aggregates them. Conditions that were not computed
+ * stay: upstream also keeps a legacy condition when a reconcile does not compute it.
  */
 export function reportLegacyConditions(
   object: WithLegacyConditions,
@@ -24,7 +24,7 @@ export function reportLegacyConditions(
   if (conditions.length > 0) reportLegacy(object, { conditions })
 }
 
-/** Writes fields of the status in the form of v1beta1 on the draft. */
+/** Writes v1beta1 status fields on the draft. */
 export function reportLegacy<Fields extends object>(
   object: { status?: { deprecated?: { v1beta1?: Fields } } },
   fields: Fields,

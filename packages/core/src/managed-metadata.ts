@@ -1,7 +1,7 @@
 /**
- * Labels and annotations that one controller keeps on objects which others label, too. What it has set before and no longer wants
- * must go, and nothing else: managed fields are the memory of who set what, so that a merge patch does what upstream uses
- * server-side apply for, and only when something differs. See docs/adr/0005-merge-patches-for-propagation.md.
+ * Computes the labels and annotations that one controller sets on objects which other writers label too. Entries that it set earlier and no
+ * longer wants must be removed, and no others: managedFields record who set which, so that a merge patch does what upstream does with
+ * server-side apply, and is sent only when there is a difference. See docs/adr/0005-merge-patches-for-propagation.md.
  */
 import type { KubeObject, ManagedFieldsEntry } from '@capstan/kube'
 import { isRecord } from '@capstan/kube'
@@ -17,7 +17,7 @@ export interface MetadataPatch {
   annotations?: MapPatch
 }
 
-/** What to patch into `object.metadata`; `undefined` when everything is as `manager` wants it. Pure. */
+/** Returns the patch for `object.metadata`; `undefined` when there is no difference. Pure. */
 export function metadataPatch(object: KubeObject, manager: string, wanted: WantedMetadata): MetadataPatch | undefined {
   const patch: MetadataPatch = {}
   for (const field of ['labels', 'annotations'] as const) {
@@ -34,7 +34,7 @@ export function metadataPatch(object: KubeObject, manager: string, wanted: Wante
   return Object.keys(patch).length > 0 ? patch : undefined
 }
 
-/** Keys of a map in metadata that some managers own. */
+/** Keys of a metadata map that some managers own. */
 function keysOf(object: KubeObject, field: 'labels' | 'annotations', of: (entry: ManagedFieldsEntry) => boolean): string[] {
   return (object.metadata.managedFields ?? []).filter(of).flatMap(({ fieldsV1, subresource }) => {
     const metadata = subresource ? undefined : fieldsV1['f:metadata']

@@ -10,7 +10,7 @@ test('versions come once each, from old to new, with their replicas added', () =
   ])
 })
 
-test('builds are told apart, and what is no version comes last', () => {
+test('distinguishes builds, and sorts invalid versions last', () => {
   expect(texts('latest', 'v1.34.0+b.2', 'v1.34.0+b.1', 'v1.34.0-rc.1')?.map(({ version }) => version)).toEqual([
     'v1.34.0-rc.1',
     'v1.34.0+b.1',

@@ -2,8 +2,8 @@ import { compareWithBuild, isKubernetesVersion, type ReplicasOfVersion } from '@
 import { compareText } from '@capstan/kube'
 
 /**
- * Versions with their replicas as status reports them: each version once, from old to new, what is no version at the end.
- * `undefined` when there are none. Upstream: internal/util/version, v1.14.
+ * Merges versions with their replicas for status: each version once, in ascending order, invalid versions last. `undefined` when there are
+ * none. Upstream: internal/util/version, v1.14.
  */
 export function mergeVersions(parts: readonly ReplicasOfVersion[]): ReplicasOfVersion[] | undefined {
   const replicas = new Map<string, number>()

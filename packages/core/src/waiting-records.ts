@@ -1,27 +1,30 @@
-/** The records of hooks that hold an object back. Pure. */
+/** Records of hooks that block an object. Pure. */
 import { type WaitingHook, waitingHooks, WaitingHooksAnnotation } from '@capstan/api'
-import { type KubeObject, timestamp } from '@capstan/kube'
+import { type KubeObject, shortened, timestamp } from '@capstan/kube'
 
-/** What is known of a hook that holds something back. */
+/** State of a blocking hook. */
 export interface WaitingFor {
   readonly hook: string
-  /** Registered names of the handlers that do; none when an annotation does. */
+  /** Registered names of the blocking handlers; empty when an annotation blocks. */
   readonly handlers: readonly string[]
-  /** When it will be asked again, milliseconds since the epoch; absent when nothing will be asked. */
+  /** Time of the next call in milliseconds since the epoch; absent when there is none. */
   readonly until?: number
-  /** False when an earlier answer still holds. */
+  /** Identifies the request: a later process reuses the response for an equal request. */
+  readonly question?: string
+  /** The ExtensionConfig that was never discovered. */
+  readonly extensionConfig?: string
+  /** False when an earlier response is still valid. */
   readonly called: boolean
-  /** What it says; may be empty. */
+  /** Message of the response; may be empty. */
   readonly message: string
 }
 
-/** Longer messages are for logs. */
+/** Longer messages are truncated; logs have all of it. */
 const LongestMessage = 1024
 
 /**
- * The annotations of the object with its records brought up to date. A record begins anew when its hook had let go meanwhile.
- *
- * @param isKept whether a hook that nothing was heard of in this pass may hold still; absent: it does not
+ * Returns the object's annotations with updated records. A record starts again when its hook did not block in between.
+ * @param isKept whether a hook without response in this reconcile may still block; absent: it does not
  */
 export function withWaiting(
   object: Pick<KubeObject, 'metadata'>,
@@ -32,15 +35,18 @@ export function withWaiting(
   const before = waitingHooks(object)
   const kept = before.filter(({ hook }) => isKept(hook) && !told.some((one) => one.hook === hook))
   const records = told
-    .map(({ hook, handlers, until, called, message }): WaitingHook => {
+    .map(({ hook, handlers, until, question, extensionConfig, called, message }): WaitingHook => {
       const known = before.find((one) => one.hook === hook)
       return {
         hook,
         handlers,
         since: known?.since ?? timestamp(now),
-        ...(until === undefined ? {} : { until: timestamp(until) }),
+        // Rounded up to whole seconds, so that it is never too early.
+        ...(until === undefined ? {} : { until: timestamp(Math.ceil(until / 1000) * 1000) }),
+        ...(question === undefined ? {} : { question }),
+        ...(extensionConfig === undefined ? {} : { extensionConfig }),
         calls: (known?.calls ?? 0) + (called ? 1 : 0),
-        message: message.slice(0, LongestMessage),
+        message: shortened(message, LongestMessage),
       }
     })
     .concat(kept)

@@ -33,7 +33,7 @@ beforeEach(() => {
 const advance = (ms: number) => advanceClock(clock, ms, { managers: () => [], stores: () => [], traffic: createTraffic() })
 const never = () => new Promise<never>(() => {})
 
-/** A workload cluster with one Node, whose watch says what `push` is given. */
+/** A workload cluster with one Node, whose watch delivers the events given to `push`. */
 const aClient = (): Client =>
   createClient({
     close: () => void server.closed++,
@@ -121,7 +121,7 @@ describe('a connection', () => {
     expect(accessor.connection).toBeUndefined()
   })
 
-  test('is made anew when the kubeconfig changes, and only then', async () => {
+  test('is reopened when the kubeconfig changes, and only then', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -134,7 +134,7 @@ describe('a connection', () => {
     expect(server.closed).toBeGreaterThan(0)
   })
 
-  test('ends when there is nothing to connect by', async () => {
+  test('ends when there is no kubeconfig', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -198,7 +198,7 @@ describe('a probe', () => {
     expect(accessor.health.consecutiveFailures).toBe(1)
   })
 
-  test('that is not let in connects anew at once', async () => {
+  test('reconnects at once after an authentication failure', async () => {
     const accessor = anAccessor()
     accessor.want('a')
     await advance(0)
@@ -211,7 +211,7 @@ describe('a probe', () => {
   })
 })
 
-test('Nodes are told as they change, with what they were', async () => {
+test('reports changed Nodes with their previous state', async () => {
   const nodes: string[] = []
   const accessor = anAccessor((event) => {
     if (event.kind === 'node')

@@ -1,7 +1,7 @@
 /**
- * The connection to one workload cluster: made when there is a kubeconfig and the server answers, watched over while it lasts,
- * made anew when it is lost. Each runs on its own, so one that cannot be reached holds up no other.
- * Upstream: controllers/clustercache/cluster_accessor.go; backoff and signs of life differ, see README.md.
+ * The connection to one workload cluster. It is opened when there is a kubeconfig and the server responds, probed while it lasts, and
+ * reopened after a failure. Accessors run independently, so an unreachable cluster delays no other. Upstream:
+ * controllers/clustercache/cluster_accessor.go; backoff and liveness detection differ, see README.md.
  */
 import { type Index, Informer } from '@capstan/controller'
 import {
@@ -23,20 +23,20 @@ import {
 import { deadline } from './deadline.ts'
 
 export const Timing = {
-  /** Between two probes of a cluster that shows no other sign of life. */
+  /** Time between two probes of a cluster without other signs of life. */
   probeInterval: seconds(10),
   probeTimeout: seconds(5),
   connectTimeout: seconds(10),
-  /** For any one request, so that a pass that meets a silent server does not wait for ever. */
+  /** Time limit of any request, so that a reconcile does not wait forever for an unresponsive server. */
   requestTimeout: seconds(10),
   syncTimeout: seconds(60),
   firstRetry: 200,
   slowestRetry: seconds(10),
-  /** Failed probes in a row after which the connection is given up and made anew. */
+  /** Consecutive failed probes after which the connection is closed and reopened. */
   failuresToDisconnect: 5,
 } as const
 
-/** What is known of a cluster's liveness. Times are milliseconds since the Unix epoch. */
+/** Liveness of a cluster. Times are milliseconds since the Unix epoch. */
 export interface Health {
   readonly lastProbe: number | undefined
   readonly lastProbeSuccess: number | undefined
@@ -45,8 +45,9 @@ export interface Health {
 }
 
 /**
- * Whether probes have failed, and only failed, for longer than that; counted from `since` if that was later than the last success.
- * Upstream looks at the time alone. Long silence without a probe that failed is ours: this process stood still, or had too much to do.
+ * Returns whether probes have failed continuously for longer than that, counted from the last success, or from `since` if that is later.
+ * Upstream compares the time alone; here at least one probe must have failed, because without one this process itself may have been
+ * suspended or overloaded.
  */
 export const failsForLonger = (
   { lastProbeSuccess = 0, consecutiveFailures }: Health,
@@ -66,9 +67,9 @@ export type AccessorEvent =
   | { readonly kind: 'node'; readonly node: Node; readonly previous: Node | undefined }
 
 export interface AccessorOptions {
-  /** Makes a client from a kubeconfig. It need not talk to the server yet. */
+  /** Creates a client from a kubeconfig, without contacting the server yet. */
   readonly connect: (kubeconfig: string, cluster: ObjectKey) => Promise<Client>
-  /** Asks the server for a sign of life; rejects when there is none. */
+  /** Probes the server; rejects when it does not respond. */
   readonly probe: (client: Client, signal: AbortSignal) => Promise<void>
   readonly clock: Clock
   readonly random: Random
@@ -86,7 +87,7 @@ export class ClusterAccessor {
   readonly #options: AccessorOptions
   readonly #tell: (event: AccessorEvent) => void
   #kubeconfig: string | undefined
-  /** Ends whatever the present kubeconfig has started. */
+  /** Aborts everything that was started for the current kubeconfig. */
   #session = new AbortController()
   #timer: Timer | undefined
   #connection: WorkloadCluster | undefined
@@ -107,7 +108,7 @@ export class ClusterAccessor {
     return this.#health
   }
 
-  /** Connects by this kubeconfig from now on, or not at all. The one in use already changes nothing. */
+  /** Sets the kubeconfig to connect with; `undefined` disconnects. The current kubeconfig is a no-op. */
   want(kubeconfig: string | undefined): void {
     if (kubeconfig === this.#kubeconfig) return
     this.#kubeconfig = kubeconfig
@@ -166,14 +167,14 @@ export class ClusterAccessor {
       if (signal.aborted) return
       if (this.#attempts === 0) log.info('Waiting for workload cluster', { err })
       else log.debug('Cannot connect to workload cluster', { err, attempts: this.#attempts })
-      // What the attempt has started, such as the watch of Nodes, ends with it.
+      // Also ends what the attempt has started, such as the watch of Nodes.
       this.#end('it could not be completed')
       this.#failed()
       this.#timer = clock.schedule(this.#backoff(), () => this.#restart('it is made anew'))
     }
   }
 
-  /** Doubles from attempt to attempt, and spreads clusters that failed together. */
+  /** Doubles with each attempt, with jitter, so that clusters which failed together do not reconnect at once. */
   #backoff(): number {
     const ms = Math.min(Timing.slowestRetry, Timing.firstRetry * 2 ** this.#attempts++)
     return ms * (0.75 + this.#options.random.next() / 2)
@@ -193,7 +194,7 @@ export class ClusterAccessor {
     return informer
   }
 
-  /** What the watch brings is a sign of life, as good as a probe. */
+  /** Counts watch events as signs of life, equal to probes. */
   async *#listening<Event extends WatcherEvent>(events: AsyncIterable<Event>): AsyncIterable<Event> {
     for await (const event of events) {
       if (this.#connection) this.#succeeded()
@@ -245,7 +246,7 @@ export class ClusterAccessor {
   }
 }
 
-/** A client whose requests, watches aside, take a limited time, and end with the session. */
+/** Makes a client whose requests, except watches, have a time limit and end with the session. */
 function bounded({ transport }: Client, clock: Clock, session: AbortSignal): Client {
   return createClient({
     watch: (request, signal) => transport.watch(request, signal),

@@ -1,4 +1,4 @@
-/** Connections to workload clusters, one each, shared by every controller of the process. */
+/** Connections to workload clusters, one per cluster, shared by every controller of the process. */
 import { Cluster } from '@capstan/api'
 import { type Cache, type Controller, proceed, type Source, watches, whenChanged } from '@capstan/controller'
 import { type Client, isReason, type KubeObject, keyText, type Node, type ObjectKey, parseKey, Secret } from '@capstan/kube'
@@ -13,36 +13,36 @@ import {
 } from './accessor.ts'
 
 export type ClusterCacheEvent =
-  /** The connection was made or lost, or, for those who asked, there was no sign of life for too long or there is again. */
+  /** The connection was opened or lost; or, for sources with `unreachableAfter`, the cluster became unreachable or reachable again. */
   | { readonly kind: 'connected' | 'disconnected' | 'unreachable' | 'reachable'; readonly cluster: ObjectKey }
   | { readonly kind: 'node'; readonly cluster: ObjectKey; readonly node: Node; readonly previous: Node | undefined }
 
 export interface SourceOptions {
-  /** Which keys an event concerns. */
+  /** Maps an event to keys. */
   readonly map: (event: ClusterCacheEvent, cache: Cache) => readonly ObjectKey[]
-  /** Also tell, once, when a cluster has shown no sign of life for so many milliseconds, and when it does again. */
+  /** Also notify, once, when a cluster has shown no sign of life for this many milliseconds, and when it responds again. */
   readonly unreachableAfter?: number
 }
 
 export interface ClusterCache {
-  /** The cluster's connection, or `undefined` while there is none: "connection to the workload cluster is down". */
+  /** Returns the cluster's connection; `undefined` while there is none: "connection to the workload cluster is down". */
   connection(cluster: ObjectKey): WorkloadCluster | undefined
   health(cluster: ObjectKey): Health
-  /** What happens to connections, as a source of keys for a controller. */
+  /** Makes a controller source from connection events. */
   source(options: SourceOptions): Source
-  /** Decides which clusters to connect to. Run by the same manager as the controllers that use the cache. */
+  /** Connects to Clusters with provisioned infrastructure. Run it in the same manager as the controllers that use the cache. */
   readonly controller: Controller<Cluster>
 }
 
 export type ClusterCacheOptions = Omit<AccessorOptions, 'probe'> & {
-  /** Cheaper than the usual request, for clusters that live in this process. */
+  /** Replaces the default probe, for clusters in this process that can be probed more cheaply. */
   readonly probe?: AccessorOptions['probe']
 }
 
 interface Listener extends SourceOptions {
   readonly enqueue: (key: ObjectKey) => void
   readonly cache: Cache
-  /** Clusters that it was told are unreachable. */
+  /** Clusters reported as unreachable to this source. */
   readonly told: Set<string>
 }
 
@@ -143,10 +143,10 @@ const KubeconfigSuffix = '-kubeconfig'
 
 const isProvisioned = ({ status }: Cluster): boolean => status?.initialization?.infrastructureProvisioned === true
 
-/** Of a Cluster only whether it exists, and whether its infrastructure stands. */
+/** Only the existence of a Cluster and its provisioned infrastructure matter. */
 const provisioningMatters = whenChanged(isProvisioned)
 
-/** The kubeconfig by which to reach a cluster; none before its infrastructure stands. */
+/** Returns the kubeconfig of the cluster; `undefined` before its infrastructure is provisioned. */
 function kubeconfigOf(cluster: Cluster, cache: Cache): string | undefined {
   if (!isProvisioned(cluster)) return undefined
   const { metadata } = cluster
@@ -164,7 +164,7 @@ const clusterOfKubeconfig = ({ metadata }: KubeObject): ObjectKey[] => [
   { namespace: metadata.namespace!, name: metadata.name.slice(0, -KubeconfigSuffix.length) },
 ]
 
-/** Whatever the server answers is a sign of life, also that there is no such object; but not that we are not let in. */
+/** Accepts any response as a sign of life, also 404, but not 401 or 403. */
 async function anyAnswer({ transport }: Client, signal: AbortSignal): Promise<void> {
   try {
     await transport.send({ verb: 'get', group: '', version: 'v1', plural: 'namespaces', name: 'default' }, signal)

@@ -1,8 +1,8 @@
 import { type Clock, StatusError } from '@capstan/kube'
 
 /**
- * The answer of `act`, or a Timeout when it takes longer than `ms`. What came too late is given to `discard`; `act` is told to
- * stop by the signal it gets, which also follows `outer`.
+ * Resolves as `act`, or rejects with a Timeout after `ms`. A late result is passed to `discard`. `act` is aborted by its signal, which also
+ * follows `outer`.
  */
 export function deadline<T>(
   clock: Clock,

@@ -80,7 +80,7 @@ test('a Cluster follows its infrastructure and control plane until its workload 
   ])
 })
 
-test('a workload cluster that falls silent is told after the grace period, and again when it answers', async () => {
+test('reports an unresponsive workload cluster after the grace period, and its recovery', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   env.reachable = false
@@ -128,7 +128,11 @@ test('a managed topology is deleted only after its hook let it go', async () => 
   env = await coreEnv()
   const topology = { classRef: { name: 'class' }, version: 'v1.34.0' }
   await env.provisionCluster({ topology })
-  expect((await env.get(DevCluster, 'demo')).metadata.ownerReferences?.[0]).toMatchObject({ kind: 'Cluster', controller: true })
+  expect((await env.get(DevCluster, 'demo')).metadata.ownerReferences?.[0]).toMatchObject({
+    kind: 'Cluster',
+    controller: true,
+    blockOwnerDeletion: true,
+  })
   await env.client.delete(Cluster, demo)
   await env.settle()
   expect(conditionText(await env.get(Cluster, 'demo'), 'Deleting')).toBe(
@@ -139,7 +143,7 @@ test('a managed topology is deleted only after its hook let it go', async () => 
   expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
 })
 
-test('a topology that is not generated yet waits, and says so', async () => {
+test('waits for a topology that is not generated yet', async () => {
   env = await coreEnv()
   await env.create(Cluster, 'demo', { spec: { topology: { classRef: { name: 'class' }, version: 'v1.34.0' } } })
   await env.settle()

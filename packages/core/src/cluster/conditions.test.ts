@@ -3,6 +3,7 @@ import {
   aCondition,
   aMachine,
   aMachineDeployment,
+  aMachinePool,
   aMachineSet,
   aProviderObject,
   conditionText,
@@ -27,7 +28,13 @@ const infra = (status: object) => foundObject(aProviderObject('DevCluster', { st
 const controlPlane = (status: object, spec: object = {}) =>
   foundObject(aProviderObject('DevControlPlane', { group: 'controlplane.example.com', spec, status }))
 
-const nothing: Descendants = { machineDeployments: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] }
+const nothing: Descendants = {
+  machineDeployments: [],
+  machinePools: [],
+  machineSets: [],
+  controlPlaneMachines: [],
+  workerMachines: [],
+}
 const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
   cluster: aCluster(),
   infrastructure: infra({ initialization: { provisioned: true } }),
@@ -38,7 +45,22 @@ const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
 })
 const withDescendants = (more: Partial<Descendants>) => ({ descendants: { ...nothing, ...more } })
 
+/** Records the milestones that earlier phases of the reconcile would record from the provider objects. */
+function recordMilestones({ cluster, infrastructure, controlPlane: provider }: ClusterScope): void {
+  const reports = (observed: ClusterScope['infrastructure'], field: string) =>
+    observed.state === 'found' &&
+    (observed.external.object as { status?: { initialization?: { [name: string]: unknown } } }).status?.initialization?.[
+      field
+    ] === true
+  const status = (cluster.status ??= {})
+  if (reports(infrastructure, 'provisioned'))
+    status.initialization = { ...status.initialization, infrastructureProvisioned: true }
+  if (reports(provider, 'controlPlaneInitialized'))
+    status.initialization = { ...status.initialization, controlPlaneInitialized: true }
+}
+
 function reported(scope: ClusterScope, type: string): string | undefined {
+  recordMilestones(scope)
   reportStatus(scope, { now, health: alive, gracePeriod: 50_000, classGates: undefined })
   return conditionText(scope.cluster, type)
 }
@@ -51,7 +73,8 @@ describe('InfrastructureReady', () => {
     ['never read',             { infrastructure: { state: 'unread' } },  'Unknown InternalError: Please check controller logs for errors'],
     ['not there yet',          { infrastructure: { state: 'missing' } }, 'False ObjectDoesNotExist: DevCluster does not exist'],
     ['there, says nothing',    { infrastructure: infra({}) },            'False NotReady: DevCluster status.initialization.provisioned is false'],
-    ['provisioned',            {},                                       'True Ready'],
+    ['reported false again',   { cluster: aCluster({ status: provisioned }), infrastructure: infra({}) },            'True Ready'],
+    ['provisioned',            { cluster: aCluster({ status: provisioned }) },                                       'True Ready'],
     ['no reference',           { cluster: aCluster({ spec: noRefs }), infrastructure: { state: 'none' } }, 'True Ready'],
     ['topology to come',       { cluster: aCluster({ spec: { ...noRefs, ...topology } }), infrastructure: { state: 'none' } }, 'False ObjectDoesNotExist: Waiting for cluster topology to be reconciled'],
     ['vanished',               { cluster: aCluster({ status: provisioned }), infrastructure: { state: 'missing' } }, 'False ObjectDeleted: DevCluster has been deleted while the cluster still exists'],
@@ -73,7 +96,7 @@ describe('the control plane', () => {
     ['once and for all',   { cluster: aCluster({ status: initialized }), controlPlane: { state: 'missing' } }, 'True Initialized', 'False ObjectDeleted: DevControlPlane has been deleted while the cluster still exists'],
     ['without a provider', { cluster: aCluster({ spec: standAlone }), controlPlane: { state: 'none' } }, 'False NotInitialized: Waiting for the first control plane machine to have status.nodeRef set', 'False NotAvailable: Waiting for the first control plane machine to have status.nodeRef set'],
   ])('%s', (_, scope, isInitialized, isAvailable) => {
-    expect(stateText(controlPlaneInitialized(aScope(scope)))).toBe(isInitialized)
+    expect(controlPlaneInitialized(aScope(scope)).map(stateText).join()).toBe(isInitialized)
     expect(stateText(controlPlaneAvailable(aScope(scope)))).toBe(isAvailable)
   })
 })
@@ -104,6 +127,7 @@ describe('workers and machines', () => {
     aMachine({ metadata: { name }, status: { conditions: [aCondition('Ready', ready, { message })] } })
   const deployment = (name: string, available: 'True' | 'False', message = '') =>
     aMachineDeployment({ metadata: { name }, status: { conditions: [aCondition('Available', available, { message })] } })
+  const pooled = aMachine({ metadata: { name: 'pooled', labels: { 'cluster.x-k8s.io/pool-name': 'mp' } } })
   const young = aMachine({ metadata: { name: 'young', creationTimestamp: '2026-01-01T00:59:55Z' } })
   // biome-ignore format: a table
   test.each<[string, string, Partial<ClusterScope>, string]>([
@@ -113,6 +137,8 @@ describe('workers and machines', () => {
     ['WorkersAvailable',             'some',            withDescendants({ machineDeployments: [deployment('a', 'True'), deployment('b', 'False', 'no replicas')] }), 'False NotAvailable: * MachineDeployment b: no replicas'],
     ['WorkerMachinesReady',          'none',            {},                          'True NoReplicas'],
     ['WorkerMachinesReady',          'some',            withDescendants({ workerMachines: [machine('a', 'True'), machine('b', 'False', 'sick')] }), 'False NotReady: * Machine b: sick'],
+    ['WorkerMachinesReady',          'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
+    ['WorkerMachinesUpToDate',       'of a pool',       withDescendants({ workerMachines: [pooled] }), 'True NoReplicas'],
     ['ControlPlaneMachinesReady',    'all',             withDescendants({ controlPlaneMachines: [machine('a', 'True')] }), 'True Ready'],
     ['WorkerMachinesUpToDate',       'too young to say', withDescendants({ workerMachines: [young] }), 'True NoReplicas'],
     ['WorkerMachinesUpToDate',       'old and silent',  withDescendants({ workerMachines: [machine('a', 'True')] }), 'Unknown UpToDateUnknown: * Machine a: Condition UpToDate not yet reported'],
@@ -121,7 +147,7 @@ describe('workers and machines', () => {
   })
 })
 
-describe('what is in motion', () => {
+describe('the conditions RollingOut, ScalingUp and ScalingDown', () => {
   const says = (type: string, message: string) => ({ conditions: [aCondition(type, 'True', { message })] })
   const ownedByCluster = {
     ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }],
@@ -199,7 +225,7 @@ describe('counters', () => {
     })
   })
 
-  test('workers are the sum of deployments, sets of their own and Machines of their own', () => {
+  test('workers are the sum of pools, deployments, sets of their own and Machines of their own', () => {
     const own = { ownerReferences: [{ apiVersion: 'cluster.x-k8s.io/v1beta2', kind: 'Cluster', name: 'demo', uid: 'demo-uid' }] }
     const versions = (version: string, replicas: number) => [{ version, replicas }]
     const scope = aScope(
@@ -209,6 +235,9 @@ describe('counters', () => {
             spec: { replicas: 3 },
             status: { replicas: 2, readyReplicas: 1, versions: versions('v1.34.0', 2) },
           }),
+        ],
+        machinePools: [
+          aMachinePool({ status: { replicas: 2, readyReplicas: 2, upToDateReplicas: 2, versions: versions('v1.34.0', 2) } }),
         ],
         machineSets: [
           aMachineSet({ metadata: { name: 'of the deployment' }, status: { replicas: 2 } }),
@@ -222,14 +251,13 @@ describe('counters', () => {
     )
     reported(scope, 'Available')
     expect(scope.cluster.status?.workers).toEqual({
-      desiredReplicas: 5,
-      replicas: 4,
-      readyReplicas: 2,
-      availableReplicas: 0,
-      upToDateReplicas: 0,
+      desiredReplicas: 7,
+      replicas: 6,
+      readyReplicas: 4,
+      upToDateReplicas: 2,
       versions: [
         { version: 'v1.33.0', replicas: 1 },
-        { version: 'v1.34.0', replicas: 3 },
+        { version: 'v1.34.0', replicas: 5 },
       ],
     })
   })
@@ -237,6 +265,6 @@ describe('counters', () => {
   test('without workers there is nothing to count', () => {
     const scope = aScope()
     reported(scope, 'Available')
-    expect(scope.cluster.status).not.toHaveProperty('workers')
+    expect(scope.cluster.status).toHaveProperty('workers', {})
   })
 })

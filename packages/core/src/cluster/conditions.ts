@@ -1,6 +1,6 @@
 /**
- * Conditions of a Cluster that sum up what belongs to it, or what is known of its workload cluster. Pure.
- * Upstream: core/reconcilers/cluster/cluster_controller_status.go, v1.14.
+ * Conditions of a Cluster that aggregate those of its objects or describe the connection to its workload cluster. Pure. Upstream:
+ * core/reconcilers/cluster/cluster_controller_status.go, v1.14.
  */
 import { type Cluster, ClusterConditions, type ConditionGate, type Machine, MachinePoolNameLabel } from '@capstan/api'
 import {
@@ -9,7 +9,6 @@ import {
   type ConditionType,
   getCondition,
   isDeleting,
-  isFalse,
   type NewCondition,
   seconds,
   summary,
@@ -17,9 +16,10 @@ import {
   type ReportedCondition,
   usualPriority,
 } from '@capstan/kube'
+import { remediating as remediatingOf } from '../machineset/machines-report.ts'
 import { failsForLonger, type Health, Timing } from '../cluster-cache/accessor.ts'
 import { found } from '../external/observed.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
@@ -33,11 +33,15 @@ export function workersAvailable({ descendants }: ClusterScope): NewCondition {
   })
 }
 
-/** ControlPlaneMachinesReady and WorkerMachinesReady. */
+/** Upstream: conditions about Machines ignore those of MachinePools until MachinePools have such conditions themselves. */
+const poolless = (machines: readonly Machine[]): readonly Machine[] =>
+  machines.filter(({ metadata }) => metadata.labels?.[MachinePoolNameLabel] === undefined)
+
+/** The conditions ControlPlaneMachinesReady and WorkerMachinesReady. */
 export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker'): NewCondition {
   const condition = whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesReady : ClusterConditions.WorkerMachinesReady
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : descendants.workerMachines
+  const machines = whose === 'ControlPlane' ? descendants.controlPlaneMachines : poolless(descendants.workerMachines)
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'Ready', {
     as: condition,
@@ -45,15 +49,17 @@ export function machinesReady({ descendants }: ClusterScope, whose: 'ControlPlan
   })
 }
 
-/** Machines get their UpToDate condition a moment after they were made: no reason for a Cluster to look unsettled. */
+/**
+ * New Machines get their UpToDate condition a moment later; within this time a missing one does not make the Cluster's condition Unknown.
+ */
 export const UpToDateDelay = seconds(10)
 
-/** ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
+/** The conditions ControlPlaneMachinesUpToDate and WorkerMachinesUpToDate. */
 export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlPlane' | 'Worker', now: number): NewCondition {
   const condition =
     whose === 'ControlPlane' ? ClusterConditions.ControlPlaneMachinesUpToDate : ClusterConditions.WorkerMachinesUpToDate
   if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : descendants.workerMachines
+  const all = whose === 'ControlPlane' ? descendants.controlPlaneMachines : poolless(descendants.workerMachines)
   const machines = all.filter((machine) => !awaitsUpToDate(machine, now))
   if (machines.length === 0) return condition.true('NoReplicas')
   return aggregate(machines, 'UpToDate', {
@@ -65,7 +71,7 @@ export function machinesUpToDate({ descendants }: ClusterScope, whose: 'ControlP
 export const awaitsUpToDate = (machine: Machine, now: number): boolean =>
   getCondition(machine, 'UpToDate') === undefined && now - Date.parse(machine.metadata.creationTimestamp) < UpToDateDelay
 
-/** RollingOut, ScalingUp and ScalingDown: True while any part of the cluster does so. */
+/** The conditions RollingOut, ScalingUp and ScalingDown: True while any part of the cluster does so. */
 export function inMotion(
   scope: ClusterScope,
   condition: ConditionType<'RollingOut' | 'ScalingUp' | 'ScalingDown', string>,
@@ -90,29 +96,11 @@ export function inMotion(
 }
 
 export function remediating({ descendants }: ClusterScope): NewCondition {
-  const condition = ClusterConditions.Remediating
-  if (!descendants) return condition.unknown('InternalError', SeeLogs)
-  const unhealthy = [...descendants.controlPlaneMachines, ...descendants.workerMachines].filter(
-    (machine) => isFalse(machine, 'HealthCheckSucceeded') && machine.metadata.labels?.[MachinePoolNameLabel] === undefined,
-  )
-  const remediated = unhealthy.filter((machine) => isFalse(machine, 'OwnerRemediated'))
-  if (remediated.length > 0) {
-    const { message } = aggregate(remediated, 'OwnerRemediated')
-    return condition.true('Remediating', message)
-  }
-  if (unhealthy.length === 0) return condition.false('NotRemediating')
-  const names = unhealthy.map(({ metadata }) => metadata.name).sort()
-  const more = names.length - 3
-  const text = `${names.slice(0, 3).join(', ')}${more > 0 ? `, ... (${more} more)` : ''}`
-  return condition.false(
-    'NotRemediating',
-    names.length === 1
-      ? `Machine ${text} is not healthy (not to be remediated)`
-      : `Machines ${text} are not healthy (not to be remediated)`,
-  )
+  const machines = descendants && [...descendants.controlPlaneMachines, ...poolless(descendants.workerMachines)]
+  return remediatingOf(machines)
 }
 
-/** None while what the Cluster says already may still hold. */
+/** Returns no condition while the existing one may still be right. */
 export function remoteConnectionProbe(
   cluster: Cluster,
   health: Health,
@@ -133,7 +121,7 @@ export function remoteConnectionProbe(
   return [condition.true('ProbeSucceeded')]
 }
 
-/** Sums up the conditions that the Cluster has by now. `classGates` count when the Cluster names none itself. */
+/** Aggregates the Cluster's conditions. `classGates` apply when the Cluster has no availability gates of its own. */
 export function available(cluster: Cluster, classGates: readonly ConditionGate[] | undefined): NewCondition {
   const gates = cluster.spec.availabilityGates ?? classGates ?? []
   const negative = [
@@ -157,7 +145,7 @@ export function available(cluster: Cluster, classGates: readonly ConditionGate[]
   })
 }
 
-/** Not as usual, and yet no reason to call the Cluster unavailable. */
+/** Deviations that do not make the Cluster unavailable. */
 function isExpected(cluster: Cluster, { type, status, reason = '' }: ReportedCondition): boolean {
   if (type === 'TopologyReconciled') {
     return status === 'False' && reason !== 'ReconcileFailed' && reason !== 'ClusterClassNotReconciled'

@@ -4,11 +4,11 @@ import { isDeleting, isTrue, type NewCondition, TerminalError } from '@capstan/k
 import { failureOf, setFailure } from '../external/failure.ts'
 import { mirrored } from '../external/mirrored.ts'
 import { read } from '../external/observed.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope } from './scope.ts'
 
-/** Adopts the control plane and notes when it was initialized, which is never taken back. */
+/** Adopts the control plane and records when it was initialized, which is never reset. */
 export const controlPlane: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   const ref = cluster.spec.controlPlaneRef
@@ -41,7 +41,7 @@ export const controlPlane: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Without a control plane provider, the first control plane Machine with a Node shows that the API server answers. */
+/** Without a control plane provider, the first control plane Machine with a Node shows that the API server responds. */
 export const standAloneControlPlane: ClusterPhase = async (scope, io) => {
   const { cluster, descendants } = scope
   if (cluster.spec.controlPlaneRef || cluster.spec.topology || !descendants) return proceed()
@@ -64,11 +64,15 @@ function markInitialized(scope: ClusterScope, io: ClusterIO): void {
 
 const WaitingForFirstNode = 'Waiting for the first control plane machine to have status.nodeRef set'
 
-/** The ControlPlaneInitialized condition: once True, always True. Pure. */
-export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
+/** Returns the ControlPlaneInitialized condition; none once it is True, since it never changes after that. Pure. */
+export function controlPlaneInitialized(scope: ClusterScope): NewCondition[] {
+  return isTrue(scope.cluster, ClusterConditions.ControlPlaneInitialized.type) ? [] : [initializedNow(scope)]
+}
+
+function initializedNow(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane, descendants } = scope
   const condition = ClusterConditions.ControlPlaneInitialized
-  if (wasInitialized(scope) || isTrue(cluster, condition.type)) return condition.true('Initialized')
+  if (wasInitialized(scope)) return condition.true('Initialized')
   const kind = cluster.spec.controlPlaneRef?.kind
   if (kind === undefined) {
     if (cluster.spec.topology) return condition.unknown('ObjectDoesNotExist', WaitingForTopology)
@@ -79,7 +83,7 @@ export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
     case 'found':
       return condition.false('NotInitialized', 'Control plane not yet initialized')
     case 'missing':
-      // Upstream asks for the wrong object here, and says InternalError.
+      // Upstream looks up the wrong object here and reports InternalError.
       return condition.unknown('ObjectDoesNotExist', `${kind} does not exist`)
     case 'none':
       return condition.unknown('ObjectDoesNotExist', WaitingForTopology)
@@ -88,7 +92,7 @@ export function controlPlaneInitialized(scope: ClusterScope): NewCondition {
   }
 }
 
-/** The ControlPlaneAvailable condition for what this pass saw. Pure. */
+/** Returns the ControlPlaneAvailable condition. Pure. */
 export function controlPlaneAvailable(scope: ClusterScope): NewCondition {
   const { cluster, controlPlane } = scope
   const condition = ClusterConditions.ControlPlaneAvailable
@@ -102,6 +106,7 @@ export function controlPlaneAvailable(scope: ClusterScope): NewCondition {
     as: condition,
     source: 'Available',
     milestone: ControlPlaneContract.initialized,
+    reached: wasInitialized(scope),
     deleted: wasInitialized(scope) ? deletedText(cluster, kind) : undefined,
   })
 }

@@ -1,4 +1,4 @@
-import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import { Cluster, ClusterClass, ClusterNameLabel, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import { type Controller, type Index, type MapFunction, type Predicate, watches, whenChanged } from '@capstan/controller'
 import {
   type ConditionSource,
@@ -12,14 +12,14 @@ import {
   seconds,
 } from '@capstan/kube'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
-import { othersChange } from '../others-change.ts'
+import { changedByOthers } from '../changed-by-others.ts'
 import { reconcileCluster } from './reconcile.ts'
 import type { ClusterSettings } from './scope.ts'
 import { OwnedConditions } from './status.ts'
 
 export interface ClusterControllerOptions extends Partial<ClusterSettings> {
   readonly clusters: ClusterCache
-  /** Clusters reconciled at once. */
+  /** Clusters reconciled concurrently. */
   readonly concurrency?: number
 }
 
@@ -33,11 +33,12 @@ export function createClusterController({
   return {
     name: 'cluster',
     for: Cluster,
-    when: othersChange(OwnedConditions),
+    when: changedByOthers(OwnedConditions),
     watches: [
       watches(Machine, clusterOfLabel, machineMatters),
       watches(MachineSet, clusterOfLabel, setMatters),
       watches(MachineDeployment, clusterOfLabel, setMatters),
+      watches(MachinePool, clusterOfLabel, setMatters),
       watches(
         ClusterClass,
         (clusterClass, cache) => cache.byIndex(byClass, keyText(keyOf(clusterClass))).map(keyOf),
@@ -61,7 +62,7 @@ const clusterOfLabel: MapFunction = ({ metadata }: KubeObject) => {
   return name === undefined ? [] : [{ namespace: metadata.namespace!, name }]
 }
 
-/** What a Cluster tells of its Machines. */
+/** Machine fields that a Cluster's status aggregates. */
 const machineMatters = whenChanged((machine: Machine) => ({
   labels: machine.metadata.labels,
   owners: machine.metadata.ownerReferences,
@@ -71,8 +72,8 @@ const machineMatters = whenChanged((machine: Machine) => ({
   conditions: conditionFacts(machine, ['Ready', 'Available', 'UpToDate', 'HealthCheckSucceeded', 'OwnerRemediated']),
 }))
 
-/** What a Cluster tells of its MachineDeployments and MachineSets. */
-const setMatters = whenChanged((set: MachineDeployment | MachineSet) => {
+/** Fields of MachineDeployments, MachineSets and MachinePools that a Cluster's status aggregates. */
+const setMatters = whenChanged((set: MachineDeployment | MachineSet | MachinePool) => {
   const { replicas, readyReplicas, availableReplicas, upToDateReplicas, versions } = set.status ?? {}
   return {
     labels: set.metadata.labels,

@@ -1,12 +1,12 @@
 /**
- * Takes a Cluster down: workers first, then the control plane, then the infrastructure.
- * Upstream: core/reconcilers/cluster/cluster_controller.go, reconcileDelete, v1.14.
+ * Deletes a Cluster: workers first, then the control plane, then the infrastructure. Upstream:
+ * core/reconcilers/cluster/cluster_controller.go, reconcileDelete, v1.14.
  */
-import { ClusterFinalizer, Machine, MachineDeployment, MachineSet, OkToDeleteAnnotation } from '@capstan/api'
+import { ClusterFinalizer, Machine, MachineDeployment, MachinePool, MachineSet, OkToDeleteAnnotation } from '@capstan/api'
 import { type Outcome, proceed, wait } from '@capstan/controller'
-import { isDeleting, type Kind, keyOf, type KubeObject, orAbsent, removeFinalizer } from '@capstan/kube'
+import { isDeleting, type Kind, keyOf, type KubeObject, orAbsent, removeFinalizer, shortList } from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterIO, ClusterPhase, ClusterScope, DeletionStage } from './scope.ts'
 
@@ -34,14 +34,15 @@ export const remove: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** Asks what the Cluster owns to go; what is owned by that follows by itself. */
+/** Deletes the objects that the Cluster owns directly; their owners' controllers and garbage collection delete the rest. */
 async function deleteChildren({ cluster, descendants }: ClusterScope, io: ClusterIO): Promise<void> {
   if (!descendants) throw new Error('Cannot delete what belongs to the Cluster: it could not be listed')
   const children = [
+    ...descendants.machinePools.map((object) => ({ kind: MachinePool as Kind, object })),
     ...descendants.machineDeployments.map((object) => ({ kind: MachineDeployment as Kind, object })),
     ...descendants.machineSets.map((object) => ({ kind: MachineSet as Kind, object })),
     ...descendants.workerMachines.map((object) => ({ kind: Machine as Kind, object })),
-    // A control plane provider deletes its own.
+    // A control plane provider deletes its own Machines.
     ...(cluster.spec.controlPlaneRef
       ? []
       : descendants.controlPlaneMachines.map((object) => ({ kind: Machine as Kind, object }))),
@@ -56,25 +57,23 @@ async function deleteChildren({ cluster, descendants }: ClusterScope, io: Cluste
   if (errors.length > 0) throw new AggregateError(errors, `Cannot delete ${errors.length} of the objects that the Cluster owns`)
 }
 
-/** What must be gone before the control plane goes, in words; empty when all is. */
+/** Lists the objects that must be gone before the control plane is deleted; empty when all are. */
 function childrenLeft({ cluster, descendants }: ClusterScope): string {
   if (!descendants) return ''
-  const { controlPlaneMachines, machineDeployments, machineSets, workerMachines } = descendants
+  const { controlPlaneMachines, machineDeployments, machinePools, machineSets, workerMachines } = descendants
   return [
     ...line('Control plane Machines', cluster.spec.controlPlaneRef ? [] : controlPlaneMachines),
     ...line('MachineDeployments', machineDeployments),
     ...line('MachineSets', machineSets),
+    ...line('MachinePools', machinePools),
     ...line('Worker Machines', workerMachines),
   ].join('\n')
 }
 
-const MaxNames = 5
-
 function line(what: string, objects: readonly KubeObject[]): string[] {
   if (objects.length === 0) return []
   const names = objects.map(({ metadata }) => metadata.name).sort()
-  const more = names.length - MaxNames
-  return [`* ${what}: ${names.slice(0, MaxNames).join(', ')}${more > 0 ? `, ... (${more} more)` : ''}`]
+  return [`* ${what}: ${shortList(names, 5)}`]
 }
 
 function stage(scope: ClusterScope, reason: DeletionStage['reason'], message: string): Outcome {
@@ -82,5 +81,5 @@ function stage(scope: ClusterScope, reason: DeletionStage['reason'], message: st
   return wait(message)
 }
 
-/** Holds until a step knows better. */
+/** The stage until a step sets a more specific one. */
 export const internalError: DeletionStage = { reason: 'InternalError', message: SeeLogs }

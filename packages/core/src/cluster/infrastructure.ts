@@ -7,7 +7,7 @@ import { read } from '../external/observed.ts'
 import { WaitingForTopology, awaitsTopology, deletedText, observeReference } from './reference.ts'
 import type { ClusterPhase, ClusterScope } from './scope.ts'
 
-/** Adopts the infrastructure and, once it is provisioned, takes over its endpoint and failure domains. */
+/** Adopts the infrastructure and, once it is provisioned, copies its endpoint and failure domains. */
 export const infrastructure: ClusterPhase = async (scope, io) => {
   const { cluster } = scope
   const { name } = cluster.metadata
@@ -19,7 +19,7 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
   const status = (cluster.status ??= {})
   if (!ref) {
     scope.infrastructure = { state: 'none' }
-    // Upstream: somebody else sees to the infrastructure of a Cluster without a reference.
+    // Upstream: the infrastructure of a Cluster without a reference is managed externally.
     if (!isDeleting(cluster)) status.initialization = { ...status.initialization, infrastructureProvisioned: true }
     return proceed()
   }
@@ -50,7 +50,7 @@ export const infrastructure: ClusterPhase = async (scope, io) => {
   return proceed()
 }
 
-/** The InfrastructureReady condition for what this pass saw. Pure. */
+/** Returns the InfrastructureReady condition. Pure. */
 export function infrastructureReady(scope: ClusterScope): NewCondition {
   const { cluster, infrastructure } = scope
   const condition = ClusterConditions.InfrastructureReady
@@ -64,6 +64,7 @@ export function infrastructureReady(scope: ClusterScope): NewCondition {
     as: condition,
     source: 'Ready',
     milestone: InfraClusterContract.provisioned,
+    reached: wasProvisioned(scope),
     deleted: wasProvisioned(scope) ? deletedText(cluster, kind) : undefined,
   })
 }

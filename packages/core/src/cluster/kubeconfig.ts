@@ -5,8 +5,8 @@ import { formatKubeconfig, issueCertificate, type Kubeconfig } from '@capstan/ku
 import type { ClusterPhase } from './scope.ts'
 
 /**
- * Makes the kubeconfig of a Cluster that has no control plane provider to make it, from the certificate authority that the user
- * put into the Secret `<cluster>-ca`. Upstream: util/kubeconfig, v1.14.
+ * Generates the kubeconfig of a Cluster without control plane provider, from the certificate authority that the user put into the Secret
+ * `<cluster>-ca`. Upstream: util/kubeconfig, v1.14.
  */
 export const kubeconfig: ClusterPhase = async ({ cluster }, { cache, client, clock, signal }) => {
   const { name, namespace } = cluster.metadata
@@ -47,7 +47,7 @@ export const kubeconfig: ClusterPhase = async ({ cluster }, { cache, client, clo
       { signal },
     )
   } catch (err) {
-    // The cache was behind: there is one already, and it is not ours to replace.
+    // The cache was stale: the Secret exists already and is not ours to replace.
     if (!isReason(err, 'AlreadyExists')) throw err
   }
   return proceed()

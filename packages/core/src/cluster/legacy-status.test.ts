@@ -21,12 +21,12 @@ const aScope = (more: Partial<ClusterScope> = {}): ClusterScope => ({
   cluster: aCluster(),
   infrastructure: infra(provisioned),
   controlPlane: controlPlane(initialized),
-  descendants: { machineDeployments: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] },
+  descendants: { machineDeployments: [], machinePools: [], machineSets: [], controlPlaneMachines: [], workerMachines: [] },
   deletion: at('InternalError'),
   ...more,
 })
 
-/** A line each: `Type False/Info Reason: message`. */
+/** Formats conditions one per line: `Type False/Info Reason: message`. */
 function told(scope: ClusterScope): string[] {
   const cluster = structuredClone(scope.cluster)
   reportLegacyStatus({ ...scope, cluster }, Date.UTC(2026, 0, 1, 1))

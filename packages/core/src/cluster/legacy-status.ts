@@ -1,5 +1,5 @@
 /**
- * What a Cluster tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Reports a Cluster's conditions in the v1beta1 form, under `status.deprecated.v1beta1`. Pure, except for the draft that it changes.
  * Upstream: cluster_controller_phases.go and reconcileDelete, v1.14.
  */
 import { ControlPlaneContract, InfraClusterContract } from '@capstan/api'
@@ -8,7 +8,7 @@ import { read } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { ClusterScope } from './scope.ts'
 
-/** Legacy conditions in which this controller's word counts. */
+/** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'ControlPlaneInitialized', 'ControlPlaneReady', 'InfrastructureReady']
 
 export function reportLegacyStatus(scope: ClusterScope, now: number): void {
@@ -22,7 +22,7 @@ function infrastructureReady({ cluster, infrastructure, deletion }: ClusterScope
     case 'unread':
       return []
     case 'none':
-      // Somebody else sees to it, unless the topology will.
+      // Managed externally, unless the topology will create it.
       return isDeleting(cluster) || cluster.spec.topology ? [] : [legacyTrue(type)]
     case 'missing':
       return deletion.reason === 'DeletionCompleted' ? [legacyFalse(type, 'Deleted', 'Info')] : []
@@ -52,13 +52,13 @@ function controlPlaneReady({ cluster, controlPlane, deletion }: ClusterScope): N
   }
 }
 
-/** Upstream: a Cluster that goes takes a provider that reports no Ready for one that goes as well. */
+/** Upstream: while a Cluster is being deleted, a provider object without a Ready condition counts as being deleted as well. */
 function fallback(type: string, reason: string, isDone: boolean, cluster: ClusterScope['cluster']): NewLegacyCondition {
   if (isDeleting(cluster)) return legacyFalse(type, 'Deleting', 'Info')
   return isDone ? legacyTrue(type) : legacyFalse(type, reason, 'Info')
 }
 
-/** Once True, always True. */
+/** Stays True once it was True. */
 function controlPlaneInitialized({ cluster, controlPlane, descendants }: ClusterScope): NewLegacyCondition[] {
   const type = 'ControlPlaneInitialized'
   if (cluster.status?.initialization?.controlPlaneInitialized) return [legacyTrue(type)]

@@ -1,4 +1,4 @@
-/** How many Machines a Cluster has, and of which versions. Pure. */
+/** Counts the Machines of a Cluster and their versions. Pure. */
 import {
   availableReplicasOf,
   type Cluster,
@@ -14,27 +14,25 @@ import { mergeVersions } from '../versions-in-use.ts'
 import { isStandAlone } from './descendants.ts'
 import type { ClusterScope } from './scope.ts'
 
-/** The counters that this controller owns; the plan of an upgrade is the topology's. */
+/** Counters that this controller owns; the upgrade plan belongs to the topology controller. */
 const counters = ['desiredReplicas', 'replicas', 'readyReplicas', 'availableReplicas', 'upToDateReplicas', 'versions'] as const
 type Counts = { [Name in (typeof counters)[number]]?: NonNullable<ClusterReplicas[Name]> }
 
 /** Writes `status.controlPlane` and `status.workers` on the draft. */
 export function reportReplicas(scope: ClusterScope): void {
   const status = (scope.cluster.status ??= {})
-  const controlPlane = controlPlaneCounts(scope)
-  if (controlPlane) put(status, 'controlPlane', controlPlane)
-  const workers = workerCounts(scope)
-  if (workers) put(status, 'workers', workers)
+  put(status, 'controlPlane', controlPlaneCounts(scope) ?? { ...status.controlPlane })
+  put(status, 'workers', workerCounts(scope) ?? { ...status.workers })
 }
 
 function put(status: NonNullable<Cluster['status']>, part: 'controlPlane' | 'workers', counts: Counts): void {
   const { upgradePlan } = status[part] ?? {}
   const next = { ...counts, ...(upgradePlan ? { upgradePlan } : {}) }
-  if (Object.keys(next).length > 0) status[part] = next
-  else delete status[part]
+  // Upstream: the field is present even when nothing in it is known.
+  status[part] = next
 }
 
-/** `undefined` while nothing is known: what was counted before then stays. */
+/** Returns `undefined` while nothing is known: earlier counts then stay. */
 function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope): Counts | undefined {
   if (!cluster.spec.controlPlaneRef) {
     if (cluster.spec.topology) return {}
@@ -65,7 +63,7 @@ function controlPlaneCounts({ cluster, controlPlane, descendants }: ClusterScope
 function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefined {
   if (!descendants) return undefined
   const ownedByCluster = isStandAlone(cluster)
-  const sets = [...descendants.machineDeployments, ...descendants.machineSets.filter(ownedByCluster)]
+  const sets = [...descendants.machinePools, ...descendants.machineDeployments, ...descendants.machineSets.filter(ownedByCluster)]
   const parts: Counts[] = sets.map(({ spec, status }) =>
     defined({
       desiredReplicas: spec.replicas,
@@ -88,24 +86,25 @@ function workerCounts({ cluster, descendants }: ClusterScope): Counts | undefine
 }
 
 function machineCounts(machines: readonly Machine[]): Counts {
-  const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length
+  // Upstream: the count is absent when there are no Machines.
+  const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length || undefined
   const versions = mergeVersions(machines.flatMap(versionOf))
-  return {
-    desiredReplicas: machines.length,
-    replicas: machines.length,
+  return defined({
+    desiredReplicas: machines.length || undefined,
+    replicas: machines.length || undefined,
     readyReplicas: count('Ready'),
     availableReplicas: count('Available'),
     upToDateReplicas: count('UpToDate'),
-    ...(versions ? { versions } : {}),
-  }
+    versions,
+  })
 }
 
-/** What the Node reports is what runs; before there is one, what is wanted stands for it. */
+/** The version that the Node reports; before there is a Node, the version of the spec. */
 function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
   const version = status?.nodeInfo?.kubeletVersion || spec.version
   return version ? [{ version, replicas: 1 }] : []
 }
 
-/** Without the members that are `undefined`. */
+/** Drops members that are `undefined`. */
 const defined = <T extends object>(object: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as never

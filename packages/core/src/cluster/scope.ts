@@ -1,23 +1,24 @@
-import type { Cluster, ClusterConditions, Machine, MachineDeployment, MachineSet } from '@capstan/api'
+import type { Cluster, ClusterConditions, Machine, MachineDeployment, MachinePool, MachineSet } from '@capstan/api'
 import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import type { Observed } from '../external/observed.ts'
 
-/** What one pass over a Cluster can see, and what it has decided. */
+/** State of one reconcile of a Cluster: what was read and what was decided. */
 export interface ClusterScope {
-  /** A private draft: phases write on it, the pass commits it once. */
+  /** A private draft, changed by phases and committed once at the end. */
   readonly cluster: Cluster
   infrastructure: Observed
   controlPlane: Observed
-  /** Absent when they could not be listed. */
+  /** Absent when listing failed. */
   descendants: Descendants | undefined
-  /** How far deletion has come. */
+  /** Progress of the deletion. */
   deletion: DeletionStage
 }
 
-/** Everything with the Cluster's name on it. */
+/** All objects with the Cluster's name label. */
 export interface Descendants {
   readonly machineDeployments: readonly MachineDeployment[]
+  readonly machinePools: readonly MachinePool[]
   readonly machineSets: readonly MachineSet[]
   readonly controlPlaneMachines: readonly Machine[]
   readonly workerMachines: readonly Machine[]
@@ -29,11 +30,11 @@ export interface DeletionStage {
 }
 
 export interface ClusterSettings {
-  /** How long a workload cluster may be silent before RemoteConnectionProbe is False, in milliseconds. */
+  /** Milliseconds without a sign of life from the workload cluster before RemoteConnectionProbe becomes False. */
   readonly remoteConnectionGracePeriod: number
 }
 
-/** The I/O that phases may do. */
+/** I/O available to phases. */
 export interface ClusterIO extends ReconcileContext {
   readonly clusters: ClusterCache
   readonly settings: ClusterSettings

@@ -1,4 +1,4 @@
-/** What one pass over a Cluster tells about it: conditions, counters, phase. Pure, but for the draft that it writes on. */
+/** Computes the status of a Cluster: conditions, counters, phase. Pure, except for the draft that it changes. */
 import {
   type Cluster,
   ClusterConditions,
@@ -27,16 +27,16 @@ import { reportLegacyStatus } from './legacy-status.ts'
 import { reportReplicas } from './replicas.ts'
 import type { ClusterScope } from './scope.ts'
 
-/** What is known beside the scope. */
+/** Inputs beside the scope. */
 export interface StatusFacts {
   readonly now: number
   readonly health: Health
   readonly gracePeriod: number
-  /** Of the ClusterClass. */
+  /** Availability gates of the ClusterClass. */
   readonly classGates: readonly ConditionGate[] | undefined
 }
 
-/** Conditions that this controller owns; TopologyReconciled is the topology controller's. */
+/** Conditions that this controller owns; TopologyReconciled belongs to the topology controller. */
 export const OwnedConditions = [
   'Available',
   'InfrastructureReady',
@@ -56,7 +56,10 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof ClusterConditions)[]
 
-/** Writes conditions, those of v1beta1 too, counters and phase on the scope's draft. The outcome says when to look again though nothing happens. */
+/**
+ * Writes conditions (also in the v1beta1 form), counters and phase on the scope's draft. Returns a requeue when status changes with time
+ * alone.
+ */
 export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   const { cluster } = scope
   const { now } = facts
@@ -68,7 +71,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   reportReplicas(scope)
   set(
     infrastructureReady(scope),
-    controlPlaneInitialized(scope),
+    ...controlPlaneInitialized(scope),
     controlPlaneAvailable(scope),
     workersAvailable(scope),
     machinesReady(scope, 'ControlPlane'),
@@ -89,7 +92,7 @@ export function reportStatus(scope: ClusterScope, facts: StatusFacts): Outcome {
   return nextLook(scope, now)
 }
 
-/** The last one that applies. */
+/** The last rule that applies wins. */
 export function phaseOf({ metadata, spec, status }: Cluster): NonNullable<NonNullable<Cluster['status']>['phase']> {
   if (isDeleting({ metadata })) return 'Deleting'
   if (status?.initialization?.infrastructureProvisioned && isValidEndpoint(spec.controlPlaneEndpoint)) return 'Provisioned'
@@ -102,7 +105,7 @@ function deleting({ cluster, deletion }: ClusterScope): NewCondition {
   return isDeleting(cluster) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Machines that do not say in time whether they are up to date count as unknown, and no event tells when the time is over. */
+/** Machines without an UpToDate condition become unknown after a delay, which no event reports. */
 function nextLook({ descendants }: ClusterScope, now: number): Outcome {
   const young = [...(descendants?.controlPlaneMachines ?? []), ...(descendants?.workerMachines ?? [])]
     .filter((machine) => awaitsUpToDate(machine, now))

@@ -14,6 +14,7 @@ import {
   type Reader,
   StatusError,
   subdomainProblems,
+  shortList,
 } from '@capstan/kube'
 import { nameFromTemplate } from '../naming/generated-name.ts'
 import { classKeyOf } from '../topology/indexes.ts'
@@ -48,14 +49,13 @@ async function clustersOf(clusterClass: ClusterClass, reader: Reader): Promise<C
 
 function inUse({ metadata }: ClusterClass, clusters: readonly Cluster[]): StatusError {
   const names = clusters.map((cluster) => keyText(keyOf(cluster))).sort()
-  const shown = names.length > 3 ? `${names.slice(0, 3).join(', ')}, ... (${names.length - 3} more)` : names.join(', ')
-  const why = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shown}`
+  const why = `ClusterClass cannot be deleted because it is used by Cluster(s): ${shortList(names, 3)}`
   return new StatusError('Forbidden', `clusterclasses.cluster.x-k8s.io "${metadata.name}" is forbidden: ${why}`, {
     details: { name: metadata.name, group: 'cluster.x-k8s.io', kind: 'clusterclasses' },
   })
 }
 
-/** Naming templates are tried out: what they give must be the name of an object. */
+/** Renders naming templates: the result must be a valid object name. */
 function namingErrors({ spec }: ClusterClass): FieldError[] {
   const cluster = { name: 'cluster' }
   const of = (what: string, path: string, template: string | undefined, data: Record<string, Record<string, string>>) => {
@@ -87,7 +87,7 @@ function namingErrors({ spec }: ClusterClass): FieldError[] {
   ]
 }
 
-/** What a class may not lose as long as Clusters need it. */
+/** Errors for classes, patches or variables that were removed while Clusters still need them. */
 function stillUsedErrors({ spec }: ClusterClass, { spec: before }: ClusterClass, clusters: readonly Cluster[]): FieldError[] {
   const offered = new Set((spec.workers?.machineDeployments ?? []).map((one) => one.class))
   const lost = (before.workers?.machineDeployments ?? []).map((one) => one.class).filter((name) => !offered.has(name))

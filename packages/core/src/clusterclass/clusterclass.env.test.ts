@@ -98,7 +98,7 @@ describe('the controller', () => {
     }
   })
 
-  test('says that a template is missing, and goes on when it comes', async () => {
+  test('reports a missing template, and continues when it is created', async () => {
     const world = await aWorld()
     await world.templates(...everyTemplate.slice(1))
     await world.create(ClusterClass, 'quick', { spec: classSpec() })
@@ -109,7 +109,7 @@ describe('the controller', () => {
     expect(await world.condition('RefVersionsUpToDate')).toBe('observed, True RefVersionsUpToDate')
   })
 
-  test('says which references are to an old version', async () => {
+  test('reports references to an old version', async () => {
     const world = await aWorld()
     await world.templates(...everyTemplate)
     const crd = {

@@ -16,7 +16,7 @@ export const ClassesByTemplate: Index<ClusterClass> = {
     }),
 }
 
-/** Classes by the ExtensionConfigs whose handlers tell their variables. */
+/** Classes by the ExtensionConfigs whose handlers return their variables. */
 export const ClassesByExtension: Index<ClusterClass> = {
   name: 'extensions',
   kind: ClusterClass,
@@ -24,7 +24,7 @@ export const ClassesByExtension: Index<ClusterClass> = {
     discoveringPatches(clusterClass).map(({ external }) => configOf(external!.discoverVariablesExtension!)),
 }
 
-/** Classes that refer to a template, in whatever version. */
+/** Classes that refer to a template, in any version. */
 export const classesOfTemplate = (cache: Cache, { apiVersion, kind, metadata }: KubeObject): readonly ClusterClass[] =>
   cache.byIndex(ClassesByTemplate, templateText(parseApiVersion(apiVersion).group, kind, metadata.namespace ?? '', metadata.name))
 

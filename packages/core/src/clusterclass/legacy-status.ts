@@ -1,9 +1,12 @@
 import { legacyFalse, legacyTrue, legacyUnknown, type NewCondition, type NewLegacyCondition } from '@capstan/kube'
 
-/** Legacy conditions in which this controller's word counts. */
+/** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['RefVersionsUpToDate', 'VariablesReconciled']
 
-/** The conditions of a ClusterClass in the form of v1beta1, where there is one. Pure. Upstream: clusterclass_controller_status.go, v1.14. */
+/**
+ * Converts the conditions of a ClusterClass to the v1beta1 form, where one exists. Pure. Upstream: clusterclass_controller_status.go,
+ * v1.14.
+ */
 export function legacyConditions(conditions: readonly NewCondition[]): NewLegacyCondition[] {
   return conditions.flatMap(({ type, status, reason, message }) => {
     switch (type) {

@@ -1,4 +1,4 @@
-/** Rules for the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
+/** Validates the patches of a class. Pure. Upstream: core/webhooks/admission/patch_validation.go, v1.14. */
 import type { ClusterClassPatch, ClusterClassSpec, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableOf } from '@capstan/api'
 import { type FieldError, invalid, required } from '@capstan/kube'
@@ -54,7 +54,7 @@ function templateErrors(template: string, path: string): FieldError[] {
   }
 }
 
-/** A selector must be on for something, and each thing that it is on for must be there to be selected. */
+/** A selector must select something, and each selected part must exist in the class. */
 function selectorErrors(selector: PatchSelector, path: string, spec: ClusterClassSpec): FieldError[] {
   const { infrastructureCluster, controlPlane, machineDeploymentClass, machinePoolClass } = selector.matchResources
   const at = `${path}.matchResources`
@@ -114,7 +114,7 @@ function jsonPatchErrors({ op, path, value, valueFrom }: JSONPatch, at: string, 
   return errors
 }
 
-/** Only spec can be patched; lists grow at their ends, because nobody knows what else changes them. */
+/** Only spec can be patched. Lists can only be prepended or appended to, because other indexes depend on other patches. */
 function pathErrors(op: JSONPatch['op'], path: string, at: string): FieldError[] {
   const errors: FieldError[] = []
   if (!path.startsWith('/spec')) errors.push(invalid(at, path, 'jsonPatch path must start with "/spec/"'))
@@ -181,6 +181,6 @@ function tree(root: string, paths: readonly string[]): string[] {
   return [root, ...paths.map((path) => `${root}.${path}`)]
 }
 
-/** Labels, annotations and items of lists have no fixed names. */
+/** Labels, annotations and list items have no fixed names. */
 const isBuiltin = (path: string): boolean =>
   Builtins.has(path.replace(/\[\d+\]$/, '')) || /^builtin\.\w+\.metadata\.(labels|annotations)\../.test(path)

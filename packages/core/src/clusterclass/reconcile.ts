@@ -1,6 +1,6 @@
-/** Keeps a ClusterClass usable: owns its templates, tells which apiVersions are old, and publishes its variables. */
+/** Reconciles a ClusterClass: owns its templates, reports outdated apiVersions, and publishes its variables. */
 import { ClusterClass, ClusterClassConditions, ConditionOrder, isPaused, pausedCondition } from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { type Outcome, proceed, type ReconcileContext, reconcileObject, requeue, wait } from '@capstan/controller'
 import {
   apiVersionOf,
   CustomResourceDefinition,
@@ -20,65 +20,67 @@ import {
 import { externalKind, externalKindOf } from '../external/contract-version.ts'
 import { contractRefOf, type TemplateRef } from '../external/get.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { concernedClasses } from './indexes.ts'
 import { legacyConditions, OwnedLegacyConditions } from './legacy-status.ts'
 import { templateRefsOf } from './template-refs.ts'
 import { classVariables, conflictingVariables, discoveringPatches, type DiscoveredVariables } from './variables.ts'
 
-/** Safe to run at any moment, any number of times. */
-export async function reconcileClusterClass(
+interface Scope {
+  readonly clusterClass: ClusterClass
+  /** `undefined` until every reference was resolved. */
+  refs?: TemplateRefs
+  /** Reason why variables could not be computed. */
+  variablesProblem?: Error
+}
+
+/** Reconciles one ClusterClass. Safe to call at any time, any number of times. */
+export const reconcileClusterClass = (
   key: ObjectKey,
   context: ReconcileContext,
   discovered: DiscoveredVariables,
-): Promise<Outcome> {
-  const { cache, client, clock, signal } = context
-  const clusterClass = cache.peek(ClusterClass, key)
-  if (!clusterClass || isDeleting(clusterClass)) return proceed()
-
-  const after = draft(clusterClass)
-  const status = (after.status ??= {})
-  const paused = isPaused(undefined, clusterClass)
-  if (!paused && discoveringPatches(clusterClass).length > 0 && !discovered.ready) {
-    return requeue(seconds(1), 'Runtime Extensions are still being discovered')
-  }
-  const computed = [pausedCondition(undefined, clusterClass)]
-  let refs: TemplateRefs | undefined
-  let undiscovered: Error | undefined
-  if (!paused) {
-    refs = await settleTemplateRefs(clusterClass, context)
-    undiscovered = await settleVariables(clusterClass, status, discovered, context)
-    computed.push(refVersionsUpToDate(refs), variablesReady(undiscovered))
-    if (refs.errors.length === 0 && !undiscovered) status.observedGeneration = clusterClass.metadata.generation ?? 1
-  }
-  status.conditions = setConditions(clusterClass.status?.conditions, computed, {
-    now: clock.now(),
-    generation: clusterClass.metadata.generation,
+): Promise<Outcome> =>
+  reconcileObject(key, context, {
+    kind: ClusterClass,
+    related: () => undefined,
+    skip(clusterClass) {
+      if (isDeleting(clusterClass)) return proceed()
+      const waits = !isPaused(undefined, clusterClass) && discoveringPatches(clusterClass).length > 0 && !discovered.ready
+      return waits ? requeue(seconds(1), 'Runtime Extensions are still being discovered') : undefined
+    },
+    paused: (clusterClass) => pausedCondition(undefined, clusterClass),
+    scope: (clusterClass): Scope => ({ clusterClass }),
+    phases: () => [settleTemplateRefs, (scope, io) => settleVariables(scope, discovered, io)],
+    status({ clusterClass, refs, variablesProblem }, { clock }) {
+      const computed = [refVersionsUpToDate(refs), variablesReady(variablesProblem), pausedCondition(undefined, clusterClass)]
+      const now = clock.now()
+      const { generation } = clusterClass.metadata
+      const conditions = setConditions(clusterClass.status?.conditions, computed, { now, generation, order: ConditionOrder })
+      clusterClass.status = { ...clusterClass.status, conditions }
+      // A missing template is no error, but makes the class unusable until it exists.
+      if (refs?.errors.length === 0 && !variablesProblem && generation) clusterClass.status.observedGeneration = generation
+      reportLegacyConditions(clusterClass, legacyConditions(computed), { now })
+      return proceed()
+    },
+    observesGeneration: false,
+    conditions: Object.values(ClusterClassConditions).map(({ type }) => type),
+    legacyConditions: OwnedLegacyConditions,
     order: ConditionOrder,
   })
-  reportLegacyConditions(after, legacyConditions(computed), { now: clock.now() })
-  const conditions = Object.values(ClusterClassConditions).map(({ type }) => type)
-  const options = { conditions, legacyConditions: OwnedLegacyConditions, signal }
-  await orAbsent(commitChanges(client, ClusterClass, clusterClass, after, options))
-  if (undiscovered) throw undiscovered
-  if (!refs || refs.errors.length === 0) return proceed()
-  const text = refs.errors.map((err) => err.message).join(', ')
-  if (refs.errors.every((err) => err instanceof MissingTemplate)) return wait(text)
-  throw new AggregateError(refs.errors, text)
-}
 
 interface TemplateRefs {
   readonly outdated: readonly { readonly ref: TemplateRef; readonly latest: string }[]
   readonly errors: readonly Error[]
 }
 
-/** The template may still come: its kind is watched, so nobody needs to try again. */
+/** The template may be created later. Its kind is watched, so no retry is needed. */
 class MissingTemplate extends Error {
   override readonly name = 'MissingTemplate'
 }
 
-/** Makes the class an owner of every template, and finds references to versions that are not the newest of the contract. */
-async function settleTemplateRefs(clusterClass: ClusterClass, context: ReconcileContext): Promise<TemplateRefs> {
+/** Makes the class an owner of every template, and finds references to versions older than the newest of the contract. */
+async function settleTemplateRefs(scope: Scope, context: ReconcileContext): Promise<Outcome> {
+  const { clusterClass } = scope
   const outdated: { ref: TemplateRef; latest: string }[] = []
   const errors: Error[] = []
   await context.watch(CustomResourceDefinition, () => [])
@@ -91,7 +93,11 @@ async function settleTemplateRefs(clusterClass: ClusterClass, context: Reconcile
       errors.push(err as Error)
     }
   }
-  return { outdated, errors }
+  scope.refs = { outdated, errors }
+  if (errors.length === 0) return proceed()
+  const text = errors.map((err) => err.message).join(', ')
+  if (errors.every((err) => err instanceof MissingTemplate)) return wait(text)
+  throw new AggregateError(errors, text)
 }
 
 async function ownTemplate(clusterClass: ClusterClass, ref: TemplateRef, context: ReconcileContext): Promise<void> {
@@ -116,10 +122,11 @@ async function ownTemplate(clusterClass: ClusterClass, ref: TemplateRef, context
   }
 }
 
-/** Pure: what the references say about the class. */
-function refVersionsUpToDate({ outdated, errors }: TemplateRefs): NewCondition {
+/** Returns the RefVersionsUpToDate condition. Pure. */
+function refVersionsUpToDate(refs: TemplateRefs | undefined): NewCondition {
   const condition = ClusterClassConditions.RefVersionsUpToDate
-  if (errors.length > 0) return condition.unknown('InternalError', SeeLogs)
+  if (!refs || refs.errors.length > 0) return condition.unknown('InternalError', SeeLogs)
+  const { outdated } = refs
   if (outdated.length === 0) return condition.true('RefVersionsUpToDate')
   const lines = outdated.map(
     ({ ref, latest }) => `* ${ref.kind} ${ref.name}: current: ${versionOf(ref.apiVersion)}, latest: ${versionOf(latest)}`,
@@ -132,22 +139,19 @@ function refVersionsUpToDate({ outdated, errors }: TemplateRefs): NewCondition {
 
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf('/') + 1)
 
-/** Puts the variables into the status; those that it had stay when there is something wrong with discovery. */
-async function settleVariables(
-  clusterClass: ClusterClass,
-  status: NonNullable<ClusterClass['status']>,
-  discovered: DiscoveredVariables,
-  context: ReconcileContext,
-): Promise<Error | undefined> {
+/** Writes the variables into the status; keeps earlier ones when discovery fails. */
+async function settleVariables(scope: Scope, discovered: DiscoveredVariables, context: ReconcileContext): Promise<Outcome> {
   try {
-    const variables = await classVariables(clusterClass, discovered, context)
+    const status = (scope.clusterClass.status ??= {})
+    const variables = await classVariables(scope.clusterClass, discovered, context)
     if (variables.length > 0) status.variables = variables
     else delete status.variables
     const conflicts = conflictingVariables(variables)
-    if (conflicts.length === 0) return undefined
-    return new Error(`VariableDiscovery failed: the following variables have conflicting schemas: ${conflicts.join(',')}`)
+    if (conflicts.length === 0) return proceed()
+    throw new Error(`VariableDiscovery failed: the following variables have conflicting schemas: ${conflicts.join(',')}`)
   } catch (err) {
-    return err as Error
+    scope.variablesProblem = err as Error
+    throw err
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ClusterClassSpec } from '@capstan/api'
 import type { TemplateRef } from '../external/get.ts'
 
-/** Every reference of a class to a template, each once, in the order of the spec. */
+/** Returns every template reference of a class, without duplicates, in the order of the spec. */
 export function templateRefsOf({ infrastructure, controlPlane, workers }: ClusterClassSpec): TemplateRef[] {
   const refs = [
     infrastructure.templateRef,

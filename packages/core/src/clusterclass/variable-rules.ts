@@ -1,4 +1,4 @@
-/** Rules for the variables that a class defines. Pure. Upstream: internal/topology/variables, v1.14. */
+/** Validates the variables that a class defines. Pure. Upstream: internal/topology/variables, v1.14. */
 import type { ClusterClassVariable } from '@capstan/api'
 import {
   draft,
@@ -52,7 +52,7 @@ function schemaErrors(schema: unknown, path: string, isRoot = false): FieldError
   else if (type === 'array') errors.push(required(`${path}.items`, 'must be specified'))
   if (!isRoot) return errors
   errors.push(...ruleErrors(schema as JSONSchema, { path, canCompile: errors.length === 0, isRoot: false }))
-  // What a schema gives as a value must be one by the same schema; the root covers all below it only when itself is sound.
+  // Values in a schema must be valid by the same schema. The root schema covers nested ones only when it is valid itself.
   if (errors.length === 0) errors.push(...exampleErrors(schema, path))
   return errors
 }
@@ -66,7 +66,7 @@ function patternErrors(pattern: string, path: string): FieldError[] {
   }
 }
 
-/** Defaults, examples and enumerated values, wherever they are in the schema. */
+/** Validates defaults, examples and enum values at every level of the schema. */
 function exampleErrors(schema: Record<string, unknown>, path: string): FieldError[] {
   const errors: FieldError[] = []
   const check = (value: unknown, at: string, against: object) => {

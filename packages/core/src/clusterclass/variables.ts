@@ -1,4 +1,7 @@
-/** The variables of a class, from itself and from extensions, as its status publishes them. Upstream: reconcileVariables, v1.14. */
+/**
+ * Computes the variables of a class, from inline definitions and from extensions, as its status publishes them. Upstream:
+ * reconcileVariables, v1.14.
+ */
 import type { ClusterClass, ClusterClassPatch, ClusterClassStatusVariable, ResponseOf } from '@capstan/api'
 import { DiscoverVariables, ExtensionConfig, VariableDefinitionFromInline } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
@@ -9,7 +12,7 @@ import { variableDefinitionErrors } from './variable-rules.ts'
 type Discovered = NonNullable<ResponseOf<typeof DiscoverVariables>['variables']>
 type Definition = ClusterClassStatusVariable['definitions'][number]
 
-/** Answers of extensions, shared by all classes: there are few extensions and their variables hardly ever change. */
+/** Caches variables discovered from extensions, shared by all classes: extensions are few and their variables rarely change. */
 export class DiscoveredVariables {
   readonly #runtime: RuntimeClient
   readonly #answers = new Map<string, { readonly until: number; readonly variables: Discovered }>()
@@ -18,17 +21,17 @@ export class DiscoveredVariables {
     this.#runtime = runtime
   }
 
-  /** False until it is known which extensions there are. */
+  /** False until the registered extensions are known. */
   get ready(): boolean {
     return this.#runtime.ready
   }
 
-  /** What the handler answers; for ten minutes, unless its ExtensionConfig changes. */
+  /** Returns the handler's variables; cached for ten minutes, unless its ExtensionConfig changes. */
   async of(
     clusterClass: ClusterClass,
     handler: string,
     settings: { readonly [name: string]: string } | undefined,
-    { cache, clock, signal }: ReconcileContext,
+    { cache, clock, signal, outside }: ReconcileContext,
   ): Promise<Discovered> {
     const config = cache.peek(ExtensionConfig, { name: configOf(handler) })
     const question = stableText([handler, config?.metadata.resourceVersion, settings ?? {}, clusterClass.metadata.namespace])
@@ -36,21 +39,21 @@ export class DiscoveredVariables {
     const known = this.#answers.get(question)
     if (known && known.until > now) return known.variables
     const options = { ...(settings ? { settings } : {}), signal }
-    const { variables = [] } = await this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options)
+    const { variables = [] } = await outside(() => this.#runtime.call(DiscoverVariables, clusterClass, handler, {}, options))
     for (const [old, { until }] of this.#answers) if (until <= now) this.#answers.delete(old)
     this.#answers.set(question, { until: now + minutes(10), variables })
     return variables
   }
 }
 
-/** The ExtensionConfig that a registered name ends with. */
+/** Returns the name of the ExtensionConfig, with which a registered handler name ends. */
 export const configOf = (handler: string): string => handler.slice(handler.indexOf('.') + 1)
 
-/** Patches whose variables an extension tells. */
+/** Patches whose variables are discovered from an extension. */
 export const discoveringPatches = ({ spec }: ClusterClass): readonly ClusterClassPatch[] =>
   (spec.patches ?? []).filter(({ external }) => external?.discoverVariablesExtension !== undefined)
 
-/** All variables of the class; what is wrong keeps those it had. @throws Error with upstream's text */
+/** Returns all variables of the class; an invalid definition keeps the earlier variables. @throws Error with upstream's text */
 export async function classVariables(
   clusterClass: ClusterClass,
   discovered: DiscoveredVariables,
@@ -89,7 +92,7 @@ export async function classVariables(
     }))
 }
 
-/** The names of variables whose definitions differ. */
+/** Names of variables with conflicting definitions. */
 export const conflictingVariables = (variables: readonly ClusterClassStatusVariable[]): string[] =>
   variables.filter(({ definitionsConflict }) => definitionsConflict).map(({ name }) => name)
 
@@ -105,7 +108,7 @@ const definitionOf = (
   ...(metadata ? { deprecatedV1Beta1Metadata: draft(metadata) } : {}),
 })
 
-/** False and absent mean the same in a schema. */
+/** In a schema, false and absent are equal. */
 const isSame = (a: Definition, b: Definition): boolean =>
   a.required === b.required &&
   equal(withoutFalse(a.schema), withoutFalse(b.schema)) &&
@@ -125,5 +128,5 @@ const falsehoods = new Set([
   'x-kubernetes-preserve-unknown-fields',
   'x-kubernetes-int-or-string',
 ])
-/** Keywords that hold values, not schemas. */
+/** Keywords whose values are data, not schemas. */
 const values = new Set(['default', 'example', 'enum'])

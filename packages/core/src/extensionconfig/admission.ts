@@ -1,21 +1,25 @@
-/** Warns of handlers that will stop working. Asked for by the proposal of the Runtime SDK, never built upstream. */
+/** Warns about handlers of deprecated hook versions. The Runtime SDK proposal asks for this; upstream has not implemented it. */
 import type { Catalog } from '@capstan/api'
 import { ExtensionConfig, preflight, registeredHandlers, releasedCatalog } from '@capstan/api'
 import { type Admission, admission } from '@capstan/kube'
+import { unknownOverrides } from './overrides.ts'
 
-/** A sentence for each handler that registered for a version which is deprecated. */
+/** Returns a warning for each handler that is registered for a deprecated hook version. */
 export const deprecatedHandlers = (config: ExtensionConfig, { hooks }: Catalog): string[] =>
   preflight(registeredHandlers(config), releasedCatalog('this release', '', hooks))
     .filter(({ kind }) => kind === 'deprecated')
     .map(({ handler, message }) => `${handler}: ${message}`)
 
-/** Whoever changes an ExtensionConfig hears of what its server should not use any more. */
+/** Warns on create and update of an ExtensionConfig. */
 export const extensionConfigAdmission = (catalog: Catalog): Admission =>
   admission({
     kind: ExtensionConfig,
     operations: ['CREATE', 'UPDATE'],
     validate(config, request) {
       for (const text of deprecatedHandlers(config, catalog)) request.warn(text)
+      const { handlers } = config.status ?? {}
+      const unknown = handlers && unknownOverrides(config, handlers)
+      if (unknown !== undefined) request.warn(unknown)
       return []
     },
   })

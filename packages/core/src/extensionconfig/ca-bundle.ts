@@ -1,18 +1,17 @@
-/** Copies authorities from a Secret, so that a certificate that is renewed there is trusted here. Upstream: reconcileCABundle, v1.14. */
+/** Injects the CA bundle from a Secret, so that renewed certificates are trusted. Upstream: reconcileCABundle, v1.14. */
 import { ExtensionConfig, InjectCAFromSecretAnnotation } from '@capstan/api'
 import { type Client, keyOf, messageOf, Secret } from '@capstan/kube'
 
-/** Key of the Secret's data. */
+/** Key in the Secret's data. */
 const CAKey = 'ca.crt'
 
-/** `namespace/name` of the Secret, as the annotation gives it. */
+/** `namespace/name` of the Secret from the annotation. */
 export const caSecretOf = ({ metadata }: ExtensionConfig): string | undefined =>
   metadata.annotations?.[InjectCAFromSecretAnnotation]
 
 /**
- * The ExtensionConfig with the caBundle that its Secret has; written at once, so that what is reported next is about the new
+ * Returns the ExtensionConfig with the caBundle of its Secret. It is written at once, so that the status written next reports the new
  * generation.
- *
  * @throws Error with upstream's text when the Secret cannot be used
  */
 export async function injectCABundle(client: Client, config: ExtensionConfig, signal: AbortSignal): Promise<ExtensionConfig> {

@@ -3,18 +3,18 @@ import { type Controller, controller, type Index, type Predicate, type Source, w
 import { breakerMetrics, callMetrics, type ExtensionClient, messageMetrics } from '@capstan/extension'
 import { equal, keyOf, keyText, Secret } from '@capstan/kube'
 import { caSecretOf } from './ca-bundle.ts'
-import { FirstRound } from './first-round.ts'
+import { Warmup } from './first-round.ts'
 import { reconcileExtensionConfig, takeOverExtensionConfig } from './reconcile.ts'
 
 export interface ExtensionConfigOptions {
-  /** Learns from this controller which handlers there are. */
+  /** Registry that this controller fills with discovered handlers. */
   readonly extensions: ExtensionClient
   readonly concurrency?: number
 }
 
-/** The controller of ExtensionConfigs: without it no hook is called, and no topology begins. */
+/** Creates the controller of ExtensionConfigs. Without it no hook is called and no topology is reconciled. */
 export function createExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
-  const firstRound = new FirstRound((configs) => extensions.warmUp(configs))
+  const firstRound = new Warmup((configs) => extensions.warmUp(configs))
   return controller({
     name: 'extensionconfig',
     for: ExtensionConfig,
@@ -28,11 +28,11 @@ export function createExtensionConfigController({ extensions, concurrency = 10 }
 }
 
 /**
- * The controller for a process beside that of core: it takes over the handlers that core has discovered, calls no server for them
- * and writes nothing. Upstream: ReadOnly of core/reconcilers/extensionconfig, as the control plane provider runs it, v1.14.
+ * Creates the controller for a second process beside core: it registers the handlers that core has discovered, but calls no extension and
+ * writes nothing. Upstream: ReadOnly of core/reconcilers/extensionconfig, which the control plane provider runs, v1.14.
  */
 export function createReadOnlyExtensionConfigController({ extensions, concurrency = 10 }: ExtensionConfigOptions): Controller {
-  const firstRound = new FirstRound((configs) => extensions.warmUp(configs))
+  const firstRound = new Warmup((configs) => extensions.warmUp(configs))
   return controller({
     name: 'extensionconfig',
     for: ExtensionConfig,
@@ -43,8 +43,8 @@ export function createReadOnlyExtensionConfigController({ extensions, concurrenc
   })
 }
 
-/** Runs once informers hold what the server has. */
-const firstRoundBegins = (firstRound: FirstRound, extensions: ExtensionClient): Source => ({
+/** Starts the warm-up after the informers have synced. */
+const firstRoundBegins = (firstRound: Warmup, extensions: ExtensionClient): Source => ({
   start(_enqueue, { cache }) {
     const all = () => cache.byIndex(everyConfig, '')
     extensions.readyWhen(() => all().every((config) => firstRound.hasTried(config)))
@@ -54,7 +54,7 @@ const firstRoundBegins = (firstRound: FirstRound, extensions: ExtensionClient): 
 
 const everyConfig: Index<ExtensionConfig> = { name: 'every extensionconfig', kind: ExtensionConfig, values: () => [''] }
 
-/** Not its own reports. */
+/** Excludes this controller's own status writes. */
 const configMatters = whenChanged(({ metadata: { uid, generation, annotations, deletionTimestamp } }: ExtensionConfig) => ({
   uid,
   generation,

@@ -12,6 +12,7 @@ import {
 import { diagnostics } from '@capstan/controller'
 import {
   admissionOf,
+  Event,
   getCondition,
   legacyConditionsOf,
   minutes,
@@ -23,6 +24,7 @@ import {
 } from '@capstan/kube'
 import { testEnv } from '@capstan/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { extensionConfigAdmission } from './admission.ts'
 import { createExtensionConfigController } from './controller.ts'
 
 const gate = (name: string): FetchHandler =>
@@ -126,6 +128,62 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['other.sample'])
   })
 
+  it('is called where its present spec says, discovered there or not', async () => {
+    const hosts: string[] = []
+    server = (request) => {
+      const { host } = new URL(request.url)
+      hosts.push(host)
+      return (host === '127.0.0.1:9443' ? gate('gate') : broken)(request)
+    }
+    await create()
+    await world.settle()
+    const cluster = { kind: 'Cluster', metadata: { name: 'c', namespace: 'default', uid: '1' } } as Cluster
+    const call = () => world.extensions.callAll(BeforeClusterCreate, cluster, { cluster })
+    await call()
+    const moveTo = async (url: string) => {
+      const body = { spec: { clientConfig: { url } } }
+      await world.client.patch(ExtensionConfig, { name: 'sample' }, { type: 'merge', body })
+      await world.settle()
+      hosts.length = 0
+    }
+
+    await moveTo('https://127.0.0.1:9')
+    await expect(call()).rejects.toThrow('connection refused')
+    expect(hosts).toEqual(['127.0.0.1:9'])
+    // A failed discovery does not close the breaker of a handler that fails.
+    for (let i = 0; i < 5; i++) await call().catch(() => {})
+    await world.advance(seconds(1))
+    // Five calls, and the retried discovery.
+    expect(hosts).toEqual(Array(6).fill('127.0.0.1:9'))
+    expect([...world.extensions.breakers.values()].map(({ state }) => state)).toEqual(['half-open'])
+
+    await moveTo('https://127.0.0.1:9443')
+    await call()
+    expect(hosts).toEqual(['127.0.0.1:9443'])
+  })
+
+  it('keeps its handlers as they are while it is paused', async () => {
+    await create()
+    await world.settle()
+    const body = {
+      metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } },
+      spec: { clientConfig: { url: 'https://127.0.0.1:9' } },
+    }
+    await world.client.patch(ExtensionConfig, { name: 'sample' }, { type: 'merge', body })
+    server = async (request) => (new URL(request.url).host === '127.0.0.1:9443' ? gate('gate') : broken)(request)
+    await world.settle()
+    const cluster = { kind: 'Cluster', metadata: { name: 'c', namespace: 'default', uid: '1' } } as Cluster
+    const call = () => world.extensions.callAll(BeforeClusterCreate, cluster, { cluster })
+    await call()
+    await world.client.patch(
+      ExtensionConfig,
+      { name: 'sample' },
+      { type: 'merge', body: { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } } },
+    )
+    await world.settle()
+    await expect(call()).rejects.toThrow('connection refused')
+  })
+
   it.each<[string, string, FetchHandler, string]>([
     [
       'garbage',
@@ -169,7 +227,7 @@ describe('an ExtensionConfig', () => {
         message: `${code}: Error in discovery: failed to discover extension "sample": ${problem}`,
       },
     ])
-    // What hooks it has nobody knows: all of them fail.
+    // Its hooks are unknown, so all calls fail.
     await expect(world.handlers()).rejects.toThrow(
       `ExtensionConfig "sample" has never been discovered: failed to discover extension "sample": ${problem}`,
     )
@@ -207,7 +265,7 @@ describe('an ExtensionConfig', () => {
     expect(await world.handlers()).toEqual(['gate.sample'])
   })
 
-  it('is asked again after ten minutes, since a new server tells nobody', async () => {
+  it('is discovered again after ten minutes, since no event reports a new server', async () => {
     await create()
     await world.settle()
     server = gate('newer')
@@ -323,5 +381,54 @@ describe('after a restart', () => {
     expect(world.extensions.ready).toBe(true)
     expect(await discovered()).toMatchObject({ message: expect.stringContaining('http request timeout expired') })
     expect(await orAbsent(world.read())).toBeDefined()
+  })
+})
+
+describe('overrides of handlers', () => {
+  const overridden = (overrides: object) => create({ 'runtime.capstan.dev/handler-overrides': JSON.stringify(overrides) })
+
+  it('are what the status shows', async () => {
+    world = await start()
+    await overridden({ gate: { timeoutSeconds: 3, failurePolicy: 'Ignore' } })
+    await world.settle()
+    expect((await world.read()).status?.handlers).toMatchObject([
+      { name: 'gate.sample', timeoutSeconds: 3, failurePolicy: 'Ignore' },
+    ])
+    const body = { metadata: { annotations: { 'runtime.capstan.dev/handler-overrides': null } } }
+    await world.client.patch(ExtensionConfig, { name: 'sample' }, { type: 'merge', body })
+    await world.settle()
+    expect((await world.read()).status?.handlers).toMatchObject([{ timeoutSeconds: 10, failurePolicy: 'Fail' }])
+  })
+
+  it('for a handler that the extension does not have are a warning when they are written', async () => {
+    world = await start()
+    await overridden({ gaet: { timeoutSeconds: 3 } })
+    await world.settle()
+    const warnings: string[] = []
+    const validate = async (config: ExtensionConfig) => {
+      const context = { operation: 'UPDATE', oldObject: config, dryRun: false, userInfo: {}, reader: world.client }
+      const request = { ...context, warn: (text: string) => void warnings.push(text) }
+      return extensionConfigAdmission(createCatalog(hookCatalog)).validate!(config, request as never)
+    }
+    const config = await world.read()
+    expect(await validate(config)).toEqual([])
+    expect(warnings).toEqual([
+      'metadata.annotations[runtime.capstan.dev/handler-overrides]: the extension has no handler gaet: its handlers are gate',
+    ])
+    warnings.length = 0
+    // The handlers of an extension that was never discovered are unknown.
+    const { status: _, ...undiscovered } = config
+    expect(await validate(undiscovered as ExtensionConfig)).toEqual([])
+    expect(warnings).toEqual([])
+  })
+
+  it('for a handler that the extension does not have are reported', async () => {
+    world = await start()
+    await overridden({ gaet: { timeoutSeconds: 3 } })
+    await world.settle()
+    const { items } = await world.client.list(Event)
+    expect(items.map(({ reason, message }) => `${reason}: ${message}`)).toContain(
+      'UnknownHandlerOverride: metadata.annotations[runtime.capstan.dev/handler-overrides]: the extension has no handler gaet: its handlers are gate',
+    )
   })
 })

@@ -1,14 +1,14 @@
 import type { ExtensionConfig } from '@capstan/api'
 
 /**
- * The first try of every ExtensionConfig. Until each one that was there at the start had its turn, "no handler" means nothing and
- * no hook can be called. One that cannot be reached takes part with the handlers that its status remembers, so that Clusters that
- * it matches fail closed and all others go on. One that comes later is waited for, too: a Cluster made right after it must not slip
- * past its hooks. Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process instead, and does not wait later.
+ * Warm-up: the first discovery of every ExtensionConfig. Until each one that existed at the start was tried, "no handler" is not reliable
+ * and no hook can be called. An unreachable extension is registered with the handlers of its status, so that Clusters that it selects fail
+ * closed and all others continue. Later ExtensionConfigs are also awaited: a Cluster created right after one must not bypass its hooks.
+ * Upstream: the warm-up of core/reconcilers/extensionconfig, which ends the process instead and does not wait for later ones.
  */
-export class FirstRound {
+export class Warmup {
   readonly #done: (configs: readonly ExtensionConfig[]) => void
-  /** Uids by name: one that was deleted and made again has not been tried. */
+  /** Uids by name: an ExtensionConfig that was deleted and recreated has not been tried. */
   readonly #tried = new Map<string, string>()
   readonly #toBeginWith = new Map<string, ExtensionConfig>()
   #all: readonly ExtensionConfig[] | undefined
@@ -22,7 +22,7 @@ export class FirstRound {
     return this.#over
   }
 
-  /** Tells which ExtensionConfigs there are at the start. */
+  /** Sets the ExtensionConfigs that exist at the start. */
   begin(configs: readonly ExtensionConfig[]): void {
     this.#all = configs
     this.#end()
@@ -32,7 +32,7 @@ export class FirstRound {
     return this.#tried.get(metadata.name) === metadata.uid
   }
 
-  /** It had its turn; `config` has the handlers to begin with. */
+  /** Records that an ExtensionConfig was tried; `config` has the handlers to start with. */
   tried(config: ExtensionConfig): void {
     this.#tried.set(config.metadata.name, config.metadata.uid)
     if (this.#over) return

@@ -11,7 +11,7 @@ afterEach(() => env.close())
 const key = { name: 'sample' }
 const machine = { metadata: { namespace: 'default' } } as KubeObject
 
-/** A process beside that of core: whoever calls a server for its handlers fails the test. */
+/** A process beside core. The test fails when it calls an extension. */
 async function start() {
   const clock = new VirtualClock()
   const extensions = createExtensionClient({
@@ -38,7 +38,7 @@ const create = (annotations: { [key: string]: string } = {}) =>
     spec: { clientConfig: { url: 'https://127.0.0.1:9443' } },
   })
 
-/** What core writes after it has asked the server. */
+/** The status that core writes after discovery. */
 async function discovered(status: 'True' | 'False', handlers: readonly string[], observedGeneration = 1) {
   const condition = {
     type: 'Discovered',
@@ -89,7 +89,7 @@ test('handlers are those that core has discovered, and nothing is known before',
   expect(await handlers()).toEqual([])
 })
 
-test('what core could not reach lately keeps its handlers', async () => {
+test('an extension that core could not reach lately keeps its handlers', async () => {
   const { extensions, handlers } = await start()
   await create()
   await discovered('False', ['can.sample'])

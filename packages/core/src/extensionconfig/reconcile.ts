@@ -1,4 +1,6 @@
-/** Keeps the handlers of an ExtensionConfig known: asks its server, reports, registers. Upstream: core/reconcilers/extensionconfig, v1.14. */
+/**
+ * Reconciles an ExtensionConfig: discovers its handlers, reports them, registers them. Upstream: core/reconcilers/extensionconfig, v1.14.
+ */
 import {
   type Catalog,
   ConditionOrder,
@@ -9,7 +11,7 @@ import {
   LastDiscoveredAnnotation,
   pausedCondition,
 } from '@capstan/api'
-import { commitChanges, type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { commitChanges, type Outcome, proceed, type ReconcileContext, reportPaused, requeue, wait } from '@capstan/controller'
 import { type ExtensionClient, HookFailed, type HookProblem } from '@capstan/extension'
 import {
   draft,
@@ -23,22 +25,22 @@ import {
   setConditions,
   timestamp,
 } from '@capstan/kube'
-import { reportPaused } from '../report-paused.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { deprecatedHandlers } from './admission.ts'
 import { injectCABundle } from './ca-bundle.ts'
-import type { FirstRound } from './first-round.ts'
+import type { Warmup } from './first-round.ts'
 import { legacyDiscovered } from './legacy-status.ts'
+import { handlersInForce, unknownOverrides } from './overrides.ts'
 
 export interface ExtensionConfigIO extends ReconcileContext {
   readonly extensions: ExtensionClient
-  readonly firstRound: FirstRound
+  readonly firstRound: Warmup
 }
 
-/** A server may be deployed anew with other handlers, and nothing tells. */
+/** Rediscovery interval: a redeployed extension may have other handlers, which no event reports. */
 const LookAgain = minutes(10)
 
-/** Safe to run at any moment, any number of times. */
+/** Reconciles one ExtensionConfig. Safe to call at any time, any number of times. */
 export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)
   if (!config || isDeleting(config)) {
@@ -46,30 +48,33 @@ export async function reconcileExtensionConfig(key: ObjectKey, io: ExtensionConf
     return proceed()
   }
   if (isPaused(undefined, config)) {
-    // What is registered stays; after a restart it is what the status remembers.
+    // Keeps the registration; after a restart it is restored from the status.
     io.extensions.release(config.metadata.name)
     io.firstRound.tried(config)
-    return reportPaused(io, ExtensionConfig, config, undefined)
+    return reportPaused(io, ExtensionConfig, config, pausedCondition(undefined, config), ConditionOrder)
   }
 
   const found = await discover(config, io)
   const reported = await orAbsent(report(found, io))
   if (!reported) return proceed()
   if ('problem' in found) {
-    // The registration it has stays, also when the server is gone: its hooks then fail instead of being left out. Of one that never
-    // was there nobody knows what it has to say: whatever it selects waits for it.
+    // Keeps an existing registration of an unreachable extension, so that its hooks fail instead of being skipped. The hooks of an
+    // extension that was never discovered are unknown: everything that it selects waits for it.
     if (!wasDiscovered(reported)) io.extensions.quarantine(reported, found.problem)
+    else if (io.firstRound.over) io.extensions.relocate(reported)
     io.firstRound.tried(reported)
     return tryAgain(reported, found.problem, io)
   }
+  const unknown = unknownOverrides(reported, found.handlers)
+  if (unknown !== undefined) io.events.event(reported, 'Warning', 'UnknownHandlerOverride', unknown)
   register(reported, io)
   return requeue(LookAgain, 'looks for other handlers now and then')
 }
 
 /**
- * What core has discovered is registered as core has it: also when the server could not be reached lately, since its hooks are then
- * to fail rather than to be left out. One that core has not looked at yet, as it now is, is waited for. Upstream: it must have been
- * reached, and name its authorities itself.
+ * Registers what core has discovered, also when the extension was unreachable lately: its hooks must fail rather than be skipped. A
+ * generation that core has not observed yet is awaited. Upstream: the extension must have been reached, and the ExtensionConfig must
+ * contain a CA bundle.
  */
 export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfigIO): Promise<Outcome> {
   const config = io.cache.peek(ExtensionConfig, key)
@@ -80,7 +85,7 @@ export async function takeOverExtensionConfig(key: ObjectKey, io: ExtensionConfi
   const discovered = config.status?.conditions?.find(({ type }) => type === ExtensionConfigConditions.Discovered.type)
   const isPausedNow = isPaused(undefined, config)
   if (!isPausedNow && discovered?.observedGeneration !== config.metadata.generation) return wait('core to discover its handlers')
-  // While it is paused, what is registered stays; after a restart it is what the status remembers.
+  // While paused, the registration stays; after a restart it is restored from the status.
   if (isPausedNow && io.firstRound.over) io.firstRound.tried(config)
   else register(config, io)
   return proceed()
@@ -91,20 +96,21 @@ type Found = { readonly config: ExtensionConfig } & (
   | { readonly problem: string; readonly code: HookProblem }
 )
 
-/** Asks the server, with the authorities to trust brought up to date first. */
-async function discover(before: ExtensionConfig, { client, extensions, signal }: ExtensionConfigIO): Promise<Found> {
+/** Updates the CA bundle, then calls discovery. */
+async function discover(before: ExtensionConfig, { client, extensions, signal, outside }: ExtensionConfigIO): Promise<Found> {
   let config = before
   try {
-    config = await injectCABundle(client, before, signal)
-    return { config, handlers: await extensions.discover(config, signal) }
+    const asked = await injectCABundle(client, before, signal)
+    config = asked
+    return { config, handlers: await outside(() => extensions.discover(asked, signal)) }
   } catch (err) {
     if (signal.aborted) throw err
-    // What goes wrong before anybody is asked is about the Secret of the bundle.
+    // An error before the call is about the CA bundle Secret.
     return { config, problem: messageOf(err), code: err instanceof HookFailed ? err.problem : 'CABundle' }
   }
 }
 
-/** Soon at first, then every half minute: an extension that is back should not be waited for. */
+/** Retries soon at first, then every 30 s, so that a recovered extension is used quickly. */
 function tryAgain({ status }: ExtensionConfig, problem: string, { clock, log }: ExtensionConfigIO): Outcome {
   const since = status?.conditions?.find(({ type }) => type === 'Discovered')?.lastTransitionTime
   const elapsed = clock.now() - (since === undefined ? clock.now() : Date.parse(since))
@@ -113,14 +119,14 @@ function tryAgain({ status }: ExtensionConfig, problem: string, { clock, log }: 
   return requeue(Math.min(Math.max(elapsed, seconds(1)), seconds(30)), problem)
 }
 
-/** Writes what was discovered, or that nothing was: handlers known from earlier then stay. */
+/** Writes the result of discovery; after a failure, known handlers stay in the status. */
 async function report(found: Found, { client, clock, extensions, signal }: ExtensionConfigIO): Promise<ExtensionConfig> {
   const { Discovered, DeprecatedHooks } = ExtensionConfigConditions
   const before = found.config
   const after = draft(before)
   const status = (after.status ??= {})
   if ('handlers' in found) {
-    status.handlers = found.handlers
+    status.handlers = handlersInForce(before, found.handlers)
     if (found.handlers.length === 0) delete status.handlers
     after.metadata.annotations = { ...after.metadata.annotations, [LastDiscoveredAnnotation]: timestamp(clock.now()) }
   }
@@ -141,7 +147,7 @@ async function report(found: Found, { client, clock, extensions, signal }: Exten
   return commitChanges(client, ExtensionConfig, before, after, options)
 }
 
-/** Which handlers registered for a version that is deprecated. Pure. */
+/** Returns the condition about handlers for deprecated hook versions. Pure. */
 function deprecatedHooks(config: ExtensionConfig, catalog: Catalog): NewCondition | undefined {
   const texts = deprecatedHandlers(config, catalog)
   if (texts.length === 0) return undefined

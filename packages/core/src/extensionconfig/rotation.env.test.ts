@@ -20,11 +20,11 @@ import { createExtensionConfigController } from './controller.ts'
 const cluster = { apiVersion: 'v1', kind: 'Cluster', metadata: { name: 'c', namespace: 'default' } } as Cluster
 
 test('a certificate and its authority are renewed while calls are made, and none of them fails', async () => {
-  // TLS reads the clock of the machine: what is issued along the way must be valid there when it is used.
+  // TLS uses the system clock: certificates issued on the virtual clock must be valid at that time.
   const clock = new VirtualClock(systemClock.now() - minutes(110))
   const extension = defineExtension({ name: 'x', handlers: [on(BeforeClusterCreate, { name: 'gate' }, () => proceedNow())] })
   const serve = extensionServer(extension)
-  /** Every other call needs a new connection, and its certificate. */
+  /** Every second call needs a new connection, and so the current certificate. */
   let calls = 0
   const handle: FetchHandler = async (request) => {
     const response = await serve(request)
@@ -36,7 +36,7 @@ test('a certificate and its authority are renewed while calls are made, and none
   const extensions = createExtensionClient({
     transport,
     catalog: createCatalog(hookCatalog),
-    // Calls are made now, whatever day the plane has.
+    // Calls use the system clock, independent of the server's virtual clock.
     clock: systemClock,
     log: silent,
     namespaceLabels: async () => ({}),
@@ -96,7 +96,7 @@ test('a certificate and its authority are renewed while calls are made, and none
     await Promise.all(loads)
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThan(200)
-    // The authority and what it signed: renewed before their end, in three steps.
+    // The authority and its certificate are renewed before they expire, in three steps.
     expect(bundles).toEqual([1, 2, 1])
     expect(shown.size).toBeGreaterThanOrEqual(3)
     expect(await discovered()).toBe('True')

@@ -54,7 +54,7 @@ test('each version has the conditions where it had them', async () => {
     status: { conditions: [legacy], v1beta2: { conditions: [condition] }, handlers },
   })
 
-  // Written back as it was read, nothing is lost.
+  // An update with the object as read loses nothing.
   await env.client.update(Old, await old('quota'), { subresource: 'status' })
   expect((await named('quota')).status).toEqual(status)
 })
@@ -67,7 +67,7 @@ test('a handler without a time limit of its own says so in the words of each ver
   expect((await named('quota')).status?.handlers).toEqual([{ name: 'a.quota', requestHook }])
 })
 
-test('whoever uses v1alpha1 is warned, and a watch in it sees what others write in v1beta2', async () => {
+test('v1alpha1 requests get a warning, and v1alpha1 watches see v1beta2 writes', async () => {
   const definition = await env.client.get(CustomResourceDefinition, { name: 'extensionconfigs.runtime.cluster.x-k8s.io' })
   expect(definition.spec.versions.map(({ name, storage, deprecated = false }) => ({ name, storage, deprecated }))).toEqual([
     { name: 'v1beta2', storage: true, deprecated: false },

@@ -11,19 +11,17 @@ import {
   sameOwner,
 } from '@capstan/kube'
 
-/** What the metadata of a referenced object should say about its place in the cluster. */
+/** Metadata that a referenced object should have in its cluster. */
 export interface Adoption {
   readonly owner: OwnerReference
   readonly clusterName: string
-  /** Owners that give the object up to the new one. */
+  /** Owners that are replaced by the new one. */
   readonly release?: (owner: OwnerReference) => boolean
 }
 
 /**
- * Puts a referenced object under its owner and labels it for the cluster. Writes only what differs, and gives back the object
- * as it then is.
- *
- * @throws StatusError Conflict when the object changed since it was read: owner references are a list that several write
+ * Sets the owner and the cluster label of a referenced object. Writes only differences, and returns the updated object.
+ * @throws StatusError Conflict when the object changed since it was read: several controllers write owner references
  * @throws Error when another controller owns the object already
  */
 export async function adopt<T extends KubeObject>(client: Client, kind: Kind<T>, object: T, adoption: Adoption): Promise<T> {
@@ -31,7 +29,7 @@ export async function adopt<T extends KubeObject>(client: Client, kind: Kind<T>,
   return metadata ? client.patch(kind, keyOf(object), { type: 'merge', body: { metadata } }) : object
 }
 
-/** The metadata to patch in, or `undefined` when the object is as it should be. Pure. */
+/** Returns the metadata to patch; `undefined` when there is no difference. Pure. */
 export function adopted(object: KubeObject, { owner, clusterName, release }: Adoption): object | undefined {
   const before = object.metadata.ownerReferences ?? []
   const kept = release ? before.filter((other) => !release(other)) : before

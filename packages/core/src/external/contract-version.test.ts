@@ -10,7 +10,7 @@ const aCrd = (labels: Record<string, string>): KubeObject => ({
   metadata: { name: 'devmachines.infra.example.com', uid: 'u', resourceVersion: '1', creationTimestamp: '', labels },
 })
 
-/** A reader of these objects, by `plural/name`. */
+/** A reader over these objects, by `plural/name`. */
 const aReader = (objects: Record<string, KubeObject>): Reader => ({
   get: (kind, { name }) => {
     const object = objects[`${kind.plural}/${name}`]
@@ -75,7 +75,7 @@ describe('a referenced object', () => {
     ).toBeUndefined()
   })
 
-  test('of a kind without CustomResourceDefinition is an error that nobody takes for absence', async () => {
+  test('of a kind without CustomResourceDefinition is an error other than NotFound', async () => {
     const error = await externalKind(aReader({}), ref).catch((err: unknown) => err)
     expect(error).toMatchObject({
       message:

@@ -1,10 +1,10 @@
 /**
- * Which version of a provider's kind core speaks, and by which version of the contract: both are written in labels of the
- * CustomResourceDefinition, such as `cluster.x-k8s.io/v1beta2: v1beta1_v1beta2`.
- * Upstream: internal/contract/version.go, util/contract.
+ * Finds the API version in which core uses a provider's kind, and its contract version, from labels of the CustomResourceDefinition such as
+ * `cluster.x-k8s.io/v1beta2: v1beta1_v1beta2`. Upstream: internal/contract/version.go, util/contract.
  */
 import { type ContractVersion, contractOfVersion, latestContract, pluralOf } from '@capstan/api'
 import {
+  apiVersionOf,
   CustomResourceDefinition,
   isReason,
   type Kind,
@@ -20,17 +20,16 @@ export interface GroupKind {
   readonly kind: string
 }
 
-/** A provider's kind in the version that core should use, and the contract by which to read its objects. */
+/** A provider's kind in the API version that core uses, with the contract version of its fields. */
 export interface ExternalKind {
   readonly contract: ContractVersion
   readonly kind: Kind<UnknownObject>
 }
 
 /**
- * Looks up how to talk to a provider's kind.
- *
- * @throws Error when there is no such CustomResourceDefinition. It is on purpose not a NotFound: only the absence of the
- * referenced object itself may be taken for "not there yet".
+ * Returns the API version and contract version of a provider's kind.
+ * @throws Error when the CustomResourceDefinition does not exist. Deliberately not a NotFound, which would mean that the referenced object
+ * itself does not exist
  */
 export async function externalKind(reader: Reader, { apiGroup, kind }: GroupKind): Promise<ExternalKind> {
   const plural = pluralOf(kind)
@@ -39,7 +38,13 @@ export async function externalKind(reader: Reader, { apiGroup, kind }: GroupKind
   return { contract, kind: unknownKind({ apiVersion: `${apiGroup}/${version}`, kind, plural }) }
 }
 
-/** The contract by which to read objects of one given apiVersion, for references that fix it. @see externalKind */
+/** Looks up the API version that older versions of our kinds show in references to a provider's kind. @see externalKind */
+export const referenceVersions =
+  (reader: Reader) =>
+  async ({ group, kind }: { group: string; kind: string }): Promise<string> =>
+    apiVersionOf((await externalKind(reader, { apiGroup: group, kind })).kind)
+
+/** Returns the contract version for one given apiVersion, for references that contain one. @see externalKind */
 export async function externalKindOf(
   reader: Reader,
   { apiVersion, kind }: { apiVersion: string; kind: string },

@@ -1,7 +1,7 @@
 import { type Client, isDeleting, keyOf, orAbsent } from '@capstan/kube'
 import { found, type Observed } from './observed.ts'
 
-/** Asks for the deletion of a referenced object, once. Gives back what is then known of it: `missing` when nothing holds it. */
+/** Deletes a referenced object, once, and returns its state: `missing` when no finalizer keeps it. */
 export async function deleteExternal(
   what: Observed,
   { client, signal }: { client: Client; signal: AbortSignal },
@@ -10,11 +10,11 @@ export async function deleteExternal(
   const external = found(what)
   if (!external || isDeleting(external.object)) return what
   const { kind, object } = external
-  // Another object of the same name is not the one that was meant.
+  // Protects a newer object of the same name.
   const preconditions = { uid: object.metadata.uid }
   const left = await orAbsent(client.delete(kind, keyOf(object), { preconditions, signal }))
   return left ? { state: 'found', external: { ...external, object: left } } : { state: 'missing' }
 }
 
-/** Nothing is left to wait for. */
+/** Whether the deletion is complete. */
 export const isGone = ({ state }: Observed): boolean => state === 'missing' || state === 'none'

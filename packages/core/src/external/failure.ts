@@ -2,13 +2,13 @@ import type { ContractField } from '@capstan/api'
 import type { External } from './get.ts'
 import { read } from './observed.ts'
 
-/** A terminal failure as the deprecated fields of a status hold it. */
+/** A terminal failure, in the deprecated fields of a status. */
 export interface TerminalFailure {
   failureReason?: string
   failureMessage?: string
 }
 
-/** What a provider says of its terminal failure, told on; `undefined` when it says nothing. */
+/** Returns the provider's terminal failure for our own status; `undefined` when there is none. */
 export function failureOf(
   external: External,
   fields: { readonly failureReason: ContractField<string>; readonly failureMessage: ContractField<string> },
@@ -27,7 +27,7 @@ export function failureOf(
   }
 }
 
-/** Writes a failure on the draft of an object; without one, what is there stays. */
+/** Writes a failure on the draft of an object; without one, the existing value stays. */
 export function setFailure(
   object: { status?: { deprecated?: { v1beta1?: TerminalFailure } } },
   failure: TerminalFailure | undefined,

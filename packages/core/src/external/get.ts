@@ -1,21 +1,20 @@
 import { type KubeObject, orAbsent, type Reader, type UnknownObject } from '@capstan/kube'
 import { type ExternalKind, externalKind, type GroupKind } from './contract-version.ts'
 
-/** How Cluster API objects refer to a provider's: no version, no namespace. */
+/** How Cluster API objects refer to a provider's object: without version and namespace. */
 export interface ContractRef extends GroupKind {
   readonly name: string
 }
 
-/** A provider's object, with what is needed to read its contract fields and to write it. */
+/** A provider's object with its kind and contract version. */
 export interface External extends ExternalKind {
   readonly object: UnknownObject
 }
 
 /**
- * The object that `ref` names, in the version and by the contract that its CustomResourceDefinition claims; `undefined` when
+ * Reads the object of `ref`, in the API version and by the contract version that its CustomResourceDefinition declares; `undefined` when
  * the object does not exist.
- *
- * @throws Error when the CustomResourceDefinition is missing or claims no contract that core knows
+ * @throws Error when the CustomResourceDefinition is missing or declares no supported contract
  */
 export async function getExternal(reader: Reader, ref: ContractRef, namespace: string): Promise<External | undefined> {
   const of = await externalKind(reader, ref)
@@ -23,7 +22,7 @@ export async function getExternal(reader: Reader, ref: ContractRef, namespace: s
   return object && { ...of, object }
 }
 
-/** A reference in v1beta1 form; its version says nothing about which version is read. */
+/** A reference in the v1beta1 form. Its version does not determine which version is read. */
 export interface TemplateRef {
   readonly apiVersion: string
   readonly kind: string
@@ -36,6 +35,6 @@ export const contractRefOf = ({ apiVersion, kind, name }: TemplateRef): Contract
   name,
 })
 
-/** The reference by which another object names this one. */
+/** Returns a reference to this object. */
 export const refTo = (object: KubeObject): ContractRef =>
   contractRefOf({ apiVersion: object.apiVersion, kind: object.kind, name: object.metadata.name })

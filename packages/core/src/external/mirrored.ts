@@ -1,33 +1,34 @@
 import type { ContractField } from '@capstan/api'
 import { type ConditionType, mirror, type NewCondition } from '@capstan/kube'
-import { SeeLogs } from '../phase-errors.ts'
-import { type Observed, read } from './observed.ts'
+import { SeeLogs } from '../see-logs.ts'
+import type { Observed } from './observed.ts'
 
-/** What a condition of ours repeats of a provider's object. */
+/** Inputs of a condition that mirrors one of a provider's object. */
 export interface Mirrored<Source extends 'Ready' | 'Available'> {
   readonly kind: string
   readonly as: Omit<ConditionType<string, Reason<NoInfer<Source>>>, 'reasons'>
   readonly source: Source
-  /** Stands in for the source while the object does not report it. */
+  /** Contract field used until the object reports the source condition. The message names its path. */
   readonly milestone: ContractField<boolean>
-  /** What to say when the object is not there though it has been; `undefined` when it has not. */
+  /** Whether the milestone was ever reached, as recorded in our own status; the provider's field may have changed since. */
+  readonly reached: boolean
+  /** Message when the object was deleted after it had existed; `undefined` when it never existed. */
   readonly deleted: string | undefined
 }
 
-/** A condition may have others, too. */
+/** Mirroring conditions may have further reasons. */
 type Reason<Source extends string> = Source | `Not${Source}` | 'ObjectDoesNotExist' | 'ObjectDeleted' | 'InternalError'
 
-/** Our condition for what a pass saw of a provider's object. Pure. */
+/** Returns the condition that mirrors a provider's object. Pure. */
 export function mirrored<Source extends 'Ready' | 'Available'>(
   observed: Observed,
-  { kind, as, source, milestone, deleted }: Mirrored<Source>,
+  { kind, as, source, milestone, reached, deleted }: Mirrored<Source>,
 ): NewCondition {
   switch (observed.state) {
     case 'found': {
       const { external } = observed
-      const reached = read(external, milestone)
-      // Upstream: the message has the path of v1beta2, whatever the contract of the object.
-      const notReached = `${kind} ${milestone.paths.v1beta2} is ${reached ?? false}`
+      // Upstream: the message has the v1beta2 path for every contract version.
+      const notReached = `${kind} ${milestone.paths.v1beta2} is false`
       const fallback = reached ? as.true(source) : as.false(`Not${source}`, notReached)
       return mirror(external.object, source, { as, trueReason: source, fallback })
     }

@@ -4,10 +4,9 @@ import { externalKind } from './contract-version.ts'
 import type { ContractRef, External } from './get.ts'
 
 /**
- * Reads a referenced object as a controller should: its kind is watched from now on, and changes bring back the keys that `map`
- * names. `undefined` when the object does not exist: a miss in the cache is asked of the server before it is believed.
- *
- * @throws Error when the CustomResourceDefinition is missing or claims no contract that core knows
+ * Reads a referenced object and watches its kind; changes enqueue the keys that `map` returns. Returns `undefined` when the object does not
+ * exist; a cache miss is confirmed by a live read.
+ * @throws Error when the CustomResourceDefinition is missing or declares no supported contract
  */
 export async function observeExternal(
   context: Pick<ReconcileContext, 'cache' | 'client' | 'signal' | 'watch'>,

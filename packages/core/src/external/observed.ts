@@ -2,7 +2,7 @@ import type { ContractField } from '@capstan/api'
 import { readField } from '@capstan/api'
 import type { External } from './get.ts'
 
-/** What a pass knows of a referenced object. `unread` is also what a failed read leaves. */
+/** What a reconcile knows about a referenced object. `unread` is also the state after a failed read. */
 export type Observed =
   | { readonly state: 'unread' }
   /** There is no reference. */
@@ -16,7 +16,7 @@ export const unread: Observed = { state: 'unread' }
 export const observed = (external: External | undefined): Observed =>
   external ? { state: 'found', external } : { state: 'missing' }
 
-/** A contract field of a provider's object, wherever its contract version keeps it. */
+/** Reads a contract field of a provider's object, at the path of its contract version. */
 export const read = <T>({ object, contract }: External, field: ContractField<T>): T | undefined =>
   readField(object, field, contract)
 

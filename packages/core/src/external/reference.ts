@@ -1,7 +1,7 @@
 import { parseApiVersion, type KubeObject } from '@capstan/kube'
 import type { ContractRef } from './get.ts'
 
-/** Finds who refers to a provider's object: the value under which an index files the reference, and the object. */
+/** Finds objects that refer to a provider's object: both the reference and the object map to the same index value. */
 export const referenceText = ({ apiGroup, kind, name }: ContractRef, namespace: string | undefined): string =>
   `${kind}.${apiGroup}/${namespace}/${name}`
 

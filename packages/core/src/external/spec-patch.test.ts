@@ -88,7 +88,7 @@ test.each([
   expect(specPatch(anObject(spec, managed), 'us', wanted)).toEqual(patch)
 })
 
-test('what a manager wrote into status is no memory of spec', () => {
+test('ignores managedFields of status', () => {
   const object = anObject({ a: 1 }, { us: { 'f:a': {} } })
   const entries = object.metadata.managedFields!.map((entry) => ({ ...entry, subresource: 'status' }))
   expect(

@@ -1,10 +1,10 @@
 /**
- * The spec of a provider's object as one manager wants it: what it has set before and no longer wants goes, what others have set
- * stays. Managed fields remember who set what, as for labels; see docs/adr/0005-merge-patches-for-propagation.md. Pure.
+ * Computes the spec patch of one manager for a provider's object: fields that it set earlier and no longer wants are removed, fields of
+ * other managers stay. managedFields record who set which field, as for labels; see docs/adr/0005-merge-patches-for-propagation.md. Pure.
  */
 import { diffMerge, equal, isRecord, type JsonObject, type KubeObject, readJSON, writeJSON } from '@capstan/kube'
 
-/** The merge patch for `spec`; `undefined` when it is as wanted. */
+/** Returns the merge patch for `spec`; `undefined` when there is no difference. */
 export function specPatch(object: KubeObject, manager: string, wanted: unknown): JsonObject | undefined {
   const spec = (object as { readonly spec?: unknown }).spec
   const present = isRecord(spec) ? spec : {}
@@ -26,7 +26,7 @@ function under(fields: Fields | undefined, element: string): readonly Fields[] {
   return isRecord(found) ? [found] : []
 }
 
-/** What will be: all that is wanted, and of the rest what is not the manager's alone. */
+/** The resulting value: everything wanted, and the rest unless only this manager owns it. */
 function merged(
   present: { readonly [name: string]: unknown },
   wanted: { readonly [name: string]: unknown },
@@ -37,13 +37,13 @@ function merged(
   for (const name of new Set([...Object.keys(present), ...Object.keys(wanted)])) {
     const [is, wants] = [present[name], wanted[name]]
     const [mine, theirs] = [own.flatMap((fields) => below(fields, name)), others.flatMap((fields) => below(fields, name))]
-    // What has no fields of its own is one value, and a map may be that, too.
+    // A value without fields of its own is atomic, which a map may be as well.
     const isOneValue = theirs.length === 0 && mine.some((fields) => Object.keys(fields).length === 0)
     if (Array.isArray(is) && Array.isArray(wants) && !isOneValue) result[name] = mergedItems(is, wants, mine, theirs)
     else if (wants !== undefined && (isOneValue || !(isRecord(wants) && isRecord(is)))) result[name] = wants
     else if (isRecord(is) && (wants !== undefined || theirs.length > 0)) {
       const left = merged(is, isRecord(wants) ? wants : {}, mine, theirs)
-      // An object that is left with nothing was there for what went.
+      // An object that becomes empty existed only for the removed fields.
       if (wants !== undefined || Object.keys(left).length > 0) result[name] = left
     } else if (mine.length === 0 || theirs.length > 0) result[name] = is
   }
@@ -51,8 +51,7 @@ function merged(
 }
 
 /**
- * The same for a list whose items have owners: by keys (`k:{"name":"a"}`) or by value (`v:"a"`). Items that others have put there
- * come after those that are wanted.
+ * As above for a list with owned items: by key (`k:{"name":"a"}`) or by value (`v:"a"`). Items of other managers follow the wanted ones.
  */
 function mergedItems(
   present: readonly unknown[],

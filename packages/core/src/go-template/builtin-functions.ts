@@ -1,10 +1,10 @@
-/** The functions that every Go template has. `and` and `or` are part of the evaluator. Upstream: Go's text/template/funcs.go. */
+/** The functions of every Go template. The evaluator implements `and` and `or`. Upstream: Go's text/template/funcs.go. */
 import { sprint, sprintf, text } from './format.ts'
 import type { TemplateFunction, Value } from './value.ts'
 import { byteLength, byteSlice, goFunction, has, isMap, truth, typeName, variadic } from './value.ts'
 
 export const builtinFunctions: Readonly<Record<string, TemplateFunction>> = {
-  // The evaluator knows these two; their names are here for the parser.
+  // Declared for the parser only; the evaluator implements these two.
   and: variadic(['any'], 'any', (first) => first),
   or: variadic(['any'], 'any', (first) => first),
   not: goFunction(['any'], (value) => !truth(value)),
@@ -94,7 +94,7 @@ function slice(of: Value, bounds: readonly Value[]): Value {
   if (typeof of === 'string' && bounds.length === 3) throw new Error('cannot 3-index slice a string')
   if (typeof of !== 'string' && !Array.isArray(of)) throw new Error(`can't slice item of type ${typeName(of)}`)
   const length = typeof of === 'string' ? byteLength(of) : of.length
-  // The end itself is a bound that may be named.
+  // The end index is a valid bound.
   const [from = 0, to = length, capacity = length] = bounds.map((bound) => position(bound, length + 1))
   if (from > to) throw new Error(`invalid slice index: ${from} > ${to}`)
   if (to > capacity) throw new Error(`invalid slice index: ${to} > ${capacity}`)

@@ -1,4 +1,4 @@
-/** Runs a parsed template over data. Upstream: Go's text/template/exec.go, for data as encoding/json decodes it. */
+/** Executes a parsed template over data. Upstream: Go's text/template/exec.go, for data as encoding/json decodes it. */
 import { bounded, LargestText, quote, text } from './format.ts'
 import type { Branch, Command, Node, Operand, Pipe, Statement } from './node.ts'
 import { nodeText } from './node.ts'
@@ -11,16 +11,16 @@ export interface Execution {
   readonly source: string
   readonly definitions: Definitions
   readonly functions: ReadonlyMap<string, TemplateFunction>
-  /** Whether a key that a map does not have is an error (`missingkey=error`). */
+  /** Whether a missing map key is an error (`missingkey=error`). */
   readonly missingKeyFails: boolean
 }
 
-/** Templates may call each other this deep. Go allows 100,000, which is no promise either. */
+/** Deepest nesting of template calls. Go allows 100,000. */
 const DeepestCall = 500
-/** Actions and iterations of one execution; more than any honest template needs. */
+/** Most actions and iterations of one execution. */
 const MostSteps = 1_000_000
 
-/** Marks that a command has no value piped into it. */
+/** Marks a command without a piped value. */
 const Nothing = Symbol('nothing')
 type Piped = Value | typeof Nothing
 
@@ -31,14 +31,14 @@ interface Variable {
   value: Value
 }
 
-/** @throws Error as Go words it: `template: name:1:2: executing "name" at <.x>: map has no entry for key "x"` */
+/** @throws Error with Go's text: `template: name:1:2: executing "name" at <.x>: map has no entry for key "x"` */
 export function execute({ name, source, definitions, functions, missingKeyFails }: Execution, data: Value): string {
   let out = ''
   let steps = 0
   let templateName = name
   let depth = 0
   let variables: Variable[] = [{ name: '$', value: data }]
-  /** What messages point to. */
+  /** The node that error messages refer to. */
   let current: Node | undefined
 
   const fail = (message: string): never => {
@@ -112,7 +112,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
       const [first, second] = pipe.variables
       if (first !== undefined) {
         const values = second === undefined ? [item] : [item, key]
-        // Declared variables lie on top of the stack, the element's last; assigned ones are found by name.
+        // Declared variables are on top of the stack, the element's last; assigned ones are found by name.
         if (pipe.assigns) {
           assign(first, second === undefined ? item : key)
           if (second !== undefined) assign(second, item)
@@ -158,7 +158,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
   function pipeValue(dot: Value, pipe: Pipe): Value {
     current = pipe
     let value: Piped = Nothing
-    // A nil that comes out of a command is no value any more.
+    // A nil result of a command counts as no value.
     for (const command of pipe.commands) value = commandValue(dot, command, value) ?? undefined
     const result = value === Nothing ? undefined : value
     for (const variable of pipe.variables) {
@@ -203,7 +203,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     }
   }
 
-  /** The value of an operand that stands as an argument. */
+  /** Evaluates an operand used as an argument. */
   function operandValue(dot: Value, operand: Operand): Value {
     current = operand
     switch (operand.type) {
@@ -224,7 +224,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     }
   }
 
-  /** Fields of fields. Only the last may be a method, and take arguments. */
+  /** Resolves a field chain. Only the last element may be a method with arguments. */
   function path(
     dot: Value,
     operand: Extract<Operand, { names: readonly string[] }>,
@@ -297,7 +297,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     return invoke(name, called, dot, command, args, piped)
   }
 
-  /** `and` and `or` evaluate no further than they must, which no function of values can do. */
+  /** `and` and `or` evaluate their arguments lazily, so they cannot be ordinary functions. */
   function shortCircuit(name: 'and' | 'or', dot: Value, args: readonly Operand[], piped: Piped): Value {
     const given = args.length + (piped === Nothing ? 0 : 1)
     if (given === 0) fail(`wrong number of args for ${name}: want at least 1 got 0`)
@@ -338,7 +338,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
     }
     const value = operandValue(dot, argument)
     if (argument.type !== 'constant') return checked(value, type)
-    // Constants are untyped, and take the type of the parameter where they can.
+    // Untyped constants take the parameter's type where possible.
     if (type === 'float64' && typeof value === 'bigint') return Number(value)
     if (type === 'int' && typeof value === 'number' && Number.isInteger(value)) return BigInt(value)
     if (type !== 'any' && typeof value !== JavaScriptTypes[type]) {
@@ -367,7 +367,7 @@ export function execute({ name, source, definitions, functions, missingKeyFails 
   return out
 }
 
-/** What no value becomes where the parameter's type has a nil. */
+/** Value passed for a missing value where the parameter's type allows nil. */
 const zeroOf = (type: ParameterType): Value => (type === 'any' ? null : type === 'list' ? [] : type === 'map' ? {} : undefined)
 
 const GoTypes: Readonly<Record<ParameterType, string>> = {

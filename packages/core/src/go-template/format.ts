@@ -1,9 +1,9 @@
-/** Go's fmt for template values: Sprint, Sprintln, Sprintf. Upstream: Go's fmt package; what JSON cannot hold is left out. */
+/** Go's fmt for template values: Sprint, Sprintln, Sprintf. Upstream: Go's fmt package, restricted to JSON values. */
 import { quotedGoChar } from '@capstan/kube'
 import { byteLength, GoStruct, isMap, sortedKeys, typeName } from './value.ts'
 import type { Value } from './value.ts'
 
-/** A value as `%v` prints it. */
+/** Formats a value as `%v` does. */
 export function text(value: Value): string {
   if (value === null || value === undefined) return '<nil>'
   if (typeof value === 'string') return value
@@ -28,7 +28,7 @@ export function sprint(values: readonly Value[]): string {
   return out
 }
 
-/** A float64 in the shortest form that reads back as itself; exponents from 1e21 on, as `%v` has it. */
+/** Formats a float64 in the shortest form that parses to the same value; with an exponent from 1e21 on, as `%v` does. */
 export function floatText(value: number, exponentFrom = 21): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '+Inf' : '-Inf'
@@ -37,10 +37,10 @@ export function floatText(value: number, exponentFrom = 21): string {
   return exponent < -4 || exponent >= exponentFrom ? exponentText(value.toExponential()) : plainText(value)
 }
 
-/** JavaScript's exponent `1e+6` as Go writes it: `1e+06`. */
+/** Converts JavaScript's exponent `1e+6` to Go's `1e+06`. */
 const exponentText = (text: string): string => text.replace(/e([+-])(\d)$/, 'e$10$2')
 
-/** Digits without an exponent, whatever the magnitude. */
+/** Formats a number without an exponent. */
 function plainText(value: number): string {
   const shortest = String(value)
   const [mantissa = '', exponent] = shortest.split('e')
@@ -51,7 +51,7 @@ function plainText(value: number): string {
   return shift < 0 ? `${sign}0.${'0'.repeat(-shift - 1)}${whole}${fraction}` : `${sign}${whole}${fraction.padEnd(shift, '0')}`
 }
 
-/** A string as Go quotes it (`%q`). */
+/** Quotes a string as Go's `%q` does. */
 export const quote = (value: string): string => `"${Array.from(value, quotedGoChar).join('')}"`
 
 interface Directive {
@@ -64,7 +64,7 @@ interface Directive {
 const DirectivePattern = /%([-+# 0]*)(\*|\d+)?(?:\.(\*|\d*))?([\s\S]?)/gu
 const WidestField = 10_000
 
-/** `fmt.Sprintf`. Mistakes are printed where they happen, as Go does: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
+/** `fmt.Sprintf`. Mistakes are printed inline, as by Go: `%!d(string=x)`, `%!d(MISSING)`, `%!(EXTRA int=1)`. */
 export function sprintf(format: string, values: readonly Value[]): string {
   let next = 0
   const star = (given: string | undefined): number | undefined => {
@@ -128,7 +128,7 @@ const signed = (digits: string, { flags }: Directive): string => {
   return flags.includes('+') ? `+${digits}` : flags.includes(' ') ? ` ${digits}` : digits
 }
 
-/** The text for a verb, or `undefined` when the verb does not fit the value. */
+/** Formats a value for a verb; returns `undefined` when the verb does not fit the value. */
 function byVerb(value: Value, directive: Directive): string | undefined {
   const { verb, precision, flags } = directive
   if (typeof value === 'string') {
@@ -179,10 +179,10 @@ function padded(body: string, { flags, width, verb }: Directive): string {
   return sign + '0'.repeat(missing) + body.slice(sign.length)
 }
 
-/** The largest text that a template, or a function in it, may make. */
+/** Largest text that a template or one of its functions may produce. */
 export const LargestText = 1024 * 1024
 
-/** @throws when `text` would be larger than a template may make */
+/** @throws when `text` is longer than `LargestText` */
 export function bounded(text: string): string {
   if (byteLength(text) > LargestText) throw new Error(`text is larger than ${LargestText} bytes`)
   return text

@@ -1,4 +1,4 @@
-/** Splits a template into tokens: text outside of actions, and the words of the language within them. */
+/** Splits a template into tokens: text outside actions, and the words inside them. */
 
 export type TokenKind =
   | 'text'
@@ -28,14 +28,14 @@ export type TokenKind =
 
 export interface Token {
   readonly kind: TokenKind
-  /** Source text, or the message of an error. */
+  /** Source text, or an error message. */
   readonly text: string
   readonly pos: number
 }
 
 const Keywords = new Set(['block', 'break', 'continue', 'define', 'else', 'end', 'if', 'range', 'template', 'with'])
 
-/** All tokens of `source`. The last one is `end` or `error`. */
+/** Returns all tokens of `source`. The last one is `end` or `error`. */
 export function tokens(source: string): Token[] {
   const found: Token[] = []
   let pos = 0
@@ -81,13 +81,13 @@ const TrailingSpace = /[ \t\r\n]+$/
 const isSpace = (char: string | undefined): boolean => char === ' ' || char === '\t' || char === '\r' || char === '\n'
 const isWord = (char: string | undefined): boolean => char !== undefined && /[\p{L}\p{Nd}_]/u.test(char)
 
-/** The closing delimiter at `pos`, if there is one, with whether it trims the text behind it. */
+/** Returns the closing delimiter at `pos`, if any, and whether it trims the following text. */
 function closeAt(source: string, pos: number): { trims: boolean; after: number } | undefined {
   if (isSpace(source[pos]) && source.startsWith('-}}', pos + 1)) return { trims: true, after: pos + 4 }
   return source.startsWith('}}', pos) ? { trims: false, after: pos + 2 } : undefined
 }
 
-/** Adds the tokens of one action to `found`; `undefined` after an error, which is then the last of them. */
+/** Adds the tokens of one action to `found`; returns `undefined` after an error, which is then the last token. */
 function actionTokens(source: string, from: number, found: Token[]): { trims: boolean; after: number } | undefined {
   let pos = from
   let parens = 0
@@ -98,7 +98,7 @@ function actionTokens(source: string, from: number, found: Token[]): { trims: bo
   const fail = (message: string, at = pos): undefined => {
     found.push({ kind: 'error', text: message, pos: at })
   }
-  /** What is written right behind a word must end it. */
+  /** A word must be followed by a character that can end it. */
   const endsWord = (end: number): boolean => {
     const char = source[end]
     return char === undefined || isSpace(char) || '.,|:()'.includes(char) || closeAt(source, end) !== undefined
@@ -116,7 +116,7 @@ function actionTokens(source: string, from: number, found: Token[]): { trims: bo
     if (char === undefined) return fail('unclosed action')
     if (isSpace(char)) {
       let end = pos + 1
-      // The space in front of `-}}` belongs to the delimiter.
+      // The space before `-}}` belongs to the delimiter.
       while (isSpace(source[end]) && !closeAt(source, end)) end++
       add('space', end)
     } else if (char === '=') add('assign', pos + 1)

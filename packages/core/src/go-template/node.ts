@@ -1,9 +1,9 @@
-/** The tree of a parsed template, and its parts as messages show them. */
+/** The syntax tree of a template, and its formatting for error messages. */
 import { quote } from './format.ts'
 import type { Value } from './value.ts'
 
 interface At {
-  /** Offset in the source that messages point to. */
+  /** Offset in the source, for error messages. */
   readonly pos: number
 }
 
@@ -44,7 +44,7 @@ export type Statement =
 
 export type Node = Operand | Command | Statement
 
-/** The node in template syntax, as messages quote it. */
+/** Formats a node in template syntax, for error messages. */
 export function nodeText(node: Node): string {
   switch (node.type) {
     case 'dot':

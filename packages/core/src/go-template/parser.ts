@@ -6,10 +6,10 @@ import type { Command, Operand, Pipe, Statement } from './node.ts'
 import type { Value } from './value.ts'
 import { toInt } from './value.ts'
 
-/** What one source text defines: the template itself and those of its `define` and `block` actions, by name. */
+/** Templates of one source text: the template itself and those of its `define` and `block` actions, by name. */
 export type Definitions = ReadonlyMap<string, readonly Statement[]>
 
-/** @throws Error for text that is not a template, or calls a function for which `isFunction` says no */
+/** @throws Error when the text is not a template, or calls a function for which `isFunction` returns false */
 export function parse(name: string, source: string, isFunction: (name: string) => boolean): Definitions {
   const all = tokens(source)
   const definitions = new Map<string, readonly Statement[]>()
@@ -127,7 +127,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
     add(templateName, content)
   }
 
-  /** A definition replaces an earlier one, unless it holds nothing but space. */
+  /** A definition replaces an earlier one unless it contains only space. */
   function add(templateName: string, content: readonly Statement[]): void {
     const earlier = definitions.get(templateName)
     if (earlier && !isBlank(earlier) && !isBlank(content))
@@ -156,7 +156,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
       const chains = chained.kind === 'keyword' && chained.text === type && type !== 'range'
       if (chains) {
         index++
-        // `{{else if}}` is an `if` in the else branch, which ends where this one ends.
+        // `{{else if}}` is an `if` in the else branch, which ends together with this one.
         otherwise = [branch(type, chained.pos)]
       } else {
         if (chained.kind === 'keyword' && (chained.text === 'if' || chained.text === 'with')) unexpected(chained, 'input')
@@ -200,7 +200,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
     return { type: 'pipe', pos, variables: declared, assigns, commands }
   }
 
-  /** `$x :=`, `$x =`, and for range `$i, $x :=`, if the pipeline starts so. */
+  /** Parses `$x :=`, `$x =`, and for range `$i, $x :=`, at the start of a pipeline. */
   function declarations(context: string): { declared: string[]; assigns: boolean } {
     const start = index
     const declared: string[] = []
@@ -239,7 +239,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
     return { type: 'command', pos, operands: [first, ...rest] }
   }
 
-  /** A term with what fields follow it, or `undefined` when no term is here. */
+  /** Parses a term with its field chain; returns `undefined` when there is none. */
   function operand(): Operand | undefined {
     const of = term()
     if (!of) return undefined
@@ -308,7 +308,7 @@ export function parse(name: string, source: string, isFunction: (name: string) =
   return definitions
 }
 
-/** More nesting than anybody writes, and less than the stack bears. */
+/** Deepest nesting, chosen to stay far below a stack overflow. */
 const DeepestNesting = 200
 
 const StartsOperand: ReadonlySet<TokenKind> = new Set<TokenKind>([
@@ -334,7 +334,7 @@ function tokenText({ kind, text }: Token): string {
   return text.length > 10 ? `${quote(text.slice(0, 10))}...` : quote(text)
 }
 
-/** An int (bigint) or a float64 (number); `undefined` when the text is neither. */
+/** Parses an int (bigint) or a float64 (number); returns `undefined` when the text is neither. */
 function numberValue(source: string): Value {
   const text = source.replaceAll('_', '')
   const negative = text.startsWith('-')
@@ -358,7 +358,7 @@ function charValue(source: string): Value {
   return char !== undefined && Array.from(char).length === 1 ? BigInt(char.codePointAt(0)!) : undefined
 }
 
-/** The text of a Go string literal in double quotes; `undefined` when an escape is none. */
+/** Parses a Go string literal in double quotes; returns `undefined` for an invalid escape. */
 function unquoted(source: string): string | undefined {
   const bytes: number[] = []
   const pattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|([abfnrtv\\"]))|[^\\]/gsu

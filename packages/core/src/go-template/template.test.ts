@@ -9,7 +9,7 @@ interface Case {
   error?: string
 }
 
-/** Templates with what Go made of them: the first line holds the data of all. */
+/** Templates with their output recorded from Go; the first line contains the data of all. */
 function recorded(file: string): { data: unknown; cases: Case[] } {
   const [first = '', ...rest] = readFileSync(new URL(`testdata/${file}`, import.meta.url), 'utf8')
     .trim()
@@ -60,7 +60,7 @@ describe('where it stands is part of an error', () => {
   })
 })
 
-describe('what a template may use up is bounded', () => {
+describe('resources of a template are bounded', () => {
   test.each([
     ['a text repeated', '{{ repeat 100000000 "abc" }}', 'text is larger than 1048576 bytes'],
     [

@@ -1,7 +1,7 @@
 /**
- * Go's text/template over JSON data, with the hermetic text functions of sprig: what ClusterClass patches and names are written in.
- * Nothing in a template reaches a clock, chance, the environment or the network, and what it may make is bounded.
- * Upstream: Go's text/template 1.26 and Masterminds/sprig v3 (`HermeticTxtFuncMap`).
+ * Go's text/template over JSON data, with the hermetic text functions of sprig: the language of ClusterClass patches and naming templates.
+ * Templates have no access to the clock, randomness, environment or network, and the size of their output is bounded. Upstream: Go's
+ * text/template 1.26 and Masterminds/sprig v3 (`HermeticTxtFuncMap`).
  */
 import { draft } from '@capstan/kube'
 import { builtinFunctions } from './builtin-functions.ts'
@@ -16,37 +16,35 @@ import { stringFunctions } from './text-functions/strings.ts'
 import type { TemplateFunction, Value } from './value.ts'
 
 export interface GoTemplate {
-  /** @throws Error with Go's text when the template cannot be executed over `data`, which is left as it is */
+  /** @throws Error with Go's text when the template cannot be executed over `data`, which is not changed */
   render(data: unknown): string
 }
 
 export interface TemplateOptions {
-  /** What a key that a map does not have gives: `<no value>` (default), or an error. */
+  /** Result of a missing map key: `<no value>` (default), or an error. */
   readonly missingKey?: 'default' | 'error'
-  /** Sprig's functions beside Go's own. Default true. */
+  /** Adds sprig's functions to Go's. Default true. */
   readonly textFunctions?: boolean
 }
 
 /**
- * Parses a template once, to be rendered many times. `name` appears in messages.
- *
- * @throws Error with Go's text when `source` is no template
- * @example
- * goTemplate('name', '{{ .cluster.name | upper }}').render({ cluster: { name: 'demo' } }) // 'DEMO'
+ * Parses a template once, for repeated rendering. `name` appears in messages.
+ * @throws Error with Go's text when `source` is not a template
+ * @example goTemplate('name', '{{ .cluster.name | upper }}').render({ cluster: { name: 'demo' } }) // 'DEMO'
  */
 export function goTemplate(name: string, source: string, options: TemplateOptions = {}): GoTemplate {
   const functions = options.textFunctions === false ? plainFunctions : allFunctions
   const definitions = parse(name, source, (word) => functions.has(word))
   const missingKeyFails = options.missingKey === 'error'
   return {
-    // Some functions change the maps they are given.
+    // Copied, because some functions change the maps that they receive.
     render: (data) => execute({ name, source, definitions, functions, missingKeyFails }, draft(data) as Value),
   }
 }
 
 const plainFunctions: ReadonlyMap<string, TemplateFunction> = new Map(Object.entries(builtinFunctions))
 
-/** Sprig's functions win over Go's of the same name (`slice`). */
+/** Sprig's functions replace Go's of the same name (`slice`). */
 const allFunctions: ReadonlyMap<string, TemplateFunction> = new Map(
   Object.entries({
     ...builtinFunctions,

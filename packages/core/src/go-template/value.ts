@@ -1,10 +1,10 @@
 /**
- * What a template works on. JSON data keeps Go's idea of it: a JavaScript number is a float64, as encoding/json decodes it; an
- * int is a bigint, and comes only from constants and functions. `null` is a nil inside a map or list, `undefined` is no value.
+ * Values of a template. JSON data has Go's types: a JavaScript number is a float64, as encoding/json decodes it; an int is a bigint and
+ * comes only from constants and functions. `null` is a nil in a map or list, `undefined` means no value.
  */
 export type Value = string | number | bigint | boolean | null | undefined | Value[] | { [key: string]: Value } | GoStruct
 
-/** A Go value with fields and methods of its own, such as the answer of sprig's `semver`. */
+/** A Go value with fields and methods, such as the result of sprig's `semver`. */
 export class GoStruct {
   readonly typeName: string
   readonly fields: ReadonlyMap<string, Value>
@@ -21,7 +21,7 @@ export class GoStruct {
 
 export type ParameterType = 'any' | 'string' | 'int' | 'float64' | 'bool' | 'list' | 'map'
 
-/** A function that templates can call. Its parameters have Go types, because calls are checked against them. */
+/** A function for templates. Its parameters have Go types, against which calls are checked. */
 export interface TemplateFunction {
   readonly parameters: readonly ParameterType[]
   /** Type of any number of further arguments. */
@@ -32,13 +32,13 @@ export interface TemplateFunction {
 type Static = { any: Value; string: string; int: bigint; float64: number; bool: boolean; list: Value[]; map: GoMap }
 type Arguments<P extends readonly ParameterType[]> = { [K in keyof P]: Static[P[K]] }
 
-/** Declares a template function; argument types follow from the parameters. */
+/** Declares a template function; its argument types follow from the parameters. */
 export const goFunction = <const P extends readonly ParameterType[]>(
   parameters: P,
   call: (...args: Arguments<P>) => Value,
 ): TemplateFunction => ({ parameters, call: call as never })
 
-/** As `goFunction`, with any number of further arguments of type `rest`. */
+/** As `goFunction`, plus any number of further arguments of type `rest`. */
 export const variadic = <const P extends readonly ParameterType[], R extends ParameterType>(
   parameters: P,
   rest: R,
@@ -50,14 +50,14 @@ export type GoMap = { [key: string]: Value }
 export const isMap = (value: Value): value is GoMap =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof GoStruct)
 
-/** A map from entries. Keys such as `__proto__` are keys like any other. */
+/** Makes a map from entries; supports keys such as `__proto__`. */
 export const mapOf = (entries: Iterable<readonly [string, Value]>): GoMap => Object.fromEntries(entries)
 
 export const has = (map: GoMap, key: string): boolean => Object.hasOwn(map, key)
 
 export const sortedKeys = (map: GoMap): string[] => Object.keys(map).sort()
 
-/** The type as Go names it in messages. */
+/** Returns the type name that Go uses in messages. */
 export function typeName(value: Value): string {
   if (value === null || value === undefined) return '<nil>'
   if (Array.isArray(value)) return '[]interface {}'
@@ -76,7 +76,7 @@ export function kindName(value: Value): string {
   return isMap(value) ? 'map' : typeName(value)
 }
 
-/** Whether `if` takes the branch: empty strings and collections, zero, false and nil do not count. */
+/** Whether `if` takes the branch: not for empty strings and collections, zero, false and nil. */
 export function truth(value: Value): boolean {
   if (value === null || value === undefined) return false
   if (Array.isArray(value)) return value.length > 0
@@ -86,7 +86,7 @@ export function truth(value: Value): boolean {
 
 export const byteLength = (text: string): number => Buffer.byteLength(text)
 
-/** `text[from:to]` as Go counts: in bytes. */
+/** `text[from:to]` with byte offsets, as in Go. */
 export function byteSlice(text: string, from: number, to = Number.POSITIVE_INFINITY): string {
   const bytes = Buffer.from(text)
   return bytes.subarray(from, Math.min(to, bytes.length)).toString()

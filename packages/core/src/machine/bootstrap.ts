@@ -7,7 +7,7 @@ import { read } from '../external/observed.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
-/** Adopts the bootstrap config and, once it has made the bootstrap data, takes over the name of the Secret. */
+/** Adopts the bootstrap config and, once it has generated the bootstrap data, copies the name of the Secret. */
 export const bootstrap: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const ref = machine.spec.bootstrap.configRef
@@ -38,7 +38,7 @@ export const bootstrap: MachinePhase = async (scope, io) => {
   return proceed()
 }
 
-/** The BootstrapConfigReady condition for what this pass saw. Pure. */
+/** Returns the BootstrapConfigReady condition. Pure. */
 export function bootstrapConfigReady({ machine, bootstrap }: MachineScope): NewCondition {
   const condition = MachineConditions.BootstrapConfigReady
   const kind = machine.spec.bootstrap.configRef?.kind
@@ -49,6 +49,7 @@ export function bootstrapConfigReady({ machine, bootstrap }: MachineScope): NewC
     as: condition,
     source: 'Ready',
     milestone: BootstrapConfigContract.dataSecretCreated,
+    reached: wasCreated,
     deleted: isDeleting(machine) && wasCreated ? `${kind} has been deleted` : undefined,
   })
 }

@@ -4,7 +4,7 @@ import { timestamp } from '@capstan/kube'
 import { found } from '../external/observed.ts'
 import type { MachinePhase } from './scope.ts'
 
-/** Tells when the certificates of a control plane Machine expire: as annotated on the Machine, else on its bootstrap config. */
+/** Reports when the certificates of a control plane Machine expire, from the annotation of the Machine or else of its bootstrap config. */
 export const certificateExpiry: MachinePhase = async ({ machine, bootstrap }) => {
   if (machine.metadata.labels?.[MachineControlPlaneLabel] === undefined) return proceed()
   const text = [machine, found(bootstrap)?.object]

@@ -3,16 +3,18 @@ import {
   Machine,
   MachineDeployment,
   MachineDeploymentNameLabel,
+  MachineDrainRule,
   MachineSet,
   RetryHooksAnnotation,
   RevisionAnnotation,
 } from '@capstan/api'
-import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
+import { type Cache, type Controller, type Index, indexByLabel, watches, whenChanged } from '@capstan/controller'
 import { controllerOf, equal, getCondition, isDeleting, keyOf, keyText, minutes, type Node, type ObjectKey } from '@capstan/kube'
 import type { RuntimeClient } from '@capstan/extension'
 import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
+import { MachinesByClusterName, objectsOfCluster } from '../indexes.ts'
 import { nodeTexts } from './node.ts'
-import { othersChange } from '../others-change.ts'
+import { changedByOthers } from '../changed-by-others.ts'
 import { reconcileMachine } from './reconcile.ts'
 import type { MachineSettings } from './scope.ts'
 import { OwnedConditions } from './status.ts'
@@ -20,9 +22,9 @@ import { UpdateCalls } from './update-calls.ts'
 
 export interface MachineControllerOptions extends Partial<MachineSettings> {
   readonly clusters: ClusterCache
-  /** Handlers that update Machines in place; absent: there are none. */
+  /** Handlers of in-place updates; absent: no extension can update Machines in place. */
   readonly runtime?: RuntimeClient
-  /** Machines reconciled at once. */
+  /** Machines reconciled concurrently. */
   readonly concurrency?: number
 }
 
@@ -40,11 +42,13 @@ export function createMachineController({
   return {
     name: 'machine',
     for: Machine,
-    when: othersChange(OwnedConditions),
+    when: changedByOthers(OwnedConditions),
     watches: [
-      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
+      watches(Cluster, objectsOfCluster(MachinesByClusterName), clusterMatters),
       watches(MachineSet, (set, cache) => cache.byIndex(byMachineSet, keyText(keyOf(set))).map(keyOf), rolloutMatters),
       watches(MachineDeployment, machinesOfDeployment, rolloutMatters),
+      // Only read from the cache, at every step of a drain.
+      watches(MachineDrainRule, () => []),
     ],
     sources: [
       clusters.source({ map: machinesOfEvent, unreachableAfter: remoteConditionsGracePeriod }),
@@ -55,7 +59,7 @@ export function createMachineController({
   }
 }
 
-/** What Machines take from their Cluster. */
+/** Fields of a Cluster that matter to Machines. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),
@@ -64,7 +68,7 @@ const clusterMatters = whenChanged((cluster: Cluster) => ({
   retried: cluster.metadata.annotations?.[RetryHooksAnnotation],
 }))
 
-/** What decides whether a Machine is up to date, and whether its Node says that it will be replaced. */
+/** Fields that determine whether a Machine is up to date, and whether its Node is marked for replacement. */
 const rolloutMatters = whenChanged((of: MachineSet | MachineDeployment) => ({
   template: of.spec.template.spec,
   rolloutAfter: (of as MachineDeployment).spec.rollout?.after,
@@ -76,14 +80,14 @@ const machinesOfDeployment = ({ metadata }: MachineDeployment, cache: Cache): Ob
   cache.byIndex(byDeployment, keyText(keyOf({ metadata }))).map(keyOf)
 
 function machinesOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
-  if (event.kind !== 'node') return cache.byIndex(byCluster, keyText(event.cluster)).map(keyOf)
+  if (event.kind !== 'node') return cache.byIndex(MachinesByClusterName, keyText(event.cluster)).map(keyOf)
   const { node, previous, cluster } = event
   if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
   const texts = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
   return texts.flatMap((text) => cache.byIndex(byNode, text).map(keyOf))
 }
 
-/** What Machines take from their Node: not its heartbeats. */
+/** Fields of a Node that matter to its Machine; heartbeats do not. */
 const nodeFacts = ({ metadata, spec, status }: Node) => ({
   uid: metadata.uid,
   labels: metadata.labels,
@@ -94,12 +98,6 @@ const nodeFacts = ({ metadata, spec, status }: Node) => ({
   conditions: status?.conditions?.map(({ type, status, message }) => [type, status, message]),
 })
 
-const byCluster: Index<Machine> = {
-  name: 'machine by cluster',
-  kind: Machine,
-  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
-}
-
 const byMachineSet: Index<Machine> = {
   name: 'machine by MachineSet',
   kind: Machine,
@@ -109,14 +107,7 @@ const byMachineSet: Index<Machine> = {
   },
 }
 
-const byDeployment: Index<Machine> = {
-  name: 'machine by MachineDeployment',
-  kind: Machine,
-  values({ metadata }) {
-    const name = metadata.labels?.[MachineDeploymentNameLabel]
-    return name === undefined ? [] : [`${metadata.namespace}/${name}`]
-  },
-}
+const byDeployment = indexByLabel(Machine, MachineDeploymentNameLabel)
 
 const byNode: Index<Machine> = {
   name: 'machine by Node',

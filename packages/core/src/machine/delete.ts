@@ -1,7 +1,7 @@
 /**
- * Takes a Machine down: hooks, drain, volumes, infrastructure, bootstrap, Node, in that order. Each step either is done, then
- * the next one follows in the same pass, or says what it waits for.
- * Upstream: core/reconcilers/machine/machine_controller.go, reconcileDelete, v1.14.
+ * Deletes a Machine: hooks, drain, volumes, infrastructure, bootstrap, Node, in that order. Each step either completes, so that the next
+ * one follows in the same reconcile, or reports what it waits for. Upstream: core/reconcilers/machine/machine_controller.go,
+ * reconcileDelete, v1.14.
  */
 import {
   ControlPlaneContract,
@@ -10,6 +10,7 @@ import {
   InfraMachineContract,
   Machine,
   MachineControlPlaneLabel,
+  MachineDrainRule,
   MachineFinalizer,
   type MachineStatus,
   ClusterNameLabel,
@@ -17,15 +18,25 @@ import {
   PreTerminateDeleteHookAnnotationPrefix,
 } from '@capstan/api'
 import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
-import { isDeleting, keyOf, messageOf, Node, orAbsent, removeFinalizer, seconds, timestamp } from '@capstan/kube'
+import {
+  isDeleting,
+  keyOf,
+  messageOf,
+  Node,
+  orAbsent,
+  removeFinalizer,
+  seconds,
+  timestamp,
+  withErrorContext,
+} from '@capstan/kube'
 import { deleteExternal, isGone } from '../external/delete.ts'
 import { getExternal } from '../external/get.ts'
 import { found, read } from '../external/observed.ts'
-import { drainNode, isUnreachable } from './drain/drain.ts'
+import { type DrainTarget, drainNode, isUnreachable } from './drain/drain.ts'
 import type { DeletionStage, DeletionStep, MachineIO, MachinePhase, MachineScope, StepEnd } from './scope.ts'
-import { attachedVolumes } from './volumes.ts'
+import { volumesToDetach } from './volumes.ts'
 
-/** Pods and volumes of a workload cluster are not watched. Upstream looks every 20 s. */
+/** Pods and volumes of a workload cluster are not watched. Upstream retries every 20 s. */
 const RetryInterval = seconds(5)
 
 type Step = (scope: MachineScope, io: MachineIO, node: string | undefined) => Promise<StepEnd>
@@ -64,8 +75,8 @@ const skipped: StepEnd = { state: 'skipped' }
 const waiting = (outcome: Outcome): StepEnd => ({ state: 'waiting', outcome })
 
 /**
- * The name of the Node that goes with the Machine. `undefined` when it is left alone: there is none, the whole cluster goes, or
- * nothing of the control plane would be left to ask.
+ * Returns the name of the Node to drain and delete; `undefined` when there is none, when the whole cluster is being deleted, or when it is
+ * the last control plane Node.
  */
 async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string | undefined> {
   const { machine, cluster } = scope
@@ -89,7 +100,7 @@ async function nodeToDelete(scope: MachineScope, io: MachineIO): Promise<string 
   return name
 }
 
-/** A Node that registered so late that the Machine never came to know it. Best effort. */
+/** Finds a Node that registered too late to be recorded on the Machine. Best effort. */
 function lateNode({ machine, cluster, infrastructure }: MachineScope, io: MachineIO): string | undefined {
   const infra = found(infrastructure)
   const providerID = machine.spec.providerID ?? (infra && read(infra, InfraMachineContract.providerID))
@@ -124,16 +135,17 @@ const drain: Step = async (scope, io, name) => {
   if (!isStillRunning(scope) || isOverdue(scope, io, 'nodeDrainStartTime', machine.spec.deletion?.nodeDrainTimeoutSeconds))
     return skipped
   const startedAt = startTime(scope, io, 'nodeDrainStartTime')
-  const reached = workloadNode(scope, io, name!)
-  if (reached === 'disconnected') return disconnected(scope, drainFailure, `failed to drain Node ${name}`)
-  if (reached === undefined) return done
-  const { client, node } = reached
+  const failed = (err: unknown) => {
+    io.events.event(machine, 'Warning', 'FailedDrainNode', `error draining Machine's node "${name}": ${messageOf(err)}`)
+    scope.deletion = drainFailure
+  }
   let left: string | undefined
   try {
-    left = await drainNode(client, node, { startedAt, now: io.clock.now(), signal: io.signal })
+    const target = await drainTarget(scope, io, name!)
+    if (target === 'disconnected') return disconnected(failed, `failed to drain Node ${name}: ${ConnectionDown}`)
+    left = target && (await drainNode(target, startedAt))
   } catch (err) {
-    io.events.event(machine, 'Warning', 'FailedDrainNode', `error draining Machine's node "${name}": ${(err as Error).message}`)
-    scope.deletion = drainFailure
+    failed(err)
     throw err
   }
   if (left === undefined) {
@@ -150,30 +162,24 @@ const detachVolumes: Step = async (scope, io, name) => {
   const limit = machine.spec.deletion?.nodeVolumeDetachTimeoutSeconds
   if (!isStillRunning(scope) || isOverdue(scope, io, 'waitForNodeVolumeDetachStartTime', limit)) return skipped
   const startedAt = startTime(scope, io, 'waitForNodeVolumeDetachStartTime')
-  const reached = workloadNode(scope, io, name!)
-  if (reached === 'disconnected') return disconnected(scope, volumesFailure, `failed to wait for volumes of Node ${name}`)
-  // Who would detach volumes of a Node that does not report?
-  if (reached === undefined || isUnreachable(reached.node)) return done
+  const failed = (err: unknown) => {
+    const text = `error waiting for node volumes detaching, Machine's node "${name}": ${messageOf(err)}`
+    io.events.event(machine, 'Warning', 'FailedWaitForVolumeDetach', text)
+    scope.deletion = volumesFailure
+  }
   let lines: string[]
   try {
-    lines = await attachedVolumes(reached.client, reached.node, io.signal)
+    const target = await drainTarget(scope, io, name!)
+    if (target === 'disconnected') return disconnected(failed, ConnectionDown)
+    // The kubelet of an unreachable Node cannot detach volumes.
+    lines = !target || isUnreachable(target.node) ? [] : await volumesToDetach(target)
   } catch (err) {
-    io.events.event(
-      machine,
-      'Warning',
-      'FailedWaitForVolumeDetach',
-      `error waiting for node volumes detaching, Machine's node "${name}": ${(err as Error).message}`,
-    )
-    scope.deletion = volumesFailure
+    failed(err)
     throw err
   }
   if (lines.length === 0) {
-    io.events.event(
-      machine,
-      'Normal',
-      'NodeVolumesDetached',
-      `success waiting for node volumes detaching Machine's node "${name}"`,
-    )
+    const text = `success waiting for node volumes detaching Machine's node "${name}"`
+    io.events.event(machine, 'Normal', 'NodeVolumesDetached', text)
     return done
   }
   scope.deletion = {
@@ -200,7 +206,7 @@ const deleteBootstrap: Step = async (scope, io) => {
   return stage(scope, 'WaitingForBootstrapDeletion', `Waiting for ${kind} to be deleted`)
 }
 
-/** Holds until the step knows better. */
+/** The stage until the step sets a more specific one. */
 const failureToDelete = (kind: string): DeletionStage => ({
   reason: 'InternalError',
   message: `Failed to delete ${kind}, please check controller logs for errors`,
@@ -210,11 +216,13 @@ const deleteNode: Step = async (scope, io, name) => {
   const { machine, cluster } = scope
   const connection = io.clusters.connection(keyOf(cluster))
   try {
-    if (!connection) throw new Error(ConnectionDown)
-    await orAbsent(connection.client.delete(Node, { name: name! }, { signal: io.signal }))
+    if (!connection) throw new Error(`failed deleting Node because connection to the workload cluster is down: ${ConnectionDown}`)
+    await withErrorContext(`error deleting node ${name}`, () =>
+      orAbsent(connection.client.delete(Node, { name: name! }, { signal: io.signal })),
+    )
     return done
   } catch (err) {
-    io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's node: ${(err as Error).message}`)
+    io.events.event(machine, 'Warning', 'FailedDeleteNode', `error deleting Machine's Node: ${messageOf(err)}`)
     const limit = machine.spec.deletion?.nodeDeletionTimeoutSeconds
     const left = limit ? Date.parse(machine.metadata.deletionTimestamp!) + seconds(limit) - io.clock.now() : undefined
     if (left !== undefined && left <= 0) {
@@ -231,26 +239,32 @@ const deleteNode: Step = async (scope, io, name) => {
   }
 }
 
-/** There is a host to be considerate of: nothing has begun to take it away. */
+/** Whether the host may still run Pods: its deletion has not started. */
 function isStillRunning({ machine, infrastructure }: MachineScope): boolean {
   if (machine.status?.deletion?.waitForPreTerminateHookStartTime) return false
   const infra = found(infrastructure)
   return infra !== undefined && !isDeleting(infra.object)
 }
 
-/** The Node as the workload cluster has it; `undefined` when it is gone already. */
-function workloadNode({ cluster }: MachineScope, io: MachineIO, name: string) {
+/** Returns the Node in the workload cluster with the inputs of its drain; `undefined` when the Node does not exist. */
+async function drainTarget(
+  { machine, cluster }: MachineScope,
+  io: MachineIO,
+  name: string,
+): Promise<DrainTarget | 'disconnected' | undefined> {
   const connection = io.clusters.connection(keyOf(cluster))
   if (!connection) return 'disconnected'
   const node = connection.node(name)
-  return node && { client: connection.client, node }
+  if (!node) return undefined
+  const { items: rules } = await io.cache.list(MachineDrainRule, { namespace: machine.metadata.namespace! })
+  return { client: connection.client, node, machine, cluster, rules, clock: io.clock, signal: io.signal }
 }
 
-const ConnectionDown = 'connection to the workload cluster is down'
+const ConnectionDown = 'error getting client: connection to the workload cluster is down'
 
-function disconnected(scope: MachineScope, failure: DeletionStage, what: string): StepEnd {
-  scope.deletion = failure
-  return { state: 'failed', message: `${what}: ${ConnectionDown}`, outcome: requeue(RetryInterval, ConnectionDown) }
+function disconnected(failed: (err: Error) => void, message: string): StepEnd {
+  failed(new Error(message))
+  return { state: 'failed', message, outcome: requeue(RetryInterval, ConnectionDown) }
 }
 
 function stage(scope: MachineScope, reason: DeletionStage['reason'], message: string): StepEnd {
@@ -269,7 +283,7 @@ const volumesFailure: DeletionStage = {
 
 type StartTime = keyof NonNullable<MachineStatus['deletion']>
 
-/** Notes when a step began, the first time it is met. */
+/** Records the start time of a step at its first reconcile. */
 function startTime({ machine }: MachineScope, io: MachineIO, name: StartTime): string {
   const status = (machine.status ??= {})
   const startedAt = status.deletion?.[name] ?? timestamp(io.clock.now())
@@ -277,7 +291,7 @@ function startTime({ machine }: MachineScope, io: MachineIO, name: StartTime): s
   return startedAt
 }
 
-/** The step has had its time. Without a limit, or with 0, it has all the time there is. */
+/** Whether the timeout of the step has expired. Without a timeout, or with 0, it never does. */
 function isOverdue({ machine }: MachineScope, io: MachineIO, name: StartTime, limitSeconds: number | undefined): boolean {
   const startedAt = machine.status?.deletion?.[name]
   if (!limitSeconds || startedAt === undefined) return false

@@ -1,14 +1,14 @@
 import type { Machine } from '@capstan/api'
 import { getCondition, minutes } from '@capstan/kube'
 
-/** `, delay likely due to …` for Machines whose Nodes are being drained for long; empty when nothing tells why. */
+/** Returns `, delay likely due to …` for Machines with long drains; empty without a known cause. */
 export function drainDelayText(machines: readonly Machine[], now: number): string {
   const messages = machines.flatMap((machine) => drainMessage(machine, now) ?? [])
   const causes = Signs.filter(([sign]) => messages.some((message) => message.includes(sign))).map(([, cause]) => cause)
   return causes.length === 0 ? '' : `, delay likely due to ${causes.join(', ')}`
 }
 
-/** Signs in the message of a drain, and what they mean to users. */
+/** Patterns in the message of a drain, with their explanations for users. */
 const Signs = [
   ["cannot evict pod as it would violate the pod's disruption budget.", 'PodDisruptionBudgets'],
   ['deletionTimestamp set, but still not removed from the Node', 'Pods not terminating'],

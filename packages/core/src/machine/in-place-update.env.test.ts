@@ -14,7 +14,7 @@ const pending = { metadata: { annotations: { [pendingHooks]: 'UpdateMachine' } }
 
 type Script = Parameters<typeof scriptedRuntime>[0]['UpdateMachine']
 
-/** A running Machine, and an extension that answers as the test says; what it was asked is kept. */
+/** A running Machine, and an extension with scripted responses that records its requests. */
 async function running(answer: Script, options: Parameters<typeof coreEnv>[0] = {}) {
   const requests: Record<string, unknown>[] = []
   const runtime = scriptedRuntime({
@@ -29,7 +29,7 @@ async function running(answer: Script, options: Parameters<typeof coreEnv>[0] = 
   return { requests }
 }
 
-/** What an owner does, in its order. */
+/** The writes of an owner that starts an update, in their order. */
 async function begin(version = 'v1.35.0') {
   await env.patch(Machine, 'm1', mark)
   await env.patch(DevMachine, 'm1', { ...mark, spec: { size: version } })
@@ -39,7 +39,7 @@ async function begin(version = 'v1.35.0') {
 
 const machine = () => env.get(Machine, 'm1')
 const updating = async () => conditionText(await machine(), 'Updating')
-/** Names of the objects that have a mark left. */
+/** Names of the objects that still have an update annotation. */
 async function marked(): Promise<string[]> {
   const objects = [await machine(), await env.get(DevMachine, 'm1'), await env.get(DevConfig, 'm1')]
   return objects.flatMap(({ kind, metadata: { annotations = {} } }) =>
@@ -47,7 +47,7 @@ async function marked(): Promise<string[]> {
   )
 }
 
-test('an extension is told what is desired, and when it is done all marks are gone', async () => {
+test('sends the desired state to the extension, and removes all annotations when it is done', async () => {
   const { requests } = await running(() => undefined)
   await begin()
   expect(requests).toMatchObject([
@@ -71,7 +71,7 @@ test('an extension is told what is desired, and when it is done all marks are go
   expect((await machine()).status?.phase).toBe('Running')
 })
 
-test('while the extension is at it, it is asked when it said and not before, and the Machine says so', async () => {
+test('calls a busy extension again after its retry time, not earlier, and reports it on the Machine', async () => {
   const { requests } = await running(({ nth }) => (nth < 3 ? { wait: 20, message: `step ${nth}` } : undefined))
   await begin()
   expect(await updating()).toBe('True InPlaceUpdating: In-place update in progress: step 1')
@@ -80,7 +80,7 @@ test('while the extension is at it, it is asked when it said and not before, and
   expect(waitingHooks(await machine())).toMatchObject([
     { hook: 'UpdateMachine', handlers: ['scripted.test'], calls: 1, message: 'step 1' },
   ])
-  // What brings the Machine back before its time brings no call.
+  // A reconcile before the retry time calls no extension.
   await env.patch(Cluster, 'demo', { metadata: { labels: { a: 'b' } } })
   await env.advance(seconds(10))
   expect(requests).toHaveLength(1)
@@ -110,7 +110,7 @@ test('an answer holds although labels and annotations change', async () => {
   expect(requests).toHaveLength(1)
 })
 
-test('an answer no longer holds when what is desired changes, or when somebody wants to ask again', async () => {
+test('a response expires when the desired state changes, or when a user requests a retry', async () => {
   const { requests } = await running(() => ({ wait: 3600 }))
   await begin('v1.35.0')
   expect(requests).toHaveLength(1)
@@ -181,7 +181,7 @@ test('an extension that changes is asked at once, and one that goes is missed at
   changed('x')
   await env.advance(seconds(300))
   expect(await updating()).toMatch(/^True InPlaceUpdateFailed/)
-  // Long after: nobody would look for minutes.
+  // Long after the last retry time.
   names = ['b.y']
   changed('y')
   await env.advance(seconds(1))
@@ -189,7 +189,7 @@ test('an extension that changes is asked at once, and one that goes is missed at
   expect(await updating()).toMatch(/^True InPlaceUpdating/)
 })
 
-test('nothing is called before it is known which extensions there are', async () => {
+test('calls nothing before the registered extensions are known', async () => {
   let ready = false
   const scripted = scriptedRuntime({ UpdateMachine: () => undefined })
   const runtime: RuntimeClient = {
@@ -246,7 +246,7 @@ test.each([
   expect(await marked()).toEqual([])
 })
 
-test('a mark that is taken away by hand ends the update, and nobody is called', async () => {
+test('an annotation removed by a user ends the update without a call', async () => {
   const { requests } = await running(() => ({ wait: 3600 }))
   await begin()
   await env.patch(Machine, 'm1', { metadata: { annotations: { [inProgress]: null } } })
@@ -277,7 +277,7 @@ test('without its infrastructure a Machine cannot be updated', async () => {
   expect(requests).toHaveLength(calls)
 })
 
-test('a Machine that is deleted meanwhile goes, and nobody is called any more', async () => {
+test('a Machine deleted meanwhile is removed without further calls', async () => {
   const { requests } = await running(() => ({ wait: 5 }))
   await env.patch(Machine, 'm1', { metadata: { annotations: { 'pre-terminate.delete.hook.machine.cluster.x-k8s.io/x': '' } } })
   await begin()
@@ -327,7 +327,7 @@ test('marks go in their order, and a write that fails is made up for without ano
       ].slice(0, failing),
     )
     expect(await marked()).toEqual([])
-    // Only before the first mark is gone is the extension asked once more.
+    // The extension is called once more only before the first annotation is removed.
     expect(requests).toHaveLength(failing === 1 ? 2 : 1)
     if (failing < 4) await env.close()
   }

@@ -1,7 +1,7 @@
 /**
- * Makes a living Machine what its owner has written into it: an extension does the work, and is asked until it is done. The owner
- * begins it with two marks, this controller takes them away.
- * Upstream: core/reconcilers/machine/machine_controller_inplace_update.go, v1.14.
+ * Updates a Machine in place to the state that its owner has written: an extension does the work and is called until it is done. The owner
+ * starts it with two annotations, which this controller removes. Upstream: core/reconcilers/machine/machine_controller_inplace_update.go,
+ * v1.14.
  */
 import {
   isMarkedForUpdate,
@@ -17,23 +17,23 @@ import {
   withoutState,
 } from '@capstan/api'
 import { proceed, requeue, wait } from '@capstan/controller'
-import { type Kind, keyOf, type KubeObject, type NewCondition, orAbsent, seconds } from '@capstan/kube'
+import { type Kind, keyOf, type KubeObject, type NewCondition, orAbsent, seconds, withErrorContext } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { found } from '../external/observed.ts'
 import { withWaiting } from '../waiting-records.ts'
 import type { MachineIO, MachinePhase, MachineScope } from './scope.ts'
 import type { UpdateAnswer, UpdateQuestion } from './update-calls.ts'
 
-/** Calls the extension while the Machine has both marks, and takes them away when it is done. */
+/** Calls the extension while the Machine has both annotations, and removes them when it is done. */
 export const inPlaceUpdate: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const { metadata, status } = machine
   if (!isMarkedForUpdate(machine)) {
     io.updates.forget(metadata.uid)
-    // What could not be read may have a mark left: who failed to read it comes back.
+    // An object that could not be read may still have an annotation; the failed read is retried.
     if (!isUpdatePending(machine) || isUnread(scope)) return proceed()
     io.log.info('In-place update annotation removed but UpdateMachine hook still pending, cleaning up what is left of it')
-    await within('failed to clean up orphaned UpdateMachine hook and annotations', () => complete(scope, io))
+    await withErrorContext('failed to clean up orphaned UpdateMachine hook and annotations', () => complete(scope, io))
     return proceed()
   }
   if (!isUpdatePending(machine)) return wait('the owner of the Machine to mark the UpdateMachine hook as pending')
@@ -57,17 +57,17 @@ export const inPlaceUpdate: MachinePhase = async (scope, io) => {
     scope.update = { reason: 'InPlaceUpdating', message: `In-place update in progress${more}` }
     return requeue(answer.retryAfter, 'the update in place to be done')
   }
-  await within('failed to complete in-place update', () => complete(scope, io))
+  await withErrorContext('failed to complete in-place update', () => complete(scope, io))
   return proceed()
 }
 
-/** One of the objects could not be read, and the phase that tried has failed. */
+/** One of the objects could not be read, and its phase has failed. */
 const isUnread = ({ infrastructure, bootstrap }: MachineScope): boolean =>
   infrastructure.state === 'unread' || bootstrap.state === 'unread'
 
 /**
- * What the Machine and its objects should be; `undefined` until its owner has written and marked them all. Asked of the server: the
- * cache of one kind may be behind that of another, and then an old wish would be carried out.
+ * Returns the desired Machine and objects; `undefined` until its owner has written and annotated them all. Read live: the caches of two
+ * kinds may differ in age, and an outdated desired state would be applied.
  */
 async function desiredObjects(
   machine: Machine,
@@ -89,9 +89,9 @@ async function desiredObjects(
 async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: MachineIO): Promise<UpdateAnswer> {
   const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
   try {
-    return await io.updates.call(scope.machine, { desired, retried, now: io.clock.now() }, io.signal)
+    return await io.outside(() => io.updates.call(scope.machine, { desired, retried, now: io.clock.now() }, io.signal))
   } catch (err) {
-    // Upstream: what the extension says is for the log, since it may be different every time.
+    // Upstream: the extension's message is only logged, since it may differ each time.
     const message = 'UpdateMachine hook failed: please check controller logs for errors'
     scope.update = { reason: 'InPlaceUpdateFailed', message }
     throw new Error(`in-place update failed: ${(err as Error).message}`, { cause: err })
@@ -99,15 +99,15 @@ async function ask(scope: MachineScope, desired: UpdateQuestion['desired'], io: 
 }
 
 /**
- * Takes all marks away: of the Machine first, so that whoever stops in between has nothing to call any more, and its pending hook
- * last, so that somebody comes back for the rest. That last one goes with what the pass commits.
+ * Removes all annotations: first from the Machine, so that an interrupted reconcile leaves nothing to call, and its pending hook last, so
+ * that the rest is retried. The pending hook is removed by the reconcile's commit.
  */
 async function complete(scope: MachineScope, { client, clock, log, signal, updates }: MachineIO): Promise<void> {
   const { machine } = scope
   const unmark = async <T extends KubeObject>(kind: Kind<T>, object: T) => {
     if (!isMarkedForUpdate(object)) return
     const body = { metadata: { annotations: { [UpdateInProgressAnnotation]: null } } }
-    await within(
+    await withErrorContext(
       `failed to remove ${UpdateInProgressAnnotation} annotation from ${kind.kind} ${object.metadata.namespace}/${object.metadata.name}`,
       () => client.patch(kind, keyOf(object), { type: 'merge', body }, { signal }),
     )
@@ -119,21 +119,13 @@ async function complete(scope: MachineScope, { client, clock, log, signal, updat
   const pending = pendingHooksText(machine, { remove: [UpdateMachine.name] })
   const annotations = withWaiting(machine, [], clock.now())
   const { [UpdateInProgressAnnotation]: _, [PendingHooksAnnotation]: _pending, ...others } = annotations ?? {}
-  // Not without a map, though it be empty: what others have put there meanwhile stays.
+  // Sets an empty map rather than none, so that annotations added by other writers stay.
   machine.metadata.annotations = { ...others, ...(pending !== null && { [PendingHooksAnnotation]: pending }) }
   updates.forget(machine.metadata.uid)
   log.info('Completed in-place update')
 }
 
-async function within<T>(what: string, act: () => Promise<T>): Promise<T> {
-  try {
-    return await act()
-  } catch (err) {
-    throw new Error(`${what}: ${(err as Error).message}`, { cause: err })
-  }
-}
-
-/** The Updating condition for what this pass saw. Pure. */
+/** Returns the Updating condition. Pure. */
 export function updating({ machine, update }: Pick<MachineScope, 'machine' | 'update'>): NewCondition {
   const { Updating } = MachineConditions
   if (!isUpdateInProgress(machine)) return Updating.false('NotUpdating')

@@ -7,7 +7,7 @@ import { read } from '../external/observed.ts'
 import { observeReference } from './reference.ts'
 import type { MachinePhase, MachineScope } from './scope.ts'
 
-/** Adopts the infrastructure machine and, once it is provisioned, takes over its identity. */
+/** Adopts the infrastructure machine and, once it is provisioned, copies its provider ID and addresses. */
 export const infrastructure: MachinePhase = async (scope, io) => {
   const { machine } = scope
   const ref = machine.spec.infrastructureRef
@@ -31,17 +31,19 @@ export const infrastructure: MachinePhase = async (scope, io) => {
   const status = (machine.status ??= {})
   const addresses = read(external, InfraMachineContract.addresses)
   if (addresses) status.addresses = addresses
-  // Upstream: the field of the spec is deprecated, yet it still decides when a provider sets it.
+  // Upstream: the deprecated spec field still wins when a provider sets it.
   const chosen = read(external, InfraMachineContract.specFailureDomain)
   if (chosen) machine.spec.failureDomain = chosen
+  else if (chosen === '') delete machine.spec.failureDomain
   const failureDomain = read(external, InfraMachineContract.failureDomain)
   if (failureDomain) status.failureDomain = failureDomain
+  else if (failureDomain === '') delete status.failureDomain
   machine.spec.providerID = providerID
   status.initialization = { ...status.initialization, infrastructureProvisioned: true }
   return proceed()
 }
 
-/** The InfrastructureReady condition for what this pass saw. Pure. */
+/** Returns the InfrastructureReady condition. Pure. */
 export function infrastructureReady(scope: MachineScope): NewCondition {
   const { machine, infrastructure } = scope
   const { kind } = machine.spec.infrastructureRef
@@ -51,6 +53,7 @@ export function infrastructureReady(scope: MachineScope): NewCondition {
     as: MachineConditions.InfrastructureReady,
     source: 'Ready',
     milestone: InfraMachineContract.provisioned,
+    reached: wasProvisioned(scope),
     deleted: wasProvisioned(scope) ? `${kind} has been deleted${unexpected}` : undefined,
   })
 }

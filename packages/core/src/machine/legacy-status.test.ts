@@ -28,7 +28,7 @@ const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
   ...more,
 })
 
-/** `False/Info Reason: message`, or `-` when it is not there. */
+/** Formats a condition as `False/Info Reason: message`; `-` when it is absent. */
 function told(scope: MachineScope, type: string): string {
   reportLegacyStatus(scope, now)
   const condition = legacyConditionsOf(scope.machine).find((one) => one.type === type)

@@ -1,5 +1,5 @@
 /**
- * What a Machine tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Reports a Machine's conditions in the v1beta1 form, under `status.deprecated.v1beta1`. Pure, except for the draft that it changes.
  * Upstream: machine_controller_phases.go, machine_controller_noderef.go and reconcileDelete, v1.14.
  */
 import { BootstrapConfigContract, InfraMachineContract } from '@capstan/api'
@@ -17,7 +17,7 @@ import { found, read } from '../external/observed.ts'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import type { MachineScope } from './scope.ts'
 
-/** Legacy conditions in which this controller's word counts. */
+/** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = [
   'Ready',
   'BootstrapReady',
@@ -36,7 +36,7 @@ export function reportLegacyStatus(scope: MachineScope, now: number): void {
   reportLegacyConditions(machine, computed, {
     now,
     ready: {
-      // What the infrastructure says matters most, then whether the Machine is healthy and who sees to that.
+      // Infrastructure has the highest priority, then health and remediation.
       of: ['InfrastructureReady', 'BootstrapReady', 'HealthCheckSucceeded', 'OwnerRemediated', 'DrainingSucceeded'],
       ...(isProvisioning ? { steps: ['BootstrapReady', 'InfrastructureReady'] } : {}),
     },
@@ -87,7 +87,7 @@ function nodeHealthy({ machine, node, infrastructure, steps }: MachineScope): Ne
   }
 }
 
-/** What a Node's kubelet reports, and how it should be. */
+/** Node conditions with their healthy status. */
 const Healthy: { readonly [type: string]: string } = {
   Ready: 'True',
   MemoryPressure: 'False',
@@ -95,7 +95,7 @@ const Healthy: { readonly [type: string]: string } = {
   PIDPressure: 'False',
 }
 
-/** Upstream: as long as one of the four is as it should be, unknown ones do not count. */
+/** Upstream: as long as one of the four is healthy, unknown ones are ignored. */
 function ofNode(type: string, { status }: Node): NewLegacyCondition {
   const reported = status?.conditions ?? []
   const wrong = reported.filter(
@@ -108,7 +108,7 @@ function ofNode(type: string, { status }: Node): NewLegacyCondition {
   return legacyUnknown(type, 'NodeConditionsFailed', message)
 }
 
-/** What the steps of the deletion say, those that this pass came to. */
+/** Conditions of the deletion steps that this reconcile reached. */
 function deletion({ machine, steps, deletion: stage }: MachineScope): NewLegacyCondition[] {
   const computed: NewLegacyCondition[] = []
   const hooks = (type: string, state: string | undefined) => {

@@ -43,7 +43,7 @@ test('a Machine takes over its identity, finds its Node, and is Available', asyn
   ])
 })
 
-test('a Machine says what it waits for', async () => {
+test('a Machine reports what it waits for', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.create(Machine, 'm1', { spec: aMachine().spec })
@@ -78,7 +78,7 @@ test('a Machine says what it waits for', async () => {
   ])
 })
 
-test('a Machine whose host vanishes says so, and comes back with it', async () => {
+test('a Machine reports that its host vanished, and recovers with it', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -102,7 +102,7 @@ test('a Machine is Available only after it was Ready for a while', async () => {
   expect(conditionText(await env.get(Machine, 'm1'), 'Available')).toBe('True Available')
 })
 
-test('what the Node reports is seen at once', async () => {
+test('changes of the Node are reported at once', async () => {
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('m1')
@@ -124,7 +124,7 @@ test('what the Node reports is seen at once', async () => {
   )
 })
 
-test('what a control plane says of its Machines while a pass is under way is not lost', async () => {
+test('keeps conditions that a control plane writes during a reconcile', async () => {
   let meanwhile: (() => Promise<unknown>) | undefined
   const between = (transport: Transport): Transport => ({
     close: () => transport.close(),
@@ -230,7 +230,7 @@ test('Pods leave before the host goes; what belongs to the Node stays', async ()
   await env.settle()
   const startedAt = (await env.get(Machine, 'm1')).status?.deletion?.nodeDrainStartTime
   expect(conditionText(await env.get(Machine, 'm1'), 'Deleting')).toBe(
-    `True DrainingNode: Drain not completed yet (started at ${startedAt}):\n* Pod default/slow: deletionTimestamp set, but still not removed from the Node`,
+    `True DrainingNode: Drain not completed yet (started at ${startedAt}):\n* Pods default/slow, default/web: deletionTimestamp set, but still not removed from the Node`,
   )
   expect(await orAbsent(env.workload.get(Pod, { namespace: 'default', name: 'web' }))).toBeUndefined()
   expect((await env.get(DevMachine, 'm1')).metadata.deletionTimestamp).toBeUndefined()
@@ -259,7 +259,9 @@ test('a Machine can go although its workload cluster is silent, once the Node ha
   env = await coreEnv()
   await env.provisionCluster()
   await env.provisionMachine('cp', { labels: { 'cluster.x-k8s.io/control-plane': '' } })
-  await env.provisionMachine('m1', { spec: { deletion: { nodeDrainTimeoutSeconds: 30, nodeDeletionTimeoutSeconds: 40 } } })
+  await env.provisionMachine('m1', {
+    spec: { deletion: { nodeDrainTimeoutSeconds: 30, nodeVolumeDetachTimeoutSeconds: 5, nodeDeletionTimeoutSeconds: 40 } },
+  })
   env.reachable = false
   await env.client.delete(Machine, { namespace: 'default', name: 'm1' })
   await env.settle()
@@ -276,7 +278,7 @@ test('a paused Cluster holds its Machines, which only say so', async () => {
   await env.patch(Cluster, 'demo', { spec: { paused: true } })
   await env.provisionMachine('m1')
   const machine = await env.get(Machine, 'm1')
-  expect(machine.metadata.finalizers).toBeUndefined()
+  expect(machine.metadata.finalizers).toEqual(['machine.cluster.x-k8s.io'])
   expect(machine.status?.conditions?.map(({ type, status }) => `${type} ${status}`)).toEqual(['Paused True'])
 
   await env.patch(Cluster, 'demo', { spec: { paused: false } })

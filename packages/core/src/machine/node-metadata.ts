@@ -1,7 +1,6 @@
 /**
- * What a Node takes over from its Machine. Pure. Lists of what was taken over are kept as annotations of the Node, so that it
- * goes when the Machine loses it, and nothing else does.
- * Upstream: core/reconcilers/machine/machine_controller_noderef.go, v1.14.
+ * Computes labels, annotations and taints that a Node takes from its Machine. Pure. Annotations of the Node record what was taken, so that
+ * exactly that is removed when the Machine loses it. Upstream: core/reconcilers/machine/machine_controller_noderef.go, v1.14.
  */
 import {
   AnnotationsFromMachineAnnotation,
@@ -36,7 +35,7 @@ export interface NodePatch {
   readonly becomesInterruptible: boolean
 }
 
-/** The merge patch that brings the Node in line, or `undefined` when it is. */
+/** Returns the merge patch for the Node; `undefined` when there is no difference. */
 export function nodePatch(node: Node, wishes: NodeWishes): NodePatch | undefined {
   const { labels: hasLabels = {}, annotations: hasAnnotations = {} } = node.metadata
   const labels = wantedLabels(wishes)
@@ -51,7 +50,8 @@ export function nodePatch(node: Node, wishes: NodeWishes): NodePatch | undefined
     [AnnotationsFromMachineAnnotation]: Object.keys(taken).sort().join(','),
     [TaintsFromMachineAnnotation]: taints.tracked.join(','),
   }
-  const annotationChanges = changes(hasAnnotations, annotations, tracked(hasAnnotations[AnnotationsFromMachineAnnotation]))
+  const once = [...tracked(hasAnnotations[AnnotationsFromMachineAnnotation]), OwnerKindAnnotation, OwnerNameAnnotation]
+  const annotationChanges = changes(hasAnnotations, annotations, once)
   const metadata = {
     ...(isEmpty(labelChanges) ? {} : { labels: labelChanges }),
     ...(isEmpty(annotationChanges) ? {} : { annotations: annotationChanges }),
@@ -93,12 +93,12 @@ function bookkeeping({ machine }: NodeWishes): Texts {
   }
 }
 
-/** Taints as they should be, in the order in which the Node has them, and the list of those that came from the Machine. */
+/** Returns the wanted taints in the Node's order, and the names of those that come from the Machine. */
 function wantedTaints(node: Node, wishes: NodeWishes): { taints: Taint[]; tracked: string[] } {
   const annotation = node.metadata.annotations?.[TaintsFromMachineAnnotation]
   const specified = wishes.machine.spec.taints ?? []
   const always = specified.filter(({ propagation }) => propagation === 'Always')
-  // Upstream: the annotation says that the Node was initialized, even when it names no taint.
+  // Upstream: the annotation marks the Node as initialized, even when it names no taint.
   const once = annotation === undefined ? specified.filter(({ propagation }) => propagation === 'OnInitialization') : []
   const stillSpecified = new Set(specified.map(taintText))
   const lost = new Set(tracked(annotation).filter((text) => !stillSpecified.has(text)))
@@ -121,7 +121,7 @@ function wantedTaints(node: Node, wishes: NodeWishes): { taints: Taint[]; tracke
   return { taints, tracked: always.map(taintText).sort() }
 }
 
-/** A rollout is going to replace the Machine: its set is of an older revision than its deployment. */
+/** Whether a rollout will replace the Machine: its MachineSet has an older revision than its MachineDeployment. */
 function isOutdated({ machineSet, machineDeployment }: NodeWishes): boolean {
   const own = revision(machineSet)
   const newest = revision(machineDeployment)
@@ -133,7 +133,7 @@ function revision(object: KubeObject | undefined): number | undefined {
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text)
 }
 
-/** What to write over `has` to get `wanted`; `null` removes what was once taken over and is wanted no more. */
+/** Returns the changes from `has` to `wanted`; `null` removes what was taken earlier and is no longer wanted. */
 function changes(has: Texts, wanted: Texts, once: readonly string[]): Record<string, string | null> {
   const changed: Record<string, string | null> = {}
   for (const [key, value] of Object.entries(wanted)) if (has[key] !== value) changed[key] = value

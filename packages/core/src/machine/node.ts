@@ -13,11 +13,11 @@ import {
 } from '@capstan/kube'
 import { failsForLonger, type Health, Timing, type WorkloadCluster } from '../cluster-cache/accessor.ts'
 import { found, read } from '../external/observed.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { nodePatch } from './node-metadata.ts'
 import type { MachineIO, MachinePhase, MachineScope, ObservedNode } from './scope.ts'
 
-/** Finds the Node of the Machine by its providerID, and gives it the Machine's labels, annotations and taints. */
+/** Finds the Node of the Machine by its providerID, and copies the Machine's labels, annotations and taints to it. */
 export const node: MachinePhase = async (scope, io) => {
   const { machine, cluster } = scope
   scope.node = observeNode(scope, io)
@@ -48,7 +48,7 @@ export const node: MachinePhase = async (scope, io) => {
   })
   if (!patch) return proceed()
   const { client } = io.clusters.connection(keyOf(cluster))!
-  // The version is a lock: lists of taints belong to several.
+  // The resourceVersion is an optimistic lock: several writers change taints.
   const body = { ...patch.body, metadata: { ...patch.body.metadata, resourceVersion: metadata.resourceVersion } }
   scope.node = {
     state: 'found',
@@ -60,7 +60,7 @@ export const node: MachinePhase = async (scope, io) => {
   return proceed()
 }
 
-/** What a Node does not tell is told as empty: the Machine's schema wants every field. */
+/** Missing nodeInfo fields default to the empty string: the Machine's schema requires every field. */
 const noNodeInfo: MachineNodeInfo = {
   architecture: '',
   bootID: '',
@@ -97,14 +97,14 @@ function nodeByProviderID(workload: WorkloadCluster, providerID: string): Node |
   return nodes[0]
 }
 
-/** What the conditions about the Node are computed from, beside the scope. */
+/** Inputs of the Node conditions, beside the scope. */
 export interface NodeReport extends Pick<MachineScope, 'machine' | 'cluster' | 'node'> {
   readonly health: Health
   readonly gracePeriod: number
   readonly now: number
 }
 
-/** The NodeReady and NodeHealthy conditions; none while those that the Machine has still hold. Pure. */
+/** Returns the NodeReady and NodeHealthy conditions; none while the Machine's existing ones may still be right. Pure. */
 export function nodeConditions(report: NodeReport): NewCondition[] {
   const { machine, cluster, node, health, gracePeriod, now } = report
   const { NodeReady, NodeHealthy } = MachineConditions
@@ -161,7 +161,7 @@ function nodeReady(node: Node): NewCondition {
   const { NodeReady } = MachineConditions
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready')
   if (!ready) return NodeReady.unknown('NodeReadyUnknown', '* Node.Ready: Condition not yet reported')
-  const message = ready.message ? `* Node.Ready: ${ready.message}` : ''
+  const message = ready.message && ready.status !== 'True' ? `* Node.Ready: ${ready.message}` : ''
   const since = ready.lastTransitionTime ? { lastTransitionTime: ready.lastTransitionTime } : {}
   switch (ready.status as Condition['status']) {
     case 'True':
@@ -173,29 +173,31 @@ function nodeReady(node: Node): NewCondition {
   }
 }
 
-/** What a Node's kubelet reports, and how it should be. */
+/** Node conditions with their healthy status. */
 const healthy = { Ready: 'True', MemoryPressure: 'False', DiskPressure: 'False', PIDPressure: 'False' } as const
 
 function nodeHealthy(node: Node): NewCondition {
   const { NodeHealthy } = MachineConditions
-  const lines: { type: string; message: string }[] = []
+  const lines: { type: string; message: string; isReported: boolean }[] = []
   let isWrong = false
   for (const [type, wanted] of Object.entries(healthy)) {
     const condition = node.status?.conditions?.find((one) => one.type === type)
     if (condition?.status === wanted) continue
     isWrong ||= condition !== undefined && condition.status !== 'Unknown'
     const message = condition ? condition.message || `Condition is ${condition.status}` : 'Condition not yet reported'
-    lines.push({ type, message })
+    lines.push({ type, message, isReported: condition !== undefined })
   }
   if (lines.length === 0) return NodeHealthy.true('NodeHealthy')
-  const isSame = lines.length > 1 && lines.every(({ message }) => message === lines[0]!.message)
+  // Upstream counts only conditions that the Node reports, and ignores missing ones.
+  const reported = lines.filter(({ isReported }) => isReported)
+  const isSame = reported.length > 1 && reported.every(({ message }) => message === reported[0]!.message)
   const text = isSame
-    ? `* Node.AllConditions: ${lines[0]!.message}`
+    ? `* Node.AllConditions: ${reported[0]!.message}`
     : lines.map(({ type, message }) => `* Node.${type}: ${message}`).join('\n')
   return isWrong ? NodeHealthy.false('NodeNotHealthy', text) : NodeHealthy.unknown('NodeHealthyUnknown', text)
 }
 
-/** Machines that a Node may belong to, and the other way round: the text under which an index files both. */
+/** Index values that relate Machines and Nodes. */
 export const nodeTexts = (
   cluster: ObjectKey,
   { name, providerID }: { name?: string | undefined; providerID?: string | undefined },

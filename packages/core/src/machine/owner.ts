@@ -3,7 +3,7 @@ import { proceed } from '@capstan/controller'
 import { ensureOwnerReference, ownerReference } from '@capstan/kube'
 import type { MachinePhase } from './scope.ts'
 
-/** Labels the Machine for its Cluster, and puts it under the Cluster when nothing else made it. */
+/** Labels the Machine for its Cluster, and makes the Cluster its owner when no other object created it. */
 export const owner: MachinePhase = async ({ machine, cluster }) => {
   const { metadata, spec } = machine
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
@@ -13,5 +13,5 @@ export const owner: MachinePhase = async ({ machine, cluster }) => {
   return proceed()
 }
 
-/** Whoever made the Machine will own it, also where the reference is lost at the moment, such as after a move. */
+/** The creator of the Machine will own it, also when the reference is temporarily missing, as after a move. */
 const madeByOthers = [MachineSetNameLabel, MachinePoolNameLabel, MachineControlPlaneNameLabel]

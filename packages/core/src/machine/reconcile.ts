@@ -1,11 +1,8 @@
-import { Cluster, Machine, MachineDeployment, MachineFinalizer, MachineSet, isPaused } from '@capstan/api'
-import { commitChanges, mergeOutcomes, type Outcome, proceed, runPhases } from '@capstan/controller'
-import { controllerOf, draft, isDeleting, keyOf, type ObjectKey, orAbsent } from '@capstan/kube'
+import { ConditionOrder, Machine, MachineDeployment, MachineFinalizer, MachineSet, pausedCondition } from '@capstan/api'
+import { type Outcome, reconcileObject } from '@capstan/controller'
+import { controllerOf, isDeleting, keyOf, type ObjectKey } from '@capstan/kube'
+import { clusterOf } from '../cluster-of.ts'
 import { unread } from '../external/observed.ts'
-import { ensureFinalizer } from '../finalizer.ts'
-import { anticipateGeneration } from '../generation.ts'
-import { phaseErrors } from '../phase-errors.ts'
-import { reportPaused } from '../report-paused.ts'
 import { bootstrap } from './bootstrap.ts'
 import { certificateExpiry } from './certificate-expiry.ts'
 import { remove } from './delete.ts'
@@ -21,50 +18,32 @@ const always: MachinePhase[] = [owner, bootstrap, infrastructure, node, certific
 const whenDeleting: MachinePhase[] = [remove]
 const whileLiving: MachinePhase[] = [inPlaceUpdate]
 
-/** Brings one Machine, and what it owns, towards its spec. Safe to run at any moment, any number of times. */
-export async function reconcileMachine(key: ObjectKey, io: MachineIO): Promise<Outcome> {
-  const cached = io.cache.peek(Machine, key)
-  if (!cached) return proceed()
-  const cluster = await clusterOf(cached, io)
-  if (isPaused(cluster, cached)) return reportPaused(io, Machine, cached, cluster)
-  const before = await ensureFinalizer(io.client, Machine, cached, MachineFinalizer)
-
-  const machine = draft(before)
-  const scope: MachineScope = {
-    machine,
-    cluster,
-    ...ownersOf(machine, io),
-    bootstrap: unread,
-    infrastructure: unread,
-    node: { state: 'unread' },
-    deletion: { reason: 'Deleting', message: 'Deletion started' },
-    steps: {},
-  }
-  const phases = [...always, ...(isDeleting(machine) ? whenDeleting : whileLiving)]
-  const { outcome, errors } = await runPhases(phases, scope, io)
-
-  anticipateGeneration(before, machine)
-  // Status is written even when a phase failed: it is how a user learns that one did.
-  const health = io.clusters.health(keyOf(cluster))
-  const later = reportStatus(scope, { now: io.clock.now(), health, gracePeriod: io.settings.remoteConditionsGracePeriod })
-  if (errors.length === 0 && machine.metadata.generation) machine.status!.observedGeneration = machine.metadata.generation
-  await commitChanges(io.client, Machine, before, machine, {
-    conditions: ownedConditions(scope),
+/** Reconciles one Machine with the objects that it owns. Safe to call at any time, any number of times. */
+export const reconcileMachine = (key: ObjectKey, io: MachineIO): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: Machine,
+    related: clusterOf,
+    finalizer: MachineFinalizer,
+    paused: (machine, cluster) => pausedCondition(cluster, machine),
+    scope: (machine, cluster): MachineScope => ({
+      machine,
+      cluster,
+      ...ownersOf(machine, io),
+      bootstrap: unread,
+      infrastructure: unread,
+      node: { state: 'unread' },
+      deletion: { reason: 'Deleting', message: 'Deletion started' },
+      steps: {},
+    }),
+    phases: (machine) => [...always, ...(isDeleting(machine) ? whenDeleting : whileLiving)],
+    status(scope, { clock, clusters, settings }) {
+      const health = clusters.health(keyOf(scope.cluster))
+      return reportStatus(scope, { now: clock.now(), health, gracePeriod: settings.remoteConditionsGracePeriod })
+    },
+    conditions: ownedConditions,
     legacyConditions: OwnedLegacyConditions,
-    signal: io.signal,
+    order: ConditionOrder,
   })
-  if (errors.length > 0) throw phaseErrors(Machine, key, errors)
-  return mergeOutcomes([outcome, later])
-}
-
-async function clusterOf({ metadata, spec }: Machine, io: MachineIO): Promise<Cluster> {
-  const key = { namespace: metadata.namespace!, name: spec.clusterName }
-  const cluster = io.cache.peek(Cluster, key) ?? (await orAbsent(io.client.get(Cluster, key, { signal: io.signal })))
-  if (cluster) return cluster
-  throw new Error(
-    `failed to get cluster "${spec.clusterName}" for machine "${metadata.name}" in namespace "${metadata.namespace}"`,
-  )
-}
 
 function ownersOf(machine: Machine, io: MachineIO): Pick<MachineScope, 'machineSet' | 'machineDeployment'> {
   const { namespace } = machine.metadata

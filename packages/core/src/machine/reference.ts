@@ -1,5 +1,5 @@
-/** The objects that a Machine refers to: its bootstrap config and its infrastructure machine. */
-import { hasPausedAnnotation, Machine, MachineControlPlaneLabel } from '@capstan/api'
+/** Reads and adopts the objects that a Machine refers to: its bootstrap config and its infrastructure machine. */
+import { Machine, MachineControlPlaneLabel } from '@capstan/api'
 import type { Index, MapFunction } from '@capstan/controller'
 import { controllerReference, keyOf, type OwnerReference, parseApiVersion } from '@capstan/kube'
 import { adopt } from '../external/adopt.ts'
@@ -9,11 +9,11 @@ import { observeExternal } from '../external/observe.ts'
 import { referenceText, referredText } from '../external/reference.ts'
 import type { MachineIO, MachineScope } from './scope.ts'
 
-/** Reads a referenced object, and takes it over from whoever made it for the Machine. */
+/** Reads a referenced object and transfers its ownership from its creator to the Machine. */
 export async function observeReference(scope: MachineScope, io: MachineIO, ref: ContractRef): Promise<Observed> {
   const { machine, cluster } = scope
   const external = await observeExternal(io, ref, machine.metadata.namespace!, machinesOfReference)
-  if (!external || hasPausedAnnotation(external.object)) return observed(external)
+  if (!external) return observed(external)
   const object = await adopt(io.client, external.kind, external.object, {
     owner: controllerReference(machine, Machine),
     clusterName: machine.spec.clusterName,
@@ -21,7 +21,7 @@ export async function observeReference(scope: MachineScope, io: MachineIO, ref: 
   })
   return observed({ ...external, object })
 
-  /** A MachineSet or a control plane owns what it makes for a Machine until the Machine does. */
+  /** A MachineSet or control plane owns the objects that it creates for a Machine until the Machine does. */
   function isMaker({ apiVersion, kind }: OwnerReference, { machine }: MachineScope): boolean {
     const { group } = parseApiVersion(apiVersion)
     if (kind === 'MachineSet' && group === Machine.group) return true
@@ -31,7 +31,7 @@ export async function observeReference(scope: MachineScope, io: MachineIO, ref: 
   }
 }
 
-/** Machines by what they refer to. */
+/** Machines by the objects that they refer to. */
 export const byReference: Index<Machine> = {
   name: 'machine by reference',
   kind: Machine,

@@ -5,29 +5,29 @@ import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
 import type { Observed } from '../external/observed.ts'
 import type { UpdateCalls } from './update-calls.ts'
 
-/** What one pass over a Machine can see, and what it has decided. */
+/** State of one reconcile of a Machine: what was read and what was decided. */
 export interface MachineScope {
-  /** A private draft: phases write on it, the pass commits it once. */
+  /** A private draft, changed by phases and committed once at the end. */
   readonly machine: Machine
   readonly cluster: Cluster
-  /** The MachineSet that controls the Machine, and the MachineDeployment that controls that. */
+  /** The MachineSet that controls the Machine, and the MachineDeployment that controls the MachineSet. */
   readonly machineSet: MachineSet | undefined
   readonly machineDeployment: MachineDeployment | undefined
   bootstrap: Observed
   infrastructure: Observed
   node: ObservedNode
-  /** What to say of the update in place that is under way; absent when there is nothing in particular. */
+  /** Progress of an in-place update; absent when there is nothing specific to report. */
   update?: UpdateStage
-  /** How far deletion has come. */
+  /** Progress of the deletion. */
   deletion: DeletionStage
-  /** What became of the steps of the deletion that the pass came to. */
+  /** Results of the deletion steps that the reconcile reached. */
   readonly steps: { [Name in DeletionStep]?: StepEnd }
 }
 
 export type ObservedNode =
-  /** Nobody looked, or looking failed. */
+  /** Not read, or reading failed. */
   | { readonly state: 'unread' }
-  /** There is no providerID to look by. */
+  /** The Machine has no providerID. */
   | { readonly state: 'unnamed' }
   /** The workload cluster is not connected. */
   | { readonly state: 'disconnected' }
@@ -44,28 +44,28 @@ export interface DeletionStage {
   readonly message: string
 }
 
-/** In their order. */
+/** Deletion steps in their order. */
 export type DeletionStep = 'preDrainHooks' | 'drain' | 'volumes' | 'preTerminateHooks' | 'infrastructure' | 'bootstrap' | 'node'
 
 export type StepEnd =
   | { readonly state: 'done' }
-  /** There was nothing to do, or it was not allowed. */
+  /** The step was unnecessary or not allowed. */
   | { readonly state: 'skipped' }
   | { readonly state: 'waiting'; readonly outcome: Outcome }
   | { readonly state: 'failed'; readonly message: string; readonly outcome: Outcome }
 
 export interface MachineSettings {
-  /** How long a workload cluster may be silent before conditions about its Nodes become Unknown, in milliseconds. */
+  /** Milliseconds without a sign of life from the workload cluster before Node conditions become Unknown. */
   readonly remoteConditionsGracePeriod: number
-  /** Further labels and annotations that go from Machine to Node, beside those of Cluster API's domains. */
+  /** Further labels and annotations to sync from Machine to Node, beside those of Cluster API's domains. */
   readonly syncLabels: readonly RegExp[]
   readonly syncAnnotations: readonly RegExp[]
 }
 
-/** The I/O that phases may do. */
+/** I/O available to phases. */
 export interface MachineIO extends ReconcileContext {
   readonly clusters: ClusterCache
-  /** Calls of extensions that update Machines in place. */
+  /** Calls to extensions that update Machines in place. */
   readonly updates: UpdateCalls
   readonly settings: MachineSettings
 }

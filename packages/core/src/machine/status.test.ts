@@ -38,18 +38,34 @@ const aReadyCluster = () =>
     },
   })
 
-const aScope = (more: Partial<MachineScope> = {}): MachineScope => ({
-  machine: aMachine(),
-  cluster: aReadyCluster(),
-  machineSet: undefined,
-  machineDeployment: undefined,
-  bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }),
-  infrastructure: infra({ status: { initialization: { provisioned: true } } }),
-  node: { state: 'found', node: aNode() },
-  deletion: { reason: 'Deleting', message: 'Deletion started' },
-  steps: {},
-  ...more,
-})
+const aScope = (more: Partial<MachineScope> = {}): MachineScope =>
+  withMilestones({
+    machine: aMachine(),
+    cluster: aReadyCluster(),
+    machineSet: undefined,
+    machineDeployment: undefined,
+    bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }),
+    infrastructure: infra({ status: { initialization: { provisioned: true } } }),
+    node: { state: 'found', node: aNode() },
+    deletion: { reason: 'Deleting', message: 'Deletion started' },
+    steps: {},
+    ...more,
+  })
+
+/** Milestones that earlier phases of the reconcile would record from the provider objects. */
+function withMilestones(scope: MachineScope): MachineScope {
+  const reported = (observed: MachineScope['bootstrap'], field: string) =>
+    observed.state === 'found' &&
+    (observed.external.object as { status?: { initialization?: { [name: string]: unknown } } }).status?.initialization?.[
+      field
+    ] === true
+  const status = (scope.machine.status ??= {})
+  if (reported(scope.bootstrap, 'dataSecretCreated'))
+    status.initialization = { ...status.initialization, bootstrapDataSecretCreated: true }
+  if (reported(scope.infrastructure, 'provisioned'))
+    status.initialization = { ...status.initialization, infrastructureProvisioned: true }
+  return scope
+}
 
 describe('BootstrapConfigReady', () => {
   const secretWasMade = { initialization: { bootstrapDataSecretCreated: true } }
@@ -59,10 +75,11 @@ describe('BootstrapConfigReady', () => {
     ['never read',                { bootstrap: { state: 'unread' } },                                    'Unknown InternalError: Please check controller logs for errors'],
     ['not there yet',             { bootstrap: { state: 'missing' } },                                   'False ObjectDoesNotExist: DevConfig does not exist'],
     ['there, says nothing',       { bootstrap: config() },                                               'False NotReady: DevConfig status.initialization.dataSecretCreated is false'],
+    ['reported false again',      { bootstrap: config({ status: { initialization: { dataSecretCreated: false } } }), machine: aMachine({ status: secretWasMade }) }, 'True Ready'],
     ['there, secret made',        { bootstrap: config({ status: { initialization: { dataSecretCreated: true } } }) }, 'True Ready'],
     ['reports why not',           { bootstrap: config({ status: ready('False', { reason: 'NoCA', message: 'no authority' }) }) }, 'False NoCA: no authority'],
     ['reports without a reason',  { bootstrap: config({ status: ready('True') }) },                      'True Ready'],
-    ['reports nonsense',          { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: status for the Ready condition must be one of True, False, Unknown'],
+    ['reports nonsense',          { bootstrap: config({ status: ready('Maybe') }) },                     'Unknown InvalidConditionReported: failed to convert status.conditions from DevConfig to []metav1.Condition: status for the Ready condition must be one of True, False, Unknown'],
     ['gone with the Machine',     { bootstrap: { state: 'missing' }, machine: aMachine({ ...deleting, status: secretWasMade }) }, 'False ObjectDeleted: DevConfig has been deleted'],
     ['gone, secret never made',   { bootstrap: { state: 'missing' }, machine: aMachine(deleting) },      'False ObjectDoesNotExist: DevConfig does not exist'],
   ])('%s', (_, scope, expected) => {
@@ -118,7 +135,7 @@ describe('NodeHealthy', () => {
     ['under pressure',          { node: node({ DiskPressure: { status: 'True', message: 'disk is full' } }) }, healthy, 'False NodeNotHealthy: * Node.DiskPressure: disk is full'],
     ['wrong without a message', { node: node({ Ready: 'False' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is False'],
     ['wrong beats unknown',     { node: node({ Ready: 'Unknown', PIDPressure: 'True' }) }, healthy, 'False NodeNotHealthy: * Node.Ready: Condition is Unknown\n* Node.PIDPressure: Condition is True'],
-    ['says nothing',            { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.AllConditions: Condition not yet reported'],
+    ['says nothing',            { node: { state: 'found', node: aNode({ status: { conditions: [] } }) } }, healthy, 'Unknown NodeHealthyUnknown: * Node.Ready: Condition not yet reported\n* Node.MemoryPressure: Condition not yet reported\n* Node.DiskPressure: Condition not yet reported\n* Node.PIDPressure: Condition not yet reported'],
   ])('%s', (_, scope, health, expected) => {
     const conditions = conditionsOfNode({ ...aScope(scope), health, gracePeriod: 300_000, now })
     expect(stateText(conditions.find(({ type }) => type === 'NodeHealthy')!)).toBe(expected)
@@ -167,7 +184,7 @@ describe('Ready', () => {
     expect(reported(aScope(scope), 'Ready')).toBe(expected)
   })
 
-  test('a drain that takes long says what may hold it up', () => {
+  test('reports likely causes of a long drain', () => {
     const machine = aMachine({ ...deleting, status: { deletion: { nodeDrainStartTime: '2026-01-01T00:30:00Z' } } })
     const message = [
       'Drain not completed yet (started at 2026-01-01T00:30:00Z):',
@@ -226,7 +243,7 @@ describe('UpToDate', () => {
     expect(reported(aScope({ machineSet: aMachineSet(), machineDeployment: later }), 'UpToDate')).toBe('True UpToDate')
   })
 
-  test('is not told of a Machine without MachineDeployment', () => {
+  test('is not reported for a Machine without MachineDeployment', () => {
     expect(reported(aScope({ machineSet: aMachineSet() }), 'UpToDate')).toBeUndefined()
   })
 })
@@ -261,7 +278,7 @@ describe('phase', () => {
     ['Deleting',     { ...deleting, status: { initialization: both, nodeRef: { name: 'n' } } }],
   ] as const)('%s', (phase, overrides) => {
     const machine = aMachine(overrides)
-    reportStatus(aScope({ machine }), { now, health: healthy, gracePeriod: 300_000 })
+    reportStatus(aScope({ machine, bootstrap: config(), infrastructure: infra() }), { now, health: healthy, gracePeriod: 300_000 })
     expect(machine.status).toMatchObject({ phase, lastUpdated: '2026-01-01T01:00:00Z' })
   })
 

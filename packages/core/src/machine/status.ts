@@ -1,6 +1,6 @@
 /**
- * What one pass over a Machine tells about it: conditions, phase, and when time alone will change them. Pure.
- * Upstream: core/reconcilers/machine/machine_controller_status.go, v1.14.
+ * Computes the status of a Machine: conditions, phase, and when they change with time alone. Pure. Upstream:
+ * core/reconcilers/machine/machine_controller_status.go, v1.14.
  */
 import { ConditionOrder, isSameRelease, isUpdateInProgress, type Machine, MachineConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
@@ -27,14 +27,14 @@ import { nodeConditions } from './node.ts'
 import type { MachineScope } from './scope.ts'
 import { templateDifferences } from './template-differences.ts'
 
-/** What is known beside the scope. */
+/** Inputs beside the scope. */
 export interface StatusFacts {
   readonly now: number
   readonly health: Health
   readonly gracePeriod: number
 }
 
-/** Conditions that this controller owns; UpToDate beside them only for Machines of a MachineDeployment. */
+/** Conditions that this controller owns; UpToDate additionally for Machines of a MachineDeployment. */
 export const OwnedConditions = [
   'Available',
   'Ready',
@@ -47,11 +47,11 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineConditions)[]
 
-/** Conditions in which this controller's word counts. A control plane says itself whether its Machines are up to date. */
+/** Conditions that this controller owns on this Machine. A control plane provider reports itself whether its Machines are up to date. */
 export const ownedConditions = ({ machineSet, machineDeployment }: MachineScope): string[] =>
   machineSet && machineDeployment ? [...OwnedConditions, MachineConditions.UpToDate.type] : [...OwnedConditions]
 
-/** Writes conditions, those of v1beta1 too, and phase on the scope's draft. The outcome says when to look again though nothing happens. */
+/** Writes conditions (also in the v1beta1 form) and phase on the scope's draft. Returns a requeue when status changes with time alone. */
 export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   const { machine } = scope
   const status = (machine.status ??= {})
@@ -81,7 +81,7 @@ export function reportStatus(scope: MachineScope, facts: StatusFacts): Outcome {
   return availability.outcome
 }
 
-/** The last one that applies. */
+/** The last rule that applies wins. */
 function phaseOf({ metadata, spec, status }: Machine): NonNullable<NonNullable<Machine['status']>['phase']> {
   const initialization = status?.initialization
   if (isDeleting({ metadata })) return 'Deleting'
@@ -97,7 +97,7 @@ function deleting({ machine, deletion }: MachineScope): NewCondition {
   return isDeleting(machine) ? Deleting.true(deletion.reason, deletion.message) : Deleting.false('NotDeleting')
 }
 
-/** Only for Machines of a MachineDeployment; others are compared by whoever owns them. */
+/** Only for Machines of a MachineDeployment; others are compared by their owners. */
 function upToDate(scope: MachineScope, now: number): NewCondition[] {
   const { machine, machineSet, machineDeployment } = scope
   if (!machineSet || !machineDeployment) return []
@@ -117,9 +117,9 @@ function upToDate(scope: MachineScope, now: number): NewCondition[] {
   return [UpToDate.true('UpToDate')]
 }
 
-/** Conditions of the objects around the Machine, and of its Node. */
+/** Conditions of objects that the Machine refers to, and of its Node. */
 const externalConditions = ['BootstrapConfigReady', 'InfrastructureReady', 'NodeHealthy']
-/** While the Machine goes, it is as it should be that they go. */
+/** Expected while the Machine is being deleted. */
 const goneReasons = ['ObjectDeleted', 'ObjectDoesNotExist', 'NodeDeleted', 'NodeDoesNotExist']
 
 function ready(machine: Machine, now: number): NewCondition {
@@ -148,7 +148,7 @@ function ready(machine: Machine, now: number): NewCondition {
   })
 }
 
-/** The Deleting condition for people who look at many Machines at once: the stage, and after a while what may hold it up. */
+/** Summarizes the Deleting condition for aggregation over many Machines: the stage and, after some time, likely causes of delay. */
 function deletingInShort(machine: Machine, now: number): NewCondition {
   const { reason = '' } = getCondition(machine, 'Deleting') ?? {}
   const isLate = now - Date.parse(machine.metadata.deletionTimestamp!) > minutes(15)
@@ -157,7 +157,7 @@ function deletingInShort(machine: Machine, now: number): NewCondition {
   return MachineConditions.Deleting.true('Deleting', `Machine deletion in progress${since}, stage: ${reason}${delay}`)
 }
 
-/** When all components of a control plane say the same, it is said once. */
+/** Merges equal lines of all control plane components into one. */
 function controlPlaneComponentsAtOnce(lines: string[]): string[] {
   const isComponent = (line: string) => /^\* (APIServer|ControllerManager|Scheduler|EtcdPodHealthy:)/.test(line)
   const textOf = (line: string) => line.slice(line.indexOf(':') + 1)

@@ -1,35 +1,36 @@
 import { type Machine, onlyHandler, UpdateMachine } from '@capstan/api'
 import type { CallInput, RuntimeClient } from '@capstan/extension'
-import { hours, keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
+import { keyOf, type ObjectKey, seconds, stableText } from '@capstan/kube'
+import { forgetOldAnswers } from '../answer-memory.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 
 export type UpdateAnswer =
-  /** The extension is at it: ask again in so many milliseconds. */
+  /** The update is in progress: call again after `retryAfter` milliseconds. */
   { readonly kind: 'blocked'; readonly waiting: WaitingFor; readonly retryAfter: number } | { readonly kind: 'done' }
 
 export interface UpdateQuestion {
   readonly desired: CallInput<typeof UpdateMachine>['desired']
-  /** When somebody last wished that hooks be asked again at once. */
+  /** When a user last requested an immediate retry of hooks. */
   readonly retried: string | undefined
   /** Milliseconds since the epoch. */
   readonly now: number
 }
 
-/** An answer that was not "done". */
+/** A response other than "done". */
 interface Answer {
   readonly machine: ObjectKey
-  /** Absent when the call failed: then any extension that changes may be what was missing. */
+  /** Absent when the call failed: then a change of any extension triggers a retry. */
   readonly handler?: string
   readonly question: string
-  /** Until when it holds; one that failed does not hold. */
+  /** Expiry; a failed call expires at once. */
   readonly until: number
   readonly message: string
 }
 
 /**
- * Calls UpdateMachine, and keeps a blocking answer until its time is over: passes that come earlier get the same answer and nobody
- * is called. Upstream: callUpdateMachineHook and its cache, v1.14. What is different: an answer holds for one Machine (by uid) and one
- * wish, so that a Machine whose desired state has changed is asked about at once; so it is when the extension has changed or is gone.
+ * Calls UpdateMachine and caches a blocking response until its retry time: earlier reconciles get the same response without a call.
+ * Upstream: callUpdateMachineHook and its cache, v1.14. Differences: a response is valid for one Machine (by uid) and one desired state, so
+ * that a changed desired state is sent at once; so it is when the extension was changed or removed.
  */
 export class UpdateCalls {
   readonly #runtime: RuntimeClient | undefined
@@ -41,12 +42,12 @@ export class UpdateCalls {
     this.#runtime = runtime
   }
 
-  /** False until it is known which extensions there are. */
+  /** False until the registered extensions are known. */
   get ready(): boolean {
     return this.#runtime?.ready ?? true
   }
 
-  /** Calls `again` for each Machine that an extension keeps waiting whenever that one has changed or is gone, and for those that failed. */
+  /** Calls `again` for each blocked Machine when its extension was changed or removed, and for Machines whose call failed. */
   whenExtensionsChange(again: (machine: ObjectKey) => void): void {
     this.#runtime?.onChanged?.((extensionConfig) => {
       for (const [uid, { machine, handler }] of this.#answers) {
@@ -57,10 +58,10 @@ export class UpdateCalls {
     })
   }
 
-  /** @throws Error when not exactly one handler is registered, and whatever the runtime client throws when it fails */
+  /** @throws Error when not exactly one handler is registered, and the runtime client's error when the call fails */
   async call(machine: Machine, { desired, retried, now }: UpdateQuestion, signal: AbortSignal): Promise<UpdateAnswer> {
     const { uid } = machine.metadata
-    // Labels and annotations reach living objects without any update, and some change all the time.
+    // Labels and annotations change on existing objects without an update, some of them continuously.
     const specs = Object.values(desired).map((object) => (object as { readonly spec?: unknown }).spec)
     const question = stableText([retried, ...specs])
     const about = { machine: keyOf(machine), question }
@@ -91,12 +92,11 @@ export class UpdateCalls {
   ): Promise<Answer | undefined> {
     const { retryAfterSeconds, message = '' } = await this.#runtime!.callAll(UpdateMachine, machine, request, { signal })
     if (retryAfterSeconds <= 0) return undefined
-    // Of Machines that went without a word.
-    for (const [old, { until }] of this.#answers) if (until > 0 && until + hours(24) < now) this.#answers.delete(old)
+    forgetOldAnswers(this.#answers, now)
     return { ...about, until: now + seconds(retryAfterSeconds), message }
   }
 
-  /** For a Machine that is updated no more. */
+  /** Drops the response for a Machine that is no longer updated. */
   forget(uid: string): void {
     this.#answers.delete(uid)
   }

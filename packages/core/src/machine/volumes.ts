@@ -1,5 +1,11 @@
-/** Volumes that are attached to a Node: they are detached before its machine goes, or their data is in danger. */
-import { type Client, isReason, isRecord, type Node, type UnknownObject, unknownKind } from '@capstan/kube'
+/**
+ * Finds volumes attached to a Node. They are detached before the machine is deleted, because some storage would be deleted with it.
+ * Upstream: core/reconcilers/machine/machine_controller.go, shouldWaitForNodeVolumes, v1.14.
+ */
+import { type Client, isRecord, type Node, type Pod, type UnknownObject, unknownKind, withErrorContext } from '@capstan/kube'
+import { type DrainTarget, podsToDrain } from './drain/drain.ts'
+import { shortList } from './drain/progress.ts'
+import { listPages } from './list-pages.ts'
 
 const PersistentVolume = unknownKind({
   apiVersion: 'v1',
@@ -8,46 +14,98 @@ const PersistentVolume = unknownKind({
   scope: 'Cluster',
 })
 
-/** What is still attached, as lines of the Deleting condition; none when nothing is. */
-export async function attachedVolumes(client: Client, node: Node, signal: AbortSignal): Promise<string[]> {
-  const attached = (node.status as { volumesAttached?: { name: string }[] } | undefined)?.volumesAttached ?? []
-  if (attached.length === 0) return []
-  return describeVolumes(
-    attached.map(({ name }) => name),
-    await persistentVolumes(client, signal),
+const VolumeAttachment = unknownKind({
+  apiVersion: 'storage.k8s.io/v1',
+  kind: 'VolumeAttachment',
+  plural: 'volumeattachments',
+  scope: 'Cluster',
+})
+
+/** Returns the volumes still to be detached, as lines of the Deleting condition. */
+export async function volumesToDetach(target: DrainTarget): Promise<string[]> {
+  const { client, node, signal } = target
+  const attached: AttachedVolumes = {
+    onNode: volumesInStatus(node),
+    persistentVolumes: await attachedVolumes(client, node, signal),
+  }
+  if (attached.onNode.length === 0 && attached.persistentVolumes.length === 0) return []
+  const pods = await withErrorContext('failed to find PersistentVolumeClaims from Pods ignored during drain', () =>
+    podsToDrain(target, { isNodeUnreachable: false }),
   )
+  const skipped = pods.flatMap(({ pod, behavior }) => (behavior === 'Skip' ? claimsOfPod(pod) : []))
+  const volumes = await withErrorContext('failed to list PersistentVolumes', () =>
+    listPages(client, PersistentVolume, { signal }),
+  )
+  return describeVolumes(attached, volumes, new Set(skipped))
 }
 
-/** Pure: tells attached volumes by the claims that people know them by. */
-export function describeVolumes(attached: readonly string[], volumes: readonly UnknownObject[]): string[] {
-  const claims: string[] = []
+/** Volumes attached to a Node, from both places where that is recorded. */
+export interface AttachedVolumes {
+  /** Names in status.volumesAttached of the Node. */
+  readonly onNode: readonly string[]
+  /** Names of the PersistentVolumes of VolumeAttachments. */
+  readonly persistentVolumes: readonly string[]
+}
+
+/**
+ * Describes attached volumes by their claims. Pure.
+ * @param skippedClaims claims, `namespace/name`, of Pods that are not drained: their volumes stay attached while the Node runs
+ */
+export function describeVolumes(
+  attached: AttachedVolumes,
+  volumes: readonly UnknownObject[],
+  skippedClaims: ReadonlySet<string>,
+): string[] {
+  const onNode = new Set(attached.onNode)
+  const byAttachment = new Set(attached.persistentVolumes)
+  const claims = new Set<string>()
   const unclaimed: string[] = []
-  const unknown: string[] = []
-  for (const name of attached) {
-    const volume = volumes.find((one) => handleOf(one) === name || one.metadata.name === name)
-    const claim = volume && claimOf(volume)
-    if (claim) claims.push(claim)
-    else if (volume) unclaimed.push(volume.metadata.name)
-    else unknown.push(name)
+  const known = new Set<string>()
+  for (const volume of volumes) {
+    const { name } = volume.metadata
+    const handle = handleOf(volume)
+    const isOnNode = handle !== undefined && onNode.has(handle)
+    if (isOnNode) known.add(handle)
+    if (!isOnNode && !byAttachment.has(name)) continue
+    const claim = claimOf(volume)
+    if (claim === undefined) unclaimed.push(name)
+    else if (!skippedClaims.has(claim)) claims.add(claim)
   }
+  const names = new Set(volumes.map(({ metadata }) => metadata.name))
   return [
     ...line('PersistentVolumeClaims', claims),
     ...line('PersistentVolumes without a .spec.claimRef to a PersistentVolumeClaim', unclaimed),
-    ...line('Node with .status.volumesAttached entries not matching a PersistentVolume', unknown),
+    ...line('Node with .status.volumesAttached entries not matching a PersistentVolume', without(onNode, known)),
+    ...line(
+      'VolumeAttachment with .spec.source.persistentVolumeName not matching a PersistentVolume',
+      without(byAttachment, names),
+    ),
   ]
 }
 
-async function persistentVolumes(client: Client, signal: AbortSignal): Promise<UnknownObject[]> {
-  try {
-    return (await client.list(PersistentVolume, { signal })).items
-  } catch (err) {
-    // A simulated cluster may not serve the resource at all.
-    if (isReason(err, 'NotFound')) return []
-    throw err
-  }
+const volumesInStatus = ({ status }: Node): string[] =>
+  ((status as { volumesAttached?: { name: string }[] } | undefined)?.volumesAttached ?? []).map(({ name }) => name)
+
+/** @throws Error when a VolumeAttachment of the Node names no PersistentVolume */
+async function attachedVolumes(client: Client, node: Node, signal: AbortSignal): Promise<string[]> {
+  const attachments = await withErrorContext('failed to list VolumeAttachments: failed to list VolumeAttachments', () =>
+    listPages(client, VolumeAttachment, { signal }),
+  )
+  return attachments.flatMap(({ metadata, spec, status }) => {
+    if (!isRecord(spec) || spec['nodeName'] !== node.metadata.name || !isRecord(status) || status['attached'] !== true) return []
+    const source = isRecord(spec['source']) ? spec['source'] : {}
+    const name = source['persistentVolumeName']
+    if (typeof name === 'string') return [name]
+    throw new Error(`spec.source.persistentVolumeName for VolumeAttachment ${metadata.name} is not set`)
+  })
 }
 
-/** The name under which a Node reports a CSI volume. */
+function claimsOfPod({ metadata, spec }: Pod): string[] {
+  const { volumes = [] } = (spec ?? {}) as { volumes?: { persistentVolumeClaim?: { claimName: string } }[] }
+  return volumes.flatMap(({ persistentVolumeClaim: claim }) => (claim ? [`${metadata.namespace}/${claim.claimName}`] : []))
+}
+
+/** Returns the name under which a Node reports a CSI volume. */
 function handleOf({ spec }: UnknownObject): string | undefined {
   const csi = isRecord(spec) && isRecord(spec['csi']) ? spec['csi'] : undefined
   return csi && `kubernetes.io/csi/${String(csi['driver'])}^${String(csi['volumeHandle'])}`
@@ -55,13 +113,14 @@ function handleOf({ spec }: UnknownObject): string | undefined {
 
 function claimOf({ spec }: UnknownObject): string | undefined {
   const claim = isRecord(spec) && isRecord(spec['claimRef']) ? spec['claimRef'] : undefined
-  return claim && `${String(claim['namespace'])}/${String(claim['name'])}`
+  return claim?.['kind'] === 'PersistentVolumeClaim' ? `${String(claim['namespace'])}/${String(claim['name'])}` : undefined
 }
+
+const without = (all: ReadonlySet<string>, some: ReadonlySet<string>): string[] => [...all].filter((name) => !some.has(name))
 
 const MaxNames = 5
 
-const line = (what: string, names: readonly string[]): string[] => {
-  if (names.length === 0) return []
-  const more = names.length - MaxNames
-  return [`* ${what}: ${[...names].sort().slice(0, MaxNames).join(', ')}${more > 0 ? `, ... (${more} more)` : ''}`]
+const line = (what: string, names: Iterable<string>): string[] => {
+  const sorted = [...names].sort()
+  return sorted.length === 0 ? [] : [`* ${what}: ${shortList(sorted, MaxNames)}`]
 }

@@ -1,6 +1,6 @@
 /**
- * Whether the Machines of an old set can become those of the current one without being replaced: the extension is asked, and must
- * cover all that differs. Upstream: machinedeployment_canupdatemachineset.go, v1.14.
+ * Determines whether Machines of an old MachineSet can be updated in place instead of being replaced: the extension is called and must
+ * cover all differences. Upstream: machinedeployment_canupdatemachineset.go, v1.14.
  */
 import {
   CanUpdateMachineSet,
@@ -12,7 +12,8 @@ import {
   withoutState,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { hours, keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
+import { keyOf, keyText, messageOf, type ObjectKey, stableText, type UnknownObject } from '@capstan/kube'
+import { AnswerLifetime } from '../answer-memory.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { found, type Observed, observed } from '../external/observed.ts'
@@ -20,23 +21,20 @@ import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 interface Answer {
   readonly handler: string
-  /** What nobody covers, a sentence for each object; none when the Machines can be updated in place. */
+  /** Differences that no extension covers, a sentence for each object; empty when the Machines can be updated in place. */
   readonly uncovered: readonly string[]
-  /** When, in milliseconds. */
+  /** Time of the response in milliseconds. */
   readonly given: number
 }
 
-/** How long an answer holds. Upstream has the same, and asks again only then. */
-const MemoryOfAnswers = hours(24)
-
 /**
- * Answers of extensions, so that each question is asked once in a rollout. A question that reads otherwise is another one; what the
- * current set will be called is no part of it, since a pass that did not come to make it draws another name next time.
+ * Caches responses of extensions, so that each request is sent once in a rollout. A response is valid for one exact request. The name of
+ * the future current set is not part of it, since it is generated anew until the set is created.
  */
 export class InPlaceDecisions {
   readonly runtime: RuntimeClient
   readonly #byDeployment = new Map<string, Map<string, Answer>>()
-  /** Deployments for which not all is answered yet. */
+  /** Deployments with open requests. */
   readonly #asking = new Map<string, ObjectKey>()
 
   constructor(runtime: RuntimeClient) {
@@ -44,8 +42,8 @@ export class InPlaceDecisions {
   }
 
   /**
-   * Whenever an extension has changed or is gone, forgets what it answered, and calls `again` for each deployment that waits for an
-   * answer: any extension may be what was missing.
+   * Drops the responses of an extension that was changed or removed, and calls `again` for each deployment with open requests: any
+   * extension may be the missing one.
    */
   whenExtensionsChange(again: (deployment: ObjectKey) => void): void {
     this.runtime.onChanged?.((extensionConfig) => {
@@ -56,7 +54,7 @@ export class InPlaceDecisions {
     })
   }
 
-  /** It is being decided for this deployment; if that fails, the next extension that changes may help. */
+  /** Records that requests for this deployment are open; if they fail, the next change of an extension triggers a retry. */
   begin(deployment: ObjectKey): void {
     this.#asking.set(keyText(deployment), deployment)
   }
@@ -67,7 +65,7 @@ export class InPlaceDecisions {
 
   recall(deployment: ObjectKey, question: string, now: number): Answer | undefined {
     const known = this.#byDeployment.get(keyText(deployment))?.get(question)
-    return known && now < known.given + MemoryOfAnswers ? known : undefined
+    return known && now < known.given + AnswerLifetime ? known : undefined
   }
 
   remember(deployment: ObjectKey, question: string, answer: Answer): void {
@@ -77,7 +75,7 @@ export class InPlaceDecisions {
     this.#byDeployment.set(key, known)
   }
 
-  /** The rollout is over, or the deployment gone. */
+  /** Called when the rollout is over or the deployment is gone. */
   forget(deployment: ObjectKey): void {
     this.#byDeployment.delete(keyText(deployment))
     this.end(deployment)
@@ -85,10 +83,9 @@ export class InPlaceDecisions {
 }
 
 /**
- * Names of those sets whose Machines can be updated in place, when they move to `target`, which may not exist yet. What the others
- * lack is told in an event, once per question.
- *
- * @throws Error when several handlers are registered, or the one fails: the rollout waits
+ * Returns the names of the sets whose Machines can be updated in place to `target`, which may not exist yet. For other sets, an event lists
+ * the uncovered differences, once per request.
+ * @throws Error when several handlers are registered, or the handler fails: the rollout then waits
  */
 export async function movableSets(
   sets: readonly MachineSet[],
@@ -123,13 +120,13 @@ async function isMovable(set: MachineSet, target: MachineSet, scope: MachineDepl
   const { name } = set.metadata
   const key = keyOf(machineDeployment)
   const handler = onlyHandler(CanUpdateMachineSet, await inPlace.runtime.handlersFor(CanUpdateMachineSet, set))
-  // Upstream reads the templates first, so that even without any extension a rollout waits for templates of old sets.
+  // Upstream reads the templates first, so that a rollout waits for templates of old sets even without extensions.
   if (handler === undefined) return false
 
   const templates = await templatesOfBoth(set, scope, io)
   const retried = scope.cluster.metadata.annotations?.[RetryHooksAnnotation]
   const specs = [set, target].map(({ spec }) => spec.template.spec)
-  // A server gives back the members of an object in an order of its own.
+  // Independent of member order, which the server may change.
   const question = stableText([name, handler, retried, specs, whatCounts(templates)])
   const known = inPlace.recall(key, question, clock.now())
   if (known) return known.uncovered.length === 0
@@ -157,7 +154,8 @@ async function ask(
     current: { machineSet: withoutState(set) as MachineSet, ...templates.current },
     desired: { machineSet: withoutState(target) as MachineSet, ...templates.desired },
   }
-  const answer = await io.inPlace.runtime.call(CanUpdateMachineSet, set, handler, question, { signal: io.signal })
+  const { runtime } = io.inPlace
+  const answer = await io.outside(() => runtime.call(CanUpdateMachineSet, set, handler, question, { signal: io.signal }))
   return uncoveredOfMachineSet(question, answer, handler)
 }
 
@@ -172,7 +170,7 @@ interface BothTemplates {
   readonly desired: Templates
 }
 
-/** The templates of the old set and of the deployment, or why there is nothing to ask about. */
+/** Returns the templates of the old set and of the deployment, or why no request is needed. */
 async function templatesOfBoth(
   set: MachineSet,
   { infrastructureTemplate, bootstrapTemplate }: MachineDeploymentScope,
@@ -187,7 +185,7 @@ async function templatesOfBoth(
   const [from, to] = [current.bootstrapConfigTemplate, desired.bootstrapConfigTemplate]
   if ((from === undefined) !== (to === undefined))
     return obstacle('only one of the MachineSets has a template of bootstrap configs')
-  // An object cannot become one of another kind, whatever an extension says.
+  // An in-place update cannot change the kind of an object.
   if (from?.kind !== to?.kind || current.infrastructureMachineTemplate.kind !== desired.infrastructureMachineTemplate.kind) {
     return obstacle('the kinds of the templates differ')
   }
@@ -209,7 +207,7 @@ async function readTemplate(set: MachineSet, ref: ContractRef | undefined, io: M
   return observed(await observeExternal(io, ref, set.metadata.namespace!, () => []))
 }
 
-/** What may change an answer. Labels and annotations may not, nor may replicas, which change with every step. */
+/** Parts of a request that may change the response. Labels and annotations cannot, nor can replicas, which change with every step. */
 const whatCounts = (of: Awaited<ReturnType<typeof templatesOfBoth>>): unknown =>
   of.kind === 'obstacle'
     ? of.text

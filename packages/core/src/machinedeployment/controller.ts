@@ -1,18 +1,19 @@
 import { Cluster, Machine, MachineDeployment, MachineSet, RetryHooksAnnotation } from '@capstan/api'
-import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
+import { type Cache, type Controller, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { controllerOf, isDeleting, keyOf, labelSelector, type ObjectKey } from '@capstan/kube'
+import { MachineDeploymentsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { InPlaceDecisions } from './can-update-machine-set.ts'
 import { reconcileMachineDeployment } from './reconcile.ts'
 
 export interface MachineDeploymentControllerOptions {
-  /** Asked whether Machines can be updated in place; without it they are replaced. */
+  /** Client for CanUpdateMachineSet; without it Machines are replaced. */
   readonly runtime?: RuntimeClient
-  /** MachineDeployments reconciled at once. */
+  /** MachineDeployments reconciled concurrently. */
   readonly concurrency?: number
 }
 
-/** Reconciles MachineDeployments: rolls their template out over Machines, one MachineSet per template. */
+/** Reconciles MachineDeployments: rolls out their template with one MachineSet per template. */
 export function createMachineDeploymentController({
   runtime,
   concurrency = 10,
@@ -24,9 +25,9 @@ export function createMachineDeploymentController({
     owns: [MachineSet],
     watches: [
       watches(MachineSet, machineDeploymentsOfOrphan),
-      // Read for conditions; what changes in a Machine comes by way of its MachineSet.
+      // Only read for conditions; changes of Machines arrive through their MachineSets.
       watches(Machine, () => []),
-      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
+      watches(Cluster, objectsOfCluster(MachineDeploymentsByClusterName), clusterMatters),
     ],
     sources: inPlace ? [{ start: (enqueue) => inPlace.whenExtensionsChange(enqueue) }] : [],
     concurrency,
@@ -34,21 +35,15 @@ export function createMachineDeploymentController({
   }
 }
 
-/** Deployments that may take in a set which nobody controls. */
+/** Deployments that may adopt a set without controller. */
 function machineDeploymentsOfOrphan(set: MachineSet, cache: Cache): ObjectKey[] {
   if (controllerOf(set)) return []
   const { namespace, labels } = set.metadata
-  const deployments = cache.byIndex(byCluster, `${namespace}/${set.spec.clusterName}`)
+  const deployments = cache.byIndex(MachineDeploymentsByClusterName, `${namespace}/${set.spec.clusterName}`)
   return deployments.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
 }
 
-const byCluster: Index<MachineDeployment> = {
-  name: 'MachineDeployment by Cluster',
-  kind: MachineDeployment,
-  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
-}
-
-/** Whether it is paused or going, and that somebody wants extensions to be asked again. */
+/** Whether the Cluster is paused or being deleted, and the user's request to retry hooks. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),

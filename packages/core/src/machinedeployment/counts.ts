@@ -1,13 +1,24 @@
 import type { MachineSet } from '@capstan/api'
 import type { MachineCounts } from '../machineset/machines-report.ts'
 
-/** The counts of a deployment: the sums over its sets. */
-export function machineDeploymentCounts(sets: readonly MachineSet[]): MachineCounts {
-  const total = (field: keyof MachineCounts) => sets.reduce((sum, { status }) => sum + (status?.[field] ?? 0), 0)
-  return {
-    replicas: total('replicas'),
-    readyReplicas: total('readyReplicas'),
-    availableReplicas: total('availableReplicas'),
-    upToDateReplicas: total('upToDateReplicas'),
-  }
+export const countFields = ['replicas', 'readyReplicas', 'availableReplicas', 'upToDateReplicas'] as const
+
+/** Sums the counts of the sets for the deployment's status. A count that no set reports is absent. */
+export function reportedCounts(sets: readonly MachineSet[]): Partial<MachineCounts> {
+  const counts: { -readonly [field in keyof MachineCounts]?: number } = {}
+  for (const { status } of sets)
+    for (const field of countFields) {
+      const count = status?.[field]
+      if (count !== undefined) counts[field] = (counts[field] ?? 0) + count
+    }
+  return counts
 }
+
+/** The same counts for calculations: unreported ones are 0. */
+export const machineDeploymentCounts = (sets: readonly MachineSet[]): MachineCounts => ({
+  replicas: 0,
+  readyReplicas: 0,
+  availableReplicas: 0,
+  upToDateReplicas: 0,
+  ...reportedCounts(sets),
+})

@@ -6,7 +6,7 @@ import { aClusterWithTemplates, aMachineDeployment, DevConfig, DevMachine, setsE
 
 const key = { namespace: 'default', name: 'workers' }
 
-/** Lets `count` writes through, then none: what controllers do after that never happened. Events do not count. */
+/** Allows `count` writes, then none, as if the process had crashed. Events do not count. */
 function stopsAfter(count: number): { between: (transport: Transport) => Transport; writes: () => number } {
   let writes = 0
   return {
@@ -24,7 +24,7 @@ function stopsAfter(count: number): { between: (transport: Transport) => Transpo
   }
 }
 
-/** A server closes its store; this one is still to be used by the next. */
+/** A server closes its store; this wrapper keeps it open for the next server. */
 const keptOpen = (store: Store): Store =>
   new Proxy(store, {
     get(target, name) {
@@ -46,7 +46,7 @@ async function everything({ client }: SetsEnv): Promise<Record<string, number>> 
 
 const complete = { sets: 1, machines: 1, infrastructure: 1, configs: 1 }
 
-/** Makes a deployment, rolls it to another version and deletes it, with the process stopped after `count` writes of each part. */
+/** Creates a deployment, rolls it to another version and deletes it. In each part the process is stopped after `count` writes. */
 async function liveThrough(count: number): Promise<{ wasStopped: boolean; story: Record<string, number>[] }> {
   const store = keptOpen(memoryStore())
   const clock = new VirtualClock()
@@ -86,7 +86,7 @@ test('stopped between any two writes and started again, nothing is made twice an
   for (let count = 0; count < 120; count++) {
     const { wasStopped, story } = await liveThrough(count)
     expect(story, `stopped after ${count} writes`).toEqual([complete, complete, none])
-    // Beyond the last write there is nothing more to stop.
+    // All writes were allowed: there is nothing more to stop.
     if (!wasStopped) return
   }
   throw new Error('the story has more writes than expected')

@@ -1,15 +1,15 @@
-/** Which MachineSet is the one that the deployment now asks for. Pure. Upstream: mdutil.FindNewAndOldMachineSets, v1.14. */
+/** Finds the MachineSet with the deployment's current template. Pure. Upstream: mdutil.FindNewAndOldMachineSets, v1.14. */
 import type { MachineDeployment, MachineSet } from '@capstan/api'
 import { templateDifferences } from '../machine/template-differences.ts'
 
 export interface SetsByRole {
-  /** Absent when none has the deployment's template, or all that do are older than `rollout.after`. */
+  /** Absent when no set has the deployment's template, or all that do are older than `rollout.after`. */
   readonly current: MachineSet | undefined
-  /** All others, the oldest first. */
+  /** All other sets, the oldest first. */
   readonly old: readonly MachineSet[]
-  /** Old ones whose Machines may be updated in place, as far as the deployment goes. */
+  /** Old sets whose Machines the deployment allows to be updated in place. */
   readonly eligible: readonly MachineSet[]
-  /** Why a new set is needed. */
+  /** Reason for creating a new set. */
   readonly createReason: string
 }
 
@@ -20,7 +20,7 @@ export function setsByRole(deployment: MachineDeployment, sets: readonly Machine
   const isExpired = after <= now
   const current = isExpired ? candidates.find((set) => madeAt(set) >= after) : candidates[0]
   const old = sets.filter((set) => set !== current).toSorted(byAge)
-  // What `rollout.after` wants is new Machines.
+  // `rollout.after` demands new Machines.
   const eligible = old.filter((set) => !hasTemplate(set) && !(isExpired && madeAt(set) < after))
   const reason = current ? '' : createReason(deployment, old, isExpired && candidates.length > 0)
   return { current, old, eligible, createReason: reason }

@@ -4,12 +4,12 @@ import { removeFinalizer } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Takes all sets down, and lets the deployment go when the last one is gone. */
+/** Deletes all sets, and removes the finalizer when the last one is gone. */
 export const remove: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment, machineSets } = scope
   if (!machineSets) return proceed()
   if (machineSets.length > 0) {
-    await deleteChildren(MachineSet, machineSets, machineDeployment, io)
+    await deleteChildren(MachineSet, machineSets, undefined, io)
     return wait(`${machineSets.length} MachineSets to be deleted`)
   }
   removeFinalizer(machineDeployment, MachineDeploymentFinalizer)

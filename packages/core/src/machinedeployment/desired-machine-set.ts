@@ -1,4 +1,4 @@
-/** What a MachineDeployment wants of its MachineSets. Pure. Upstream: machinedeployment_rollout_planner.go and mdutil, v1.14. */
+/** Computes what a MachineDeployment wants of its MachineSets. Pure. Upstream: machinedeployment_rollout_planner.go and mdutil, v1.14. */
 import {
   ClusterNameLabel,
   ConversionDataAnnotation,
@@ -31,22 +31,22 @@ import { fenceposts } from './fenceposts.ts'
 import type { MoveAnnotations } from './in-place-moves.ts'
 import { MachineDeploymentManager } from './scope.ts'
 
-/** What a set is to its deployment at this moment. */
+/** Role of a set in its deployment in this reconcile. */
 export interface SetRole {
   readonly isCurrent: boolean
   readonly replicas: number
   readonly revision: Revision
-  /** What it is told of Machines that move. */
+  /** Annotations about Machines that move between sets. */
   readonly moves?: MoveAnnotations
 }
 
 export interface Revision {
   readonly number: number
-  /** Revisions that the set was before, separated by commas. */
+  /** Earlier revisions of the set, separated by commas. */
   readonly history: string
 }
 
-/** Revisions count up: a set that becomes the current one again gets the next number, and remembers the old one. */
+/** Returns the current revision. A set that becomes current again gets the next number and remembers the old one. */
 export function currentRevision(current: MachineSet | undefined, old: readonly MachineSet[]): Revision {
   const next = Math.max(0, ...old.map((set) => revisionOf(set).number)) + 1
   if (!current) return { number: next, history: '' }
@@ -61,14 +61,14 @@ export function revisionOf({ metadata }: MachineSet): Revision {
   return { number: Number.isNaN(number) ? 0 : number, history: metadata.annotations?.[RevisionHistoryAnnotation] ?? '' }
 }
 
-/** The name for a new set. */
+/** Returns the name of a new set. */
 export const machineSetName = ({ metadata }: MachineDeployment, random: Random): string => simpleName(`${metadata.name}-`, random)
 
-/** A set to create. Its name and the hash in its labels end in the same random characters. */
+/** Makes a set to create. Its name and the hash in its labels end in the same random characters. */
 export function newMachineSet(deployment: MachineDeployment, name: string, role: SetRole): Input<MachineSet> {
   const { metadata, spec } = deployment
   const hash = `${fnv32a(JSON.stringify(spec.template))}-${name.slice(-5)}`
-  // `draft` leaves out what is undefined, as the type demands.
+  // `draft` drops undefined members, as the type requires.
   return draft({
     metadata: {
       name,
@@ -88,7 +88,7 @@ export function newMachineSet(deployment: MachineDeployment, name: string, role:
   }) as Input<MachineSet>
 }
 
-/** The set as it will be: the one that exists with what the patch will change, or the one to be made under this name. */
+/** Returns the set as it will be: the existing one with its patch applied, or a new one with this name. */
 export function desiredMachineSet(
   deployment: MachineDeployment,
   set: MachineSet | undefined,
@@ -103,13 +103,39 @@ export function desiredMachineSet(
   return patch ? (applyMergePatch(set as unknown as Json, patch as Json) as unknown as MachineSet) : set
 }
 
-/** The merge patch that brings an existing set in line; `undefined` when it is. @throws Error when the set has lost its hash */
-export function machineSetPatch(deployment: MachineDeployment, set: MachineSet, role: SetRole): object | undefined {
-  const hash = set.metadata.labels?.[MachineDeploymentUniqueLabel]
+/** Returns the deployment's apply intent for an existing set. @throws Error when the set has lost its hash */
+export function machineSetIntent(deployment: MachineDeployment, set: MachineSet, role: SetRole): Input<MachineSet> {
+  const hash = hashOf(set)
+  const { namespace, name, finalizers = [] } = set.metadata
+  return draft({
+    metadata: {
+      name,
+      namespace: namespace!,
+      ...wantedMetadata(deployment, hash, role),
+      ownerReferences: [controllerReference(deployment, MachineDeployment)],
+      // Includes finalizers of other writers, so that the list stays unchanged.
+      finalizers: finalizers.includes(MachineSetFinalizer) ? finalizers : [...finalizers, MachineSetFinalizer],
+    },
+    spec: {
+      clusterName: set.spec.clusterName,
+      selector: set.spec.selector,
+      ...inPlaceFields(deployment, set.spec.template.spec, hash, role.replicas),
+    },
+  }) as Input<MachineSet>
+}
+
+function hashOf({ metadata }: MachineSet): string {
+  const { namespace, name, labels } = metadata
+  const hash = labels?.[MachineDeploymentUniqueLabel]
   if (hash === undefined) {
-    const { namespace, name } = set.metadata
     throw new Error(`failed to compute desired MachineSet ${namespace}/${name}: label ${MachineDeploymentUniqueLabel} is missing`)
   }
+  return hash
+}
+
+/** Returns the merge patch for an existing set; `undefined` when there is no difference. @throws Error when the set has lost its hash */
+function machineSetPatch(deployment: MachineDeployment, set: MachineSet, role: SetRole): object | undefined {
+  const hash = hashOf(set)
   const metadata = metadataPatch(set, MachineDeploymentManager, wantedMetadata(deployment, hash, role))
   const spec = diffMerge(set.spec, { ...set.spec, ...inPlaceFields(deployment, set.spec.template.spec, hash, role.replicas) })
   if (!metadata && !spec) return undefined
@@ -136,8 +162,8 @@ function wantedMetadata(deployment: MachineDeployment, hash: string, { isCurrent
   }
 }
 
-/** What the sets are scaled for: a paused rollout shares out changes by it. */
-export function scaleAnnotations(deployment: MachineDeployment): { [key: string]: string } {
+/** Replica counts for which the sets were scaled; proportional scaling uses them. */
+function scaleAnnotations(deployment: MachineDeployment): { [key: string]: string } {
   const { replicas = 0 } = deployment.spec
   return {
     [DesiredReplicasAnnotation]: String(replicas),
@@ -145,7 +171,7 @@ export function scaleAnnotations(deployment: MachineDeployment): { [key: string]
   }
 }
 
-/** Annotations that say something about the deployment itself, not about its sets. */
+/** Annotations of the deployment that are not copied to its sets. */
 const OwnAnnotations: ReadonlySet<string> = new Set([
   'kubectl.kubernetes.io/last-applied-configuration',
   RevisionAnnotation,
@@ -161,18 +187,22 @@ const machineLabels = ({ spec }: MachineDeployment, hash: string) => ({
   [MachineDeploymentUniqueLabel]: hash,
 })
 
-/** Fields that all sets take over from the deployment. Version, references and failure domain stay as the set was made. */
+/** Fields that all sets take from the deployment. Version, references and failure domain stay as the set was created. */
 function inPlaceFields(deployment: MachineDeployment, made: MachineSpec, hash: string, replicas: number) {
   const { deletion, machineNaming, template } = deployment.spec
   const { minReadySeconds, readinessGates, taints, deletion: nodeDeletion } = template.spec
   const labels = machineLabels(deployment, hash)
+  const { annotations = {} } = template.metadata ?? {}
   return {
     replicas,
     deletion: deletion?.order === undefined ? undefined : { order: deletion.order },
     machineNaming,
     template: {
-      metadata: { labels, annotations: template.metadata?.annotations },
+      // Upstream's type leaves out an empty map.
+      metadata: { labels, annotations: isEmpty(annotations) ? undefined : annotations },
       spec: { ...made, minReadySeconds, readinessGates, taints, deletion: nodeDeletion },
     },
   }
 }
+
+const isEmpty = (map: object): boolean => Object.keys(map).length === 0

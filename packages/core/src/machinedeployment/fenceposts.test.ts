@@ -21,7 +21,7 @@ test('OnDelete has neither', () => {
   expect(fenceposts(aDeployment(3, { maxUnavailable: 2 }, 'OnDelete'))).toEqual({ maxSurge: 0, maxUnavailable: 0 })
 })
 
-test('what is no number is an error that names the field', () => {
+test('rejects a value that is no number, naming the field', () => {
   expect(() => fenceposts(aDeployment(3, { maxSurge: 'many' }))).toThrow(
     'spec.rollout.strategy.rollingUpdate.maxSurge: Invalid value: "many": must be either an int or a percentage',
   )

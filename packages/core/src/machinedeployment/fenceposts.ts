@@ -1,6 +1,7 @@
-/** How far a rollout may go above and below the wanted replicas. */
+/** Computes how far a rollout may exceed or fall below the wanted replicas. */
 import type { MachineDeployment } from '@capstan/api'
 import { invalid, TerminalError } from '@capstan/kube'
+import { shareOf } from '../share-of.ts'
 
 export interface Fenceposts {
   readonly maxSurge: number
@@ -8,9 +9,8 @@ export interface Fenceposts {
 }
 
 /**
- * The limits in Machines: a share of replicas is rounded up for the surge, down for what may be unavailable. When both come to
- * nothing, one may be unavailable: otherwise nothing could ever move.
- *
+ * Returns the limits in Machines: percentages are rounded up for maxSurge, down for maxUnavailable. When both are 0, maxUnavailable becomes
+ * 1: otherwise the rollout could not proceed.
  * @throws TerminalError when a field is neither a number nor a percentage
  */
 export function fenceposts({ spec }: MachineDeployment): Fenceposts {
@@ -23,7 +23,7 @@ export function fenceposts({ spec }: MachineDeployment): Fenceposts {
   return { maxSurge: surge, maxUnavailable: Math.min(surge === 0 && unavailable === 0 ? 1 : unavailable, replicas) }
 }
 
-/** How many replicas must be available. `undefined` when the limits of the rollout make no sense; the pass has failed for the same reason. */
+/** Returns how many replicas must be available; `undefined` when the limits are invalid, which has failed the reconcile already. */
 export function leastAvailable(deployment: MachineDeployment): number | undefined {
   try {
     return deployment.spec.replicas! - fenceposts(deployment).maxUnavailable
@@ -33,9 +33,8 @@ export function leastAvailable(deployment: MachineDeployment): number | undefine
 }
 
 function scaled(value: number | string, of: number, round: (share: number) => number, field: string): number {
-  if (typeof value === 'number') return value
-  const percent = /^(\d+)%$/.exec(value)?.[1]
-  if (percent !== undefined) return round((Number(percent) * of) / 100)
+  const share = shareOf(value, of, round)
+  if (share !== undefined) return share
   const error = invalid(`spec.rollout.strategy.rollingUpdate.${field}`, value, 'must be either an int or a percentage')
   throw new TerminalError(`${error.field}: ${error.text}`)
 }

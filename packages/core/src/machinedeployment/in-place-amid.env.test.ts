@@ -1,4 +1,4 @@
-/** Rollouts in place that do not go as planned: by the extension, by the templates, or by what users do meanwhile. */
+/** In-place rollouts that are disturbed by the extension, the templates, or users. */
 import { Cluster, Machine, MachineSet } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { seconds } from '@capstan/kube'
@@ -12,11 +12,11 @@ afterEach(() => env.close())
 
 const namespace = 'default'
 
-/** Answers that leave something uncovered: without patches, only what needs none can be done. */
+/** Responses without patches: differences remain uncovered. */
 const cautious: HookScript = { CanUpdateMachineSet: () => undefined }
 
-describe('what nobody can update in place', () => {
-  test('is replaced, and an event says what and why', async () => {
+describe('a change that no extension can make in place', () => {
+  test('replaces the Machines, and records an event with the reason', async () => {
     env = await inPlaceEnv(scriptedRuntime(cautious), { replicas: 2 })
     const before = await env.names()
     await env.patch(largerAndNewer)
@@ -60,7 +60,7 @@ describe('what nobody can update in place', () => {
   })
 
   test('of several old sets is replaced, and the rest updated', async () => {
-    // The extension knows how to make v1.35.0 of v1.34.0 only.
+    // This extension can only update v1.34.0 to v1.35.0.
     const { script } = ableExtension()
     const partly: HookScript = {
       CanUpdateMachineSet(call) {
@@ -90,7 +90,7 @@ describe('what nobody can update in place', () => {
 })
 
 describe('an extension that does not answer well', () => {
-  test('holds the rollout up, says so, and lets it go on when it does', async () => {
+  test('blocks the rollout with a reason until it succeeds', async () => {
     const { script } = ableExtension()
     let works = false
     const runtime = scriptedRuntime(script)
@@ -121,7 +121,7 @@ describe('an extension that does not answer well', () => {
     expect(failure).toContain('found multiple CanUpdateMachineSet hooks (a.one,b.two): only one hook is supported')
   })
 
-  test('is waited for while nobody knows yet whether it is there', async () => {
+  test('is awaited while the registered extensions are unknown', async () => {
     const runtime = scriptedRuntime(ableExtension().script)
     let ready = false
     const late: RuntimeClient = {
@@ -161,7 +161,7 @@ describe('an extension that does not answer well', () => {
   })
 })
 
-describe('what users do meanwhile', () => {
+describe('changes by users meanwhile', () => {
   const aRolloutUnderWay = async (replicas: number): Promise<string[]> => {
     env = await inPlaceEnv(scriptedRuntime(ableExtension().script), { replicas })
     const before = await env.names()
@@ -170,7 +170,7 @@ describe('what users do meanwhile', () => {
     return before
   }
 
-  test('more replicas are made anew, the rest is updated', async () => {
+  test('creates additional replicas, updates the rest', async () => {
     const before = await aRolloutUnderWay(3)
     await env.patch({ replicas: 5 })
     expect(await env.story()).toMatchInlineSnapshot(`

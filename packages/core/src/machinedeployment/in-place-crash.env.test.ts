@@ -1,4 +1,4 @@
-/** A rollout in place, with the process stopped right after each of its writes and started again. */
+/** An in-place rollout whose process is stopped after each of its writes and restarted. */
 import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import { type Change, memoryStore } from '@capstan/apiserver'
 import { controllerOf, resourceName, seconds, VirtualClock } from '@capstan/kube'
@@ -32,7 +32,7 @@ interface Ending {
   }[]
   readonly sets: readonly string[]
   readonly left: readonly string[]
-  /** Whatever was ever wrong with a Machine on the way. */
+  /** Violations seen on any Machine at any time. */
   readonly lapses: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Rollouts in place over the controllers of sets, with an extension that a test writes down. Only for tests. */
+/** Environment for in-place rollouts over the controllers of sets, with a scripted extension. Only for tests. */
 import { type CanUpdateMachineSet, Machine, MachineDeployment, MachineSet, type RequestOf } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
 import { Event, seconds } from '@capstan/kube'
@@ -24,7 +24,7 @@ const mergePatch = (spec: unknown) => ({
   patch: btoa(JSON.stringify({ spec: { template: { spec } } })),
 })
 
-/** An extension that can do everything, and the questions it was asked. */
+/** An extension that covers all differences, and the requests it received. */
 export function ableExtension(): { script: HookScript; asked: Question[] } {
   const asked: Question[] = []
   const script: HookScript = {
@@ -61,13 +61,13 @@ export interface InPlaceEnv extends SetsEnv {
   sets(): Promise<MachineSet[]>
   /** Messages of events for this reason. */
   events(reason: string): Promise<(string | undefined)[]>
-  /** Counts of all sets each time they change, until nothing changes any more. */
+  /** Counts of all sets after each change, until nothing changes any more. */
   story(): Promise<string>
-  /** All Machines are what `largerAndNewer` wants, and nothing is left of how they became so. */
+  /** Expects all Machines to match `largerAndNewer`, without leftover annotations. */
   expectUpdated(): Promise<void>
 }
 
-/** A deployment whose Machines have come up. */
+/** A deployment whose Machines are available. */
 export async function inPlaceEnv(
   runtime: RuntimeClient,
   spec: Parameters<typeof aMachineDeployment>[0] = {},

@@ -2,13 +2,13 @@ import type { Machine, MachineSet } from '@capstan/api'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { arrivals, moveCandidates, receives } from './in-place-moves.ts'
-import { planRollingUpdate } from './rolling-update.ts'
-import type { InPlaceRollout, Rollout, SetCounts } from './rollout.ts'
+import { planRollingUpdate } from './plan-rolling-update.ts'
+import type { InPlaceRollout, Rollout, SetCounts } from './rollout-plan.ts'
 
 /**
- * A rollout with MachineSets and Machines that do what the controllers do, without a cluster. The cases are those of upstream's
- * Test_RollingUpdateSequences in v1.14, and so are the counts: a line per pass over the MachineDeployment, as its sets are found,
- * `6/5 -> 6/6` where `spec.replicas` changes, with Machines that are being updated marked by `*`, and by `?` until acknowledged.
+ * Simulates a rollout: MachineSets and Machines act as their controllers would, without a cluster. The cases and counts are those of
+ * upstream's Test_RollingUpdateSequences in v1.14: a line per reconcile of the MachineDeployment with its sets as read, `6/5 -> 6/6` where
+ * `spec.replicas` changes, Machines in update marked by `*`, and by `?` until acknowledged.
  */
 interface World {
   replicas: number
@@ -16,7 +16,7 @@ interface World {
   maxUnavailable: number
   template: string
   isMovable: boolean
-  /** Upstream's play leaves the marks on sets where they were put. Its controller takes them away, and so does ours. */
+  /** Upstream's simulation keeps the annotations on sets. Its controller removes them, and so does ours. */
   keepsMarks: boolean
   sets: FakeSet[]
   made: number
@@ -67,7 +67,7 @@ const aWorld = (replicas: number, maxSurge: number, maxUnavailable: number, more
 const number = ({ name }: { name: string }): number => Number(name.replace(/\D/g, ''))
 const byNumber = (a: { name: string }, b: { name: string }): number => number(a) - number(b)
 
-/** One pass over the MachineDeployment. Gives back what it found and decided. */
+/** Reconciles the MachineDeployment once; returns what it read and decided. */
 function passOverDeployment(world: World): string {
   const existing = world.sets.find(({ template }) => template === world.template)
   const made = existing ? undefined : aSet(`ms${world.sets.length + 1}`, world.template, [])
@@ -115,7 +115,7 @@ const machinesText = ({ machines, acknowledged }: FakeSet): string =>
     )
     .join(',')
 
-/** One pass over a MachineSet. */
+/** Reconciles a MachineSet once. */
 function passOverSet(world: World, set: FakeSet): void {
   for (const machine of set.machines) if (!machine.isPending) machine.isUpdating = false
   for (const machine of set.machines) {
@@ -161,12 +161,12 @@ function story(world: World): string {
   throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
 }
 
-/** Amid a rollout, when something else is asked for. */
+/** A world in the middle of a rollout, when the spec changes. */
 const amid = (replicas: number, template: string, old: readonly string[], made: number): World =>
   aWorld(replicas, 3, 1, { template, sets: [aSet('ms1', 'v1', old), aSet('ms2', 'v2', machines(1, 3))], made })
 
 describe('a rolling update in place', () => {
-  test('goes one by one with maxSurge 1, by a Machine that is made first', () => {
+  test('updates one by one with maxSurge 1, after creating one Machine', () => {
     // 3 replicas, maxSurge 1, maxUnavailable 0
     expect(story(aWorld(3, 1, 0))).toMatchInlineSnapshot(`
       "1. ms1 3/3, 3 available, 0 upToDate (m1,m2,m3); ms2 0/1, 0 available, 0 upToDate ()
@@ -325,7 +325,7 @@ describe('a rolling update in place', () => {
     `)
   })
 
-  test('replaces as ever what nobody can update', () => {
+  test('replaces Machines that no extension can update', () => {
     expect(story(aWorld(2, 1, 0, { isMovable: false }))).toMatchInlineSnapshot(`
       "1. ms1 2/2, 2 available, 0 upToDate (m1,m2); ms2 0/1, 0 available, 0 upToDate ()
       2. ms1 2/2 -> 2/1, 2 available, 0 upToDate (m1,m2); ms2 1/1, 1 available, 1 upToDate (m3)
@@ -384,7 +384,7 @@ test('in whichever order the controllers run, updates in place keep the bounds, 
         expect(all.filter(({ isUpdating }) => !isUpdating).length).toBeGreaterThanOrEqual(least)
         expect(new Set(all.map(({ name }) => name)).size).toBe(all.length)
         if (isOver(world)) {
-          // One is made where none may be unavailable; whoever is left over goes in the end.
+          // One Machine is created when none may be unavailable; the surplus one is deleted at the end.
           expect(world.made).toBeLessThanOrEqual(replicas + (surge > 0 ? 1 : 0))
           return
         }

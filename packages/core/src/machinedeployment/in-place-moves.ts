@@ -1,8 +1,7 @@
 /**
- * How updates in place change a rolling update: Machines go from old sets to the current one, where they would have been deleted
- * there and made anew here. An update in place may fail like any other, so that it counts as unavailability; what the surge is for
- * is then one Machine at most, to begin with. Pure.
- * Upstream: reconcileReplicasPendingAcknowledgeMove and reconcileInPlaceUpdateIntent in machinedeployment_rollout_rollingupdate.go, v1.14.
+ * Adapts a rolling update to in-place updates: Machines move from old sets to the current one instead of being deleted and recreated. An
+ * in-place update may fail, so it counts as unavailability; of the surge, at most one Machine is used at first. Pure. Upstream:
+ * reconcileReplicasPendingAcknowledgeMove and reconcileInPlaceUpdateIntent in machinedeployment_rollout_rollingupdate.go, v1.14.
  */
 import {
   AcknowledgedMoveAnnotation,
@@ -12,18 +11,18 @@ import {
   MachineSetReceiveMachinesFromMachineSetsAnnotation,
 } from '@capstan/api'
 import { isControlledBy } from '@capstan/kube'
-import { isPendingAcknowledge, namesIn } from '../machineset/motion.ts'
-import type { Rollout, Scale, ScalePlan, SetCounts } from './rollout.ts'
+import { isPendingAcknowledge, namesIn } from '../machineset/plan-moves.ts'
+import type { Rollout, Scale, ScalePlan, SetCounts } from './rollout-plan.ts'
 
-/** Machines that came to the current set from others. */
+/** Machines that moved to the current set from others. */
 export interface Arrivals {
-  /** All that still bear the mark, in alphabetical order: what the set is told. */
+  /** Machines that still have the annotation, sorted: written to the set. */
   readonly all: readonly string[]
-  /** Those that its `spec.replicas` does not count yet. */
+  /** Machines that its `spec.replicas` does not include yet. */
   readonly unseen: readonly string[]
 }
 
-/** The list on the set and the mark on the Machine together make each Machine count once, whatever is written in between. */
+/** The list on the set and the annotation on the Machine together count each Machine once, at any point between the writes. */
 export function arrivals(current: MachineSet | undefined, machines: readonly Machine[]): Arrivals {
   if (!current) return { all: [], unseen: [] }
   const all = machines
@@ -34,22 +33,22 @@ export function arrivals(current: MachineSet | undefined, machines: readonly Mac
   return { all, unseen: all.filter((name) => !known.has(name)) }
 }
 
-/** The rollout with the current set as large as it is with what has arrived. */
+/** Returns the rollout with the current set grown by the arrived Machines. */
 export function withArrived(rollout: Rollout): Rollout {
   const { current, inPlace } = rollout
   if (!inPlace || inPlace.arrived.length === 0) return rollout
   return { ...rollout, current: { ...current, desired: current.desired + inPlace.arrived.length } }
 }
 
-/** Old sets that are worth asking about: those with Machines, while the current set lacks any. */
+/** Returns the old sets worth a CanUpdateMachineSet request: those with Machines, while the current set lacks any. */
 export function moveCandidates(rollout: Rollout): readonly SetCounts[] {
   const { replicas, current, old } = withArrived(rollout)
   return current.desired >= replicas ? [] : old.filter(({ existing }) => existing > 0)
 }
 
 /**
- * Makes no Machine for the sake of the surge while others can be had by moving; but one, when nothing else brings the rollout on.
- * Machines that are wanted anyway are made as ever.
+ * Creates no surge Machine while Machines can be moved instead; creates one when the rollout is stuck otherwise. Machines that are missing
+ * anyway are created as usual.
  */
 export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   const { maxSurge, current, inPlace } = rollout
@@ -66,7 +65,7 @@ export function preferMoves(rollout: Rollout, plan: ScalePlan): void {
   }
 }
 
-/** Something is being scaled, or is not yet as it will be: the rollout goes on without another Machine. */
+/** Whether any set is scaling or has not reached its target: the rollout proceeds without another Machine. */
 function isInMotion({ current, old, inPlace }: Rollout, plan: ScalePlan): boolean {
   const { desired, existing, upToDate, available } = current
   if (desired !== existing || desired !== upToDate || desired !== available) return true
@@ -74,7 +73,7 @@ function isInMotion({ current, old, inPlace }: Rollout, plan: ScalePlan): boolea
   return old.some((set) => set.desired < set.existing || plan.target(set) < set.desired)
 }
 
-/** The plan for the sets as they are found: the current one grows by what has arrived, and by what was decided on top of it. */
+/** Returns the plan relative to the sets as read: the current set grows by the arrivals, plus the decided change. */
 export function acknowledged(found: Rollout, raised: Rollout, plan: ScalePlan): readonly Scale[] {
   const arrived = found.inPlace?.arrived ?? []
   if (arrived.length === 0) return plan.scales
@@ -86,7 +85,7 @@ export function acknowledged(found: Rollout, raised: Rollout, plan: ScalePlan): 
   return [{ set: name, from: desired, to, reasons: [reason, ...plan.reasons(raised.current)] }, ...others]
 }
 
-/** What a set is told of moves, beside how many Machines it should have. */
+/** Annotations about moves, written to a set together with its replicas. */
 export type MoveAnnotations = { readonly [annotation: string]: string }
 
 export const movesTo = (current: string): MoveAnnotations => ({ [MachineSetMoveMachinesToMachineSetAnnotation]: current })

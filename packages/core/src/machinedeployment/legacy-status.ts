@@ -1,6 +1,6 @@
 /**
- * What a MachineDeployment tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it
- * writes on. Upstream: machinedeployment_sync.go, syncDeploymentStatus, v1.14.
+ * Reports a MachineDeployment's status in the v1beta1 form, under `status.deprecated.v1beta1`. Pure, except for the draft that it changes.
+ * Upstream: machinedeployment_sync.go, syncDeploymentStatus, v1.14.
  */
 import type { MachineSet } from '@capstan/api'
 import { isDeleting, legacyFalse, legacyTrue, mirrorLegacyReady, type NewLegacyCondition } from '@capstan/kube'
@@ -10,10 +10,10 @@ import { setsByRole } from './current-set.ts'
 import { leastAvailable } from './fenceposts.ts'
 import type { MachineDeploymentScope } from './scope.ts'
 
-/** Legacy conditions in which this controller's word counts. */
+/** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'Available', 'MachineSetReady']
 
-/** Upstream: nothing new is told of a deployment that is being deleted, nor before its sets are known. */
+/** Upstream: nothing is updated while the deployment is being deleted, nor before its sets were listed. */
 export function reportLegacyStatus({ machineDeployment, machineSets }: MachineDeploymentScope, now: number): void {
   if (!machineSets || isDeleting(machineDeployment) || machineDeployment.spec.replicas === undefined) return
   const least = leastAvailable(machineDeployment)
@@ -34,7 +34,7 @@ export function reportLegacyStatus({ machineDeployment, machineSets }: MachineDe
           'Available',
           'WaitingForAvailableMachines',
           'Warning',
-          // Upstream: decides by the Nodes that are available, and tells of the Machines.
+          // Upstream: decides by available Nodes, but reports Machines.
           `Minimum availability requires ${least} replicas, current ${availableReplicas} available`,
         ),
     current

@@ -2,16 +2,16 @@ import { Machine, MachineDeployment, MachineDeploymentNameLabel, MachineSet } fr
 import { proceed } from '@capstan/controller'
 import { controllerOf, controllerReference, isControlledBy, labelSelector } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
-import { byCluster } from '../machineset/preflight.ts'
+import { MachineSetsByClusterName } from '../indexes.ts'
 import type { MachineDeploymentPhase } from './scope.ts'
 
-/** Finds the sets of the deployment and their Machines, and takes in sets that nobody controls. */
+/** Lists the sets of the deployment and their Machines, and adopts sets without controller. */
 export const machineSets: MachineDeploymentPhase = async (scope, io) => {
   const { machineDeployment } = scope
   const namespace = machineDeployment.metadata.namespace!
   const selector = labelSelector(machineDeployment.spec.selector)
   const sets: MachineSet[] = []
-  for (const set of io.cache.byIndex(byCluster, `${namespace}/${machineDeployment.spec.clusterName}`)) {
+  for (const set of io.cache.byIndex(MachineSetsByClusterName, `${namespace}/${machineDeployment.spec.clusterName}`)) {
     if (isControlledBy(set, machineDeployment, MachineDeployment)) sets.push(set)
     else if (!controllerOf(set) && selector.requirements.length > 0 && selector.matches(set.metadata.labels)) {
       const others = set.metadata.ownerReferences?.filter(({ kind }) => kind !== 'Cluster') ?? []

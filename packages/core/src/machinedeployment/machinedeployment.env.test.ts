@@ -18,7 +18,7 @@ const key = { namespace: 'default', name: 'workers' }
 const patch = (body: object) => env.client.patch(MachineDeployment, key, { type: 'merge', body })
 const setVersion = (version: string) => patch({ spec: { template: { spec: { version } } } })
 
-/** Counts of all sets each time they change, until nothing changes any more. */
+/** Counts of all sets after each change, until nothing changes any more. */
 async function story(): Promise<string> {
   const lines: string[] = []
   let still = 0
@@ -39,7 +39,7 @@ async function aReadyDeployment(more: Parameters<typeof aMachineDeployment>[0] =
 }
 
 describe('a MachineDeployment', () => {
-  test('makes a MachineSet and tells how far it is', async () => {
+  test('creates a MachineSet and reports progress', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineDeployment, aMachineDeployment())
@@ -214,7 +214,7 @@ describe('a MachineDeployment', () => {
     expect(await env.counts()).toBe('v1.34.0 3/2, 3 available; v1.35.0 1/1, 1 available')
     await patch({ spec: { paused: true, replicas: 6 } })
     await env.advance(seconds(60))
-    expect(await env.counts()).toBe('v1.34.0 5/5, 5 available; v1.35.0 2/2, 2 available')
+    expect(await env.counts()).toBe('v1.34.0 6/6, 6 available; v1.35.0 1/1, 1 available')
   })
 
   test('is gone after its sets and their Machines', async () => {

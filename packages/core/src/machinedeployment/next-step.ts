@@ -1,4 +1,4 @@
-/** What a rollout does next: extensions are asked what can be updated in place, then one of the planners decides. */
+/** Decides the next step of a rollout: calls extensions about in-place updates, then runs one of the planners. */
 import { isUpdateInProgress, type MachineSet } from '@capstan/api'
 import { movableSets } from './can-update-machine-set.ts'
 import type { SetsByRole } from './current-set.ts'
@@ -6,8 +6,8 @@ import { desiredMachineSet, type Revision, revisionOf, type SetRole } from './de
 import { fenceposts } from './fenceposts.ts'
 import { type Arrivals, arrivals, moveCandidates } from './in-place-moves.ts'
 import { planOnDelete } from './on-delete.ts'
-import { planRollingUpdate } from './rolling-update.ts'
-import type { Rollout, Scale, SetCounts } from './rollout.ts'
+import { planRollingUpdate } from './plan-rolling-update.ts'
+import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
 import type { MachineDeploymentIO, MachineDeploymentScope } from './scope.ts'
 
 export interface Step {
@@ -18,9 +18,8 @@ export interface Step {
 }
 
 /**
- * The next step. `name` is that of the current set, which may not exist yet.
- *
- * @throws Error when the question whether Machines can be updated in place has no answer: nothing is done without one
+ * Returns the next step. `name` is that of the current set, which may not exist yet.
+ * @throws Error when CanUpdateMachineSet has no response: nothing is decided without one
  */
 export async function nextStep(
   name: string,
@@ -44,7 +43,7 @@ export async function nextStep(
       const arrived = arrivals(current, machines)
       const inPlace = { movable: new Set<string>(), arrived: arrived.unseen, isUpdating: machines.some(isUpdateInProgress) }
       const candidates = new Set(moveCandidates({ ...rollout, inPlace }).map((set) => set.name))
-      // All sets are asked about as they will be: what reaches them in place is no difference between them.
+      // Sends all sets in their future form: fields that propagate in place are no difference.
       const asked = eligible
         .filter(({ metadata }) => candidates.has(metadata.name))
         .map((set) => desiredMachineSet(machineDeployment, set, set.metadata.name, oldRole(set)))

@@ -1,10 +1,10 @@
 /**
- * The next step when Machines are replaced only as somebody deletes them: the current set fills up what is missing, and old sets
- * never make Machines again. Upstream: machinedeployment_rollout_ondelete.go, v1.14.
+ * Plans a rollout of the OnDelete strategy: users delete Machines, the current set creates the missing ones, and old sets never create
+ * Machines again. Upstream: machinedeployment_rollout_ondelete.go, v1.14.
  */
-import { scaleCurrent } from './rolling-update.ts'
-import type { Rollout, Scale } from './rollout.ts'
-import { ScalePlan, sum } from './rollout.ts'
+import { scaleCurrent } from './plan-rolling-update.ts'
+import type { Rollout, Scale } from './rollout-plan.ts'
+import { ScalePlan, sum } from './rollout-plan.ts'
 
 export function planOnDelete(rollout: Rollout): readonly Scale[] {
   const plan = new ScalePlan()
@@ -12,7 +12,7 @@ export function planOnDelete(rollout: Rollout): readonly Scale[] {
 
   const { replicas, current, old } = rollout
   let surplus = Math.max(sum(old, (set) => set.desired) + plan.target(current) - replicas, 0)
-  // Replicas without a Machine were deleted by the user, or never made before the set became an old one.
+  // Replicas without a Machine were deleted by the user, or not created before the set became old.
   for (const set of old) {
     const missing = set.desired - set.existing
     if (missing <= 0) continue
@@ -22,7 +22,7 @@ export function planOnDelete(rollout: Rollout): readonly Scale[] {
   for (const set of old) {
     const less = Math.min(plan.target(set), surplus)
     if (less <= 0) continue
-    // Upstream subtracts from spec.replicas here, and so takes back what the first loop did to the same set; the next pass mends it.
+    // Upstream subtracts from spec.replicas here, which undoes the first loop's change to the same set; the next reconcile corrects that.
     plan.scale(set, plan.target(set) - less, 'scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas')
     surplus -= less
   }

@@ -1,11 +1,11 @@
 /**
- * Scaling while the rollout is paused: no set is made or retired, and a change of replicas is spread over the sets that there are,
- * in proportion to their size. Upstream: machinedeployment_sync.go, after the Deployment controller of Kubernetes.
+ * Scales while the rollout is paused: no set is created or retired, and a change of replicas is spread over the existing sets in proportion
+ * to their size. Upstream: machinedeployment_sync.go, after the Deployment controller of Kubernetes.
  */
-import type { Rollout, Scale, SetCounts } from './rollout.ts'
-import { ScalePlan, sum } from './rollout.ts'
+import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
+import { ScalePlan, sum } from './rollout-plan.ts'
 
-/** A set with what its MachineDeployment wrote on it when it was last scaled. */
+/** A set with the annotations that its MachineDeployment wrote when it last scaled it. */
 export interface ScaledSet extends SetCounts {
   /** Annotation `desired-replicas`. */
   readonly desiredThen: number | undefined
@@ -37,7 +37,7 @@ export function planProportionalScale(rollout: PausedRollout): readonly Scale[] 
   return plan.scales
 }
 
-/** The set was scaled for all replicas there should be, and has them. */
+/** Whether the set was scaled for all wanted replicas and has them available. */
 const isSaturated = ({ desired, desiredThen, available }: ScaledSet, replicas: number): boolean =>
   desired === replicas && desiredThen === replicas && available === replicas
 
@@ -45,7 +45,7 @@ function spread({ replicas, maxSurge, existing }: PausedRollout, active: readonl
   const allowed = replicas > 0 ? replicas + maxSurge : 0
   const change = allowed - sum(active, (set) => set.desired)
   if (change === 0) return
-  // The largest first; among equals the newest grows first, the oldest shrinks first.
+  // The largest set first; among equal ones the newest grows first, the oldest shrinks first.
   const byAge = change > 0 ? active.toReversed() : active
   const ordered = byAge.toSorted((a, b) => b.desired - a.desired)
 
@@ -65,6 +65,6 @@ function spread({ replicas, maxSurge, existing }: PausedRollout, active: readonl
   }
 }
 
-/** How much a set grows when all of them grow from `before` to `now` Machines. */
+/** Share of a set when all sets together grow from `before` to `now` Machines. */
 const proportion = ({ desired }: ScaledSet, now: number, before: number): number =>
   before > 0 ? Math.round((desired * now) / before) - desired : 0

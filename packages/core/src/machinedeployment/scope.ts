@@ -3,26 +3,26 @@ import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { Observed } from '../external/observed.ts'
 import type { InPlaceDecisions } from './can-update-machine-set.ts'
 
-/** What one pass over a MachineDeployment can see, and what it has decided. */
+/** State of one reconcile of a MachineDeployment: what was read and what was decided. */
 export interface MachineDeploymentScope {
-  /** A private draft: phases write on it, the pass commits it once. */
+  /** A private draft, changed by phases and committed once at the end. */
   readonly machineDeployment: MachineDeployment
   readonly cluster: Cluster
   bootstrapTemplate: Observed
   infrastructureTemplate: Observed
-  /** Sets of the deployment, as they are after this pass; `undefined` until they were listed. */
+  /** Sets of the deployment after this reconcile; `undefined` until they were listed. */
   machineSets: readonly MachineSet[] | undefined
-  /** Machines of those sets, as the pass found them. */
+  /** Machines of those sets, as read. */
   machines: readonly Machine[] | undefined
 }
 
-/** The I/O that phases may do. */
+/** I/O available to phases. */
 export interface MachineDeploymentIO extends ReconcileContext {
-  /** Who says what can be updated in place; absent where there are no Runtime Extensions. */
+  /** Decides what can be updated in place; absent without Runtime Extensions. */
   readonly inPlace?: InPlaceDecisions
 }
 
 export type MachineDeploymentPhase = (scope: MachineDeploymentScope, io: MachineDeploymentIO) => Promise<Outcome>
 
-/** Who writes MachineSets, as managed fields name it. */
+/** Field manager of MachineSets. */
 export const MachineDeploymentManager = 'capi-machinedeployment'

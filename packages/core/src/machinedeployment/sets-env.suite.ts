@@ -1,6 +1,6 @@
 /**
- * A plane with the controllers of sets, and small stand-ins for all around them: a provider whose templates do nothing, and a
- * Machine controller that says what a test wants said. Only for tests.
+ * An API server with the controllers of sets, and fakes around them: a provider whose templates do nothing, and a Machine controller that
+ * reports scripted states. Only for tests.
  */
 import {
   Cluster,
@@ -61,7 +61,7 @@ export type DevMachine = ObjectOf<typeof DevMachine>
 
 const all: Index<Machine> = { name: 'all machines', kind: Machine, values: () => [''] }
 
-/** Machines come up, go, and are updated in place, `delay` after they were asked to. */
+/** Machines become available, disappear and finish in-place updates `delay` after the request. */
 function machines(delay: number): Controller<Machine> {
   const updatingSince = new Map<string, number>()
   return {
@@ -113,13 +113,13 @@ function machines(delay: number): Controller<Machine> {
   }
 }
 
-/** What its set made for it belongs to the Machine from now on. */
+/** Transfers the objects that the set created for a Machine to the Machine. */
 async function takeOver(client: Client, machine: Machine): Promise<void> {
   const body = { metadata: { ownerReferences: [controllerReference(machine, Machine)] } }
   for (const kind of [DevMachine, DevConfig]) await client.patch<any>(kind, keyOf(machine), { type: 'merge', body })
 }
 
-/** As the Machine controller does: the Machine first, the hook last. */
+/** In the Machine controller's order: the Machine first, the hook last. */
 async function endUpdate(client: Client, { metadata: { namespace, name } }: Machine): Promise<void> {
   const without = (annotation: string) => ({
     type: 'merge' as const,
@@ -131,13 +131,13 @@ async function endUpdate(client: Client, { metadata: { namespace, name } }: Mach
 }
 
 export interface SetsEnv extends TestEnv {
-  /** Sets and deployment in a line each. */
+  /** Sets and deployment, one line each. */
   counts(): Promise<string>
 }
 
 export interface SetsEnvOptions extends Partial<TestEnvOptions> {
   readonly machineDelay?: number
-  /** Who answers CanUpdateMachineSet. */
+  /** Responds to CanUpdateMachineSet. */
   readonly runtime?: RuntimeClient
 }
 

@@ -70,8 +70,14 @@ describe('Available', () => {
       { sets: [{ availableReplicas: 1 }], type: 'OnDelete' },
       'False NotAvailable: 1 available replicas, at least 3 required',
     ],
-    ['deleting', { sets: [{ availableReplicas: 3 }], deletionTimestamp }, 'False NotAvailable: Deletion in progress'],
-    ['limits that make no sense', { maxUnavailable: 'many' }, 'Unknown InternalError: Please check controller logs for errors'],
+    ['deleting', { sets: [{ availableReplicas: 2 }], deletionTimestamp }, 'False NotAvailable: Deletion in progress'],
+    ['deleting, all still available', { sets: [{ availableReplicas: 3 }], deletionTimestamp }, 'True Available'],
+    ['nothing counted yet', { sets: [{}] }, 'Unknown WaitingForAvailableReplicasSet: Waiting for status.availableReplicas set'],
+    [
+      'limits that make no sense',
+      { sets: [{ availableReplicas: 3 }], maxUnavailable: 'many' },
+      'Unknown InternalError: Please check controller logs for errors',
+    ],
   ] as [string, Given, string][])('%s', (_, given, text) => {
     const { machineDeployment, machineSets } = aScope(given)
     expect(stateText(available(machineDeployment, machineSets))).toBe(text)

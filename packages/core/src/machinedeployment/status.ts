@@ -1,4 +1,4 @@
-/** What one pass over a MachineDeployment tells about it. Pure. Upstream: machinedeployment_status.go, v1.14. */
+/** Computes the status of a MachineDeployment. Pure. Upstream: machinedeployment_status.go, v1.14. */
 import {
   ConditionOrder,
   type MachineDeployment,
@@ -21,9 +21,9 @@ import {
   scalingDown,
   withBullet,
 } from '../machineset/machines-report.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { mergeVersions } from '../versions-in-use.ts'
-import { machineDeploymentCounts } from './counts.ts'
+import { countFields, machineDeploymentCounts, reportedCounts } from './counts.ts'
 import { leastAvailable } from './fenceposts.ts'
 import { reportLegacyStatus } from './legacy-status.ts'
 import type { MachineDeploymentScope } from './scope.ts'
@@ -41,12 +41,16 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineDeploymentConditions)[]
 
-/** Writes counts, phase and conditions, those of v1beta1 too, on the scope's draft. The outcome says when to look again though nothing happens. */
+/**
+ * Writes counts, phase and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue when status changes with time
+ * alone.
+ */
 export function reportStatus(scope: MachineDeploymentScope, now: number): Outcome {
   const { machineDeployment, machineSets, machines } = scope
   const status = (machineDeployment.status ??= {})
   if (machineSets) {
-    Object.assign(status, machineDeploymentCounts(machineSets))
+    for (const field of countFields) delete status[field]
+    Object.assign(status, reportedCounts(machineSets))
     const versions = mergeVersions(machineSets.flatMap((set) => set.status?.versions ?? []))
     if (versions) status.versions = versions
     else delete status.versions
@@ -90,11 +94,13 @@ export function available(deployment: MachineDeployment, sets: readonly MachineS
   const { spec } = deployment
   if (!sets) return Available.unknown('InternalError', SeeLogs)
   if (spec.replicas === undefined) return Available.unknown('WaitingForReplicasSet', 'Waiting for spec.replicas set')
-  const { availableReplicas } = machineDeploymentCounts(sets)
+  const { availableReplicas } = reportedCounts(sets)
+  if (availableReplicas === undefined)
+    return Available.unknown('WaitingForAvailableReplicasSet', 'Waiting for status.availableReplicas set')
   const least = leastAvailable(deployment)
   if (least === undefined) return Available.unknown('InternalError', SeeLogs)
-  if (isDeleting(deployment)) return Available.false('NotAvailable', 'Deletion in progress')
   if (availableReplicas >= least) return Available.true('Available')
+  if (isDeleting(deployment)) return Available.false('NotAvailable', 'Deletion in progress')
   const strategy = spec.rollout?.strategy
   const why =
     strategy?.type === 'RollingUpdate'

@@ -7,17 +7,17 @@ import {
   RevisionAnnotation,
 } from '@capstan/api'
 import { type Cache, type Controller, type Index, type Predicate, watches, whenChanged } from '@capstan/controller'
-import { controllerOf, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
-import { byCluster } from './preflight.ts'
+import { controllerOf, equal, isDeleting, keyOf, keyText, labelSelector, type ObjectKey } from '@capstan/kube'
+import { MachineSetsByClusterName, objectsOfCluster } from '../indexes.ts'
 import { reconcileMachineSet } from './reconcile.ts'
 import { type MachineSetSettings, PreflightChecks } from './scope.ts'
 
 export interface MachineSetControllerOptions extends Partial<MachineSetSettings> {
-  /** MachineSets reconciled at once. */
+  /** MachineSets reconciled concurrently. */
   readonly concurrency?: number
 }
 
-/** Reconciles MachineSets: as many Machines as wanted, each from the set's templates. */
+/** Reconciles MachineSets: keeps the wanted number of Machines, created from the set's templates. */
 export function createMachineSetController({
   concurrency = 10,
   preflightChecks = PreflightChecks,
@@ -28,19 +28,19 @@ export function createMachineSetController({
     owns: [Machine],
     watches: [
       watches(Machine, machineSetsOfOrphan),
-      watches(MachineDeployment, machineSetsOfDeployment, revisionMatters),
-      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
+      watches(MachineDeployment, machineSetsOfDeployment, deploymentMatters),
+      watches(Cluster, objectsOfCluster(MachineSetsByClusterName), clusterMatters),
     ],
     concurrency,
     reconcile: (key, context) => reconcileMachineSet(key, { ...context, settings: { preflightChecks } }),
   }
 }
 
-/** Sets that may take in a Machine which nobody controls. */
+/** Sets that may adopt a Machine without controller. */
 function machineSetsOfOrphan(machine: Machine, cache: Cache): ObjectKey[] {
   if (controllerOf(machine)) return []
   const { namespace, labels } = machine.metadata
-  const sets = cache.byIndex(byCluster, `${namespace}/${machine.spec.clusterName}`)
+  const sets = cache.byIndex(MachineSetsByClusterName, `${namespace}/${machine.spec.clusterName}`)
   return sets.filter(({ spec }) => labelSelector(spec.selector).matches(labels)).map(keyOf)
 }
 
@@ -56,13 +56,15 @@ const byDeployment: Index<MachineSet> = {
   },
 }
 
-/** What a set takes from its MachineDeployment: whether it is the current one. The rest is written on the set. */
-const revisionMatters: Predicate<MachineDeployment> = ({ previous, object }) => {
-  const revision = (deployment: MachineDeployment | undefined) => deployment?.metadata.annotations?.[RevisionAnnotation]
-  return revision(previous) !== revision(object)
-}
+/** Whether the set is the current one of its MachineDeployment; other inputs are written on the set itself. */
+const deploymentMatters: Predicate<MachineDeployment> = ({ previous, object }) => !equal(factsOf(previous), factsOf(object))
 
-/** What MachineSets take from their Cluster: pausing, and what preflight checks look at. */
+const factsOf = (deployment: MachineDeployment | undefined) => [
+  deployment?.metadata.annotations?.[RevisionAnnotation],
+  deployment?.spec.remediation?.maxInFlight,
+]
+
+/** Fields of a Cluster that matter to MachineSets: pausing, and the inputs of preflight checks. */
 const clusterMatters = whenChanged((cluster: Cluster) => ({
   paused: cluster.spec.paused ?? false,
   isDeleting: isDeleting(cluster),

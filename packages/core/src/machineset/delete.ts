@@ -5,12 +5,12 @@ import { deleteChildren } from '../children.ts'
 import type { MachineSetPhase } from './scope.ts'
 import { counted } from './machines-report.ts'
 
-/** Takes all Machines down, and lets the set go when the last one is gone. */
+/** Deletes all Machines, and removes the finalizer when the last one is gone. */
 export const remove: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   if (!machines) return proceed()
   if (machines.length > 0) {
-    await deleteChildren(Machine, machines, machineSet, io)
+    await deleteChildren(Machine, machines, undefined, io)
     return wait(`${counted(machines.length, 'Machine')} to be deleted`)
   }
   removeFinalizer(machineSet, MachineSetFinalizer)

@@ -1,17 +1,17 @@
-/** Which Machines go when a MachineSet has too many. Pure. Upstream: machineset_delete_policy.go, v1.14. */
+/** Selects the Machines to delete when a MachineSet has too many. Pure. Upstream: machineset_delete_policy.go, v1.14. */
 import { DeleteMachineAnnotation, isUpdateInProgress, type Machine, type MachineSet } from '@capstan/api'
 import { compareText, isDeleting, isFalse } from '@capstan/kube'
 
 type Order = NonNullable<NonNullable<MachineSet['spec']['deletion']>['order']>
 
-/** The `count` Machines to go first. Those going already are among them: they make room, too. */
+/** Returns the first `count` Machines to delete. Machines being deleted already are counted among them. */
 export function machinesToDelete(machines: readonly Machine[], count: number, order: Order = 'Random', now: number): Machine[] {
   const ranked = machines.map((machine) => ({ machine, priority: deletionPriority(machine, order, now) }))
   ranked.sort((a, b) => b.priority - a.priority || compareText(a.machine.metadata.name, b.machine.metadata.name))
   return ranked.slice(0, Math.max(count, 0)).map(({ machine }) => machine)
 }
 
-/** Between 0 and 100; the highest goes first. */
+/** Returns a priority from 0 to 100; the highest is deleted first. */
 export function deletionPriority(machine: Machine, order: Order, now: number): number {
   const { annotations = {}, creationTimestamp } = machine.metadata
   if (isDeleting(machine)) return 100
@@ -19,7 +19,7 @@ export function deletionPriority(machine: Machine, order: Order, now: number): n
   if (isUpdateInProgress(machine)) return 75
   if (isUnhealthy(machine)) return 50
   const age = Math.max(now - Date.parse(creationTimestamp), 0) / 1000
-  // Approaches the priority of the unhealthy with age: half of the way after a week.
+  // Grows with age towards the priority of unhealthy Machines: half of it after a week.
   const byAge = 50 * (1 - Math.exp(-age / TenDays))
   return order === 'Random' ? 20 : order === 'Oldest' ? byAge : 50 - byAge
 }

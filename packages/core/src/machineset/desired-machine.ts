@@ -1,4 +1,4 @@
-/** What a MachineSet wants of its Machines. Pure. Upstream: computeDesiredMachine in machineset_controller.go, v1.14. */
+/** Computes what a MachineSet wants of its Machines. Pure. Upstream: computeDesiredMachine in machineset_controller.go, v1.14. */
 import {
   Machine,
   MachineDeploymentNameLabel,
@@ -9,10 +9,9 @@ import {
   type MachineSpec,
   labelValue,
 } from '@capstan/api'
-import { controllerReference, diffMerge, type Input, type JsonObject, type Random } from '@capstan/kube'
-import { metadataPatch, type MetadataPatch, type WantedMetadata } from '../managed-metadata.ts'
+import { controllerReference, diffMerge, draft, type Input, type JsonObject, type Random } from '@capstan/kube'
+import type { WantedMetadata } from '../managed-metadata.ts'
 import { nameFromTemplate } from '../naming/generated-name.ts'
-import { MachineSetManager } from './scope.ts'
 
 const DefaultNaming = '{{ .machineSet.name }}-{{ .random }}'
 
@@ -21,7 +20,7 @@ export function machineName({ metadata, spec }: MachineSet, random: Random): str
   return nameFromTemplate(spec.machineNaming?.template ?? DefaultNaming, data, random)
 }
 
-/** Labels and annotations of a Machine, and of its bootstrap config and infrastructure. */
+/** Returns labels and annotations of a Machine, its bootstrap config and its infrastructure. */
 export function wantedMetadata({ metadata, spec }: MachineSet): WantedMetadata {
   const deployment = metadata.labels?.[MachineDeploymentNameLabel]
   return {
@@ -34,7 +33,7 @@ export function wantedMetadata({ metadata, spec }: MachineSet): WantedMetadata {
   }
 }
 
-/** A Machine to create. Its finalizer is there from the beginning, so that it cannot vanish and leave its infrastructure behind. */
+/** Makes a Machine to create. It has its finalizer from the start, so that its infrastructure is always deleted with it. */
 export function newMachine(
   machineSet: MachineSet,
   of: { name: string; configRef?: ContractVersionedObjectReference; infrastructureRef: ContractVersionedObjectReference },
@@ -54,23 +53,29 @@ export function newMachine(
   }
 }
 
-/** What a Machine has to take over from its set, as a merge patch; `undefined` when it has it all. */
-export interface InPlaceChange {
-  readonly metadata: MetadataPatch | undefined
-  readonly spec: JsonObject | undefined
+/** Returns the set's apply intent for an existing Machine. References, version and failure domain stay as the Machine was created. */
+export function machineIntent(machineSet: MachineSet, machine: Machine): Input<Machine> {
+  const { bootstrap, infrastructureRef, version, failureDomain } = machine.spec
+  const { name, finalizers = [] } = machine.metadata
+  const { configRef } = bootstrap
+  const made = newMachine(machineSet, { name, infrastructureRef, ...(configRef ? { configRef } : {}) })
+  return draft({
+    metadata: {
+      ...made.metadata,
+      // Includes finalizers of other writers, so that the list stays unchanged.
+      finalizers: finalizers.includes(MachineFinalizer) ? finalizers : [...finalizers, MachineFinalizer],
+    },
+    spec: { ...made.spec, version, failureDomain },
+  }) as Input<Machine>
 }
 
-export function inPlaceChange(machineSet: MachineSet, machine: Machine): InPlaceChange {
-  const wanted = { ...machine.spec, ...inPlaceFields(machineSet.spec.template.spec) }
-  return {
-    metadata: metadataPatch(machine, MachineSetManager, wantedMetadata(machineSet)),
-    spec: diffMerge(machine.spec, wanted),
-  }
-}
+/** Returns the merge patch from the set for a Machine that is being deleted; `undefined` when there is no difference. */
+export const inPlaceChange = (machineSet: MachineSet, machine: Machine): JsonObject | undefined =>
+  diffMerge(machine.spec, { ...machine.spec, ...inPlaceFields(machineSet.spec.template.spec) })
 
-/** Fields that reach Machines which are there already. All others need a new Machine. */
+/** Fields that propagate to existing Machines. All others need a new Machine. */
 function inPlaceFields({ readinessGates, minReadySeconds, taints, deletion }: MachineSpec) {
-  // Machines get this default on admission: without it here, every pass would find it to be in the way.
+  // Admission sets this default on Machines: without it here, every reconcile would see a difference.
   const { nodeDeletionTimeoutSeconds = 10 } = deletion ?? {}
   return { readinessGates, minReadySeconds, taints, deletion: { ...deletion, nodeDeletionTimeoutSeconds } }
 }

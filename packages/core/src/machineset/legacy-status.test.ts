@@ -19,7 +19,7 @@ const waiting = {
 }
 
 interface Given {
-  /** Seconds that the Node has been ready for; absent without a Node. */
+  /** Seconds since the Node became ready; absent without a Node. */
   readyFor?: number
   legacy?: typeof ready
   labels?: Record<string, string>
@@ -126,7 +126,7 @@ test.each<[string, Parameters<typeof aScope>[0], string[]]>([
   expect(told(aScope(given))).toEqual(expected)
 })
 
-test('that preflight checks failed is told until all Machines are there', () => {
+test('reports failed preflight checks until all Machines exist', () => {
   const scope = aScope({ preflightProblems: ['not now'] })
   reportLegacyStatus(scope, now)
   const later = { ...scope, preflightProblems: [], machines: [both[0]!] }

@@ -1,5 +1,5 @@
 /**
- * What a MachineSet tells in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Reports a MachineSet's status in the v1beta1 form, under `status.deprecated.v1beta1`. Pure, except for the draft that it changes.
  * Upstream: machineset_controller.go, reconcileV1Beta1Status, v1.14.
  */
 import type { Machine } from '@capstan/api'
@@ -17,10 +17,10 @@ import {
 import { reportLegacy, reportLegacyConditions } from '../legacy-status.ts'
 import type { MachineSetScope } from './scope.ts'
 
-/** Legacy conditions in which this controller's word counts. */
+/** Legacy conditions that this controller owns. */
 export const OwnedLegacyConditions = ['Ready', 'MachinesCreated', 'Resized', 'MachinesReady']
 
-/** Writes counts and conditions on the draft. Machines that could not be listed, or counts that are not wanted, leave them be. */
+/** Writes counts and conditions on the draft. Keeps earlier ones when Machines could not be listed. */
 export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
   const { machineSet, machines } = scope
   const { replicas, template } = machineSet.spec
@@ -39,7 +39,7 @@ export function reportLegacyStatus(scope: MachineSetScope, now: number): void {
   reportLegacyConditions(machineSet, computed, { now, ready: { of: ['MachinesCreated', 'Resized', 'MachinesReady'] } })
 }
 
-/** When, after `now`, time alone makes one more replica available; `undefined` when it never does. */
+/** Returns when time alone makes one more replica available, after `now`; `undefined` when it never does. */
 export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope, now: number): number | undefined {
   const { minReadySeconds } = machineSet.spec.template.spec
   const coming = machines.map((machine) => availableAt(machine, minReadySeconds)).filter((at) => at > now && at < Infinity)
@@ -47,8 +47,8 @@ export function nextLegacyReport({ machineSet, machines = [] }: MachineSetScope,
 }
 
 /**
- * Of the Node, as the Machine reports it. Upstream asks the workload cluster for the Node itself; NodeReady is a copy of its
- * condition, with its time.
+ * Reads the Node's state from the Machine. Upstream reads the Node in the workload cluster; NodeReady is a copy of its condition, including
+ * its time.
  */
 const hasReadyNode = (machine: Machine): boolean => machine.status?.nodeRef !== undefined && isTrue(machine, 'NodeReady')
 
@@ -77,7 +77,7 @@ function sizeOf(current: number, desired: number, ready: number): NewLegacyCondi
     )
   if (current < desired) return [resizing('up')]
   if (current > desired) return [created, resizing('down')]
-  // Upstream: the size is right once all Machines have ready Nodes, not when they are there.
+  // Upstream: Resized becomes True once all Machines have ready Nodes, not when they exist.
   return ready === current ? [created, legacyTrue('Resized')] : [created]
 }
 

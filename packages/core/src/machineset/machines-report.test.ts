@@ -119,7 +119,7 @@ describe('conditions', () => {
   })
 })
 
-test('a long deletion is told with what may hold it up', () => {
+test('reports a long deletion with likely causes', () => {
   const drain = (message: string): Reported => ({ Deleting: ['True', 'DrainingNode', message] })
   const late = { metadata: { deletionTimestamp: ago(20) }, status: { deletion: { nodeDrainStartTime: ago(10) } } }
   const stuck = (name: string, message: string): Machine => {

@@ -1,4 +1,4 @@
-/** What Machines say together, for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
+/** Aggregates Machines for the status of MachineSets and MachineDeployments. Pure. Upstream: machineset_controller_status.go, v1.14. */
 import {
   isUpdateInProgress,
   type Machine,
@@ -7,15 +7,25 @@ import {
   MachineSetConditions,
   type ReplicasByVersion,
 } from '@capstan/api'
-import { aggregate, getCondition, isDeleting, isFalse, isTrue, minutes, type NewCondition, seconds } from '@capstan/kube'
+import {
+  aggregate,
+  getCondition,
+  isDeleting,
+  isFalse,
+  isTrue,
+  minutes,
+  type NewCondition,
+  seconds,
+  shortList,
+} from '@capstan/kube'
 import type { Observed } from '../external/observed.ts'
 import { drainDelayText } from '../machine/drain-delays.ts'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { mergeVersions } from '../versions-in-use.ts'
 
-/** Machines in deletion for longer than this are told of, with what may hold them up. */
+/** Deletions longer than this are reported with likely causes. */
 const LongDeletion = minutes(15)
-/** Machines get their UpToDate condition from another controller, soon after they are made. */
+/** Another controller sets the UpToDate condition soon after a Machine was created. */
 const UpToDateGrace = seconds(10)
 
 export interface MachineCounts {
@@ -25,7 +35,7 @@ export interface MachineCounts {
   readonly upToDateReplicas: number
 }
 
-/** Machines that are being updated in place count for nothing but being there. */
+/** Machines in an in-place update are counted in `replicas` only. */
 export function machineCounts(machines: readonly Machine[]): MachineCounts {
   const settled = machines.filter((machine) => !isUpdateInProgress(machine))
   const count = (type: string) => settled.filter((machine) => isTrue(machine, type)).length
@@ -66,8 +76,11 @@ export function machinesUpToDate(machines: readonly Machine[] | undefined, now: 
   })
 }
 
-/** `by` names the kind that does not remediate what is merely unhealthy. */
-export function remediating(machines: readonly Machine[] | undefined, by: 'MachineSet' | 'MachineDeployment'): NewCondition {
+/**
+ * Returns the Remediating condition of an owner of Machines. `by` is the owner's kind when it does not remediate unhealthy Machines itself;
+ * absent for Clusters.
+ */
+export function remediating(machines: readonly Machine[] | undefined, by?: 'MachineSet' | 'MachineDeployment'): NewCondition {
   const { Remediating } = MachineSetConditions
   if (!machines) return Remediating.unknown('InternalError', SeeLogs)
   const unhealthy = machines.filter((machine) => isFalse(machine, 'HealthCheckSucceeded'))
@@ -78,16 +91,16 @@ export function remediating(machines: readonly Machine[] | undefined, by: 'Machi
   }
   if (unhealthy.length === 0) return Remediating.false('NotRemediating')
   const names = nameList(unhealthy)
-  return Remediating.false('NotRemediating', `${names} not healthy (not to be remediated by ${by})`)
+  return Remediating.false('NotRemediating', `${names} not healthy (not to be remediated${by === undefined ? '' : ` by ${by}`})`)
 }
 
 export interface Scaling {
   readonly current: number
-  /** What there should be; 0 while deleting, absent when spec.replicas is not set. */
+  /** Wanted replicas; 0 while deleting, absent when spec.replicas is not set. */
   readonly desired: number | undefined
 }
 
-/** Whether there are more than wanted. Replicas that are going count until they are gone. */
+/** Whether there are more Machines than wanted. Machines being deleted count until they are gone. */
 export function scalingDown({ current, desired }: Scaling, machines: readonly Machine[] | undefined, now: number): NewCondition {
   const { ScalingDown } = MachineSetConditions
   if (!machines) return ScalingDown.unknown('InternalError', SeeLogs)
@@ -99,7 +112,7 @@ export function scalingDown({ current, desired }: Scaling, machines: readonly Ma
   )
 }
 
-/** Kinds of templates that do not exist; an owner of Machines on its way out needs none. */
+/** Kinds of templates that do not exist; empty while the owner is being deleted, since it needs none. */
 export function missingKinds(
   owner: MachineSet | MachineDeployment,
   { bootstrapTemplate, infrastructureTemplate }: { bootstrapTemplate: Observed; infrastructureTemplate: Observed },
@@ -112,20 +125,20 @@ export function missingKinds(
   ]
 }
 
-/** `ATemplate does not exist`, or that two do not; empty when all are there. */
+/** Returns `ATemplate does not exist`, the plural for two, or the empty string. */
 export function missingTemplates(kinds: readonly string[]): string {
   if (kinds.length === 0) return ''
   return `${kinds.join(' and ')} ${kinds.length === 1 ? 'does' : 'do'} not exist`
 }
 
-/** Names Machines whose deletion takes long, and what may be the cause; empty when there are none. */
+/** Names Machines with long deletions and likely causes; empty when there are none. */
 export function longDeletion(machines: readonly Machine[], now: number): string {
   const late = machines.filter(({ metadata }) => now - deletedAt(metadata) > LongDeletion)
   if (late.length === 0) return ''
   return `${nameList(late)} in deletion since more than 15m${drainDelayText(late, now)}`
 }
 
-/** When, after `now`, the mere passing of time changes what is said of these Machines; `undefined` when it never does. */
+/** Returns when the report on these Machines changes with time alone, after `now`; `undefined` when it never does. */
 export function nextReport(machines: readonly Machine[], now: number): number | undefined {
   const moments = machines.flatMap((machine) => [
     ...(isDeleting(machine) ? [deletedAt(machine.metadata) + LongDeletion + 1000] : []),
@@ -141,9 +154,8 @@ export const counted = (count: number, what: string): string => `${count} ${what
 const madeAt = ({ metadata }: Machine): number => Date.parse(metadata.creationTimestamp)
 const deletedAt = ({ deletionTimestamp }: Machine['metadata']): number => Date.parse(deletionTimestamp ?? '')
 
-/** `Machine a is`, `Machines a, b are`: at most three by name. */
+/** Formats `Machine a is`, `Machines a, b are`, with at most three names. */
 function nameList(machines: readonly Machine[]): string {
   const names = machines.map(({ metadata }) => metadata.name).sort()
-  const more = names.length > 3 ? `, ... (${names.length - 3} more)` : ''
-  return `Machine${names.length === 1 ? '' : 's'} ${names.slice(0, 3).join(', ')}${more} ${names.length === 1 ? 'is' : 'are'}`
+  return `Machine${names.length === 1 ? '' : 's'} ${shortList(names, 3)} ${names.length === 1 ? 'is' : 'are'}`
 }

@@ -1,10 +1,11 @@
 import { Machine, MachineSet } from '@capstan/api'
-import { type Index, proceed } from '@capstan/controller'
+import { proceed } from '@capstan/controller'
 import { controllerOf, controllerReference, isControlledBy, labelSelector, type Selector, TerminalError } from '@capstan/kube'
 import { adoptChild } from '../children.ts'
+import { MachinesByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetPhase } from './scope.ts'
 
-/** Finds the Machines of the set by its selector, and takes in those that nobody controls. */
+/** Lists the Machines of the set by its selector, and adopts those without controller. */
 export const machines: MachineSetPhase = async (scope, io) => {
   const { machineSet } = scope
   const selector = plainSelector(machineSet)
@@ -22,29 +23,28 @@ export const machines: MachineSetPhase = async (scope, io) => {
   return proceed()
 }
 
-/** All Machines of the set's Cluster, those of other sets among them. */
+/** All Machines of the set's Cluster, including those of other sets. */
 export const machinesOfCluster = ({ metadata, spec }: MachineSet, { cache }: MachineSetIO): readonly Machine[] =>
-  cache.byIndex(byCluster, `${metadata.namespace}/${spec.clusterName}`)
+  cache.byIndex(MachinesByClusterName, `${metadata.namespace}/${spec.clusterName}`)
 
-/** The Machines of the set as the server has them, for what must not be decided from a cache that is behind. */
+/** Lists the Machines of the set live, for decisions that a stale cache would make wrong. */
 export async function liveMachines(machineSet: MachineSet, { client, signal }: MachineSetIO): Promise<Machine[]> {
   const { namespace } = machineSet.metadata
   const { items } = await client.list(Machine, { namespace: namespace!, labelSelector: plainSelector(machineSet).text, signal })
   return items.filter((machine) => isControlledBy(machine, machineSet, MachineSet))
 }
 
-/** The labels of a Cluster's Machines differ little; this narrows better than any of them. */
-const byCluster: Index<Machine> = {
-  name: 'Machine by Cluster',
-  kind: Machine,
-  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
-}
-
-/** @throws TerminalError when the set selects by more than plain labels */
+/** @throws TerminalError when the selector has more than label equalities. Upstream: metav1.LabelSelectorAsMap */
 function plainSelector({ metadata, spec }: MachineSet): Selector {
-  const { matchExpressions = [] } = spec.selector
-  if (matchExpressions.length > 0) {
-    throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: it has matchExpressions`)
+  const fail = (why: string): never => {
+    throw new TerminalError(`failed to convert MachineSet "${metadata.name}" label selector to a map: ${why}`)
+  }
+  for (const { operator, values = [] } of spec.selector.matchExpressions ?? []) {
+    if (operator === 'In') {
+      if (values.length !== 1) fail(`operator "In" without a single value cannot be converted into the old label selector format`)
+    } else if (['NotIn', 'Exists', 'DoesNotExist'].includes(operator)) {
+      fail(`operator "${operator}" cannot be converted into the old label selector format`)
+    } else fail(`"${operator}" is not a valid selector operator`)
   }
   return labelSelector(spec.selector)
 }

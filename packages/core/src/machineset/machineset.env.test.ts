@@ -1,9 +1,10 @@
-import { Machine, MachineSet } from '@capstan/api'
+import { Machine, MachineDeployment, MachineSet } from '@capstan/api'
 import type { Client, Kind, Transport } from '@capstan/kube'
-import { Event, seconds, StatusError } from '@capstan/kube'
+import { seconds, StatusError } from '@capstan/kube'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
   aClusterWithTemplates,
+  aMachineDeployment,
   aMachineSet,
   conditionText,
   DevConfig,
@@ -21,7 +22,7 @@ const names = async (client: Client, kind: Kind) =>
   (await client.list(kind, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
 
 describe('a MachineSet', () => {
-  test('makes Machines with what they need, and tells how far it is', async () => {
+  test('creates Machines with their objects, and reports progress', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     await env.client.create(MachineSet, aMachineSet())
@@ -102,7 +103,7 @@ describe('a MachineSet', () => {
     expect(env.store.revision).toBe(revision)
   })
 
-  test('waits for templates, and goes on when they are there', async () => {
+  test('waits for templates, and continues when they exist', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     const template = { namespace: 'default', name: 'infra' }
@@ -172,7 +173,8 @@ describe('a MachineSet', () => {
       close: () => transport.close(),
       watch: (request, signal) => transport.watch(request, signal),
       async send(request, signal) {
-        if (refuses && request.verb === 'create' && request.plural === 'devmachines') throw new StatusError('Forbidden', 'quota')
+        if (refuses && request.patchType === 'application/apply-patch+yaml' && request.plural === 'devmachines')
+          throw new StatusError('Forbidden', 'quota')
         return transport.send(request, signal)
       },
     })
@@ -181,10 +183,6 @@ describe('a MachineSet', () => {
     await env.client.create(MachineSet, aMachineSet())
     await env.settle()
     expect(await names(env.client, DevConfig)).toEqual([])
-    const { items: events } = await env.client.list(Event, { namespace: 'default' })
-    expect(events.map(({ reason, message }) => `${reason} ${message}`)).toContainEqual(
-      expect.stringMatching(/^FailedCreate Failed to create Machine "set-.....": quota$/),
-    )
     refuses = false
     await env.advance(seconds(60))
     expect(await names(env.client, Machine)).toHaveLength(2)
@@ -210,7 +208,7 @@ describe('a MachineSet', () => {
     expect(await names(env.client, DevMachine)).toHaveLength(2)
   })
 
-  test('takes in a Machine that nobody controls', async () => {
+  test('adopts a Machine without controller', async () => {
     env = await setsEnv()
     await aClusterWithTemplates(env)
     const { template } = aMachineSet().spec
@@ -254,7 +252,7 @@ describe('a MachineSet', () => {
   })
 })
 
-/** A watch that is open and brings nothing. */
+/** A watch that is open and delivers no events. */
 const never = (signal: AbortSignal): AsyncIterable<never> => ({
   [Symbol.asyncIterator]: () => ({
     next: () =>
@@ -262,4 +260,70 @@ const never = (signal: AbortSignal): AsyncIterable<never> => ({
         signal.addEventListener('abort', () => resolve({ done: true, value: undefined }), { once: true })
       }),
   }),
+})
+
+describe('remediation', () => {
+  const unhealthy = [
+    { type: 'HealthCheckSucceeded', status: 'False', reason: 'UnhealthyNode', message: 'broken' },
+    { type: 'OwnerRemediated', status: 'False', reason: 'WaitingForRemediation', message: 'Waiting for remediation' },
+  ]
+  async function mark(name: string, changed: readonly object[]): Promise<void> {
+    const at = { namespace: 'default', name }
+    const { status } = await env.client.get(Machine, at)
+    const types = changed.map((condition) => (condition as { type: string }).type)
+    const others = (status?.conditions ?? []).filter(({ type }) => !types.includes(type))
+    const lastTransitionTime = '2026-01-01T00:00:00Z'
+    const conditions = [...others, ...changed.map((condition) => ({ ...condition, lastTransitionTime }))]
+    await env.client.patch(Machine, at, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
+    await env.advance(seconds(30))
+  }
+  const remediated = async (name: string) => {
+    const { status } = await env.client.get(Machine, { namespace: 'default', name })
+    return conditionText({ status: { conditions: (status?.conditions ?? []) as never } }).find((text) =>
+      text.startsWith('OwnerRemediated'),
+    )
+  }
+
+  test('replaces a Machine that its health check has handed over', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(30))
+    const [sick, well] = (await names(env.client, Machine)) as [string, string]
+    await mark(sick, unhealthy)
+    const now = await names(env.client, Machine)
+    expect(now).toHaveLength(2)
+    expect(now).toContain(well)
+    expect(now).not.toContain(sick)
+  })
+
+  test('takes back the request for a Machine that is healthy again', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineSet, aMachineSet())
+    await env.advance(seconds(30))
+    const [one] = (await names(env.client, Machine)) as [string]
+    await mark(one, [{ ...unhealthy[0], status: 'True', reason: 'HealthCheckSucceeded', message: '' }, unhealthy[1]!])
+    expect(await remediated(one)).toBeUndefined()
+    expect(await names(env.client, Machine)).toContain(one)
+  })
+
+  test('of a MachineDeployment keeps within maxInFlight', async () => {
+    env = await setsEnv()
+    await aClusterWithTemplates(env)
+    await env.client.create(MachineDeployment, aMachineDeployment({ remediation: { maxInFlight: 0 } }))
+    await env.advance(seconds(60))
+    const [sick] = (await names(env.client, Machine)) as [string]
+    await mark(sick, unhealthy)
+    expect(await remediated(sick)).toBe(
+      'OwnerRemediated False RemediationDeferred: Waiting because there are already too many remediations in progress (spec.strategy.remediation.maxInFlight is 0)',
+    )
+    await env.client.patch(
+      MachineDeployment,
+      { namespace: 'default', name: 'workers' },
+      { type: 'merge', body: { spec: { remediation: { maxInFlight: '10%' } } } },
+    )
+    await env.advance(seconds(60))
+    expect(await names(env.client, Machine)).not.toContain(sick)
+  })
 })

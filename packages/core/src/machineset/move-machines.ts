@@ -7,13 +7,12 @@ import {
 } from '@capstan/api'
 import { controllerReference, isReason, keyOf, messageOf } from '@capstan/kube'
 import { deleteChildren } from '../children.ts'
-import { departures, sourcesOf } from './motion.ts'
+import { departures, sourcesOf } from './plan-moves.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Hands Machines over to another set of the same MachineDeployment: owner, label and marks change in one write, so that each
- * Machine has one set at any moment. All are tried before the first failure is thrown.
- *
+ * Moves Machines to another set of the same MachineDeployment: owner, label and annotations change in one write, so that each Machine
+ * belongs to one set at any moment. Attempts all before it throws the first failure.
  * @throws Error when the other set does not exist, or does not expect them
  */
 export async function moveMachines(scope: MachineSetScope, to: string, count: number, io: MachineSetIO): Promise<void> {
@@ -43,13 +42,13 @@ export async function moveMachines(scope: MachineSetScope, to: string, count: nu
       errors.push(new Error(`${what}: ${messageOf(err)}`, { cause: err }))
     }
   }
-  // Until the cache has seen them in the other set they are told of here: who reads both must not think that some are missing.
+  // Counted here until the cache shows them in the other set, so that the MachineDeployment does not see too few Machines.
   scope.machines = machines.map((machine) => moved.get(machine) ?? machine)
   await deleteChildren(Machine, remove, machineSet, io).catch((err: unknown) => errors.push(err))
   if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
 }
 
-/** Upstream leaves out the field manager as we do: what `capi-machineset` owns and does not want goes with the next pass. */
+/** As upstream, without a field manager: fields of `capi-machineset` that are not wanted are removed by the next reconcile. */
 function handOver(
   machine: Machine,
   from: MachineSet,
@@ -62,7 +61,7 @@ function handOver(
     ownerReferences: [...ownerReferences.filter(({ uid }) => uid !== from.metadata.uid), controllerReference(to, MachineSet)],
     labels: { [MachineDeploymentUniqueLabel]: hash },
     annotations: { [UpdateInProgressAnnotation]: '', [PendingAcknowledgeMoveAnnotation]: '' },
-    // Whatever happened to it since the cache saw it: it is not moved twice, and nobody's reference is lost.
+    // Optimistic lock: prevents moving a Machine twice and losing owner references.
     resourceVersion,
   }
   return client.patch(Machine, keyOf(machine), { type: 'merge', body: { metadata } }, { signal })

@@ -14,8 +14,8 @@ import { liveMachines, machinesOfCluster } from './machines.ts'
 import type { MachineSetIO, MachineSetScope } from './scope.ts'
 
 /**
- * Deletes bootstrap configs and infrastructure that this set made for Machines which do not exist: the process stopped before it
- * made the Machine, or between that one's failure and the clean-up.
+ * Deletes bootstrap configs and infrastructure that this set created for Machines which do not exist, because the process stopped before it
+ * created the Machine or before it cleaned up.
  */
 export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): Promise<void> {
   const { machineSet, machines = [] } = scope
@@ -32,7 +32,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
   if (orphans.length === 0) return
 
-  // It may be the Machines that the cache does not have yet, or that have moved to another set.
+  // The Machine may be missing only in the cache, or may have moved to another set.
   const live = [...(await liveMachines(machineSet, io)), ...machinesOfCluster(machineSet, io)]
   for (const { kind, object } of orphans) {
     if (!isOrphan(object, machineSet, live)) continue
@@ -46,7 +46,7 @@ export async function removeOrphans(scope: MachineSetScope, io: MachineSetIO): P
   }
 }
 
-/** Made by this set, given to no Machine, and not going already. Pure. */
+/** Whether the object was created by this set, belongs to no Machine, and is not being deleted. Pure. */
 const isOrphan = (object: KubeObject, machineSet: MachineSet, machines: readonly Machine[]): boolean =>
   !isDeleting(object) && isOwnedBy(object, machineSet, MachineSet) && !machines.some((machine) => refersTo(machine, object))
 

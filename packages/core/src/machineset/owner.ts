@@ -10,7 +10,7 @@ import { proceed } from '@capstan/controller'
 import { ensureOwnerReference, ownerOfKind, ownerReference } from '@capstan/kube'
 import type { MachineSetPhase } from './scope.ts'
 
-/** Labels the set and all that it will make for its Cluster, and puts it under the Cluster when no MachineDeployment made it. */
+/** Labels the set and its templates for its Cluster, and makes the Cluster its owner when no MachineDeployment created it. */
 export const owner: MachineSetPhase = async ({ machineSet, cluster }) => {
   const { metadata, spec } = machineSet
   metadata.labels = { ...metadata.labels, [ClusterNameLabel]: spec.clusterName }
@@ -25,6 +25,6 @@ const labelled = ({ metadata }: MachineTemplateSpec, clusterName: string): NonNu
   labels: { ...metadata?.labels, [ClusterNameLabel]: clusterName },
 })
 
-/** Upstream: the label counts too, because references are missing for a moment when objects were moved between clusters. */
+/** Upstream: also checks the label, because references are temporarily missing after a move between clusters. */
 const isStandAlone = (machineSet: MachineSet): boolean =>
   machineSet.metadata.labels?.[MachineDeploymentNameLabel] === undefined && !ownerOfKind(machineSet, MachineDeployment)

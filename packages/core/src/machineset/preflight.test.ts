@@ -59,7 +59,7 @@ describe('preflight checks', () => {
       aSet('v1.35.0'),
       aControlPlane('v1.34.0'),
       [
-        'MachineSet version (v1.35.0) and ControlPlane version (v1.34.0) do not conform to the kubernetes version skew policy as MachineSet version is higher than ControlPlane version ("KubernetesVersionSkew" preflight check failed)',
+        'MachineSet version (1.35.0) and ControlPlane version (1.34.0) do not conform to the kubernetes version skew policy as MachineSet version is higher than ControlPlane version ("KubernetesVersionSkew" preflight check failed)',
       ],
     ],
     [
@@ -68,7 +68,7 @@ describe('preflight checks', () => {
       aSet('v1.30.0'),
       aControlPlane('v1.34.0'),
       [
-        'MachineSet version (v1.30.0) and ControlPlane version (v1.34.0) do not conform to the kubernetes version skew policy as MachineSet version is more than 3 minor versions older than the ControlPlane version ("KubernetesVersionSkew" preflight check failed)',
+        'MachineSet version (1.30.0) and ControlPlane version (1.34.0) do not conform to the kubernetes version skew policy as MachineSet version is more than 3 minor versions older than the ControlPlane version ("KubernetesVersionSkew" preflight check failed)',
       ],
     ],
     [
@@ -77,7 +77,7 @@ describe('preflight checks', () => {
       aSet('v1.33.0', kubeadm),
       aControlPlane('v1.34.0'),
       [
-        'MachineSet version (v1.33.0) and ControlPlane version (v1.34.0) do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane ("KubeadmVersionSkew" preflight check failed)',
+        'MachineSet version (1.33.0) and ControlPlane version (1.34.0) do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane ("KubeadmVersionSkew" preflight check failed)',
       ],
     ],
     [

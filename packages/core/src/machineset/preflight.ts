@@ -1,4 +1,4 @@
-/** Checks before Machines are made, so that none joins a control plane that cannot have it. Upstream: machineset_preflight.go, v1.14. */
+/** Checks before Machines are created, so that none joins an incompatible control plane. Upstream: machineset_preflight.go, v1.14. */
 import {
   type Cluster,
   ClusterNameLabel,
@@ -7,17 +7,18 @@ import {
   isProvisioning,
   isUpgrading,
   MachineSetSkipPreflightChecksAnnotation,
-  MachineSet,
+  type MachineSet,
   parseVersion,
 } from '@capstan/api'
-import type { Index, MapFunction } from '@capstan/controller'
+import type { MapFunction } from '@capstan/controller'
 import { keyOf } from '@capstan/kube'
 import type { External } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { found, read } from '../external/observed.ts'
+import { MachineSetsByClusterName } from '../indexes.ts'
 import type { MachineSetIO, MachineSetScope, PreflightCheck } from './scope.ts'
 
-/** Why no Machine should be made now; empty when nothing speaks against it. */
+/** Returns why no Machine should be created now; empty when all checks pass. */
 export async function preflight(scope: MachineSetScope, io: MachineSetIO): Promise<string[]> {
   const { cluster, machineSet } = scope
   const checks = io.settings.preflightChecks.filter(notSkipped(scope))
@@ -29,23 +30,18 @@ export async function preflight(scope: MachineSetScope, io: MachineSetIO): Promi
   return preflightProblems({ checks, cluster, machineSet, controlPlane })
 }
 
-/** What hinders one set hinders all of the cluster: each looks again when its control plane changes. */
+/** A failed check affects all sets of the cluster, so each is reconciled when the control plane changes. */
 const machineSetsOfControlPlane: MapFunction = ({ metadata }, cache) => {
   const clusterName = metadata.labels?.[ClusterNameLabel]
-  return clusterName === undefined ? [] : cache.byIndex(byCluster, `${metadata.namespace}/${clusterName}`).map(keyOf)
+  return clusterName === undefined
+    ? []
+    : cache.byIndex(MachineSetsByClusterName, `${metadata.namespace}/${clusterName}`).map(keyOf)
 }
 
-/** MachineSets by their Cluster. */
-export const byCluster: Index<MachineSet> = {
-  name: 'MachineSet by Cluster',
-  kind: MachineSet,
-  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
-}
-
-/** Users skip checks with an annotation on the set, or on the template of bootstrap configs. */
+/** Users skip checks with an annotation on the set, or on the bootstrap template. */
 function notSkipped({ machineSet, bootstrapTemplate }: MachineSetScope): (check: PreflightCheck) => boolean {
   const own = machineSet.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation]
-  const skipped = own ?? found(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? ''
+  const skipped = own || (found(bootstrapTemplate)?.object.metadata.annotations?.[MachineSetSkipPreflightChecksAnnotation] ?? '')
   const names = skipped.split(',').map((name) => name.trim())
   return (check) => !names.includes('All') && !names.includes(check)
 }
@@ -57,11 +53,11 @@ export interface PreflightFacts {
   readonly controlPlane: External
 }
 
-/** What speaks against making Machines. Pure. */
+/** Returns the failed checks. Pure. */
 export function preflightProblems({ checks, cluster, machineSet, controlPlane }: PreflightFacts): string[] {
   const { object, contract } = controlPlane
   const version = read(controlPlane, ControlPlaneContract.version)
-  // A control plane without version is managed by something else, which knows what it does.
+  // A control plane without version manages compatibility itself.
   if (!version) return []
   const has = (check: PreflightCheck): boolean => checks.includes(check)
   const name = `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`
@@ -72,7 +68,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
     const step = cluster.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation]
     const found =
       wanted !== undefined && wanted !== version && step !== version
-        ? `has a pending version upgrade to ${wanted}`
+        ? `has a pending version upgrade to ${step || wanted}`
         : isProvisioning(object, contract)
           ? 'is provisioning'
           : isUpgrading(object, contract)
@@ -83,8 +79,8 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
 
   const ours = machineSet.spec.template.spec.version
   if (!ours) return problems
-  const versions = `MachineSet version (${ours}) and ControlPlane version (${version})`
   const [mine, theirs] = [parseVersion(ours), parseVersion(version)]
+  const versions = `MachineSet version (${withoutV(ours)}) and ControlPlane version (${withoutV(version)})`
   if (has('KubernetesVersionSkew')) {
     const skew =
       mine.minor > theirs.minor
@@ -99,7 +95,7 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   }
   const { configRef } = machineSet.spec.template.spec.bootstrap
   const usesKubeadm = configRef?.kind === 'KubeadmConfigTemplate' && configRef.apiGroup === 'bootstrap.cluster.x-k8s.io'
-  if (has('KubeadmVersionSkew') && usesKubeadm && (mine.major !== theirs.major || mine.minor !== theirs.minor)) {
+  if (has('KubeadmVersionSkew') && usesKubeadm && mine.minor !== theirs.minor) {
     const text = `${versions} do not conform to kubeadm version skew policy as kubeadm only supports joining with the same major+minor version as the control plane`
     problems.push(failed(text, 'KubeadmVersionSkew'))
   }
@@ -109,5 +105,8 @@ export function preflightProblems({ checks, cluster, machineSet, controlPlane }:
   }
   return problems
 }
+
+/** Upstream prints parsed versions here, and unparsed ones elsewhere. */
+const withoutV = (version: string): string => version.replace(/^v/, '')
 
 const failed = (text: string, check: PreflightCheck): string => `${text} ("${check}" preflight check failed)`

@@ -5,18 +5,18 @@ import { createMachine } from './create-machine.ts'
 import { deleteChildren } from '../children.ts'
 import { machinesToDelete } from './deletion-priority.ts'
 import { liveMachines } from './machines.ts'
-import { surplus } from './motion.ts'
+import { surplus } from './plan-moves.ts'
 import { moveMachines } from './move-machines.ts'
 import { removeOrphans } from './orphans.ts'
 import { preflight } from './preflight.ts'
 import { isOldRevision } from './templates.ts'
 import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
 
-/** Makes Machines until there are as many as wanted; deletes what is too much, or moves it to the set that updates it in place. */
+/** Creates missing Machines; deletes surplus ones, or moves them to the set that updates them in place. */
 export const syncReplicas: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
   const { replicas } = machineSet.spec
-  // Upstream takes that for an error: its webhooks fill it in on the way in. Here that may come a moment later.
+  // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
   if (replicas === undefined) return wait('spec.replicas to be filled in')
   if (!machines) return proceed()
   await removeOrphans(scope, io)
@@ -40,7 +40,8 @@ async function scaleUp(scope: MachineSetScope, replicas: number, io: MachineSetI
   }
   if (scope.preflightProblems.length > 0) return wait(scope.preflightProblems.join('; '))
 
-  // The framework waits for its own writes; after a change of leader it is somebody else's that the cache may not have yet.
+  // The framework waits for this process's own writes, but after a change of leader those of the previous leader may be missing in the
+  // cache.
   const live = await liveMachines(machineSet, io)
   if (live.length !== machines.length) return requeue(seconds(1), 'the cache to know all Machines')
   const { log } = io

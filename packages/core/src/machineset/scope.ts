@@ -2,31 +2,31 @@ import type { Cluster, Machine, MachineDeployment, MachineSet } from '@capstan/a
 import type { Outcome, ReconcileContext } from '@capstan/controller'
 import type { Observed } from '../external/observed.ts'
 
-/** What one pass over a MachineSet can see, and what it has decided. */
+/** State of one reconcile of a MachineSet: what was read and what was decided. */
 export interface MachineSetScope {
-  /** A private draft: phases write on it, the pass commits it once. */
+  /** A private draft, changed by phases and committed once at the end. */
   readonly machineSet: MachineSet
   readonly cluster: Cluster
   /** The MachineDeployment that controls the set. */
   readonly machineDeployment: MachineDeployment | undefined
   bootstrapTemplate: Observed
   infrastructureTemplate: Observed
-  /** Machines of the set, those being deleted included; `undefined` until they were listed. */
+  /** Machines of the set, including those being deleted; `undefined` until they were listed. */
   machines: readonly Machine[] | undefined
-  /** Why no Machine may be made at the moment. */
+  /** Failed preflight checks; no Machine is created while there are any. */
   preflightProblems: readonly string[]
-  /** What came of the attempt to make a Machine, if one was made in vain. */
+  /** The error of a failed creation, if any. */
   creationFailure?: CreationFailure
 }
 
-/** Which step failed, as conditions of v1beta1 call it. */
+/** The failed step, as named in v1beta1 conditions. */
 export interface CreationFailure {
   readonly reason: 'BootstrapTemplateCloningFailed' | 'InfrastructureTemplateCloningFailed' | 'MachineCreationFailed'
   readonly message: string
 }
 
 export interface MachineSetSettings {
-  /** Preflight checks before Machines are made. */
+  /** Preflight checks to run before Machines are created. */
   readonly preflightChecks: readonly PreflightCheck[]
 }
 
@@ -38,12 +38,14 @@ export const PreflightChecks = [
 ] as const
 export type PreflightCheck = (typeof PreflightChecks)[number]
 
-/** The I/O that phases may do. */
+/** I/O available to phases. */
 export interface MachineSetIO extends ReconcileContext {
   readonly settings: MachineSetSettings
 }
 
 export type MachineSetPhase = (scope: MachineSetScope, io: MachineSetIO) => Promise<Outcome>
 
-/** Who writes Machines, their infrastructure and bootstrap config, as managed fields name it. */
+/** Field manager of Machines, their infrastructure and bootstrap configs. */
 export const MachineSetManager = 'capi-machineset'
+/** Field manager of labels and annotations of the infrastructure and bootstrap configs. */
+export const MetadataManager = 'capi-machineset-metadata'

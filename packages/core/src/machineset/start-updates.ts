@@ -12,18 +12,20 @@ import {
   UpdateMachine,
 } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { diffMerge, isDeleting, keyOf, keyText, messageOf } from '@capstan/kube'
+import { isDeleting, keyOf, keyText, messageOf } from '@capstan/kube'
+import { applyIntent } from '../apply-intent.ts'
 import type { ContractRef } from '../external/get.ts'
 import { observeExternal } from '../external/observe.ts'
 import { found, type Observed } from '../external/observed.ts'
 import { specPatch } from '../external/spec-patch.ts'
-import { isAcknowledged } from './motion.ts'
+import { machineIntent } from './desired-machine.ts'
+import { isAcknowledged } from './plan-moves.ts'
 import { type MachineSetIO, MachineSetManager, type MachineSetPhase, type MachineSetScope } from './scope.ts'
 
 /**
- * Makes Machines that have moved here, and all that belongs to them, what this set wants, and has the Machine controller begin. The
- * mark `update-in-progress` came with the move; infrastructure and bootstrap config get it with their new spec; the hook is marked
- * pending last. As long as it is not, a pass that was interrupted is done again.
+ * Starts in-place updates of Machines that have moved here: writes what this set wants to the Machine and its objects. The annotation
+ * `update-in-progress` came with the move; infrastructure and bootstrap config get it together with their new spec; the hook is marked
+ * pending last. Until then, an interrupted reconcile is repeated.
  */
 export const startUpdates: MachineSetPhase = async (scope, io) => {
   const { machineSet, machines } = scope
@@ -52,14 +54,14 @@ export const startUpdates: MachineSetPhase = async (scope, io) => {
 async function startUpdate(machine: Machine, scope: MachineSetScope, io: MachineSetIO): Promise<Machine> {
   const { client, events, log, signal } = io
   const { infrastructureRef, bootstrap } = machine.spec
-  // Infrastructure first: what is refused, is refused there.
+  // Infrastructure is written first, because it is the most likely to be rejected.
   await renew(infrastructureRef, scope.infrastructureTemplate, machine, scope, io)
   if (bootstrap.configRef) await renew(bootstrap.configRef, scope.bootstrapTemplate, machine, scope, io)
 
   const { version, failureDomain } = scope.machineSet.spec.template.spec
-  const spec = diffMerge(machine.spec, { ...machine.spec, version, failureDomain })
   const key = keyOf(machine)
-  if (spec) await client.patch(Machine, key, { type: 'merge', body: { spec } }, { fieldManager: MachineSetManager, signal })
+  const next = { ...machine, spec: { ...machine.spec, version, failureDomain } } as Machine
+  await applyIntent(io, Machine, machine, machineIntent(scope.machineSet, next), MachineSetManager)
 
   const annotations = {
     [PendingAcknowledgeMoveAnnotation]: null,
@@ -71,7 +73,7 @@ async function startUpdate(machine: Machine, scope: MachineSetScope, io: Machine
   return started
 }
 
-/** Brings an object that was once made from another template to what this set's template makes. */
+/** Updates an object created from another template to the state that this set's template gives. */
 async function renew(
   ref: ContractRef,
   of: Observed,

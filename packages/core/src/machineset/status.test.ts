@@ -85,6 +85,11 @@ describe('Deleting', () => {
       { deletionTimestamp, machines: undefined },
       'Unknown InternalError: Please check controller logs for errors',
     ],
+    [
+      'Machines could not be listed of a set that stays',
+      { machines: undefined },
+      'Unknown InternalError: Please check controller logs for errors',
+    ],
     ['one Machine', { deletionTimestamp, machines: [two[0]!] }, 'True Deleting: Deleting 1 Machine'],
     ['two Machines', { deletionTimestamp, machines: two }, 'True Deleting: Deleting 2 Machines'],
     ['nothing left', { deletionTimestamp }, 'True Deleting: Deletion completed'],

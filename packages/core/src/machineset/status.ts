@@ -1,8 +1,8 @@
-/** What one pass over a MachineSet tells about it. Pure. Upstream: machineset_controller_status.go, v1.14. */
+/** Computes the status of a MachineSet. Pure. Upstream: machineset_controller_status.go, v1.14. */
 import { ConditionOrder, MachineSetConditions, pausedCondition } from '@capstan/api'
 import { type Outcome, proceed, requeue } from '@capstan/controller'
 import { isDeleting, labelSelector, type NewCondition, setConditions } from '@capstan/kube'
-import { SeeLogs } from '../phase-errors.ts'
+import { SeeLogs } from '../see-logs.ts'
 import { nextLegacyReport, reportLegacyStatus } from './legacy-status.ts'
 import {
   counted,
@@ -18,7 +18,7 @@ import {
   versionsOfMachines,
   withBullet,
 } from './machines-report.ts'
-import { isPendingAcknowledge } from './motion.ts'
+import { isPendingAcknowledge } from './plan-moves.ts'
 import type { MachineSetScope } from './scope.ts'
 
 /** Conditions that this controller owns. */
@@ -32,7 +32,7 @@ export const OwnedConditions = [
   'Paused',
 ] as const satisfies readonly (keyof typeof MachineSetConditions)[]
 
-/** Writes counts and conditions, those of v1beta1 too, on the scope's draft. The outcome says when to look again though nothing happens. */
+/** Writes counts and conditions (also in the v1beta1 form) on the scope's draft. Returns a requeue when status changes with time alone. */
 export function reportStatus(scope: MachineSetScope, now: number): Outcome {
   const { machineSet, machines } = scope
   const status = (machineSet.status ??= {})
@@ -70,7 +70,7 @@ const scalingOf = ({ machineSet, machines }: MachineSetScope) => ({
   desired: isDeleting(machineSet) ? 0 : machineSet.spec.replicas,
 })
 
-/** Machines that have moved here are no surplus before their deployment has counted them. */
+/** Moved Machines that their deployment has not counted yet are no surplus. */
 const countedOf = (scope: MachineSetScope) => ({
   ...scalingOf(scope),
   current: (scope.machines ?? []).filter((machine) => !isPendingAcknowledge(machine)).length,
@@ -91,8 +91,8 @@ export function scalingUp(scope: MachineSetScope): NewCondition {
 
 export function deleting({ machineSet, machines }: MachineSetScope, now: number): NewCondition {
   const { Deleting } = MachineSetConditions
-  if (!isDeleting(machineSet)) return Deleting.false('NotDeleting')
   if (!machines) return Deleting.unknown('InternalError', SeeLogs)
+  if (!isDeleting(machineSet)) return Deleting.false('NotDeleting')
   if (machines.length === 0) return Deleting.true('Deleting', 'Deletion completed')
   return Deleting.true('Deleting', withBullet(`Deleting ${counted(machines.length, 'Machine')}`, longDeletion(machines, now)))
 }

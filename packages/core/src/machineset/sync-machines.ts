@@ -1,15 +1,12 @@
-import { Machine, type ContractVersionedObjectReference } from '@capstan/api'
+import { type ContractVersionedObjectReference, Machine } from '@capstan/api'
 import { proceed } from '@capstan/controller'
-import { isDeleting, isReason, type KubeObject, keyOf } from '@capstan/kube'
+import { isDeleting, isReason, keyOf } from '@capstan/kube'
+import { applyIntent, handOverMetadata } from '../apply-intent.ts'
 import { observeExternal } from '../external/observe.ts'
-import { metadataPatch, type MetadataPatch } from '../managed-metadata.ts'
-import { inPlaceChange, wantedMetadata } from './desired-machine.ts'
-import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type MachineSetScope } from './scope.ts'
+import { inPlaceChange, machineIntent, wantedMetadata } from './desired-machine.ts'
+import { MachineSetManager, type MachineSetIO, type MachineSetPhase, type MachineSetScope, MetadataManager } from './scope.ts'
 
-/**
- * Brings what may change in place to Machines, and labels and annotations to their infrastructure and bootstrap config too. The
- * Machine comes last: until it is written, it remembers what has to be taken away from the others.
- */
+/** Propagates in-place fields to Machines, and labels and annotations also to their infrastructure and bootstrap configs. */
 export const syncMachines: MachineSetPhase = async (scope, io) => {
   if (!scope.machines) return proceed()
   scope.machines = await Promise.all(scope.machines.map((machine) => syncMachine(machine, scope, io)))
@@ -17,20 +14,24 @@ export const syncMachines: MachineSetPhase = async (scope, io) => {
 }
 
 async function syncMachine(machine: Machine, scope: MachineSetScope, io: MachineSetIO): Promise<Machine> {
-  const { metadata, spec } = inPlaceChange(scope.machineSet, machine)
-  // What is on its way out keeps its labels; only how long its deletion may take still matters.
-  if (isDeleting(machine)) return spec ? patchMachine(machine, { spec }, io) : machine
+  const { machineSet } = scope
+  // Only deletion timeouts still propagate to a Machine that is being deleted.
+  if (isDeleting(machine)) return syncDeleting(machine, scope, io)
+  const synced = await applyIntent(io, Machine, machine, machineIntent(machineSet, machine), MachineSetManager)
   const { configRef } = machine.spec.bootstrap
-  for (const ref of [machine.spec.infrastructureRef, ...(configRef ? [configRef] : [])]) {
-    await syncReferenced(ref, metadata, scope, io)
-  }
-  if (!metadata && !spec) return machine
-  return patchMachine(machine, { ...(metadata ? { metadata } : {}), ...(spec ? { spec } : {}) }, io)
+  for (const ref of [machine.spec.infrastructureRef, ...(configRef ? [configRef] : [])]) await syncReferenced(ref, scope, io)
+  return synced
 }
 
-async function patchMachine(machine: Machine, body: object, { client, signal }: MachineSetIO): Promise<Machine> {
+async function syncDeleting(
+  machine: Machine,
+  { machineSet }: MachineSetScope,
+  { client, signal }: MachineSetIO,
+): Promise<Machine> {
+  const spec = inPlaceChange(machineSet, machine)
+  if (!spec) return machine
   try {
-    return await client.patch(Machine, keyOf(machine), { type: 'merge', body }, { fieldManager: MachineSetManager, signal })
+    return await client.patch(Machine, keyOf(machine), { type: 'merge', body: { spec } }, { signal })
   } catch (err) {
     if (isReason(err, 'NotFound')) return machine
     throw err
@@ -39,34 +40,15 @@ async function patchMachine(machine: Machine, body: object, { client, signal }: 
 
 async function syncReferenced(
   ref: ContractVersionedObjectReference,
-  ofMachine: MetadataPatch | undefined,
   { machineSet }: MachineSetScope,
   io: MachineSetIO,
 ): Promise<void> {
   const external = await observeExternal(io, ref, machineSet.metadata.namespace!, () => [])
   if (!external || isDeleting(external.object)) return
-  const metadata = referencedPatch(external.object, ofMachine, machineSet)
-  if (!metadata) return
-  const { client, signal } = io
-  const key = keyOf(external.object)
-  await client.patch(external.kind, key, { type: 'merge', body: { metadata } }, { fieldManager: MetadataManager, signal })
-}
-
-/** Upstream uses a second manager for what it propagates to other objects. */
-const MetadataManager = 'capi-machineset-metadata'
-
-/** What the set wants, and the removal of what is being removed from the Machine. What a template or others set stays. Pure. */
-function referencedPatch(
-  object: KubeObject,
-  ofMachine: MetadataPatch | undefined,
-  machineSet: MachineSetScope['machineSet'],
-): MetadataPatch | undefined {
-  const patch = metadataPatch(object, '', wantedMetadata(machineSet)) ?? {}
-  for (const field of ['labels', 'annotations'] as const) {
-    const removed = Object.entries(ofMachine?.[field] ?? {}).filter(
-      ([key, value]) => value === null && object.metadata[field]?.[key] !== undefined,
-    )
-    if (removed.length > 0) patch[field] = { ...patch[field], ...Object.fromEntries(removed) }
-  }
-  return Object.keys(patch).length > 0 ? patch : undefined
+  const { kind } = external
+  const wanted = wantedMetadata(machineSet)
+  // Done already at creation, unless the process stopped in between.
+  const object = await handOverMetadata(io, kind, external.object, { from: MachineSetManager, to: MetadataManager }, wanted)
+  const { name, namespace } = object.metadata
+  await applyIntent(io, kind, object, { metadata: { name, namespace: namespace!, ...wanted } }, MetadataManager)
 }

@@ -28,7 +28,7 @@ function outcome(scope: MachineSetScope, template: Observed, ref: ContractRef | 
   return wait(`${ref.kind} ${ref.name} to exist`)
 }
 
-/** A set that its MachineDeployment is leaving makes no Machines, and can do without templates. */
+/** Whether the set is an old one of its MachineDeployment: it creates no Machines and needs no templates. */
 export function isOldRevision({
   machineSet,
   machineDeployment,
@@ -37,7 +37,7 @@ export function isOldRevision({
   return machineDeployment !== undefined && revision !== machineDeployment.metadata.annotations?.[RevisionAnnotation]
 }
 
-/** Reads a template and puts it under its Cluster, so that the two move and go together. */
+/** Reads a template and makes the Cluster its owner, so that both are moved and deleted together. */
 export async function observeTemplate(
   io: ReconcileContext,
   of: { ref: ContractRef | undefined; cluster: Cluster; namespace: string; map: MapFunction },
@@ -60,7 +60,7 @@ async function ensureClusterOwns(
   await client.patch(kind, keyOf(object), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
 }
 
-/** For an index: the templates that something which makes Machines refers to. */
+/** For an index: the templates that a set or deployment refers to. */
 export function templatesOf({ metadata, spec }: MachineSet | MachineDeployment): string[] {
   const { infrastructureRef, bootstrap } = spec.template.spec
   return [infrastructureRef, bootstrap.configRef].flatMap((ref) => (ref ? referenceText(ref, metadata.namespace) : []))

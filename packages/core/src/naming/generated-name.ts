@@ -1,25 +1,24 @@
-/** Names of the objects that controllers make. Upstream: internal/topology/names, v1.14. */
+/** Generates names of the objects that controllers create. Upstream: internal/topology/names, v1.14. */
 import { randomSuffix } from '@capstan/kube'
 import type { Random } from '@capstan/kube'
 import type { GoTemplate } from '../go-template/template.ts'
 import { goTemplate } from '../go-template/template.ts'
 
-/** The longest name whose object can still be named in a label. */
+/** Longest name that fits in a label value. */
 const LongestName = 63
 const SuffixLength = 5
 const LongestBase = LongestName - SuffixLength
 
-/** `base` and five random characters, with the base cut so that the name stays within 63. */
+/** `base` plus five random characters, with the base truncated so that the name fits in 63. */
 export const simpleName = (base: string, random: Random): string =>
   base.slice(0, LongestBase) + randomSuffix(random, SuffixLength)
 
-/** What a name template may refer to beside `.random`, which is added: `{ cluster: { name }, machineSet: { name } }`. */
+/** Data for a name template, to which `.random` is added: `{ cluster: { name }, machineSet: { name } }`. */
 export type NameData = { readonly [object: string]: { readonly [field: string]: string } }
 
 /**
- * The name that a template such as `{{ .cluster.name }}-{{ .random }}` gives, made fit when it is too long.
- *
- * @throws Error when the template is none, or refers to what is not there
+ * Renders a name template such as `{{ .cluster.name }}-{{ .random }}`, truncated when it is too long.
+ * @throws Error when the template is invalid, or refers to missing data
  */
 export function nameFromTemplate(template: string, data: NameData, random: Random): string {
   const name = rendered(parsed(template), { ...data, random: randomSuffix(random, SuffixLength) })

@@ -1,4 +1,4 @@
-/** Naming templates of Machines are tried out on admission. Upstream: core/webhooks/admission/machineset.go, validateMachineNaming, v1.14. */
+/** Renders naming templates of Machines on admission. Upstream: core/webhooks/admission/machineset.go, validateMachineNaming, v1.14. */
 import { MachineDeployment, MachineSet } from '@capstan/api'
 import { type Admission, admission, type FieldError, invalid, messageOf, seededRandom, subdomainProblems } from '@capstan/kube'
 import { nameFromTemplate } from './generated-name.ts'
@@ -11,9 +11,9 @@ export const machineNamingAdmission: readonly Admission[] = [
   }),
 ]
 
-/** What is wrong with `spec.machineNaming.template`. Pure: any cluster, any set and any chance will do. */
+/** Validates `spec.machineNaming.template`. Pure: uses sample names and fixed randomness. */
 export function machineNamingErrors(template: string | undefined): FieldError[] {
-  // That a template must have `.random` is a rule of the kind itself.
+  // The kind's own validation requires `.random` in the template.
   if (template === undefined) return []
   const refused = (why: string) => [invalid('spec.machineNaming.template', template, `invalid template${why}`)]
   try {

@@ -114,13 +114,52 @@ describe('a Cluster beside its class', () => {
     ])
   })
 
-  test('that has health checks, unless they are turned off', async () => {
-    const checked = aClass('quick', { worker: { healthCheck: { checks: {} } } })
-    const workers = (more: object) => ({ workers: { machineDeployments: [{ class: 'default', name: 'md-0', ...more }] } })
-    expect(await admit(aCluster(workers({})), [checked])).toEqual([
-      'spec.topology.workers.machineDeployments[md-0].healthCheck: Forbidden: MachineHealthChecks are not supported; set enabled to false',
-    ])
-    expect(await admit(aCluster(workers({ healthCheck: { enabled: false } })), [checked])).toEqual([])
+  // Inputs and texts: core/webhooks/admission/cluster_test.go, v1.14.
+  describe('with health checks', () => {
+    const workers = (healthCheck: object) => ({
+      workers: { machineDeployments: [{ class: 'default', name: 'md-0', healthCheck }] },
+    })
+    const checks = { nodeStartupTimeoutSeconds: 60 }
+    const inTopology = 'spec.topology.workers.machineDeployments[md-0].healthCheck'
+    const noDefinition =
+      'Forbidden: cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
+    test.each<[string, object, object, string[]]>([
+      ['of the class', {}, { worker: { healthCheck: { checks } } }, []],
+      ['of its own', workers({ checks }), {}, []],
+      ['that are switched off', workers({ enabled: false }), {}, []],
+      ['switched on, that exist', workers({ enabled: true }), { worker: { healthCheck: { checks } } }, []],
+      ['switched on, that do not exist', workers({ enabled: true }), {}, [`${inTopology}.enable: ${noDefinition}`]],
+      [
+        'of a control plane, switched on, that do not exist',
+        { controlPlane: { healthCheck: { enabled: true } } },
+        {},
+        [`spec.topology.controlPlane.healthCheck.enable: ${noDefinition}`],
+      ],
+      [
+        'of a control plane without machines',
+        { controlPlane: { healthCheck: { checks } } },
+        {},
+        [
+          'spec.topology.controlPlane.healthCheck: Forbidden: can be only set if spec.controlPlane.machineInfrastructure is set in ClusterClass',
+        ],
+      ],
+      [
+        'with a startup timeout that is too short',
+        workers({ checks: { nodeStartupTimeoutSeconds: 5 } }),
+        {},
+        [`${inTopology}.checks.nodeStartupTimeoutSeconds: Invalid value: 5: must be at least 30s`],
+      ],
+      [
+        'with a limit that is neither number nor percentage',
+        workers({ remediation: { maxInFlight: 'some' } }),
+        {},
+        [
+          `${inTopology}.remediation.maxInFlight: Invalid value: "some": must be either an int or a percentage: invalid value for IntOrString: invalid type: string is not a percentage`,
+        ],
+      ],
+    ])('%s', async (_, topology, ofClass, expected) => {
+      expect(await admit(aCluster(topology), [aClass('quick', ofClass)])).toEqual(expected)
+    })
   })
 })
 

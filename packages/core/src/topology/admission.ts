@@ -1,6 +1,6 @@
 /**
- * Admission of Clusters as far as it depends on their class, or on what was made of them; rules of the Cluster alone are on the
- * kind. Upstream: core/webhooks/admission/cluster.go, v1.14.
+ * Admission of Clusters against their class and existing objects; rules of the Cluster alone are declared on the kind. Upstream:
+ * core/webhooks/admission/cluster.go, v1.14.
  */
 import {
   AutoscalerMaxSizeAnnotation,
@@ -20,10 +20,13 @@ import {
   isUpgrading,
   Machine,
   MachineDeployment,
+  MachinePool,
   parseVersion,
   readField,
   sameVersion,
   pendingHooks,
+  healthCheckFieldErrors,
+  intOrPercentErrors,
 } from '@capstan/api'
 import {
   type Admission,
@@ -42,13 +45,14 @@ import {
 } from '@capstan/kube'
 import { getExternal } from '../external/get.ts'
 import { classProblem, missingClass } from './blueprint.ts'
+import { isUpgradingNodes } from './current-state.ts'
 import { classKeyOf, isOfOtherVersion } from './indexes.ts'
-import { unsupportedParts } from './unsupported.ts'
+import { isDefined } from './health-checks.ts'
 import { defaultAndValidateVariables } from './variables.ts'
 
 type Request = AdmissionRequest<Cluster>
 
-/** What admission asks of the class of a managed Cluster. */
+/** Validates a managed Cluster against its class. */
 export const clusterTopologyAdmission: Admission = admission<Cluster>({
   kind: Cluster,
   operations: ['CREATE', 'UPDATE'],
@@ -56,30 +60,26 @@ export const clusterTopologyAdmission: Admission = admission<Cluster>({
   async default(cluster, { reader }) {
     if (!cluster.spec.topology || isDeleting(cluster)) return
     const clusterClass = await readClass(cluster, reader)
-    // What is wrong with the variables comes out when they are validated.
+    // Errors of variables are reported by their validation.
     if (clusterClass && classProblem(clusterClass) === undefined) defaultAndValidateVariables(cluster, clusterClass)
   },
 
   async validate(cluster, request) {
     if (!cluster.spec.topology || isDeleting(cluster)) return []
     const clusterClass = await readClass(cluster, request.reader)
-    return [
-      ...unsupportedParts(cluster, clusterClass),
-      ...againstClass(cluster, clusterClass, request),
-      ...(await changeErrors(cluster, clusterClass, request)),
-    ]
+    return [...againstClass(cluster, clusterClass, request), ...(await changeErrors(cluster, clusterClass, request))]
   },
 })
 
 const readClass = (cluster: Cluster, reader: Reader): Promise<ClusterClass | undefined> =>
   orAbsent(reader.get(ClusterClass, classKeyOf(cluster)))
 
-/** A class that is missing or not ready yet is only worth a warning: it may come after its Clusters. */
+/** A missing or unready class only leads to a warning: it may be created after its Clusters. */
 function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): FieldError[] {
   const key = keyText(classKeyOf(cluster))
   const unchecked = `Cluster refers to ClusterClass ${key}, but this ClusterClass`
   if (!clusterClass) {
-    // Upstream refuses every update then; here only those of the topology, so that controllers can still do their work.
+    // Upstream rejects every update then; here only updates of the topology, so that controllers can still work.
     const { oldObject: old } = request
     if (old && !equal(old.spec.topology, cluster.spec.topology)) {
       return [internal('spec.topology.class', `ClusterClass ${classKeyOf(cluster).name} not found`)]
@@ -98,6 +98,7 @@ function againstClass(cluster: Cluster, clusterClass: ClusterClass | undefined, 
   return [
     ...versionOfClass(cluster, clusterClass),
     ...workersOfClass(cluster, clusterClass),
+    ...healthCheckErrors(cluster, clusterClass),
     ...defaultAndValidateVariables(draft(cluster), clusterClass, request.oldObject),
   ]
 }
@@ -109,10 +110,11 @@ function versionOfClass({ spec: { topology } }: Cluster, { spec }: ClusterClass)
 }
 
 function workersOfClass({ metadata, spec: { topology } }: Cluster, clusterClass: ClusterClass): FieldError[] {
-  return (topology!.workers?.machineDeployments ?? []).flatMap((one, index) => {
+  const { machineDeployments = [], machinePools = [] } = topology!.workers ?? {}
+  const ofDeployments = machineDeployments.flatMap((one, index) => {
     const at = 'spec.topology.workers.machineDeployments'
     const ofClass = clusterClass.spec.workers?.machineDeployments?.find((candidate) => candidate.class === one.class)
-    if (!ofClass) return [invalid(`${at}[${index}].class`, one.class, missingClass(one.class, clusterClass))]
+    if (!ofClass) return [invalid(`${at}[${index}].class`, one.class, missingClass('MachineDeployment', one.class, clusterClass))]
     const annotations = ofClass.metadata?.annotations
     const autoscaled = [AutoscalerMinSizeAnnotation, AutoscalerMaxSizeAnnotation].some(
       (name) => annotations?.[name] !== undefined,
@@ -122,6 +124,47 @@ function workersOfClass({ metadata, spec: { topology } }: Cluster, clusterClass:
     const why = `if the source class ${JSON.stringify(one.class)} of this MachineDeploymentTopology has autoscaler annotations`
     return [invalid(`${at}[${one.name}].replicas`, one.replicas, `cannot be set for ${cluster} ${why}`)]
   })
+  const ofPools = machinePools.flatMap((one, index) =>
+    clusterClass.spec.workers?.machinePools?.some((candidate) => candidate.class === one.class)
+      ? []
+      : [
+          invalid(
+            `spec.topology.workers.machinePools[${index}].class`,
+            one.class,
+            missingClass('MachinePool', one.class, clusterClass),
+          ),
+        ],
+  )
+  return [...ofDeployments, ...ofPools]
+}
+
+function healthCheckErrors({ spec: { topology } }: Cluster, { spec: ofClass }: ClusterClass): FieldError[] {
+  const controlPlane = topology!.controlPlane?.healthCheck
+  const at = 'spec.topology.controlPlane.healthCheck'
+  const misplaced = 'can be only set if spec.controlPlane.machineInfrastructure is set in ClusterClass'
+  return [
+    ...(isDefined(controlPlane) && !ofClass.controlPlane.machineInfrastructure ? [forbidden(at, misplaced)] : []),
+    ...healthCheckFieldErrors(at, controlPlane),
+    ...undefinedCheckErrors(at, controlPlane, ofClass.controlPlane.healthCheck),
+    ...(topology!.workers?.machineDeployments ?? []).flatMap(({ name, class: className, healthCheck }) => {
+      const at = `spec.topology.workers.machineDeployments[${name}].healthCheck`
+      const found = ofClass.workers?.machineDeployments?.find((candidate) => candidate.class === className)
+      return [
+        ...healthCheckFieldErrors(at, healthCheck),
+        ...intOrPercentErrors(`${at}.remediation.maxInFlight`, healthCheck?.remediation?.maxInFlight),
+        ...(found ? undefinedCheckErrors(at, healthCheck, found.healthCheck) : []),
+      ]
+    }),
+  ]
+}
+
+type HealthCheck = Parameters<typeof isDefined>[0] & { readonly enabled?: boolean }
+
+/** An enabled health check must be defined. As upstream, the path ends in the field's v1beta1 name. */
+function undefinedCheckErrors(at: string, of: HealthCheck | undefined, ofClass: Parameters<typeof isDefined>[0]): FieldError[] {
+  if (!of?.enabled || isDefined(of) || isDefined(ofClass)) return []
+  const why = 'cannot be set to true as healthCheck definition is not available in the Cluster topology or the ClusterClass'
+  return [forbidden(`${at}.enable`, why)]
 }
 
 async function changeErrors(cluster: Cluster, clusterClass: ClusterClass | undefined, request: Request): Promise<FieldError[]> {
@@ -160,7 +203,7 @@ async function classChangeErrors(
   return classIncompatibilities(before.spec, clusterClass.spec)
 }
 
-/** Upstream: an upgrade begins only when the one before is over, all the way. */
+/** Upstream: an upgrade may begin only after the previous one is complete. */
 async function versionChangeErrors(
   cluster: Cluster,
   old: Cluster,
@@ -186,7 +229,11 @@ async function versionChangeErrors(
   if (pendingHooks(old).has('AfterClusterUpgrade')) {
     return refused('version cannot be changed when the "AfterClusterUpgrade" hook is still blocking')
   }
-  const unsettled = [...(await controlPlaneProblems(old, request.reader)), ...(await workerProblems(old, request.reader))]
+  const unsettled = [
+    ...(await controlPlaneProblems(old, request.reader)),
+    ...(await workerProblems(old, request.reader)),
+    ...(await poolProblems(old, request.reader)),
+  ]
   if (unsettled.length === 0) return []
   return refused(`version cannot be changed: ${unsettled.length === 1 ? unsettled[0] : `[${unsettled.join(', ')}]`}`)
 }
@@ -202,7 +249,7 @@ const isLower = (version: string, before: string): boolean => {
 
 const plain = (version: string): string => version.replace(/^v/, '')
 
-/** Why the control plane is not settled at the version that the Cluster has asked for so far. */
+/** Returns why the control plane has not reached the Cluster's previous version. */
 async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const ref = old.spec.controlPlaneRef
   const { version } = old.spec.topology!
@@ -219,7 +266,7 @@ async function controlPlaneProblems(old: Cluster, reader: Reader): Promise<strin
   return isUpgrading(object, contract) ? ['control plane is still completing a previous upgrade'] : []
 }
 
-/** Which MachineDeployments are not settled at that version. */
+/** Returns the MachineDeployments that have not reached that version. */
 async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
   const { name, namespace } = old.metadata
   const { version } = old.spec.topology!
@@ -235,6 +282,18 @@ async function workerProblems(old: Cluster, reader: Reader): Promise<string[]> {
   }
   if (upgrading.length === 0) return []
   return [`there are still MachineDeployments completing a previous upgrade: [${upgrading.sort().join(', ')}]`]
+}
+
+/** Which MachinePools are not settled at that version. */
+async function poolProblems(old: Cluster, reader: Reader): Promise<string[]> {
+  const { name, namespace } = old.metadata
+  const { version } = old.spec.topology!
+  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
+  const { items } = await reader.list(MachinePool, { namespace: namespace!, labelSelector: selector })
+  const upgrading = items.filter((one) => one.spec.template.spec.version !== version || isUpgradingNodes(one))
+  if (upgrading.length === 0) return []
+  const names = upgrading.map((one) => one.metadata.name).sort()
+  return [`there are still MachinePools completing a previous upgrade: [${names.join(', ')}]`]
 }
 
 const internal = (field: string, message: string): FieldError => ({

@@ -6,46 +6,46 @@ import {
   pendingHooks,
 } from '@capstan/api'
 import { isTrue, keyOf } from '@capstan/kube'
-import type { Pass } from './pass.ts'
+import type { TopologyScope } from './scope.ts'
 import { upgradeIsOver } from './upgrade.ts'
 import { askUpgradeHook, type VersionDecision } from './versions.ts'
 
 /**
- * Calls what is due after something has happened. AfterControlPlaneInitialized holds nothing up, not even when it fails: its
- * failure is given back, to be thrown when everything else is done.
+ * Calls the hooks that follow an event. AfterControlPlaneInitialized never blocks, even when it fails: its error is returned, to be thrown
+ * at the end of the reconcile.
  */
 export async function callAfterHooks(
-  pass: Pass,
+  scope: TopologyScope,
   cluster: Cluster,
-  { facts, controlPlane, workers }: VersionDecision,
+  { facts, controlPlane, workers, pools }: VersionDecision,
 ): Promise<unknown> {
   let failure: unknown
   try {
-    await tellControlPlaneInitialized(pass, cluster)
+    await tellControlPlaneInitialized(scope, cluster)
   } catch (err) {
     failure = err
   }
-  if (facts.pending.has('AfterClusterUpgrade') && upgradeIsOver(facts, controlPlane, workers)) {
-    const answer = await askUpgradeHook(pass, cluster, 'AfterClusterUpgrade', facts)
-    if (pass.passes(answer)) {
-      await pass.change({ remove: ['AfterClusterUpgrade'], annotations: { [ClusterTopologyUpgradeStepAnnotation]: null } })
+  if (facts.pending.has('AfterClusterUpgrade') && upgradeIsOver(facts, controlPlane, [...workers, ...pools])) {
+    const answer = await askUpgradeHook(scope, 'AfterClusterUpgrade', facts)
+    if (scope.recordAnswer(answer)) {
+      await scope.change({ remove: ['AfterClusterUpgrade'], annotations: { [ClusterTopologyUpgradeStepAnnotation]: null } })
     }
   }
   return failure
 }
 
-async function tellControlPlaneInitialized(pass: Pass, cluster: Cluster): Promise<void> {
+async function tellControlPlaneInitialized(scope: TopologyScope, cluster: Cluster): Promise<void> {
   const { name } = AfterControlPlaneInitialized
-  const { context, memory } = pass
+  const { context, memory } = scope
   const own = memory.of(cluster)
   if (!pendingHooks(cluster).has(name) || !isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)) return
   if (!own.toldInitialized) {
-    // The server has the last word on whether this was told before: a copy of the Cluster may be old.
+    // Read live: with a stale Cluster the hook could be called twice.
     const live = await context.client.get(Cluster, keyOf(cluster), { signal: context.signal })
     if (!pendingHooks(live).has(name)) return
-    pass.passes(await memory.hooks.call(AfterControlPlaneInitialized, cluster, {}, context.signal))
+    scope.recordAnswer(await memory.hooks.call(AfterControlPlaneInitialized, scope.cluster, {}, context))
     own.toldInitialized = true
   }
-  await pass.change({ remove: [name] })
+  await scope.change({ remove: [name] })
   own.toldInitialized = false
 }

@@ -1,18 +1,19 @@
 /**
- * Brings what exists to what is desired, in the order that makes a stop between any two writes harmless: what is referred to comes
- * before what refers to it, everything is owned by the Cluster from its first moment, and names are a function of the purpose, so
- * that the next pass finds what this one made. Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; what is
- * different from it, and why, is in docs/adr.
+ * Applies the desired state in an order that makes a crash between any two writes harmless: referenced objects are written before their
+ * references, everything is owned by the Cluster from its creation, and names are a function of the purpose, so that the next reconcile
+ * finds the objects of this one. Upstream: core/reconcilers/topology/cluster/reconcile_state.go, v1.14; docs/adr describes the differences.
  */
 import type { Cluster } from '@capstan/api'
 import {
   ClusterNameLabel,
   ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyMachinePoolNameLabel,
   ClusterTopologyOwnedLabel,
   ContractVersions,
   ControlPlaneContract,
   InfraMachineTemplateContract,
   MachineDeployment,
+  MachinePool,
   readField,
   TopologyDryRunAnnotation,
 } from '@capstan/api'
@@ -32,13 +33,19 @@ import {
   writeJSON,
 } from '@capstan/kube'
 import type { External } from '../external/get.ts'
-import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
+import type { CurrentMachineDeployment, CurrentMachinePool, CurrentState } from './current-state.ts'
 import { type DesiredObject, type NamedInput, refToDesired, templateName } from './desired-object.ts'
-import { type DesiredMachineDeployment, type DesiredState, writeMachineInfrastructureRef } from './desired-state.ts'
+import {
+  type DesiredMachineDeployment,
+  type DesiredMachinePool,
+  type DesiredState,
+  writeMachineInfrastructureRef,
+} from './desired-state.ts'
 import { type AppliedObjects, difference, TopologyManager } from './differences.ts'
+import { applyHealthCheck } from './health-checks.ts'
 import type { WorkerVersion } from './upgrade.ts'
 
-/** What applying needs of the pass. */
+/** Parts of the scope needed to apply objects. */
 export interface Applier {
   readonly cluster: Cluster
   readonly context: ReconcileContext
@@ -49,7 +56,7 @@ export async function applyInfrastructureCluster(applier: Applier, desired: Desi
   await applyObject(applier, desired.infrastructureCluster, current.infrastructureCluster)
 }
 
-/** The machine template first, in a new object when its spec has changed, then the control plane that refers to it. */
+/** Applies the machine template first, as a new object when its spec changed, then the control plane that refers to it. */
 export async function applyControlPlane(applier: Applier, desired: DesiredState, current: CurrentState): Promise<void> {
   const { controlPlane, controlPlaneMachineTemplate: wanted } = desired
   const existing = current.controlPlane?.machineTemplate
@@ -69,10 +76,10 @@ export async function applyControlPlane(applier: Applier, desired: DesiredState,
   if (template && existing) await removeFormerTemplates(applier, template.object)
 }
 
-/** Deletes machine templates that the control plane was made from before, also those that a stopped pass has left. */
+/** Deletes earlier machine templates of the control plane, including those of an interrupted reconcile. */
 async function removeFormerTemplates(applier: Applier, { kind, object }: DesiredObject): Promise<void> {
   const { cluster, context } = applier
-  const labelSelector = `${ClusterNameLabel}=${cluster.metadata.name},${ClusterTopologyOwnedLabel}=,!${ClusterTopologyMachineDeploymentNameLabel}`
+  const labelSelector = `${ClusterNameLabel}=${cluster.metadata.name},${ClusterTopologyOwnedLabel}=,!${ClusterTopologyMachineDeploymentNameLabel},!${ClusterTopologyMachinePoolNameLabel}`
   const { items } = await context.cache.list(kind, { namespace: object.metadata.namespace, labelSelector })
   for (const template of items) {
     if (template.metadata.name === object.metadata.name || isDeleting(template) || !isOwner(cluster, template)) continue
@@ -80,7 +87,7 @@ async function removeFormerTemplates(applier: Applier, { kind, object }: Desired
   }
 }
 
-/** Creates, updates and deletes MachineDeployments; leaves alone those whose version has to wait. */
+/** Creates, updates and deletes MachineDeployments; skips those whose version has to wait. */
 export async function applyMachineDeployments(
   applier: Applier,
   desired: DesiredState,
@@ -90,13 +97,56 @@ export async function applyMachineDeployments(
   for (const one of desired.machineDeployments) {
     const existing = current.machineDeployments.get(one.topology.name)
     const { state } = versions.find((version) => version.name === one.topology.name)!
+    if (existing) await applyHealthCheck(applier, one.healthCheck, existing.healthCheck)
     if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
     if (existing && isDeleting(existing.object)) continue
     await applyMachineDeployment(applier, one, existing)
+    if (!existing) await applyHealthCheck(applier, one.healthCheck, undefined)
   }
   const wanted = new Set(desired.machineDeployments.map((one) => one.topology.name))
-  for (const [name, { object }] of current.machineDeployments) {
-    if (!wanted.has(name) && !isDeleting(object)) await remove(applier, MachineDeployment, object)
+  for (const [name, { object, healthCheck }] of current.machineDeployments) {
+    if (wanted.has(name)) continue
+    await applyHealthCheck(applier, undefined, healthCheck)
+    if (!isDeleting(object)) await remove(applier, MachineDeployment, object)
+  }
+}
+
+/** Creates, updates and deletes MachinePools; leaves alone those whose version has to wait. */
+export async function applyMachinePools(
+  applier: Applier,
+  desired: DesiredState,
+  current: CurrentState,
+  versions: readonly WorkerVersion[],
+): Promise<void> {
+  for (const one of desired.machinePools) {
+    const existing = current.machinePools.get(one.topology.name)
+    const { state } = versions.find((version) => version.name === one.topology.name)!
+    if (state === 'pendingCreate' || state === 'pending' || state === 'deferred') continue
+    if (existing && isDeleting(existing.object)) continue
+    await applyMachinePool(applier, one, existing)
+  }
+  const wanted = new Set(desired.machinePools.map((one) => one.topology.name))
+  for (const [name, { object }] of current.machinePools) {
+    if (!wanted.has(name) && !isDeleting(object)) await remove(applier, MachinePool, object)
+  }
+}
+
+/** Infrastructure and bootstrap config first, which are changed in place, then the MachinePool that refers to them. */
+async function applyMachinePool(
+  applier: Applier,
+  desired: DesiredMachinePool,
+  current: CurrentMachinePool | undefined,
+): Promise<void> {
+  const { infrastructure, bootstrap, object, topology } = desired
+  if (!current && (await existsAlready(applier, MachinePool, ClusterTopologyMachinePoolNameLabel, topology.name))) return
+  try {
+    await applyObject(applier, infrastructure, current?.infrastructure)
+    await applyObject(applier, bootstrap, current?.bootstrap)
+    await applyObject(applier, asDesiredObject(MachinePool, object), current, versionOfWorkers)
+  } catch (err) {
+    // Without a plain refusal the MachinePool may be there, and need them.
+    if (!current && wasRefused(err)) for (const part of [infrastructure, bootstrap]) await discard(applier, part)
+    throw err
   }
 }
 
@@ -105,7 +155,11 @@ async function applyMachineDeployment(
   desired: DesiredMachineDeployment,
   current: CurrentMachineDeployment | undefined,
 ): Promise<void> {
-  if (!current && (await existsAlready(applier, desired))) return
+  if (
+    !current &&
+    (await existsAlready(applier, MachineDeployment, ClusterTopologyMachineDeploymentNameLabel, desired.topology.name))
+  )
+    return
   const { infrastructure } = current ?? {}
   if (infrastructure && !sameGroupKind(desired.infrastructure, infrastructure))
     throw kindChanged(desired.infrastructure, infrastructure)
@@ -123,52 +177,48 @@ async function applyMachineDeployment(
     const { spec } = desired.object.spec.template
     spec.bootstrap.configRef = await apply('bootstrap')
     spec.infrastructureRef = await apply('infrastructure')
-    await applyObject(
-      applier,
-      asDesiredObject(desired),
-      current,
-      (object) => (object as MachineDeployment).spec.template.spec.version,
-    )
+    await applyObject(applier, asDesiredObject(MachineDeployment, desired.object), current, versionOfWorkers)
   } catch (err) {
-    // Without a plain refusal the MachineDeployment may be there, and need them.
+    // Unless the request was rejected, the MachineDeployment may exist and need them.
     for (const template of wasRefused(err) ? made : []) await discard(applier, template)
     throw err
   }
 }
 
-/** Here a MachineDeployment is applied as any provider's object is. */
-const asDesiredObject = ({ object }: DesiredMachineDeployment): DesiredObject => ({
-  kind: MachineDeployment as unknown as Kind<UnknownObject>,
+/** Here MachineDeployments and MachinePools are applied as any provider's object is. */
+const asDesiredObject = <T extends KubeObject>(kind: Kind<T>, object: object): DesiredObject => ({
+  kind: kind as unknown as Kind<UnknownObject>,
   contract: ContractVersions[0]!,
-  object: object as unknown as NamedInput,
+  object: object as NamedInput,
 })
 
-/** Asks the server rather than the cache, which may not have heard of the MachineDeployment yet. Its event brings us back. */
-async function existsAlready({ cluster, context }: Applier, { topology }: DesiredMachineDeployment): Promise<boolean> {
-  const selector = [
-    `${ClusterNameLabel}=${cluster.metadata.name}`,
-    `${ClusterTopologyOwnedLabel}=`,
-    `${ClusterTopologyMachineDeploymentNameLabel}=${topology.name}`,
-  ].join(',')
+const versionOfWorkers = (object: object): string | undefined =>
+  (object as MachineDeployment | MachinePool).spec.template.spec.version
+
+/** Asks the server rather than the cache, which may not know of the object yet. Its event brings us back. */
+async function existsAlready<T extends KubeObject>(
+  { cluster, context }: Applier,
+  kind: Kind<T>,
+  label: string,
+  topologyName: string,
+): Promise<boolean> {
+  const labels = [`${ClusterNameLabel}=${cluster.metadata.name}`, `${ClusterTopologyOwnedLabel}=`, `${label}=${topologyName}`]
   const { namespace } = cluster.metadata
-  const { items } = await context.client.list(MachineDeployment, {
-    namespace: namespace!,
-    labelSelector: selector,
-    signal: context.signal,
-  })
+  const labelSelector = labels.join(',')
+  const { items } = await context.client.list(kind, { namespace: namespace!, labelSelector, signal: context.signal })
   return items.length > 0
 }
 
 interface AppliedTemplate {
-  /** As desired, under the name that it now has. */
+  /** The desired object with its current name. */
   readonly object: DesiredObject
-  /** A new object was made, to which nothing refers yet. */
+  /** A new object that nothing refers to yet. */
   readonly isNew: boolean
 }
 
 /**
- * Templates are not changed once something was made from them: another spec goes into a new object. Its name depends on its
- * predecessor and its content, so a stop before anything refers to it does not leave it behind for ever.
+ * Templates are immutable once used: a changed spec is written to a new object. Its name depends on its predecessor and content, so that
+ * the next reconcile finds it after a crash.
  */
 async function applyTemplate(
   applier: Applier,
@@ -196,7 +246,7 @@ async function applyTemplate(
   return { object: rotated, isNew: true }
 }
 
-/** What looks different may be the same to the server, which fills in defaults: it is asked before anything is rolled out. */
+/** Defaulting may make a different spec equal: a dry run decides before anything is rolled out. */
 async function isSameSpec({ context }: Applier, { kind, object }: DesiredObject, current: External): Promise<boolean> {
   const { name } = current.object.metadata
   const annotations = { ...object.metadata.annotations, [TopologyDryRunAnnotation]: '' }
@@ -208,7 +258,7 @@ async function isSameSpec({ context }: Applier, { kind, object }: DesiredObject,
   return equal(tried['spec'], current.object['spec'])
 }
 
-/** Creates an object or changes one, when there is something to change. */
+/** Creates an object or updates it when there is a difference. */
 async function applyObject(
   applier: Applier,
   desired: DesiredObject,
@@ -233,7 +283,7 @@ async function applyObject(
   }
 }
 
-/** Takes over what an earlier pass made under this name; never what somebody else did. */
+/** Adopts an object that an earlier reconcile created under this name, but no object of another creator. */
 async function create(applier: Applier, desired: DesiredObject, why = ''): Promise<void> {
   const { kind, object } = desired
   const { cluster, context } = applier
@@ -268,7 +318,7 @@ async function remove(applier: Applier, kind: Kind, object: KubeObject): Promise
   tell(applier, 'TopologyDelete', `Deleted ${described(object, object)}`)
 }
 
-/** Takes back a template that nothing came to refer to. If that fails too, it goes with the Cluster. */
+/** Deletes a template that nothing refers to. If that fails, it is deleted with the Cluster. */
 async function discard({ context }: Applier, { kind, object }: DesiredObject): Promise<void> {
   try {
     await context.client.delete(kind, object.metadata, { signal: context.signal })
@@ -293,13 +343,13 @@ function tell({ cluster, context }: Applier, reason: string, message: string): v
 const described = ({ metadata }: { metadata: Partial<KubeObject['metadata']> }, { kind }: { kind: string }): string =>
   `${kind} "${metadata.namespace}/${metadata.name}"`
 
-/** The causes that the server gives, without the name of the object; upstream leaves out what has no cause, too. */
+/** Returns the causes from the server's error without the object's name; as upstream, errors without causes are left out. */
 function creationFailure({ kind, group }: Kind, err: Error): string {
   const { details } = err as Partial<StatusError>
   const causes = (details?.causes ?? []).map(({ reason, field, message }) => `${reason}: ${field}: ${message}`)
   return `failed to create ${kind}.${group}: ${causes.length === 0 ? err.message : causes.join(' ')}`
 }
 
-/** ` with version change from v1 to v2`, for what has a version. */
+/** Formats ` with version change from v1 to v2`. */
 const versionChange = (before: string | undefined, after: string | undefined): string =>
   before === undefined || after === undefined || before === after ? '' : ` with version change from ${before} to ${after}`

@@ -1,5 +1,12 @@
-/** What a Cluster should be made from: its class and the templates that the class refers to. */
-import type { Cluster, ClusterTopology, ControlPlaneClass, ControlPlaneTopology, MachineDeploymentClass } from '@capstan/api'
+/** Reads the blueprint of a Cluster: its class and the templates that the class refers to. */
+import type {
+  Cluster,
+  ClusterTopology,
+  ControlPlaneClass,
+  ControlPlaneTopology,
+  MachineDeploymentClass,
+  MachinePoolClass,
+} from '@capstan/api'
 import { ClusterClass, ClusterClassConditions } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
 import { CustomResourceDefinition, getCondition, isFalse, keyText, orAbsent } from '@capstan/kube'
@@ -15,11 +22,19 @@ export interface Blueprint {
     readonly class: ControlPlaneClass
     readonly topology: ControlPlaneTopology
     readonly template: External
-    /** Present when the class says that the control plane runs on machines. */
+    /** Present when the class runs the control plane on Machines. */
     readonly machineTemplate: External | undefined
   }
-  /** What the class offers, by the name of the class of MachineDeployments. */
+  /** Worker classes, by name. */
   readonly machineDeployments: ReadonlyMap<string, MachineDeploymentBlueprint>
+  /** The same for MachinePools. */
+  readonly machinePools: ReadonlyMap<string, MachinePoolBlueprint>
+}
+
+export interface MachinePoolBlueprint {
+  readonly class: MachinePoolClass
+  readonly bootstrap: External
+  readonly infrastructure: External
 }
 
 export interface MachineDeploymentBlueprint {
@@ -28,12 +43,12 @@ export interface MachineDeploymentBlueprint {
   readonly infrastructure: External
 }
 
-/** Something that this controller watches must change first; the text says what. Trying again does not help. */
+/** Thrown when a watched object must change first, as the message describes. A retry does not help. */
 export class NotReadyYet extends Error {
   override readonly name = 'NotReadyYet'
 }
 
-/** The class of a managed Cluster, once its own controller has looked at it as it is now. */
+/** Returns the class of a managed Cluster, once the class controller has observed its current generation. */
 export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileContext, 'cache'>): Promise<ClusterClass> {
   const key = classKeyOf(cluster)
   const found = cache.peek(ClusterClass, key)
@@ -46,7 +61,7 @@ export async function observeClass(cluster: Cluster, { cache }: Pick<ReconcileCo
   return found
 }
 
-/** Why a class cannot be used yet. Pure. */
+/** Returns why a class cannot be used yet. Pure. */
 export function classProblem({ metadata, status = {} }: ClusterClass): string | undefined {
   const { type } = ClusterClassConditions.VariablesReady
   if (!getCondition(status.conditions ?? [], type) || isFalse(status.conditions ?? [], type)) {
@@ -58,7 +73,7 @@ export function classProblem({ metadata, status = {} }: ClusterClass): string | 
   return `ClusterClass.status.observedGeneration must be ${generation}, but is ${observed}`
 }
 
-/** Reads every template that the topology uses, and has changes of them bring the Cluster back. */
+/** Reads every template that the topology uses, and watches them for changes. */
 export async function observeBlueprint(
   topology: ClusterTopology,
   clusterClass: ClusterClass,
@@ -92,24 +107,44 @@ export async function observeBlueprint(
       bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, of),
     })
   }
+  const machinePools = new Map<string, MachinePoolBlueprint>()
+  for (const one of workers?.machinePools ?? []) {
+    const of = `, MachinePool class ${JSON.stringify(one.class)}`
+    machinePools.set(one.class, {
+      class: one,
+      infrastructure: await read('InfrastructureMachinePoolTemplate', one.infrastructure.templateRef, of),
+      bootstrap: await read('bootstrap config template', one.bootstrap.templateRef, of),
+    })
+  }
   return {
     topology,
     class: clusterClass,
     infrastructureCluster,
     controlPlane: { class: controlPlane, topology: topology.controlPlane ?? {}, template, machineTemplate },
     machineDeployments,
+    machinePools,
   }
 }
 
-/** The class of MachineDeployments that a topology asks for. */
+/** Returns the worker class of a topology entry. */
 export function blueprintOf({ machineDeployments, class: clusterClass }: Blueprint, name: string): MachineDeploymentBlueprint {
   const found = machineDeployments.get(name)
-  if (!found) throw new Error(missingClass(name, clusterClass))
+  if (!found) throw new Error(missingClass('MachineDeployment', name, clusterClass))
   return found
 }
 
-export const missingClass = (name: string, { metadata }: Pick<ClusterClass, 'metadata'>): string =>
-  `MachineDeploymentClass with name "${name}" does not exist in ClusterClass "${metadata.name}"`
+/** The class of MachinePools that a topology asks for. */
+export function poolBlueprintOf({ machinePools, class: clusterClass }: Blueprint, name: string): MachinePoolBlueprint {
+  const found = machinePools.get(name)
+  if (!found) throw new Error(missingClass('MachinePool', name, clusterClass))
+  return found
+}
+
+export const missingClass = (
+  kind: 'MachineDeployment' | 'MachinePool',
+  name: string,
+  { metadata }: Pick<ClusterClass, 'metadata'>,
+): string => `${kind}Class with name "${name}" does not exist in ClusterClass "${metadata.name}"`
 
 async function observeTemplate(ref: TemplateRef, namespace: string, context: ReconcileContext): Promise<External> {
   const { cache, client, signal } = context

@@ -1,8 +1,8 @@
-/** Variables that every patch can read without anybody setting them. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
+/** Built-in variables, which every patch can read. Upstream: api/runtime/hooks/v1alpha1, v1.14. */
 import { type Cluster, type ClusterClass, ControlPlaneContract, hiddenAnnotations, readField } from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'
 import { ownedLabels } from './desired-object.ts'
-import type { DesiredMachineDeployment, DesiredState } from './desired-state.ts'
+import type { DesiredMachineDeployment, DesiredMachinePool, DesiredState } from './desired-state.ts'
 
 /** `builtin.cluster`, for every template. */
 export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): JsonObject {
@@ -19,7 +19,7 @@ export function clusterBuiltins(cluster: Cluster, clusterClass: ClusterClass): J
       name,
       namespace,
       uid,
-      // As the Cluster will be: it gets these labels in its first pass, and patches should not see that they were missing.
+      // Includes the labels that the first reconcile sets, so that patches get the same values in every reconcile.
       metadata: builtinMetadata({ ...cluster.metadata, labels: { ...cluster.metadata.labels, ...ownedLabels(cluster) } }),
       topology: present({
         version: topology?.version,
@@ -48,20 +48,29 @@ export function controlPlaneBuiltins({ controlPlane, controlPlaneMachineTemplate
 }
 
 /** `builtin.machineDeployment`, for templates of one MachineDeployment. */
-export function machineDeploymentBuiltins({ topology, object, bootstrap, infrastructure }: DesiredMachineDeployment): JsonObject {
-  return {
-    machineDeployment: present({
-      version: object.spec.template.spec.version,
-      class: topology.class,
-      name: object.metadata.name,
-      topologyName: topology.name,
-      metadata: builtinMetadata(object.metadata),
-      replicas: object.spec.replicas,
-      bootstrap: { configRef: { name: bootstrap.object.metadata.name } },
-      infrastructureRef: { name: infrastructure.object.metadata.name },
-    }),
-  }
-}
+export const machineDeploymentBuiltins = (desired: DesiredMachineDeployment): JsonObject => ({
+  machineDeployment: workerBuiltins(desired),
+})
+
+/** `builtin.machinePool`, for templates of one MachinePool. */
+export const machinePoolBuiltins = (desired: DesiredMachinePool): JsonObject => ({ machinePool: workerBuiltins(desired) })
+
+const workerBuiltins = ({
+  topology,
+  object,
+  bootstrap,
+  infrastructure,
+}: DesiredMachineDeployment | DesiredMachinePool): JsonObject =>
+  present({
+    version: object.spec.template.spec.version,
+    class: topology.class,
+    name: object.metadata.name,
+    topologyName: topology.name,
+    metadata: builtinMetadata(object.metadata),
+    replicas: object.spec.replicas,
+    bootstrap: { configRef: { name: bootstrap.object.metadata.name } },
+    infrastructureRef: { name: infrastructure.object.metadata.name },
+  })
 
 interface Labelled {
   readonly labels?: Record<string, string>
@@ -77,7 +86,7 @@ function builtinMetadata({ labels, annotations = {} }: Labelled): JsonObject | u
   return Object.keys(metadata).length === 0 ? undefined : metadata
 }
 
-/** The members that have a value: what is not set is absent, so that templates can ask for it. */
+/** Drops members without a value, so that templates can test for them. */
 function present(members: { readonly [name: string]: Json | readonly string[] | undefined }): JsonObject {
   const kept: JsonObject = {}
   for (const [name, value] of Object.entries(members)) if (value !== undefined) kept[name] = value as Json

@@ -1,11 +1,20 @@
-import { Cluster, ClusterClass, ClusterConditions, Machine, MachineDeployment, WaitingHooksAnnotation } from '@capstan/api'
-import { type Controller, controller, type Predicate, watches } from '@capstan/controller'
+import {
+  Cluster,
+  ClusterClass,
+  ClusterConditions,
+  Machine,
+  MachineDeployment,
+  MachineHealthCheck,
+  MachinePool,
+  WaitingHooksAnnotation,
+} from '@capstan/api'
+import { type Controller, controller, type Predicate, watches, whenChanged } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
-import { type Clock, equal, isTrue } from '@capstan/kube'
+import { type Clock, equal, isTrue, Namespace } from '@capstan/kube'
 import { ClassesByTemplate } from '../clusterclass/indexes.ts'
 import { classProblem } from './blueprint.ts'
 import { ClustersByClass, clusterOf, clustersOfClass } from './indexes.ts'
-import { TopologyMemory } from './pass.ts'
+import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 
 export interface TopologyOptions {
@@ -15,16 +24,13 @@ export interface TopologyOptions {
   readonly concurrency?: number
 }
 
-/**
- * A class that was just edited is not ready until its own controller has looked at it, which is the next change of it: until then
- * there is nothing to do for its Clusters, and nothing to tell their users.
- */
+/** Ignores edits of a class until its own controller has observed them, which is another change of the class. */
 const isNotOnlyEdited: Predicate<ClusterClass> = ({ previous, object }) =>
   !previous || !object || classProblem(previous) !== undefined || previous.metadata.generation === object.metadata.generation
 
 /**
- * Not its own reports: after a call that failed, what it says of that would bring the next call at once, and so on, where each
- * failure reads differently.
+ * Ignores this controller's own status writes: after a failed call, they would trigger the next call at once, endlessly when each error
+ * message differs.
  */
 const clusterMatters: Predicate<Cluster> = ({ previous, object }) =>
   (object ?? previous)?.spec.topology !== undefined && !equal(factsOf(previous), factsOf(object))
@@ -37,11 +43,18 @@ const factsOf = (cluster: Cluster | undefined) => {
   return { uid, generation, labels, marks, ownerReferences, finalizers, deletionTimestamp, isInitialized }
 }
 
+/** Extensions select Clusters by the labels of their namespaces. */
+const changesLabels: Predicate<Namespace> = ({ previous, object }) =>
+  previous !== undefined && object !== undefined && !equal(previous.metadata.labels ?? {}, object.metadata.labels ?? {})
+
+/** Users and controllers may edit or delete objects of a topology. */
+const specChanged = whenChanged(({ metadata: { uid, generation, labels } }: MachineHealthCheck) => ({ uid, generation, labels }))
+
 const changesVersion: Predicate<Machine> = ({ previous, object }) =>
   previous?.spec.version !== object?.spec.version ||
   previous?.status?.nodeInfo?.kubeletVersion !== object?.status?.nodeInfo?.kubeletVersion
 
-/** The controller of managed topologies: makes a Cluster's objects from its class, keeps and upgrades them. */
+/** Creates the controller of managed topologies: creates a Cluster's objects from its class, updates and upgrades them. */
 export function createTopologyController({ runtime, clock, concurrency = 10 }: TopologyOptions): Controller {
   const memory = new TopologyMemory(runtime, clock)
   return controller({
@@ -50,8 +63,12 @@ export function createTopologyController({ runtime, clock, concurrency = 10 }: T
     when: clusterMatters,
     watches: [
       watches(ClusterClass, (one, cache) => clustersOfClass(cache, one), isNotOnlyEdited),
+      watches(Namespace, ({ metadata }) => memory.hooks.waitingIn(metadata.name), changesLabels),
       watches(MachineDeployment, clusterOf),
-      // An upgrade goes on when a Machine has the version it should have, or is gone.
+      watches(MachineHealthCheck, clusterOf, specChanged),
+      // For their versions, too: an upgrade goes on when all Nodes have the one that they should have.
+      watches(MachinePool, clusterOf),
+      // An upgrade proceeds when a Machine has reached its version, or is gone.
       watches(Machine, clusterOf, changesVersion),
     ],
     sources: [{ start: (enqueue) => memory.hooks.whenExtensionsChange(enqueue) }],

@@ -1,20 +1,32 @@
-/** What there is of a topology right now. */
-import type { Cluster } from '@capstan/api'
+/** Reads the existing objects of a topology. */
+import type { Cluster, MachineHealthCheck } from '@capstan/api'
 import {
   ClusterNameLabel,
   ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyMachinePoolNameLabel,
   ClusterTopologyOwnedLabel,
   clonedKind,
   ControlPlaneContract,
   Machine,
   MachineDeployment,
+  MachinePool,
   readField,
 } from '@capstan/api'
 import type { ReconcileContext } from '@capstan/controller'
-import { CustomResourceDefinition, isDeleting, keyOf, keyText, type KubeObject, labelSelector, orAbsent } from '@capstan/kube'
+import {
+  CustomResourceDefinition,
+  isDeleting,
+  keyOf,
+  keyText,
+  type Kind,
+  type KubeObject,
+  labelSelector,
+  orAbsent,
+} from '@capstan/kube'
 import { type ExternalKind, externalKind } from '../external/contract-version.ts'
 import { type ContractRef, contractRefOf, type External } from '../external/get.ts'
 import type { Blueprint } from './blueprint.ts'
+import { observeHealthCheck } from './health-checks.ts'
 import { concernedClusters, isOfOtherVersion } from './indexes.ts'
 
 export interface CurrentState {
@@ -22,10 +34,12 @@ export interface CurrentState {
   readonly controlPlane: CurrentControlPlane | undefined
   /** By the name in the topology. */
   readonly machineDeployments: ReadonlyMap<string, CurrentMachineDeployment>
+  readonly machinePools: ReadonlyMap<string, CurrentMachinePool>
 }
 
 export interface CurrentControlPlane extends External {
   readonly machineTemplate: External | undefined
+  readonly healthCheck: MachineHealthCheck | undefined
 }
 
 export interface CurrentMachineDeployment {
@@ -33,11 +47,21 @@ export interface CurrentMachineDeployment {
   /** Absent while the MachineDeployment is being deleted: its templates may be gone already. */
   readonly bootstrap: External | undefined
   readonly infrastructure: External | undefined
-  /** Some of its Machines are not of its version. */
+  readonly healthCheck: MachineHealthCheck | undefined
+  /** Some of its Machines have another version. */
   readonly upgrading: boolean
 }
 
-/** @throws Error when an object that the Cluster refers to is gone, or is not of a topology */
+export interface CurrentMachinePool {
+  readonly object: MachinePool
+  /** Absent while the MachinePool is being deleted: it deletes them. */
+  readonly bootstrap: External | undefined
+  readonly infrastructure: External | undefined
+  /** Some of its Nodes are not of its version. */
+  readonly upgrading: boolean
+}
+
+/** @throws Error when an object that the Cluster refers to is gone, or does not belong to a topology */
 export async function observeCurrentState(
   cluster: Cluster,
   blueprint: Blueprint,
@@ -48,6 +72,7 @@ export async function observeCurrentState(
       infrastructureCluster: await observeInfrastructureCluster(cluster, blueprint, context),
       controlPlane: await observeControlPlane(cluster, blueprint, context),
       machineDeployments: await observeMachineDeployments(cluster, blueprint, context),
+      machinePools: await observeMachinePools(cluster, blueprint, context),
     }
   } catch (err) {
     const reason = err instanceof Error ? err.message : String(err)
@@ -65,35 +90,83 @@ async function observeControlPlane(cluster: Cluster, { controlPlane }: Blueprint
   const ref = cluster.spec.controlPlaneRef
   if (!ref) return undefined
   const object = owned(await observe(ref, clonedOf(controlPlane.template), cluster, context), cluster)
-  if (!controlPlane.machineTemplate) return { ...object, machineTemplate: undefined }
+  const healthCheck = observeHealthCheck(object.object, context)
+  if (!controlPlane.machineTemplate) return { ...object, machineTemplate: undefined, healthCheck }
   const machineRef = readField(object.object, ControlPlaneContract.machineInfrastructureRef, object.contract)
-  if (!machineRef) return { ...object, machineTemplate: undefined }
+  if (!machineRef) return { ...object, machineTemplate: undefined, healthCheck }
   const of = 'apiGroup' in machineRef ? machineRef : contractRefOf(machineRef)
-  return { ...object, machineTemplate: owned(await observe(of, controlPlane.machineTemplate, cluster, context), cluster) }
+  const machineTemplate = owned(await observe(of, controlPlane.machineTemplate, cluster, context), cluster)
+  return { ...object, machineTemplate, healthCheck }
 }
 
 async function observeMachineDeployments(cluster: Cluster, blueprint: Blueprint, context: ReconcileContext) {
-  const { name, namespace } = cluster.metadata
-  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
-  const { items } = await context.cache.list(MachineDeployment, { namespace: namespace!, labelSelector: selector })
+  const label = ClusterTopologyMachineDeploymentNameLabel
   const found = new Map<string, CurrentMachineDeployment>()
-  for (const object of items) {
-    const topologyName = object.metadata.labels?.[ClusterTopologyMachineDeploymentNameLabel]
-    if (!topologyName) {
-      throw new Error(
-        `failed to find label ${ClusterTopologyMachineDeploymentNameLabel} in MachineDeployment ${keyText(keyOf(object))}`,
-      )
-    }
-    const other = found.get(topologyName)
-    if (other) {
-      const label = `${ClusterTopologyMachineDeploymentNameLabel}: ${topologyName}`
-      throw new Error(
-        `duplicate MachineDeployment ${keyText(keyOf(object))} found for label ${label} (beside ${other.object.metadata.name})`,
-      )
-    }
-    found.set(topologyName, await observeMachineDeployment(object, topologyName, cluster, blueprint, context))
+  for (const [name, object] of await ownedByTopology(MachineDeployment, label, cluster, context)) {
+    found.set(name, await observeMachineDeployment(object, name, cluster, blueprint, context))
   }
   return found
+}
+
+async function observeMachinePools(cluster: Cluster, blueprint: Blueprint, context: ReconcileContext) {
+  const label = ClusterTopologyMachinePoolNameLabel
+  const found = new Map<string, CurrentMachinePool>()
+  for (const [name, object] of await ownedByTopology(MachinePool, label, cluster, context)) {
+    found.set(name, await observeMachinePool(object, name, cluster, blueprint, context))
+  }
+  return found
+}
+
+/** Workers of the topology of one kind, by their name in the topology. */
+async function ownedByTopology<T extends KubeObject>(
+  kind: Kind<T>,
+  label: string,
+  cluster: Cluster,
+  context: ReconcileContext,
+): Promise<ReadonlyMap<string, T>> {
+  const { name, namespace } = cluster.metadata
+  const selector = `${ClusterNameLabel}=${name},${ClusterTopologyOwnedLabel}=`
+  const { items } = await context.cache.list(kind, { namespace: namespace!, labelSelector: selector })
+  const found = new Map<string, T>()
+  for (const object of items) {
+    const topologyName = object.metadata.labels?.[label]
+    if (!topologyName) throw new Error(`failed to find label ${label} in ${kind.kind} ${keyText(keyOf(object))}`)
+    const other = found.get(topologyName)
+    if (other) {
+      const where = `label ${label}: ${topologyName}`
+      throw new Error(`duplicate ${kind.kind} ${keyText(keyOf(object))} found for ${where} (beside ${other.metadata.name})`)
+    }
+    found.set(topologyName, object)
+  }
+  return found
+}
+
+async function observeMachinePool(
+  object: MachinePool,
+  topologyName: string,
+  cluster: Cluster,
+  { topology, machinePools }: Blueprint,
+  context: ReconcileContext,
+): Promise<CurrentMachinePool> {
+  const upgrading = isUpgradingNodes(object)
+  if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, upgrading }
+  const className = topology.workers?.machinePools?.find((one) => one.name === topologyName)?.class
+  const of = className === undefined ? undefined : machinePools.get(className)
+  const { bootstrap, infrastructureRef } = object.spec.template.spec
+  if (!bootstrap.configRef) throw new Error(`${describe(object)} has no spec.template.spec.bootstrap.configRef`)
+  const ofClass = (template: External | undefined) => template && clonedOf(template)
+  return {
+    object,
+    bootstrap: owned(await observe(bootstrap.configRef, ofClass(of?.bootstrap), cluster, context), cluster),
+    infrastructure: owned(await observe(infrastructureRef, ofClass(of?.infrastructure), cluster, context), cluster),
+    upgrading,
+  }
+}
+
+/** Upstream asks the workload cluster for the Nodes; status.versions is what the MachinePool controller has seen of them. */
+export const isUpgradingNodes = ({ spec, status }: MachinePool): boolean => {
+  const { version } = spec.template.spec
+  return version !== undefined && (status?.versions ?? []).some((one) => one.version !== version)
 }
 
 async function observeMachineDeployment(
@@ -104,7 +177,8 @@ async function observeMachineDeployment(
   context: ReconcileContext,
 ): Promise<CurrentMachineDeployment> {
   const upgrading = await isUpgradingMachines(object, context)
-  if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, upgrading }
+  const healthCheck = observeHealthCheck(object, context)
+  if (isDeleting(object)) return { object, bootstrap: undefined, infrastructure: undefined, healthCheck, upgrading }
   const className = topology.workers?.machineDeployments?.find((one) => one.name === topologyName)?.class
   const of = className === undefined ? undefined : machineDeployments.get(className)
   const { bootstrap, infrastructureRef } = object.spec.template.spec
@@ -113,6 +187,7 @@ async function observeMachineDeployment(
     object,
     bootstrap: owned(await observe(bootstrap.configRef, of?.bootstrap, cluster, context), cluster),
     infrastructure: owned(await observe(infrastructureRef, of?.infrastructure, cluster, context), cluster),
+    healthCheck,
     upgrading,
   }
 }
@@ -129,7 +204,7 @@ async function isUpgradingMachines({ metadata, spec }: MachineDeployment, { cach
 
 const clonedOf = (template: External): ExternalKind => ({ contract: template.contract, kind: clonedKind(template.kind) })
 
-/** Reads an object in the version that the class uses for its kind, else in the one that its CustomResourceDefinition prefers. */
+/** Reads an object in the version that the class uses for its kind, else in the preferred version of its CustomResourceDefinition. */
 async function observe(
   ref: ContractRef,
   ofClass: ExternalKind | undefined,

@@ -1,4 +1,4 @@
-/** The objects of a topology one by one: how they are copied from templates, what they are called, whom they belong to. Pure. */
+/** Makes the single objects of a topology from templates: content, names, owners. Pure. */
 import type { ContractVersionedObjectReference } from '@capstan/api'
 import {
   Cluster,
@@ -26,34 +26,47 @@ import type { External } from '../external/get.ts'
 import { nameFromTemplate, simpleName } from '../naming/generated-name.ts'
 import { stableRandom } from './stable-random.ts'
 
-/** A provider's object as it should be. Patches still change it in place. */
+/** A desired provider object. Patches still change it in place. */
 export interface DesiredObject extends ExternalKind {
   readonly object: NamedInput
 }
 
-/** An object to apply: its name is known. */
+/** An object to apply, with a name. */
 export type NamedInput = Input<UnknownObject> & { metadata: { name: string; namespace: string } }
 
-/** How the owner of a desired object refers to it. */
+/** Returns the reference from the owner of a desired object. */
 export const refToDesired = ({ kind: { group, kind }, object }: DesiredObject): ContractVersionedObjectReference => ({
   apiGroup: group,
   kind,
   name: object.metadata.name,
 })
 
-/** The object that a template is for. */
-export function clone(template: External, cluster: Cluster, name: string, existing: KubeObject | undefined): DesiredObject {
+interface CloneOptions {
+  /** Beside those of every object of the topology. */
+  readonly labels?: Record<string, string>
+  /** The Cluster as owner; its controller when absent. */
+  readonly owner?: OwnerReference
+}
+
+/** Makes an object from its template. */
+export function clone(
+  template: External,
+  cluster: Cluster,
+  name: string,
+  existing: KubeObject | undefined,
+  { labels = {}, owner = controllerReference(cluster, Cluster) }: CloneOptions = {},
+): DesiredObject {
   const object = fromTemplate(template.object, {
     name,
     namespace: cluster.metadata.namespace!,
     clusterName: cluster.metadata.name,
-    labels: ownedLabels(cluster),
-    owner: ownerBy(cluster, existing, controllerReference(cluster, Cluster)),
+    labels: { ...ownedLabels(cluster), ...labels },
+    owner: ownerBy(cluster, existing, owner),
   })
   return { contract: template.contract, kind: clonedKind(template.kind), object: object as NamedInput }
 }
 
-/** A template of the Cluster's own, as a copy of the class' one. */
+/** Copies a template of the class for the Cluster. */
 export function copyTemplate(
   { object, kind, contract }: External,
   cluster: Cluster,
@@ -79,37 +92,38 @@ export function copyTemplate(
 
 const LastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Labels that no patch and no user changes. */
+/** Labels that neither patches nor users can change. */
 export const ownedLabels = (cluster: Cluster): Record<string, string> => ({
   [ClusterNameLabel]: cluster.metadata.name,
   [ClusterTopologyOwnedLabel]: '',
 })
 
-/** Annotations that say what was copied. */
+/** Annotations that record the source template. */
 export const clonedFrom = ({ object, kind }: External): Record<string, string> => ({
   [TemplateClonedFromNameAnnotation]: keyOf(object).name,
   [TemplateClonedFromGroupKindAnnotation]: kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`,
 })
 
 /**
- * The Cluster as owner: as the object already has it, so that this and other controllers do not correct one another, or
- * `fresh`. Owned from its first moment, an object goes with its Cluster even if the Cluster never came to know it.
+ * Returns the owner reference to the Cluster: the existing one, so that controllers do not overwrite one another's, or `fresh`. Objects are
+ * owned from their creation, so that they are deleted with the Cluster even if it never referred to them.
  */
 export const ownerBy = (cluster: Cluster, existing: KubeObject | undefined, fresh: OwnerReference): OwnerReference => {
   const own = existing?.metadata.ownerReferences?.find((reference) => sameOwner(reference, fresh))
   return own?.uid === cluster.metadata.uid ? { ...own } : fresh
 }
 
-/** A name as a naming template gives it; the template knows the topology's name for workers. */
+/** Returns a name from a naming template, which for workers can use the topology's name. */
 export function generatedName(cluster: Cluster, template: string, ...purpose: readonly string[]): string {
   const [part, topologyName] = purpose
   const data = {
     cluster: { name: cluster.metadata.name },
     ...(part === 'machineDeployments' && topologyName ? { machineDeployment: { topologyName } } : {}),
+    ...(part === 'machinePools' && topologyName ? { machinePool: { topologyName } } : {}),
   }
   return nameFromTemplate(template, data, stableRandom(cluster.metadata.uid, ...purpose))
 }
 
-/** `<base>-<random 5>`. What else the purpose names, such as the predecessor and content, makes the name of a later one. */
+/** Returns `<base>-<random 5>`. Further parts of the purpose, such as predecessor and content, distinguish later objects. */
 export const templateName = (cluster: Cluster, base: string, ...purpose: readonly string[]): string =>
   simpleName(`${base}-`, stableRandom(cluster.metadata.uid, ...purpose))

@@ -99,18 +99,25 @@ function aBlueprint(
     machineDeployments: new Map([
       ['default', { class: clusterClass.spec.workers!.machineDeployments![0]!, bootstrap, infrastructure: machines }],
     ]),
+    machinePools: new Map(),
   }
 }
 
-const nothing: CurrentState = { infrastructureCluster: undefined, controlPlane: undefined, machineDeployments: new Map() }
+const nothing: CurrentState = {
+  infrastructureCluster: undefined,
+  controlPlane: undefined,
+  machineDeployments: new Map(),
+  machinePools: new Map(),
+}
 const versions = {
   controlPlane: 'v1.34.0',
   workers: [{ name: 'md-0', version: 'v1.34.0', state: 'settled', upgrading: false }],
+  pools: [],
 } as const
 
 const noExtensions = {
   runtime: { call: () => Promise.reject(new Error('no extension is called')) },
-  signal: new AbortController().signal,
+  context: { signal: new AbortController().signal, outside: <T>(work: () => Promise<T>) => work() },
 }
 
 async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1] = {}): Promise<DesiredState> {
@@ -122,7 +129,7 @@ async function desire(cluster: Cluster, options: Parameters<typeof aBlueprint>[1
 }
 
 describe('desired state', () => {
-  test('names are those of upstream in form, the same in every pass, and others for a Cluster made anew', async () => {
+  test('names have the form of upstream, are stable, and differ for a recreated Cluster', async () => {
     const names = async (uid: string) => {
       const cluster = aCluster()
       cluster.metadata.uid = uid
@@ -339,7 +346,7 @@ describe('patches', () => {
     )
   })
 
-  test('a patch that reads a variable which is not set says so', async () => {
+  test('a patch that reads an unset variable fails with its name', async () => {
     const patches = [aPatch('TestControlPlaneTemplate', cp, set({ valueFrom: { variable: 'zone' } }))]
     await expect(desire(aCluster(), { patches, variables: ['zone'] })).rejects.toThrow(
       'failed to generate patches for patch "p": failed to get variable "zone": "zone" is not set',

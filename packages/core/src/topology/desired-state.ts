@@ -1,16 +1,24 @@
 /**
- * What a topology should look like, before patches. Pure: versions were decided before, and names come from what exists or from
- * what the object is for. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
+ * Computes the desired state of a topology before patches. Pure: versions were decided before, and names come from existing objects or from
+ * the purpose. Upstream: exp/topology/desiredstate/desired_state.go, v1.14.
  */
-import type { MachineDeployment, MachineDeploymentClass, MachineDeploymentTopology } from '@capstan/api'
+import type {
+  MachineDeployment,
+  MachineDeploymentClass,
+  MachineDeploymentTopology,
+  MachinePool,
+  MachinePoolTopology,
+} from '@capstan/api'
 import {
   Cluster,
   ClusterTopologyDeferUpgradeAnnotation,
   ClusterTopologyHoldUpgradeSequenceAnnotation,
   ClusterTopologyMachineDeploymentNameLabel,
+  ClusterTopologyMachinePoolNameLabel,
   ControlPlaneContract,
   InfraClusterContract,
   MachineDeployment as MachineDeploymentKind,
+  MachinePool as MachinePoolKind,
   readField,
   removeField,
   writeField,
@@ -18,9 +26,9 @@ import {
 } from '@capstan/api'
 import { apiVersionOf, draft, type Input, type KubeObject, ownerReference, typeMeta } from '@capstan/kube'
 import { contractRefOf } from '../external/get.ts'
-import type { Blueprint, MachineDeploymentBlueprint } from './blueprint.ts'
-import { blueprintOf } from './blueprint.ts'
-import type { CurrentMachineDeployment, CurrentState } from './current-state.ts'
+import type { Blueprint, MachineDeploymentBlueprint, MachinePoolBlueprint } from './blueprint.ts'
+import { blueprintOf, poolBlueprintOf } from './blueprint.ts'
+import type { CurrentMachineDeployment, CurrentMachinePool, CurrentState } from './current-state.ts'
 import {
   clone,
   clonedFrom,
@@ -32,13 +40,23 @@ import {
   refToDesired,
   templateName,
 } from './desired-object.ts'
+import { controlPlaneHealthCheck, type DesiredHealthCheck, machineDeploymentHealthCheck } from './health-checks.ts'
 import type { WorkerVersion } from './upgrade.ts'
 
 export interface DesiredState {
   readonly infrastructureCluster: DesiredObject
   readonly controlPlane: DesiredObject
   readonly controlPlaneMachineTemplate: DesiredObject | undefined
+  readonly controlPlaneHealthCheck: DesiredHealthCheck | undefined
   readonly machineDeployments: readonly DesiredMachineDeployment[]
+  readonly machinePools: readonly DesiredMachinePool[]
+}
+
+export interface DesiredMachinePool {
+  readonly topology: MachinePoolTopology
+  readonly object: Input<MachinePool> & { metadata: { name: string; namespace: string } }
+  readonly bootstrap: DesiredObject
+  readonly infrastructure: DesiredObject
 }
 
 export interface DesiredMachineDeployment {
@@ -46,12 +64,14 @@ export interface DesiredMachineDeployment {
   readonly object: Input<MachineDeployment> & { metadata: { name: string; namespace: string } }
   readonly bootstrap: DesiredObject
   readonly infrastructure: DesiredObject
+  readonly healthCheck: DesiredHealthCheck | undefined
 }
 
-/** The versions that were decided for this pass. */
+/** Versions decided for this reconcile. */
 export interface DesiredVersions {
   readonly controlPlane: string
   readonly workers: readonly WorkerVersion[]
+  readonly pools: readonly WorkerVersion[]
 }
 
 export function desiredState(
@@ -61,10 +81,17 @@ export function desiredState(
   versions: DesiredVersions,
 ): DesiredState {
   const machineTemplate = controlPlaneMachineTemplate(cluster, blueprint, current)
+  const desiredControlPlane = controlPlane(cluster, blueprint, current, versions.controlPlane, machineTemplate)
   return {
     infrastructureCluster: infrastructureCluster(cluster, blueprint, current),
-    controlPlane: controlPlane(cluster, blueprint, current, versions.controlPlane, machineTemplate),
+    controlPlane: desiredControlPlane,
     controlPlaneMachineTemplate: machineTemplate,
+    controlPlaneHealthCheck: controlPlaneHealthCheck(
+      cluster,
+      blueprint.controlPlane,
+      desiredControlPlane.object.metadata.name,
+      current.controlPlane?.healthCheck,
+    ),
     machineDeployments: (blueprint.topology.workers?.machineDeployments ?? []).map((topology) =>
       machineDeployment(
         cluster,
@@ -74,12 +101,21 @@ export function desiredState(
         versions.workers.find((worker) => worker.name === topology.name)!.version,
       ),
     ),
+    machinePools: (blueprint.topology.workers?.machinePools ?? []).map((topology) =>
+      machinePool(
+        cluster,
+        topology,
+        poolBlueprintOf(blueprint, topology.class),
+        current.machinePools.get(topology.name),
+        versions.pools.find((pool) => pool.name === topology.name)!.version,
+      ),
+    ),
   }
 }
 
 /**
- * Takes out of the desired objects what others fill in: templates carry an empty endpoint, and to apply that would take back what
- * the provider has found. To be done after patches.
+ * Removes the fields that other controllers set: templates contain an empty endpoint, and applying it would remove the provider's value.
+ * Call it after patches.
  */
 export function leaveEndpointToOthers({ infrastructureCluster, controlPlane }: DesiredState): void {
   for (const { object, contract } of [infrastructureCluster, controlPlane]) {
@@ -93,6 +129,7 @@ export function leaveEndpointToOthers({ infrastructureCluster, controlPlane }: D
 }
 
 const DefaultName = '{{ .cluster.name }}-{{ .random }}'
+const DefaultMachinePoolName = '{{ .cluster.name }}-{{ .machinePool.topologyName }}-{{ .random }}'
 const DefaultMachineDeploymentName = '{{ .cluster.name }}-{{ .machineDeployment.topologyName }}-{{ .random }}'
 
 function infrastructureCluster(
@@ -164,7 +201,7 @@ function controlPlane(
   return desired
 }
 
-/** Points the control plane at its machine template, in the form of its contract version. */
+/** Writes the control plane's reference to its machine template, in the form of its contract version. */
 export function writeMachineInfrastructureRef(
   { object, contract }: DesiredObject,
   template: DesiredObject,
@@ -176,7 +213,7 @@ export function writeMachineInfrastructureRef(
     writeField(object, ControlPlaneContract.machineInfrastructureRef, contract, { apiGroup: group, kind, name })
     return
   }
-  // The version in an old reference means nothing, and changing it would only make noise.
+  // The version in an old reference has no meaning, and changing it would be a needless write.
   const before = current && readField(current, ControlPlaneContract.machineInfrastructureRef, contract)
   const same = before && 'apiVersion' in before && before.kind === kind && contractRefOf(before).apiGroup === group
   const apiVersion = same ? before.apiVersion : apiVersionOf(template.kind)
@@ -214,6 +251,7 @@ function machineDeployment(
     topology,
     bootstrap,
     infrastructure,
+    healthCheck: machineDeploymentHealthCheck(cluster, topology, ofClass, name, current?.healthCheck),
     object: {
       ...typeMeta(MachineDeploymentKind),
       metadata: {
@@ -245,11 +283,13 @@ function machineDeploymentSpec(
   const minReadySeconds = topology.minReadySeconds ?? ofClass.minReadySeconds
   const readinessGates = topology.readinessGates ?? ofClass.readinessGates
   const taints = topology.taints ?? ofClass.taints
+  const maxInFlight = topology.healthCheck?.remediation?.maxInFlight ?? ofClass.healthCheck?.remediation?.maxInFlight
   return draft({
     clusterName: cluster.metadata.name,
     ...(topology.replicas === undefined ? {} : { replicas: topology.replicas }),
     ...(rollout === undefined ? {} : { rollout }),
     ...(order === undefined ? {} : { deletion: { order } }),
+    ...(maxInFlight === undefined ? {} : { remediation: { maxInFlight } }),
     selector: { matchLabels: parts.owned },
     template: {
       metadata: parts.metadata,
@@ -266,6 +306,70 @@ function machineDeploymentSpec(
       },
     },
   })
+}
+
+/** A MachinePool's bootstrap config and infrastructure are objects of its own, changed in place: nothing else is made from them. */
+function machinePool(
+  cluster: Cluster,
+  topology: MachinePoolTopology,
+  blueprint: MachinePoolBlueprint,
+  current: CurrentMachinePool | undefined,
+  version: string,
+): DesiredMachinePool {
+  const { class: ofClass } = blueprint
+  const base = `${cluster.metadata.name}-${topology.name}`
+  const label = { [ClusterTopologyMachinePoolNameLabel]: topology.name }
+  const cloned = (part: 'bootstrap' | 'infrastructure') => {
+    const existing = current?.[part]?.object
+    const name = existing?.metadata.name ?? templateName(cluster, base, 'machinePools', topology.name, part)
+    // Their controller is the MachinePool.
+    return clone(blueprint[part], cluster, name, existing, { labels: label, owner: ownerReference(cluster, Cluster) })
+  }
+  const bootstrap = cloned('bootstrap')
+  const infrastructure = cloned('infrastructure')
+
+  const labels = { ...ofClass.metadata?.labels, ...topology.metadata?.labels, ...ownedLabels(cluster), ...label }
+  const annotations = { ...ofClass.metadata?.annotations, ...topology.metadata?.annotations }
+  delete annotations[ClusterTopologyHoldUpgradeSequenceAnnotation]
+  delete annotations[ClusterTopologyDeferUpgradeAnnotation]
+  const metadata = { labels, ...nonEmpty('annotations', annotations) }
+  const nameTemplate = ofClass.naming?.template ?? DefaultMachinePoolName
+  const name = current?.object.metadata.name ?? generatedName(cluster, nameTemplate, 'machinePools', topology.name)
+  const failureDomains = topology.failureDomains ?? ofClass.failureDomains
+  const minReadySeconds = topology.minReadySeconds ?? ofClass.minReadySeconds
+  const taints = topology.taints ?? ofClass.taints
+  const deletion = { ...ofClass.deletion, ...topology.deletion }
+  return {
+    topology,
+    bootstrap,
+    infrastructure,
+    object: {
+      ...typeMeta(MachinePoolKind),
+      metadata: {
+        name,
+        namespace: cluster.metadata.namespace!,
+        ...draft(metadata),
+        ownerReferences: [ownerBy(cluster, current?.object, ownerReference(cluster, Cluster))],
+      },
+      spec: draft({
+        clusterName: cluster.metadata.name,
+        ...(topology.replicas === undefined ? {} : { replicas: topology.replicas }),
+        ...(failureDomains === undefined ? {} : { failureDomains }),
+        template: {
+          metadata,
+          spec: {
+            clusterName: cluster.metadata.name,
+            version,
+            bootstrap: { configRef: refToDesired(bootstrap) },
+            infrastructureRef: refToDesired(infrastructure),
+            ...(minReadySeconds === undefined ? {} : { minReadySeconds }),
+            ...(taints === undefined ? {} : { taints }),
+            ...(Object.keys(deletion).length === 0 ? {} : { deletion }),
+          },
+        },
+      }),
+    },
+  }
 }
 
 const nonEmpty = <Name extends string>(name: Name, map: Record<string, string>): { [N in Name]?: Record<string, string> } =>

@@ -6,7 +6,7 @@ const apiVersion = 'test.capstan.dev/v1'
 const desired = (spec: object, labels: Record<string, string> = { a: '1' }): Input<UnknownObject> =>
   ({ apiVersion, kind: 'Thing', metadata: { name: 't', namespace: 'default', labels }, spec }) as Input<UnknownObject>
 
-/** An object to which `applied` was applied, and on which others have worked since. */
+/** An object to which `applied` was applied, and which other writers have changed since. */
 const current = (spec: object, fieldsV1: object, labels: Record<string, string> = { a: '1' }): KubeObject =>
   ({
     apiVersion,
@@ -87,7 +87,7 @@ describe('what applying would change', () => {
   })
 })
 
-test('what the server has made of an applied object counts as applied, until somebody takes a field over', () => {
+test('server-side changes of an applied object count as applied, until another manager takes over a field', () => {
   const applied = new AppliedObjects()
   const rewritten = current({ version: 'v1.34.0' }, owned({ 'f:version': {} }))
   const wanted = desired({ version: '1.34.0' })

@@ -1,7 +1,4 @@
-/**
- * Whether applying an object would change anything, decided here rather than by a dry run at the server: from the object as it
- * is, and from the managed fields that say what was applied before.
- */
+/** Decides without a dry run whether applying an object would change anything, from the object and its managedFields. */
 import { createHash } from 'node:crypto'
 import {
   equal,
@@ -14,15 +11,15 @@ import {
   writeJSON,
 } from '@capstan/kube'
 
-/** Who applies, as managed fields name it. Upstream: structuredmerge.TopologyManagerName. */
+/** Field manager of topologies. Upstream: structuredmerge.TopologyManagerName. */
 export const TopologyManager = 'capi-topology'
 
 /** `metadata` when only labels, annotations or owners differ. */
 export type Difference = 'none' | 'metadata' | 'spec'
 
 /**
- * How `current` differs from what it would be after `desired` is applied. May see a difference where the server sees none (a list
- * whose items get defaults, a webhook that rewrites a value), never the other way round.
+ * Returns how `current` differs from the result of applying `desired`. May report a difference where the server would see none (list items
+ * with defaults, a mutating webhook), never the other way round.
  */
 export function difference(desired: Input<UnknownObject>, current: KubeObject): Difference {
   const applied = appliedFields(current, desired.apiVersion ?? current.apiVersion)
@@ -35,7 +32,7 @@ export function difference(desired: Input<UnknownObject>, current: KubeObject): 
   return applied === undefined || changes(settable, currentMetadata, ownedMetadata) ? 'metadata' : 'none'
 }
 
-/** What this manager applied last. Absent for another version of the kind, too: applying once brings it over. */
+/** Fields that this manager applied last. Absent for another version of the kind too, so that one apply updates it. */
 const appliedFields = ({ metadata }: KubeObject, apiVersion: string): ManagedFieldsEntry | undefined =>
   metadata.managedFields?.find(
     (entry) =>
@@ -49,7 +46,7 @@ function split({ 'f:metadata': metadata, ...body }: Fields): { metadata: Fields;
 }
 const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {})
 
-/** True when a member of `desired` is not in `current` as it is, or one that was applied before is desired no more. */
+/** Whether a member of `desired` differs in `current`, or a previously applied one is no longer desired. */
 function changes(desired: unknown, current: unknown, owned: Fields): boolean {
   if (Array.isArray(desired)) return listChanges(desired, current, owned)
   if (!isRecord(desired)) return !equal(desired, current)
@@ -64,7 +61,7 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
   if (equal(desired, current)) return false
   if (!Array.isArray(current)) return true
   const keyed = Object.keys(owned).filter((field) => field.startsWith('k:'))
-  // Nobody but us has written an atomic list, or a set: then it must be the same.
+  // Only this manager has written an atomic list or a set: then it must be equal.
   if (keyed.length === 0) return true
   const keys = Object.keys(readJSON(keyed[0]!.slice(2)) as object)
   const sameItem = (a: unknown, b: unknown) => isRecord(a) && isRecord(b) && keys.every((key) => equal(a[key], b[key]))
@@ -81,18 +78,18 @@ function listChanges(desired: readonly unknown[], current: unknown, owned: Field
 }
 
 /**
- * Remembers what was applied to which object and what the server made of it. When neither has changed since, there is nothing
- * to apply, even if a webhook or a default makes the two look different.
+ * Caches what was applied to which object with the server's result. While neither changes, no apply is needed, even if a webhook or default
+ * makes them look different.
  */
 export class AppliedObjects {
   readonly #applied = new Map<string, { readonly desired: string; readonly fields: string }>()
 
-  /** To be told after every apply, with the server's answer. */
+  /** Call after every apply, with the server's response. */
   remember(desired: Input<UnknownObject>, answer: KubeObject): void {
     this.#applied.set(answer.metadata.uid, { desired: hashOf(desired), fields: this.#fields(desired, answer) })
   }
 
-  /** True when `current` still has, field by field, what was applied to it, and `desired` is what was applied. */
+  /** Whether `desired` is what was applied last, and `current` still has all of it. */
   isCurrent(desired: Input<UnknownObject>, current: KubeObject): boolean {
     const known = this.#applied.get(current.metadata.uid)
     return known !== undefined && known.desired === hashOf(desired) && known.fields === this.#fields(desired, current)
@@ -102,7 +99,7 @@ export class AppliedObjects {
     this.#applied.delete(uid)
   }
 
-  /** Managed fields name a field as ours exactly as long as nobody else has changed its value. */
+  /** managedFields list a field as ours exactly as long as no other manager has changed it. */
   #fields(desired: Input<UnknownObject>, object: KubeObject): string {
     return hashOf(appliedFields(object, desired.apiVersion ?? object.apiVersion)?.fieldsV1 ?? {})
   }

@@ -1,11 +1,11 @@
 /**
- * Patches that extensions compute: what they are asked, and how their answers change the templates.
- * Upstream: core/reconcilers/topology/cluster/patches/{engine,external}, v1.14.
+ * Patches computed by extensions: builds the requests and applies the responses to the templates. Upstream:
+ * core/reconcilers/topology/cluster/patches/{engine,external}, v1.14.
  */
 import type { Cluster, ClusterClassPatch, ExternalPatchDefinition, ResponseOf } from '@capstan/api'
 import { GeneratePatches, patchedDocument, ValidateTopology } from '@capstan/api'
 import type { CallOptions } from '@capstan/extension'
-import { equal, isRecord, type UnknownObject } from '@capstan/kube'
+import { equal, isRecord, type UnknownObject, withErrorContext } from '@capstan/kube'
 import type { PatchItem } from './patch-items.ts'
 import type { PatchVariables } from './patch-variables.ts'
 import { wireVariablesOf } from './patch-variables.ts'
@@ -13,7 +13,7 @@ import type { PatchExtensions } from './patches.ts'
 
 type AnswerItem = NonNullable<ResponseOf<typeof GeneratePatches>['items']>[number]
 
-/** Changes the documents of the items. Gives back what of the answer was left out, a sentence for each template. */
+/** Changes the documents of the items. Returns the ignored parts of the response, a sentence for each template. */
 export async function applyExternalPatch(
   cluster: Cluster,
   { name }: ClusterClassPatch,
@@ -22,29 +22,33 @@ export async function applyExternalPatch(
   variables: PatchVariables,
   extensions: PatchExtensions,
 ): Promise<string[]> {
-  // Upstream needs a handler here even from a patch that only validates, although it admits one.
+  // Upstream requires a handler here even for a patch that only validates, although it admits one.
   if (!external.generatePatchesExtension) return []
   const request = {
     variables: wireVariablesOf(variables.global),
     items: items.map((item) => ({ uid: item.uid, ...itemOf(item, variables) })),
   }
-  const response = await within(`failed to generate patches for patch ${JSON.stringify(name)}`, () =>
-    extensions.runtime.call(
-      GeneratePatches,
-      cluster,
-      external.generatePatchesExtension!,
-      request,
-      optionsOf(external, extensions),
-    ),
+  const response = await withErrorContext(
+    `failed to apply patches: failed to generate patches for patch ${JSON.stringify(name)}`,
+    () =>
+      extensions.context.outside(() =>
+        extensions.runtime.call(
+          GeneratePatches,
+          cluster,
+          external.generatePatchesExtension!,
+          request,
+          optionsOf(external, extensions),
+        ),
+      ),
   )
-  return within(`failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
+  return withErrorContext(`failed to apply patches: failed to apply patches for patch ${JSON.stringify(name)}`, async () =>
     (response.items ?? []).flatMap((answer) =>
       applyAnswer(items, answer).map((left) => `patch ${JSON.stringify(name)} of ${left}`),
     ),
   )
 }
 
-/** @throws Error when the extension does not accept the topology */
+/** @throws Error when the extension rejects the topology */
 export async function validateTopology(
   cluster: Cluster,
   { name }: ClusterClassPatch,
@@ -57,18 +61,20 @@ export async function validateTopology(
     variables: wireVariablesOf(variables.global),
     items: items.map((item) => itemOf(item, variables)),
   }
-  await within(`validation of patch ${JSON.stringify(name)} failed`, () =>
-    extensions.runtime.call(
-      ValidateTopology,
-      cluster,
-      external.validateTopologyExtension!,
-      request,
-      optionsOf(external, extensions),
+  await withErrorContext(`failed to apply patches: validation of patch ${JSON.stringify(name)} failed`, () =>
+    extensions.context.outside(() =>
+      extensions.runtime.call(
+        ValidateTopology,
+        cluster,
+        external.validateTopologyExtension!,
+        request,
+        optionsOf(external, extensions),
+      ),
     ),
   )
 }
 
-const optionsOf = ({ settings }: ExternalPatchDefinition, { signal }: PatchExtensions): CallOptions => ({
+const optionsOf = ({ settings }: ExternalPatchDefinition, { context: { signal } }: PatchExtensions): CallOptions => ({
   ...(settings ? { settings } : {}),
   signal,
 })
@@ -78,17 +84,8 @@ function itemOf(item: PatchItem, variables: PatchVariables) {
   return { holderReference: item.holder, object: item.document, ...(own.length > 0 ? { variables: own } : {}) }
 }
 
-async function within<T>(what: string, act: () => Promise<T>): Promise<T> {
-  try {
-    return await act()
-  } catch (err) {
-    throw new Error(`failed to apply patches: ${what}: ${(err as Error).message}`, { cause: err })
-  }
-}
-
 /**
- * Changes the document of the item that the answer is about. Gives back what of it was left out, in a sentence.
- *
+ * Applies one item of the response to its document. Returns the ignored parts, in a sentence.
  * @throws Error with upstream's text when there is no such item, or the patch does not apply
  */
 export function applyAnswer(
@@ -111,7 +108,10 @@ export function applyAnswer(
 export const itemText = ({ document, holder }: Pick<PatchItem, 'holder' | 'document'>): string =>
   `${document.kind} for ${holder.kind} ${holder.name} (${holder.fieldPath})`
 
-/** Only spec, labels and annotations of a template can be patched. A part that a patch removes as a whole stays as it was. */
+/**
+ * Copies patched spec, labels and annotations; other parts of a template cannot be patched. A part that a patch removes as a whole keeps
+ * its value.
+ */
 export function takeOver(document: UnknownObject, patched: UnknownObject): { document: UnknownObject; ignored: string[] } {
   const metadata: Record<string, unknown> = isRecord(patched.metadata) ? patched.metadata : {}
   const { labels, annotations } = metadata

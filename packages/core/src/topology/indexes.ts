@@ -1,16 +1,16 @@
-/** How the topology controllers find what concerns what. */
+/** Indexes and mappings of the topology controllers. */
 import { Cluster, ClusterNameLabel, type Machine } from '@capstan/api'
 import type { Cache, Index, MapFunction } from '@capstan/controller'
 import { keyOf, keyText, type KubeObject, type ObjectKey, ownerOfKind } from '@capstan/kube'
 import { classesOfTemplate } from '../clusterclass/indexes.ts'
 
-/** The class that a managed Cluster is of. */
+/** Key of a managed Cluster's class. */
 export const classKeyOf = ({ metadata, spec }: Cluster): ObjectKey => ({
   namespace: spec.topology?.classRef.namespace ?? metadata.namespace ?? '',
   name: spec.topology?.classRef.name ?? '',
 })
 
-/** Clusters by the class they are of. */
+/** Clusters by their class. */
 export const ClustersByClass: Index<Cluster> = {
   name: 'topology.classRef',
   kind: Cluster,
@@ -22,8 +22,8 @@ export const clustersOfClass = (cache: Cache, clusterClass: KubeObject): ObjectK
   cache.byIndex(ClustersByClass, keyText(keyOf(clusterClass))).map(keyOf)
 
 /**
- * The Clusters that a provider's object concerns: the one that owns it, and those whose class refers to it. One function for all
- * kinds, because a kind is watched once, and the same template kind may hold both.
+ * Maps a provider's object to Clusters: its owner, and those whose class refers to it. One function for all kinds, because a kind is
+ * watched once and may have both uses.
  */
 export const concernedClusters: MapFunction = (object, cache) => {
   const owner = ownerOfKind(object, Cluster)
@@ -32,7 +32,7 @@ export const concernedClusters: MapFunction = (object, cache) => {
   return [...owning, ...classesOfTemplate(cache, object).flatMap((one) => clustersOfClass(cache, one))]
 }
 
-/** The Cluster that an object is labelled for. */
+/** Maps an object to the Cluster of its label. */
 export const clusterOf: MapFunction = ({ metadata }) => {
   const name = metadata.labels?.[ClusterNameLabel]
   return name === undefined || metadata.namespace === undefined ? [] : [{ namespace: metadata.namespace, name }]

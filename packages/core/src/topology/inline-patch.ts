@@ -1,17 +1,17 @@
-/** Inline patches of a ClusterClass: which templates they touch, whether they are on, and their operations. Pure. */
+/** Inline patches of a ClusterClass: matching templates, conditions, and operations. Pure. */
 import type { ClusterClassPatch, JSONPatch, PatchSelector } from '@capstan/api'
 import { variableValue } from '@capstan/api'
 import type { Json, JsonObject, JsonPatchOperation, UnknownObject } from '@capstan/kube'
 import { parse as parseYaml } from 'yaml'
 import { goTemplate } from '../go-template/template.ts'
 
-/** What a template is used for, as selectors see it. */
+/** Role of a template, for selectors. */
 export type TemplateRole =
   | { readonly kind: 'infrastructureCluster' }
   | { readonly kind: 'controlPlane' }
-  | { readonly kind: 'machineDeployment'; readonly class: string }
+  | { readonly kind: 'machineDeployment' | 'machinePool'; readonly class: string }
 
-/** The operations that a patch has for one template, in their order; none when it does not concern it. */
+/** Returns the operations of a patch for one template; none when it does not match. */
 export function patchOperations(
   patch: ClusterClassPatch,
   template: UnknownObject,
@@ -23,7 +23,7 @@ export function patchOperations(
   return definitions.flatMap(({ jsonPatches }) => jsonPatches.map((one) => operation(one, variables)))
 }
 
-/** Whether a selector means a template in this role. A class name may begin or end with `*`. */
+/** Whether a selector matches a template in this role. A class name may begin or end with `*`. */
 export function selects(
   { apiVersion, kind, matchResources }: PatchSelector,
   template: UnknownObject,
@@ -37,6 +37,8 @@ export function selects(
       return matchResources.controlPlane === true
     case 'machineDeployment':
       return (matchResources.machineDeploymentClass?.names ?? []).some((pattern) => matchesName(pattern, role.class))
+    case 'machinePool':
+      return (matchResources.machinePoolClass?.names ?? []).some((pattern) => matchesName(pattern, role.class))
   }
 }
 
@@ -47,7 +49,7 @@ export function matchesName(pattern: string, name: string): boolean {
   return pattern === name
 }
 
-/** A patch is on unless it says when: its template must then give exactly true. */
+/** A patch without `enabledIf` is enabled; otherwise its template must render exactly to true. */
 export function isEnabled(enabledIf: string | undefined, variables: JsonObject): boolean {
   if (enabledIf === undefined) return true
   return renderedValue('enabledIf', enabledIf, variables) === true
@@ -61,7 +63,7 @@ function operation({ op, path, value, valueFrom }: JSONPatch, variables: JsonObj
   return { op, path, value: (value ?? null) as Json }
 }
 
-/** Upstream reads what templates give as YAML 1.1, where `yes` and `on` are true. */
+/** As upstream, rendered values are parsed as YAML 1.1, where `yes` and `on` are true. */
 function renderedValue(name: string, template: string, variables: JsonObject): Json {
   const text = goTemplate(name, template).render(variables)
   try {

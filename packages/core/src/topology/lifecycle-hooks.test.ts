@@ -2,6 +2,7 @@ import { BeforeClusterCreate, BeforeClusterUpgrade, type Cluster } from '@capsta
 import { HookFailed, type RuntimeClient } from '@capstan/extension'
 import { minutes, seconds, VirtualClock } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
+import { withWaiting } from '../waiting-records.ts'
 import { blockingMessage, heldByAnnotation, LifecycleHooks } from './lifecycle-hooks.ts'
 
 const aCluster = (annotations: Record<string, string> = {}): Cluster =>
@@ -37,18 +38,18 @@ function aRuntime(answers: { retryAfterSeconds?: number; message?: string }[]) {
   }
   return { client, state, changed: (extensionConfig: string) => changed(extensionConfig) }
 }
-const { signal } = new AbortController()
-const annotated = ({ metadata, ...rest }: Cluster, name: string): Cluster => ({
+const context = { signal: new AbortController().signal, outside: <T>(work: () => Promise<T>) => work() }
+const annotated = ({ metadata, ...rest }: Cluster, more: string | Record<string, string>): Cluster => ({
   ...rest,
-  metadata: { ...metadata, annotations: { ...metadata.annotations, [name]: 'x' } },
+  metadata: { ...metadata, annotations: { ...metadata.annotations, ...(typeof more === 'string' ? { [more]: 'x' } : more) } },
 })
 
 describe('a blocking answer', () => {
-  test('is kept until its time is over, and nobody is called before', async () => {
+  test('is cached until its retry time, without a call before', async () => {
     const clock = new VirtualClock()
     const { client, state } = aRuntime([{ retryAfterSeconds: 10, message: 'wait' }, { retryAfterSeconds: 0 }])
     const hooks = new LifecycleHooks(client, clock)
-    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
+    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
 
     expect(await call()).toMatchObject({
       kind: 'blocked',
@@ -71,11 +72,45 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(2)
   })
 
+  test('is kept by the next process, which reads it from the record on the Cluster', async () => {
+    const clock = new VirtualClock()
+    const { client, state, changed } = aRuntime([{ retryAfterSeconds: 600, message: 'wait' }])
+    const first = await new LifecycleHooks(client, clock).call(BeforeClusterCreate, aCluster(), {}, context)
+    if (first.kind !== 'blocked') throw new Error('expected the hook to block')
+    const recorded = (cluster: Cluster) => annotated(cluster, withWaiting(cluster, [first], clock.now())!)
+
+    clock.step(clock.now() + minutes(4))
+    const hooks = new LifecycleHooks(client, clock)
+    let again = 0
+    hooks.whenExtensionsChange(() => void again++)
+    const call = (cluster: Cluster) => hooks.call(BeforeClusterCreate, cluster, {}, context)
+    expect(await call(recorded(aCluster()))).toMatchObject({
+      kind: 'blocked',
+      message: 'wait',
+      retryAfter: minutes(6),
+      called: false,
+    })
+    expect(state.calls).toBe(1)
+    // A changed extension is called again despite the record.
+    changed('ext')
+    expect(again).toBe(1)
+    expect(await call(recorded(aCluster()))).toMatchObject({ kind: 'blocked', called: true })
+    expect(state.calls).toBe(2)
+
+    const other = new LifecycleHooks(client, clock)
+    expect(await other.call(BeforeClusterCreate, recorded(aCluster({ approved: 'yes' })), {}, context)).toMatchObject({
+      called: true,
+    })
+    clock.step(clock.now() + minutes(6))
+    const late = new LifecycleHooks(client, clock)
+    expect(await late.call(BeforeClusterCreate, recorded(aCluster()), {}, context)).toMatchObject({ called: true })
+  })
+
   test('does not answer another question', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const ask = (toKubernetesVersion: string) =>
-      hooks.call(BeforeClusterUpgrade, aCluster(), { fromKubernetesVersion: 'v1.34.0', toKubernetesVersion }, signal)
+      hooks.call(BeforeClusterUpgrade, aCluster(), { fromKubernetesVersion: 'v1.34.0', toKubernetesVersion }, context)
     await ask('v1.35.0')
     await ask('v1.35.0')
     await ask('v1.35.1')
@@ -108,8 +143,8 @@ describe('a blocking answer', () => {
   test.each(changes)('holds for the Cluster as it was: after a change of %s', async (_, next, isAsked) => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
-    await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
-    await hooks.call(BeforeClusterCreate, next(aCluster()), {}, signal)
+    await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
+    await hooks.call(BeforeClusterCreate, next(aCluster()), {}, context)
     expect(state.calls).toBe(isAsked ? 2 : 1)
   })
 
@@ -121,13 +156,13 @@ describe('a blocking answer', () => {
     const asked: number[] = []
     while (clock.now() - start < minutes(5)) {
       const before = state.calls
-      await hooks.call(BeforeClusterCreate, aCluster({ seen: String(state.calls) }), {}, signal)
+      await hooks.call(BeforeClusterCreate, aCluster({ seen: String(state.calls) }), {}, context)
       if (state.calls > before) asked.push((clock.now() - start) / 1000)
       clock.step(clock.now() + 100)
     }
     expect(asked).toEqual([0, 0.1, 1.1, 3.1, 7.1, 15.1, 31.1, 63.1, 127.1, 255.1])
-    // A wish of the user is worth more than that.
-    await hooks.call(BeforeClusterCreate, aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' }), {}, signal)
+    // A user's retry request overrides the record.
+    await hooks.call(BeforeClusterCreate, aCluster({ 'runtime.capstan.dev/retry-hooks': 'now' }), {}, context)
     expect(state.calls).toBe(11)
   })
 
@@ -136,7 +171,7 @@ describe('a blocking answer', () => {
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const again: string[] = []
     hooks.whenExtensionsChange(({ name }) => again.push(name))
-    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
+    const call = () => hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     await call()
     state.handlers = ['h.ext', 'second.other']
     await call()
@@ -149,7 +184,7 @@ describe('a blocking answer', () => {
     expect(state.calls).toBe(3)
   })
 
-  test('that was a failure is not kept, and names the handler that failed; its Cluster is told when the extension has changed', async () => {
+  test('of a failed call is not cached, names the handler, and is retried when the extension changes', async () => {
     const { client, state, changed } = aRuntime([{}])
     const hooks = new LifecycleHooks(client, new VirtualClock())
     const again: string[] = []
@@ -157,27 +192,27 @@ describe('a blocking answer', () => {
     state.fails = new Error('no')
     const failed = { kind: 'failed', hook: 'BeforeClusterCreate', message: 'no', handlers: ['h.ext'], called: true }
     for (let calls = 1; calls < 4; calls++) {
-      expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toMatchObject(failed)
+      expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject(failed)
       expect(state.calls).toBe(calls)
     }
     changed('ext')
     expect(again).toEqual(['demo'])
     state.fails = new HookFailed('unavailable', 'breaker')
-    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toMatchObject({ kind: 'failed', called: false })
+    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'failed', called: false })
   })
 
-  test('is void when nobody is there to give it any more', async () => {
+  test('expires when its extension is removed', async () => {
     const { client, state } = aRuntime([{ retryAfterSeconds: 600 }])
     const hooks = new LifecycleHooks(client, new VirtualClock())
-    await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)
+    await hooks.call(BeforeClusterCreate, aCluster(), {}, context)
     state.handlers = []
-    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, signal)).toMatchObject({ kind: 'go', called: false })
+    expect(await hooks.call(BeforeClusterCreate, aCluster(), {}, context)).toMatchObject({ kind: 'go', called: false })
   })
 })
 
 test('requests carry the Cluster without its status', async () => {
   const { client, state } = aRuntime([{}])
-  await new LifecycleHooks(client, new VirtualClock()).call(BeforeClusterCreate, aCluster(), {}, signal)
+  await new LifecycleHooks(client, new VirtualClock()).call(BeforeClusterCreate, aCluster(), {}, context)
   const [{ cluster }] = state.requests as [{ cluster: object }]
   expect(cluster).toMatchObject({ kind: 'Cluster', metadata: { name: 'demo', uid: 'u1' } })
   expect(cluster).not.toHaveProperty('status')
@@ -192,7 +227,7 @@ test.each([
   expect(heldByAnnotation(aCluster(annotations as Record<string, string>))?.message).toBe(message)
 })
 
-test('hooks that block are told in the order of their names, with what they say', () => {
+test('lists blocking hooks by name, with their messages', () => {
   const hooks = [
     { hook: 'B', message: '', retryAfter: 1, handlers: [], called: true },
     { hook: 'A', message: 'later', retryAfter: 1, handlers: [], called: true },

@@ -1,4 +1,4 @@
-/** Calls of lifecycle hooks for one Cluster: who is asked, with what, and how long an answer holds. */
+/** Calls lifecycle hooks for one Cluster, and caches blocking responses. */
 import { createHash } from 'node:crypto'
 import type { Hook } from '@capstan/api'
 import {
@@ -9,58 +9,66 @@ import {
   GenerateUpgradePlan,
   PendingHooksAnnotation,
   RetryHooksAnnotation,
+  waitingHooks,
 } from '@capstan/api'
-import { type CallInput, HookFailed, type RuntimeClient } from '@capstan/extension'
-import { type Clock, hours, keyOf, messageOf, minutes, type ObjectKey, seconds, stableText } from '@capstan/kube'
+import type { ReconcileContext } from '@capstan/controller'
+import { type CallAllOptions, type CallInput, HookFailed, type RuntimeClient } from '@capstan/extension'
+import { type Clock, keyOf, messageOf, minutes, type ObjectKey, seconds, stableText } from '@capstan/kube'
+import { forgetOldAnswers } from '../answer-memory.ts'
 import type { WaitingFor } from '../waiting-records.ts'
 import { lowestVersion, type UpgradeDue, type UpgradePlan } from './upgrade-plan.ts'
 
-/** A hook that holds something back, as the condition shows it. */
+/** A blocking hook, as shown in the condition. */
 export interface BlockingHook extends WaitingFor {
-  /** Milliseconds until it is worth asking again. */
+  /** Milliseconds until the next call. */
   readonly retryAfter: number
 }
 
-/** A hook whose call failed, which holds back as much; its message is that of the error. */
+/** A hook whose call failed, which blocks as well; its message is the error's. */
 export type FailedHook = Omit<WaitingFor, 'until'>
 
 export type HookAnswer =
-  /** `called`: not because there is nobody to ask. */
+  /** `called`: false when no handler is registered. */
   | { readonly kind: 'go'; readonly hook: string; readonly called: boolean }
   | ({ readonly kind: 'blocked' } & BlockingHook)
   | ({ readonly kind: 'failed'; readonly error: unknown } & FailedHook)
 
-/** "Go" brings the plan. */
+/** A non-blocking response contains the plan. */
 type PlanAnswer = (Extract<HookAnswer, { kind: 'go' }> & { readonly plan: UpgradePlan }) | Extract<HookAnswer, { kind: 'failed' }>
 
-/** An answer that was not "go", with what it was given to. */
+/** What calling a hook needs of the reconcile context. */
+export type CallContext = Pick<ReconcileContext, 'signal' | 'outside'>
+
+/** A blocking response, with its request. */
 interface Answer {
   readonly cluster: ObjectKey
-  /** What was asked, as far as an answer may depend on it. */
+  /** Parts of the request on which the response may depend. */
   readonly question: string
-  /** The user's last wish to have hooks asked at once. */
+  /** The user's last retry request. */
   readonly wish: string
   readonly asked: number
-  /** Until when it holds; one that failed does not hold. */
+  /** Expiry; a failed call expires at once. */
   readonly until: number
-  /** Times in a row that it was asked before its time, because the question had changed. */
+  /** Consecutive early calls because the request had changed. */
   readonly changes: number
   readonly message: string
   readonly handlers: readonly string[]
 }
 
 /**
- * Calls hooks, and keeps a blocking answer until its time is over: passes that come earlier get the same answer and nobody is
- * called. Upstream: internal/hooks and the cache of controllers/topology/cluster, v1.14. What is different: an answer holds for one
- * Cluster (by uid) and one question, so that another version, or another Cluster under the same name, is asked about at once; so it
- * is when the user wishes, and when the extension that gave it has changed or is gone.
+ * Calls hooks and caches a blocking response until its retry time: earlier reconciles get the same response without a call. Upstream:
+ * internal/hooks and the cache of controllers/topology/cluster, v1.14. Differences: a response is valid for one Cluster (by uid) and one
+ * request, so that another version, or a recreated Cluster of the same name, leads to a new call at once; so does a user's retry request,
+ * and a change or removal of the extension.
  */
 export class LifecycleHooks {
   readonly #runtime: RuntimeClient
   readonly #clock: Clock
   /** By hook and uid of the Cluster. */
   readonly #answers = new Map<string, Answer>()
-  /** Clusters of which nobody could tell who is to be asked, by uid. */
+  /** Keys already looked up in the records of an earlier process, found or not. */
+  readonly #lookedFor = new Set<string>()
+  /** Clusters whose handlers could not be determined, by uid. */
   readonly #unasked = new Map<string, ObjectKey>()
   readonly #plans = new Map<string, { readonly until: number; readonly handler: string; readonly plan: UpgradePlan }>()
 
@@ -69,17 +77,17 @@ export class LifecycleHooks {
     this.#clock = clock
   }
 
-  /** False until it is known which extensions there are: nothing should be decided before. */
+  /** False until the registered extensions are known: nothing should be decided before. */
   get ready(): boolean {
     return this.#runtime.ready
   }
 
-  /** Calls `again` for each Cluster that an extension keeps waiting, or fails, whenever that extension has changed or is gone. */
+  /** Calls `again` for each Cluster that an extension blocks or fails, when that extension was changed or removed. */
   whenExtensionsChange(again: (cluster: ObjectKey) => void): void {
     this.#runtime.onChanged?.((extensionConfig) => {
       const isOf = (handler: string) => handler.endsWith(`.${extensionConfig}`)
       for (const [key, { handler }] of this.#plans) if (isOf(handler)) this.#plans.delete(key)
-      // Whoever could not tell whom to ask may now.
+      // Their handlers may be determined now.
       for (const cluster of this.#unasked.values()) again(cluster)
       this.#unasked.clear()
       for (const [key, { handlers, cluster }] of this.#answers) {
@@ -90,19 +98,35 @@ export class LifecycleHooks {
     })
   }
 
-  /** @throws what `handlersFor` of the runtime client does, and the reason of an abort */
+  /**
+   * Clusters of the namespace that wait for a hook, or whose handlers could not be determined: other extensions may select its new labels.
+   */
+  waitingIn(namespace: string): ObjectKey[] {
+    const waiting = [...this.#unasked.values(), ...[...this.#answers.values()].map(({ cluster }) => cluster)]
+    return waiting.filter((cluster) => cluster.namespace === namespace)
+  }
+
+  /**
+   * @throws the error of the runtime client's `handlersFor`, except for an extension that was never discovered, and the reason of an abort
+   */
   async call<H extends Hook>(
     hook: H,
     cluster: Cluster,
     input: Omit<CallInput<H>, 'cluster'>,
-    signal: AbortSignal,
+    { signal, outside }: CallContext,
   ): Promise<HookAnswer> {
     const { name } = hook
     const key = `${name}: ${cluster.metadata.uid}`
-    const handlers = await this.#runtime.handlersFor(hook, cluster).catch((err) => {
+    const found = await this.#runtime.handlersFor(hook, cluster).catch((error: unknown) => ({ error }))
+    if ('error' in found) {
+      const { error } = found
+      if (signal.aborted) throw error
       this.#unasked.set(cluster.metadata.uid, keyOf(cluster))
-      throw err
-    })
+      const { extensionConfig } = error instanceof HookFailed ? error : {}
+      if (extensionConfig === undefined) throw error
+      return { kind: 'failed', hook: name, message: messageOf(error), handlers: [], extensionConfig, error, called: false }
+    }
+    const handlers = found
     this.#unasked.delete(cluster.metadata.uid)
     if (handlers.length === 0) {
       this.#answers.delete(key)
@@ -110,19 +134,20 @@ export class LifecycleHooks {
     }
 
     const wish = wishOf(cluster)
-    const question = digest([input, handlers, meaningOf(cluster)])
+    const question = digest([input, handlers, meaningOf(cluster), wish])
     const asked = this.#clock.now()
-    const known = this.#answers.get(key)
+    const known = this.#answers.get(key) ?? this.#restored(key, name, cluster, question, wish)
     const wait = known ? holdsUntil(known, question, wish) - asked : 0
     if (known && wait > 0) {
       const { message, until } = known
       const retryAfter = Math.max(seconds(1), Math.round(wait / 1000) * 1000)
-      return { kind: 'blocked', hook: name, message, handlers: known.handlers, until, retryAfter, called: false }
+      const answer = { message, handlers: known.handlers, until, question: known.question }
+      return { kind: 'blocked', hook: name, ...answer, retryAfter, called: false }
     }
 
     const isEarly = known !== undefined && known.until > asked && known.wish === wish
     const remember = (answer: Pick<Answer, 'until' | 'message' | 'handlers'>) => {
-      this.#forgetOld(asked)
+      forgetOldAnswers(this.#answers, asked)
       const changes = isEarly ? known.changes + 1 : 0
       this.#answers.set(key, { cluster: keyOf(cluster), question, wish, asked, changes, ...answer })
     }
@@ -130,7 +155,7 @@ export class LifecycleHooks {
     const blocking: string[] = []
     let last: string | undefined
     try {
-      const response = (await this.#runtime.callAll(hook, cluster, request, {
+      const options: CallAllOptions = {
         signal,
         onCall(handler) {
           last = handler
@@ -138,13 +163,17 @@ export class LifecycleHooks {
         onAnswer(handler, { retryAfterSeconds = 0 }) {
           if (retryAfterSeconds > 0) blocking.push(handler)
         },
-      })) as { message?: string; retryAfterSeconds?: number }
+      }
+      const response = (await outside(() => this.#runtime.callAll(hook, cluster, request, options))) as {
+        message?: string
+        retryAfterSeconds?: number
+      }
       const retryAfter = hook.blocking ? seconds(response.retryAfterSeconds ?? 0) : 0
       this.#answers.delete(key)
       if (retryAfter <= 0) return { kind: 'go', hook: name, called: true }
       const answer = { until: asked + retryAfter, message: response.message ?? '', handlers: blocking }
       remember(answer)
-      return { kind: 'blocked', hook: name, ...answer, retryAfter, called: true }
+      return { kind: 'blocked', hook: name, ...answer, question, retryAfter, called: true }
     } catch (error) {
       if (signal.aborted) throw error
       const failed = { message: messageOf(error), handlers: last === undefined ? handlers : [last] }
@@ -154,14 +183,14 @@ export class LifecycleHooks {
   }
 
   /**
-   * What the extension says about the steps of an upgrade. An answer holds for ten minutes: it is asked for in every pass.
-   * Upstream: exp/topology/desiredstate, GetUpgradePlanFromExtension, v1.14.
+   * Calls the extension for the steps of an upgrade, in every reconcile. Responses are cached for ten minutes. Upstream:
+   * exp/topology/desiredstate, GetUpgradePlanFromExtension, v1.14.
    */
   async upgradePlan(
     cluster: Cluster,
     handler: string,
     { desired, controlPlane, workers }: UpgradeDue,
-    signal: AbortSignal,
+    { signal, outside }: CallContext,
   ): Promise<PlanAnswer> {
     const { name } = GenerateUpgradePlan
     const { labels, uid } = cluster.metadata
@@ -173,17 +202,19 @@ export class LifecycleHooks {
     if (known && known.until > now) return { kind: 'go', hook: name, called: false, plan: known.plan }
     const key = `${name}: ${uid}`
     try {
-      const { controlPlaneUpgrades = [], workersUpgrades = [] } = await this.#runtime.call(
-        GenerateUpgradePlan,
-        cluster,
-        handler,
-        {
-          cluster: clusterOnTheWire(cluster),
-          fromControlPlaneKubernetesVersion: controlPlane,
-          ...(lowest === undefined ? {} : { fromWorkersKubernetesVersion: lowest }),
-          toKubernetesVersion: desired,
-        },
-        { signal },
+      const { controlPlaneUpgrades = [], workersUpgrades = [] } = await outside(() =>
+        this.#runtime.call(
+          GenerateUpgradePlan,
+          cluster,
+          handler,
+          {
+            cluster: clusterOnTheWire(cluster),
+            fromControlPlaneKubernetesVersion: controlPlane,
+            ...(lowest === undefined ? {} : { fromWorkersKubernetesVersion: lowest }),
+            toKubernetesVersion: desired,
+          },
+          { signal },
+        ),
       )
       const versionsOf = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
       const plan = { controlPlane: versionsOf(controlPlaneUpgrades), workers: versionsOf(workersUpgrades) }
@@ -200,15 +231,26 @@ export class LifecycleHooks {
     }
   }
 
-  /** Answers for Clusters that are gone, or for questions that are not asked any more. */
-  #forgetOld(now: number): void {
-    for (const [key, { until }] of this.#answers) if (until + hours(24) < now) this.#answers.delete(key)
+  /**
+   * Returns the response that an earlier process recorded on the Cluster, if it is still valid for this request. Looked up once: later,
+   * this process knows more, such as a change of the extension.
+   */
+  #restored(key: string, hook: string, cluster: Cluster, question: string, wish: string): Answer | undefined {
+    if (this.#lookedFor.has(key)) return undefined
+    this.#lookedFor.add(key)
+    const record = waitingHooks(cluster).find((one) => one.hook === hook)
+    if (record?.until === undefined || record.question !== question) return undefined
+    const { message, handlers, until } = record
+    const asked = this.#clock.now()
+    const answer = { cluster: keyOf(cluster), question, wish, asked, until: Date.parse(until), changes: 0, message, handlers }
+    this.#answers.set(key, answer)
+    return answer
   }
 }
 
 /**
- * When the question may be put again. One that has changed is put at once; when each call leads to another change, as with an
- * extension that writes the Cluster, ever later.
+ * Returns when the hook may be called again. A changed request is sent at once; when each call leads to another change, as with an
+ * extension that writes the Cluster, with growing delays.
  */
 function holdsUntil({ asked, until, changes, ...known }: Answer, question: string, wish: string): number {
   if (known.wish !== wish) return asked
@@ -216,7 +258,7 @@ function holdsUntil({ asked, until, changes, ...known }: Answer, question: strin
   return Math.min(until, changes === 0 ? asked : asked + seconds(2 ** (changes - 1)))
 }
 
-/** What of a Cluster can make an answer another one: what the request says of it, but for what core writes there itself. */
+/** Parts of a Cluster on which a response may depend: those in the request, without what core writes itself. */
 function meaningOf(cluster: Cluster): object {
   const { metadata, spec } = clusterOnTheWire(cluster)
   const {
@@ -227,13 +269,13 @@ function meaningOf(cluster: Cluster): object {
   return [metadata.labels ?? {}, annotations, spec]
 }
 
-/** While a breaker is open nobody is called. */
+/** An open circuit breaker prevents the call. */
 const wasCalled = (error: unknown): boolean => !(error instanceof HookFailed && error.code === 'unavailable')
 
 const wishOf = ({ metadata }: Cluster): string => metadata.annotations?.[RetryHooksAnnotation] ?? ''
 const digest = (value: unknown): string => createHash('sha256').update(stableText(value)).digest('base64url')
 
-/** Annotations that hold an upgrade back as a hook would, without any extension. */
+/** Annotations that block an upgrade as a hook would, without any extension. */
 export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefined {
   const names = Object.keys(metadata.annotations ?? {}).filter((name) =>
     name.startsWith(BeforeClusterUpgradeHookAnnotationPrefix),
@@ -243,7 +285,7 @@ export function heldByAnnotation({ metadata }: Cluster): BlockingHook | undefine
   return { hook: 'BeforeClusterUpgrade', message, retryAfter: seconds(1200), handlers: [], called: false }
 }
 
-/** `Following hooks are blocking <action>: <Hook>: <message>; <Hook>`, hooks in the order of their names. */
+/** Formats `Following hooks are blocking <action>: <Hook>: <message>; <Hook>`, with hooks sorted by name. */
 export const blockingMessage = (hooks: readonly BlockingHook[], action: string): string =>
   `Following hooks are blocking ${action}: ${[...hooks]
     .sort((a, b) => (a.hook < b.hook ? -1 : 1))

@@ -1,46 +1,49 @@
-/** The templates of a topology on their way through the patches of its class. Pure. Upstream: patches/template.go, v1.14. */
-import type { ContractVersion, HolderReference, MachineDeploymentTopology, VariableOverrides } from '@capstan/api'
+/** Templates of a topology as input of its class's patches. Pure. Upstream: patches/template.go, v1.14. */
+import type { ContractVersion, HolderReference, VariableOverrides } from '@capstan/api'
 import {
   Cluster,
   ControlPlaneContract,
   ConversionDataAnnotation,
   InfraMachineTemplateContract,
   MachineDeployment,
+  MachinePool,
   readField,
   writeField,
 } from '@capstan/api'
 import { apiVersionOf, draft, type JsonObject, type UnknownObject } from '@capstan/kube'
 import type { External } from '../external/get.ts'
-import { type Blueprint, blueprintOf } from './blueprint.ts'
-import { controlPlaneBuiltins, machineDeploymentBuiltins } from './builtin-variables.ts'
+import { type Blueprint, blueprintOf, poolBlueprintOf } from './blueprint.ts'
+import { controlPlaneBuiltins, machineDeploymentBuiltins, machinePoolBuiltins } from './builtin-variables.ts'
 import type { DesiredObject } from './desired-object.ts'
 import type { DesiredState } from './desired-state.ts'
 import type { TemplateRole } from './inline-patch.ts'
 import { stableUid } from './stable-random.ts'
 
-/** Metadata and spec of what a template is for: at the same place in every template, whatever the provider. */
+/** Contract fields for metadata and spec of the templated object: the same in all templates. */
 export const Template = { metadata: InfraMachineTemplateContract.metadata, spec: InfraMachineTemplateContract.spec }
 
-/** One template on its way through the patches. */
+/** One template to patch. */
 export interface PatchItem {
-  /** Names the template in requests and answers of extensions: the same in every pass, so that a question repeats itself. */
+  /**
+   * Identifies the template in requests and responses of extensions: stable across reconciles, so that equal requests can be recognized.
+   */
   readonly uid: string
   readonly role: TemplateRole
   readonly holder: HolderReference
   readonly contract: ContractVersion
-  /** Values that the user gave for this part of the topology only. */
+  /** Variable overrides of this part of the topology. */
   readonly overrides: VariableOverrides['overrides']
-  /** Built-in variables beside those of the Cluster. */
+  /** Built-in variables in addition to the Cluster's. */
   readonly builtin: JsonObject
-  /** Whether the desired object is itself a template, or what the template is for. */
+  /** Whether the desired object is the template itself rather than the templated object. */
   readonly isTemplate: boolean
   readonly desired: DesiredObject
-  /** The template before any patch. */
+  /** The template before all patches. */
   readonly unpatched: UnknownObject
   document: UnknownObject
 }
 
-/** The templates in the order in which extensions see them: infrastructure, control plane, then workers as the user lists them. */
+/** Returns the templates in the order of the extension request: infrastructure, control plane, then workers in the user's order. */
 export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: DesiredState): PatchItem[] {
   const { controlPlane, topology } = blueprint
   const item = (
@@ -110,18 +113,32 @@ export function patchItems(cluster: Cluster, blueprint: Blueprint, desired: Desi
         fieldPath,
       ),
       isTemplate: true,
-      overrides: overridesOf(machineDeployment.topology),
+      overrides: machineDeployment.topology.variables?.overrides,
       builtin: machineDeploymentBuiltins(machineDeployment),
     })
     items.push(item(of.bootstrap, machineDeployment.bootstrap, part('spec.template.spec.bootstrap.configRef')))
     items.push(item(of.infrastructure, machineDeployment.infrastructure, part('spec.template.spec.infrastructureRef')))
   }
+  for (const machinePool of desired.machinePools) {
+    const of = poolBlueprintOf(blueprint, machinePool.topology.class)
+    const part = (fieldPath: string) => ({
+      role: { kind: 'machinePool', class: of.class.class } as const,
+      holder: holder(
+        { apiVersion: apiVersionOf(MachinePool), kind: MachinePool.kind },
+        machinePool.object.metadata.name,
+        fieldPath,
+      ),
+      isTemplate: false,
+      overrides: machinePool.topology.variables?.overrides,
+      builtin: machinePoolBuiltins(machinePool),
+    })
+    items.push(item(of.bootstrap, machinePool.bootstrap, part('spec.template.spec.bootstrap.configRef')))
+    items.push(item(of.infrastructure, machinePool.infrastructure, part('spec.template.spec.infrastructureRef')))
+  }
   return items
 }
 
-const overridesOf = ({ variables }: MachineDeploymentTopology): PatchItem['overrides'] => variables?.overrides
-
-/** The template as patches see it: with the labels and annotations that the desired object has. */
+/** Returns the template for patches: with the desired object's labels and annotations. */
 function documentOf({ object, contract }: External, { object: desired }: DesiredObject, isTemplate: boolean): UnknownObject {
   const document = draft(object)
   const { labels, annotations = {} } = desired.metadata

@@ -1,4 +1,4 @@
-/** Which variables a patch sees, with which values. Pure. Upstream: patches/variables, v1.14. */
+/** Computes the variables and values visible to a patch. Pure. Upstream: patches/variables, v1.14. */
 import type { ClusterClassPatch, ClusterVariable, WireVariable } from '@capstan/api'
 import { VariableDefinitionFromInline } from '@capstan/api'
 import type { Json, JsonObject } from '@capstan/kube'
@@ -6,15 +6,15 @@ import type { Blueprint } from './blueprint.ts'
 import type { PatchItem } from './patch-items.ts'
 
 export interface PatchVariables {
-  /** Those of the Cluster, and `builtin`. */
+  /** Variables of the Cluster, and `builtin`. */
   readonly global: JsonObject
-  /** What one template adds to them, or has instead. */
+  /** Variables that one template adds or overrides. */
   own(item: PatchItem): JsonObject
-  /** Both together: built-in ones are merged. */
+  /** Global and own variables; built-in ones are merged. */
   of(item: PatchItem): JsonObject
 }
 
-/** Inline patches see what the class defines itself, each patch of an extension what that extension has defined for it. */
+/** Inline patches see the variables defined by the class, external patches those defined by their extension. */
 export function patchVariables(
   patch: ClusterClassPatch,
   { class: { status }, topology }: Blueprint,
@@ -39,7 +39,7 @@ export function patchVariables(
   }
 }
 
-/** The same as hooks carry them. */
+/** Converts variables to the form of hook requests. */
 export const wireVariablesOf = (variables: JsonObject): WireVariable[] =>
   Object.entries(variables).map(([name, value]) => ({ name, value }))
 

@@ -1,6 +1,6 @@
 /**
- * Applies the patches of a ClusterClass to the desired state, whose objects are this pass' own and are changed in place.
- * Upstream: core/reconcilers/topology/cluster/patches, v1.14.
+ * Applies the patches of a ClusterClass to the desired state, whose objects are private to this reconcile and changed in place. Upstream:
+ * core/reconcilers/topology/cluster/patches, v1.14.
  */
 import type { Cluster, ClusterClassPatch, ContractField, ContractMetadata } from '@capstan/api'
 import {
@@ -17,27 +17,26 @@ import {
   applyOperations,
 } from '@capstan/api'
 import type { RuntimeClient } from '@capstan/extension'
-import { draft, equal } from '@capstan/kube'
+import { draft, equal, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import { clusterBuiltins } from './builtin-variables.ts'
-import { decided } from './decided.ts'
 import type { DesiredObject } from './desired-object.ts'
 import type { DesiredState } from './desired-state.ts'
 import { applyExternalPatch, takeOver, validateTopology } from './external-patch.ts'
+import type { CallContext } from './lifecycle-hooks.ts'
 import { isEnabled, patchOperations } from './inline-patch.ts'
 import { type PatchItem, patchItems, Template } from './patch-items.ts'
 import { patchVariables } from './patch-variables.ts'
 
 export interface PatchExtensions {
   readonly runtime: Pick<RuntimeClient, 'call'>
-  readonly signal: AbortSignal
+  readonly context: CallContext
 }
 
 /**
- * Applies inline patches and those of extensions in the order of the class, then has extensions validate the result.
- *
- * @returns what was left out of patches because it is not theirs to change, a sentence each
- * @throws Error that names the patch which cannot be computed, does not apply, or does not accept the result
+ * Applies inline and external patches in the order of the class, then calls extensions to validate the result.
+ * @returns the ignored parts of patches, a sentence each
+ * @throws Error that names the patch which cannot be computed, does not apply, or rejects the result
  */
 export async function applyPatches(
   cluster: Cluster,
@@ -55,7 +54,7 @@ export async function applyPatches(
   for (const patch of patches) {
     const variables = variablesOf(patch)
     if (patch.external) {
-      if (!decided(() => isEnabled(patch.enabledIf, variables.global))) continue
+      if (!withTerminalErrors(() => isEnabled(patch.enabledIf, variables.global))) continue
       ignored.push(...(await applyExternalPatch(cluster, patch, patch.external, items, variables, extensions)))
       continue
     }
@@ -78,9 +77,9 @@ export async function applyPatches(
   return ignored
 }
 
-/** What the same objects will always give. */
+/** The error is deterministic: the same objects always lead to it. */
 const attempt = <T>(what: string, act: () => T): T =>
-  decided(() => {
+  withTerminalErrors(() => {
     try {
       return act()
     } catch (err) {
@@ -88,7 +87,7 @@ const attempt = <T>(what: string, act: () => T): T =>
     }
   })
 
-/** Puts the patched template into the desired object, except for what is core's to say: that comes back as sentences. */
+/** Copies the patched template into the desired object, except for fields that core sets: these are returned as sentences. */
 function copyBack({ role, desired, unpatched, document, contract, isTemplate }: PatchItem): string[] {
   const { object } = desired
   const metadata = readField(document, Template.metadata, contract)
@@ -126,8 +125,8 @@ const pick = (map: Record<string, string> = {}, names: readonly string[]): Recor
   Object.fromEntries(names.filter((name) => map[name] !== undefined).map((name) => [name, map[name]!]))
 
 /**
- * Fields of a control plane that core has set, in the layout of whichever contract: patches have no say in them. Each function
- * puts one back, and gives its path when a patch has changed what the template had.
+ * Fields of a control plane that core sets, in each contract version: patches cannot change them. Each function restores one, and returns
+ * its path when a patch has changed it.
  */
 function ownFields(object: DesiredObject['object']): ((before: object) => string | undefined)[] {
   return ContractVersions.flatMap((contract) =>

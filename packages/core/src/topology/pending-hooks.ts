@@ -1,19 +1,19 @@
-/** Changes of a Cluster, its marks of pending hooks among them. Upstream: internal/hooks, v1.14. */
+/** Changes a Cluster together with its pending-hooks annotation. Upstream: internal/hooks, v1.14. */
 import { Cluster, PendingHooksAnnotation, pendingHooksText } from '@capstan/api'
 import { type Client, equal, isReason, keyOf } from '@capstan/kube'
 
-/** Changes of a Cluster that must become visible together. */
+/** Changes of a Cluster to write in one patch. */
 export interface ClusterChange {
-  /** Hooks to mark pending, and those that are not pending any more. */
+  /** Hooks to mark as pending, and hooks whose mark to remove. */
   readonly add?: readonly string[]
   readonly remove?: readonly string[]
-  /** `null` takes an annotation away. */
+  /** `null` removes an annotation. */
   readonly annotations?: Readonly<Record<string, string | null>>
   readonly labels?: Readonly<Record<string, string>>
   readonly spec?: Partial<Cluster['spec']>
 }
 
-/** The merge patch that makes the change: only what differs, `undefined` when nothing does. Pure. */
+/** Returns the merge patch with the differences; `undefined` when there are none. Pure. */
 export function clusterPatch(cluster: Cluster, change: ClusterChange): { metadata?: object; spec?: object } | undefined {
   const pending = pendingHooksText(cluster, change)
   const { annotations: nowAnnotations, labels: nowLabels } = cluster.metadata
@@ -32,13 +32,10 @@ function differing(now: object = {}, wanted: object = {}): object | undefined {
   return different.length === 0 ? undefined : Object.fromEntries(different)
 }
 
-/** How often a change is merged anew when somebody else writes the Cluster at the same time. */
+/** Attempts to merge a change again after a conflict. */
 const Attempts = 5
 
-/**
- * Changes a Cluster under its resourceVersion: several write its marks, and one that comes back from a stale copy would call its
- * hook twice.
- */
+/** Changes a Cluster under its resourceVersion: a mark restored from a stale copy would lead to a second call of its hook. */
 export async function changeCluster(
   client: Client,
   cluster: Cluster,

@@ -1,10 +1,9 @@
-/** Brings the topology of one Cluster towards what its spec and its class say. */
+/** Reconciles the topology of one Cluster with its spec and class. */
 import {
   AfterControlPlaneInitialized,
   BeforeClusterCreate,
   BeforeClusterDelete,
   Cluster,
-  type ClusterClass,
   ClusterNameLabel,
   ClusterTopologyOwnedLabel,
   ClusterTopologyUpgradeStepAnnotation,
@@ -23,25 +22,39 @@ import {
   requeue,
   wait,
 } from '@capstan/controller'
-import { draft, invalidObject, isDeleting, type ObjectKey, orAbsent, seconds, setConditions } from '@capstan/kube'
+import {
+  draft,
+  isDeleting,
+  type ObjectKey,
+  orAbsent,
+  seconds,
+  setConditions,
+  withErrorContext,
+  withTerminalErrors,
+} from '@capstan/kube'
 import { reportLegacyConditions } from '../legacy-status.ts'
 import { callAfterHooks } from './after-hooks.ts'
-import { type Applier, applyControlPlane, applyInfrastructureCluster, applyMachineDeployments } from './apply.ts'
+import {
+  type Applier,
+  applyControlPlane,
+  applyInfrastructureCluster,
+  applyMachineDeployments,
+  applyMachinePools,
+} from './apply.ts'
 import { type Blueprint, NotReadyYet, observeBlueprint, observeClass } from './blueprint.ts'
 import { type CurrentState, observeCurrentState } from './current-state.ts'
-import { decided, within } from './decided.ts'
 import { refToDesired } from './desired-object.ts'
+import { applyHealthCheck } from './health-checks.ts'
 import { type DesiredState, desiredState, type DesiredVersions, leaveEndpointToOthers } from './desired-state.ts'
-import { Pass, type TopologyMemory } from './pass.ts'
+import { TopologyScope, type TopologyMemory } from './scope.ts'
 import { applyPatches } from './patches.ts'
 import { legacyTopologyReconciled, topologyReconciled } from './topology-reconciled.ts'
-import { unsupportedParts } from './unsupported.ts'
 import { marksOfStep } from './upgrade.ts'
 import { withWaiting } from '../waiting-records.ts'
 import { checkedVariables } from './variables.ts'
 import { decideVersions, type VersionDecision } from './versions.ts'
 
-/** Safe to run at any moment, any number of times. */
+/** Reconciles one topology. Safe to call at any time, any number of times. */
 export async function reconcileTopology(key: ObjectKey, context: ReconcileContext, memory: TopologyMemory): Promise<Outcome> {
   const cluster = context.cache.peek(Cluster, key)
   if (!cluster) memory.forget(key)
@@ -49,132 +62,126 @@ export async function reconcileTopology(key: ObjectKey, context: ReconcileContex
   const paused = isPaused(cluster, cluster)
   if (!paused && !memory.hooks.ready) return requeue(seconds(1), 'Runtime Extensions are still being discovered')
 
-  const pass = new Pass(cluster, context, memory)
+  const scope = new TopologyScope(cluster, context, memory)
   let error: unknown
   try {
-    if (isDeleting(cluster) && !paused) await allowDeletion(pass)
-    else if (!paused) await settle(pass)
+    if (isDeleting(cluster) && !paused) await allowDeletion(scope)
+    else if (!paused) await settle(scope)
   } catch (err) {
     error = err
   }
-  await report(pass, paused, error)
+  await report(scope, paused, error)
   if (error instanceof NotReadyYet) return wait(error.message)
   if (error !== undefined) throw error
-  return mergeOutcomes(pass.blocking.map(({ hook, retryAfter }) => requeue(retryAfter, `${hook} blocks`)))
+  return mergeOutcomes(scope.blocking.map(({ hook, retryAfter }) => requeue(retryAfter, `${hook} blocks`)))
 }
 
-/** Lets the Cluster controller delete what it owns once BeforeClusterDelete does. */
-async function allowDeletion(pass: Pass): Promise<void> {
-  const { cluster, context, memory } = pass
+/** Allows the Cluster controller to delete the Cluster's objects once BeforeClusterDelete does not block. */
+async function allowDeletion(scope: TopologyScope): Promise<void> {
+  const { cluster, context, memory } = scope
   if (cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined) return
-  if (!pass.passes(await memory.hooks.call(BeforeClusterDelete, cluster, {}, context.signal))) return
-  await pass.change({ annotations: { [OkToDeleteAnnotation]: '' } })
+  if (!scope.recordAnswer(await memory.hooks.call(BeforeClusterDelete, cluster, {}, context))) return
+  await scope.change({ annotations: { [OkToDeleteAnnotation]: '' } })
 }
 
-async function settle(pass: Pass): Promise<void> {
-  const { context } = pass
-  const clusterClass = await observeClass(pass.cluster, context)
-  const cluster = decided(() => checkedCluster(pass.cluster, clusterClass))
+async function settle(scope: TopologyScope): Promise<void> {
+  const { context } = scope
+  const clusterClass = await observeClass(scope.cluster, context)
+  const cluster = withTerminalErrors(() => checkedVariables(scope.cluster, clusterClass))
 
   const blueprint = await observeBlueprint(cluster.spec.topology!, clusterClass, context)
   const current = await observeCurrentState(cluster, blueprint, context)
-  if (!(await mayBeCreated(pass, cluster))) return
+  if (!(await mayBeCreated(scope, cluster))) return
 
-  const { decision, desired } = await within('error computing the desired state of the Cluster topology', async () => {
-    const decision = await decideVersions(pass, cluster, blueprint, current)
-    const { controlPlane, workers } = decision
-    const versions = { controlPlane: controlPlane.version, workers }
-    return { decision, desired: await patchedState(pass, cluster, blueprint, current, versions) }
+  const { decision, desired } = await withErrorContext('error computing the desired state of the Cluster topology', async () => {
+    const decision = await decideVersions(scope, cluster, blueprint, current)
+    const { controlPlane, workers, pools } = decision
+    const versions = { controlPlane: controlPlane.version, workers, pools }
+    return { decision, desired: await patchedState(scope, cluster, blueprint, current, versions) }
   })
-  await within('error reconciling the Cluster topology', async () => {
-    const untold = await callAfterHooks(pass, cluster, decision)
-    await applyState(pass, desired, current, decision)
+  await withErrorContext('error reconciling the Cluster topology', async () => {
+    const untold = await callAfterHooks(scope, cluster, decision)
+    await applyState(scope, desired, current, decision)
     if (untold !== undefined) throw untold
   })
 }
 
 /**
- * Once it was let go it stays so, even if the process stops before the Cluster refers to anything: what is due after creation is then
- * marked. Upstream has no such memory, and asks again beside objects that it has made.
+ * A permission to create is final, even if the process stops before the Cluster refers to anything: the hooks after creation are then
+ * marked. Upstream does not record it, and calls the hook again although objects exist.
  */
-async function mayBeCreated(pass: Pass, cluster: Cluster): Promise<boolean> {
+async function mayBeCreated(scope: TopologyScope, cluster: Cluster): Promise<boolean> {
   const { name } = AfterControlPlaneInitialized
   if (isCreated(cluster) || pendingHooks(cluster).has(name)) return true
-  const answer = await pass.memory.hooks.call(BeforeClusterCreate, cluster, {}, pass.context.signal)
-  if (!pass.passes(answer)) return false
-  if (answer.kind === 'go' && answer.called) await pass.change({ add: [name] })
+  const answer = await scope.memory.hooks.call(BeforeClusterCreate, cluster, {}, scope.context)
+  if (!scope.recordAnswer(answer)) return false
+  if (answer.kind === 'go' && answer.called) await scope.change({ add: [name] })
   return true
 }
 
 const isCreated = ({ spec }: Cluster): boolean => spec.infrastructureRef !== undefined || spec.controlPlaneRef !== undefined
 
-function checkedCluster(cluster: Cluster, clusterClass: ClusterClass): Cluster {
-  const unsupported = unsupportedParts(cluster, clusterClass)
-  if (unsupported.length > 0) throw invalidObject(Cluster, cluster.metadata.name, unsupported)
-  return checkedVariables(cluster, clusterClass)
-}
-
 async function patchedState(
-  pass: Pass,
+  scope: TopologyScope,
   cluster: Cluster,
   blueprint: Blueprint,
   current: CurrentState,
   versions: DesiredVersions,
 ): Promise<DesiredState> {
-  const { context, memory } = pass
-  const desired = decided(() => desiredState(cluster, blueprint, current, versions))
-  const extensions = { runtime: memory.runtime, signal: context.signal }
-  tellIgnored(pass, await applyPatches(cluster, blueprint, desired, extensions))
+  const { context, memory } = scope
+  const desired = withTerminalErrors(() => desiredState(cluster, blueprint, current, versions))
+  const extensions = { runtime: memory.runtime, context }
+  tellIgnored(scope, await applyPatches(cluster, blueprint, desired, extensions))
   leaveEndpointToOthers(desired)
   return desired
 }
 
-/** What patches may not change is no error, upstream neither; but their author would look for it for long. */
-function tellIgnored({ cluster, context, memory }: Pass, ignored: readonly string[]): void {
+/** As upstream, ignored parts of patches are no error, but they are reported, since their author could hardly find the cause. */
+function tellIgnored({ cluster, context, memory }: TopologyScope, ignored: readonly string[]): void {
   const text = ignored.join('; ')
   const own = memory.of(cluster)
   if (text !== '' && text !== own.ignored) context.events.event(cluster, 'Warning', 'PatchPartsIgnored', text)
   own.ignored = text
 }
 
-/** Writes, in the order in which things refer to one another. */
+/** Applies the objects in the order of their references. */
 async function applyState(
-  pass: Pass,
+  scope: TopologyScope,
   desired: DesiredState,
   current: CurrentState,
-  { controlPlane, workers, plan }: VersionDecision,
+  { controlPlane, workers, pools, plan }: VersionDecision,
 ): Promise<void> {
-  const applier: Applier = { cluster: pass.cluster, context: pass.context, applied: pass.memory.of(pass.cluster).applied }
+  const applier: Applier = { cluster: scope.cluster, context: scope.context, applied: scope.memory.of(scope.cluster).applied }
   await applyInfrastructureCluster(applier, desired, current)
 
   if (controlPlane.state === 'starting') {
-    // Marked before the version is taken: a stop in between must not lose what comes after. See startWasInterrupted.
-    await pass.change({
+    // Marked before the version is written: a crash in between must not lose the hooks that follow. See startWasInterrupted.
+    await scope.change({
       add: marksOfStep(controlPlane.version, plan),
       annotations: { [ClusterTopologyUpgradeStepAnnotation]: controlPlane.version },
     })
   }
   let failure: unknown
-  if (!controlPlane.pending) {
-    try {
-      await applyControlPlane(applier, desired, current)
-    } catch (err) {
-      failure = err
-    }
+  try {
+    await applyHealthCheck(applier, desired.controlPlaneHealthCheck, current.controlPlane?.healthCheck)
+    if (!controlPlane.pending) await applyControlPlane(applier, desired, current)
+  } catch (err) {
+    failure = err
   }
-  await connectCluster(pass, desired, failure === undefined)
+  await connectCluster(scope, desired, failure === undefined)
   if (failure !== undefined) throw failure
   await applyMachineDeployments(applier, desired, current, workers)
+  await applyMachinePools(applier, desired, current, pools)
 }
 
-/** Makes the Cluster refer to what was made for it. What could not be made yet is not referred to. */
+/** Writes the Cluster's references to the created objects; objects not created yet are not referenced. */
 async function connectCluster(
-  pass: Pass,
+  scope: TopologyScope,
   { infrastructureCluster, controlPlane }: DesiredState,
   controlPlaneExists: boolean,
 ): Promise<void> {
-  const { cluster } = pass
-  await pass.change({
+  const { cluster } = scope
+  await scope.change({
     ...(isCreated(cluster) ? {} : { add: [AfterControlPlaneInitialized.name] }),
     labels: { [ClusterNameLabel]: cluster.metadata.name, [ClusterTopologyOwnedLabel]: '' },
     spec: {
@@ -184,14 +191,14 @@ async function connectCluster(
   })
 }
 
-/** Tells the user: the condition, and the plan of an upgrade. */
-async function report(pass: Pass, paused: boolean, error: unknown): Promise<void> {
-  const { context, blocking, cluster: before, upgrade } = pass
+/** Reports the condition and the plan of an upgrade. */
+async function report(scope: TopologyScope, paused: boolean, error: unknown): Promise<void> {
+  const { context, blocking, cluster: before, upgrade } = scope
   const after = draft(before)
   const status = (after.status ??= {})
-  const told = pass.failed ? [...blocking, pass.failed] : blocking
-  // A pass that failed before it came to a hook does not know that it holds no more.
-  const mayHold = (hook: string) => error !== undefined && !isDeleting(before) && !pass.passed.has(hook)
+  const told = scope.failed ? [...blocking, scope.failed] : blocking
+  // A reconcile that failed before it reached a hook does not know whether it still blocks.
+  const mayHold = (hook: string) => error !== undefined && !isDeleting(before) && !scope.notBlocking.has(hook)
   const annotations = paused ? before.metadata.annotations : withWaiting(before, told, context.clock.now(), mayHold)
   if (annotations) after.metadata.annotations = annotations
   const condition = topologyReconciled({
@@ -202,7 +209,7 @@ async function report(pass: Pass, paused: boolean, error: unknown): Promise<void
     upgradePending: pendingHooks(before).has('AfterClusterUpgrade'),
     upgrade,
   })
-  // Upstream tells of a conflict as of any failure, for the moment until the next pass.
+  // Upstream reports a conflict as any failure, until the next reconcile.
   if (!onlyConflicts(error)) {
     const now = context.clock.now()
     const { generation } = before.metadata

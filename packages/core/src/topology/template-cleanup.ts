@@ -1,6 +1,6 @@
 /**
- * Deletes the templates of MachineDeployments and MachineSets of a topology once nothing needs them any more, and only then lets
- * their owners go. Upstream: core/reconcilers/topology/machinedeployment and machineset, v1.14.
+ * Deletes the templates of a topology's MachineDeployments and MachineSets once they are unused, and only then removes the finalizers of
+ * their owners. Upstream: core/reconcilers/topology/machinedeployment and machineset, v1.14.
  */
 import {
   Cluster,
@@ -20,11 +20,11 @@ import type { ContractRef } from '../external/get.ts'
 
 type Owner = MachineDeployment | MachineSet
 
-/** For MachineDeployments: the templates that no MachineSet still uses go with it. */
+/** For MachineDeployments: deletes the templates that no MachineSet uses. */
 export const createTopologyMachineDeploymentController = (): Controller =>
   cleanupController('topology/machinedeployment', MachineDeployment, MachineDeploymentTopologyFinalizer)
 
-/** For MachineSets: a template goes with the last MachineSet that was made from it, unless the MachineDeployment uses it. */
+/** For MachineSets: deletes a template with its last MachineSet, unless the MachineDeployment uses it. */
 export const createTopologyMachineSetController = (): Controller =>
   cleanupController('topology/machineset', MachineSet, MachineSetTopologyFinalizer)
 
@@ -34,13 +34,13 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
     for: kind,
     when: ({ object, previous }) => isOfTopology(object ?? previous),
     watches: [
-      // Unpausing a Cluster lets all of its parts go on.
+      // Unpausing a Cluster resumes all of its parts.
       watches(
         Cluster,
         ({ metadata }, cache) => partsOf(metadata, kind, cache),
         ({ previous, object }) => previous?.spec.paused === true && object?.spec.paused !== true,
       ),
-      // What tells whether a template is in use.
+      // Read to determine whether a template is in use.
       watches(MachineDeployment, () => []),
       watches(MachineSet, () => []),
     ],
@@ -50,7 +50,7 @@ const cleanupController = <T extends Owner>(name: string, kind: Kind<T>, finaliz
 const isOfTopology = (object: KubeObject | undefined): boolean =>
   object?.metadata.labels?.[ClusterTopologyOwnedLabel] !== undefined
 
-/** Objects of a kind in a Cluster, from an index that the label gives. */
+/** Lists objects of a kind in a Cluster by its label. */
 function partsOf(
   { name, namespace }: { name: string; namespace?: string },
   kind: Kind<Owner>,
@@ -92,10 +92,7 @@ async function reconcileTemplates<T extends Owner>(
   return proceed()
 }
 
-/**
- * Templates that other living objects of the same MachineDeployment need. Asks the server: a template that is wrongly taken for
- * unused cannot be brought back.
- */
+/** Lists templates used by other objects of the same MachineDeployment. Read live: a template deleted by mistake cannot be restored. */
 async function templatesInUse(object: Owner, { client, signal }: ReconcileContext): Promise<ReadonlySet<string>> {
   const { namespace, labels, uid } = object.metadata
   const topologyName = labels?.[ClusterTopologyMachineDeploymentNameLabel] ?? ''

@@ -80,6 +80,7 @@ describe('an upgrade as users read it', () => {
       controlPlane: stable,
       plan: { controlPlane: [], workers: [] },
       workers: [],
+      pools: [],
       ...more,
     }) as unknown as UpgradeReport
 
@@ -122,6 +123,32 @@ describe('an upgrade as users read it', () => {
       'MachineDeployment a upgrade to version v1.35.0 deferred using defer-upgrade or hold-upgrade-sequence annotations',
     ],
     [
+      'pools have lines of their own, after those of deployments',
+      {
+        plan: { controlPlane: [], workers: ['v1.35.0'] },
+        controlPlane: { ...stable, version: 'v1.35.0' },
+        workers: [worker('md', { state: 'taking', upgrading: true })],
+        pools: [
+          worker('b', { state: 'pending' }),
+          worker('a', { state: 'deferred' }),
+          worker('', { name: 'new', state: 'pendingCreate' }),
+        ],
+      },
+      'ClusterUpgrading',
+      [
+        'MachineDeployment md upgrading to version v1.35.0',
+        'MachinePool b pending upgrade to version v1.35.0',
+        'MachinePool a upgrade to version v1.35.0 deferred using topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence annotations',
+        'MachinePool new creation deferred while control plane upgrade is in progress',
+      ].join('\n  * '),
+    ],
+    [
+      'only deferred pools are left',
+      { controlPlane: { ...stable, version: 'v1.35.0' }, pools: [worker('a', { state: 'deferred' })] },
+      'MachinePoolsUpgradeDeferred',
+      'MachinePool a upgrade to version v1.35.0 deferred using topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence annotations',
+    ],
+    [
       'a new one waits for the control plane',
       {
         controlPlane: { ...stable, state: 'upgrading', version: 'v1.35.0' },
@@ -134,7 +161,7 @@ describe('an upgrade as users read it', () => {
     expect(tell({ upgrade: upgrade(more) })).toBe(`False ${reason}: Cluster is upgrading to v1.35.0\n  * ${lines}`)
   })
 
-  test('it goes on until its last hook has been called', () => {
+  test('an upgrade lasts until its last hook was called', () => {
     expect(tell({ upgrade: upgrade({}), upgradePending: true })).toBe('False ClusterUpgrading: Cluster is upgrading to v1.35.0')
   })
 })

@@ -1,17 +1,17 @@
 /** The TopologyReconciled condition. Pure. Upstream: core/reconcilers/topology/cluster/conditions.go, v1.14. */
 import { type Cluster, ClusterConditions, pausedCondition } from '@capstan/api'
-import { isDeleting, legacyFalse, legacyTrue, type NewCondition, type NewLegacyCondition } from '@capstan/kube'
+import { isDeleting, legacyFalse, legacyTrue, type NewCondition, type NewLegacyCondition, shortList } from '@capstan/kube'
 import { type BlockingHook, blockingMessage } from './lifecycle-hooks.ts'
 import type { ControlPlaneVersion, WorkerVersion } from './upgrade.ts'
 import type { UpgradePlan } from './upgrade-plan.ts'
 
-/** What one pass learned, as far as users want to know. */
+/** What one reconcile reports to users. */
 export interface TopologyReport {
   readonly cluster: Cluster
   readonly paused: boolean
   readonly error: unknown
   readonly blocking: readonly BlockingHook[]
-  /** A hook of the upgrade is still to be called. */
+  /** A hook of the upgrade has not been called yet. */
   readonly upgradePending: boolean
   readonly upgrade: UpgradeReport | undefined
 }
@@ -20,8 +20,11 @@ export interface UpgradeReport {
   readonly controlPlaneKind: string
   readonly controlPlane: ControlPlaneVersion
   readonly plan: UpgradePlan
-  readonly workers: readonly (WorkerVersion & { readonly objectName: string })[]
+  readonly workers: readonly NamedVersion[]
+  readonly pools: readonly NamedVersion[]
 }
+
+type NamedVersion = WorkerVersion & { readonly objectName: string }
 
 const condition = ClusterConditions.TopologyReconciled
 
@@ -41,7 +44,7 @@ export function topologyReconciled(report: TopologyReport): NewCondition {
   return condition.true('ReconcileSucceeded')
 }
 
-/** The same in the form of v1beta1. */
+/** Converts the condition to the v1beta1 form. */
 export function legacyTopologyReconciled({ type, status, reason, message }: NewCondition): NewLegacyCondition {
   if (status === 'True') return legacyTrue(type)
   return reason === 'ReconcileFailed'
@@ -49,17 +52,16 @@ export function legacyTopologyReconciled({ type, status, reason, message }: NewC
     : legacyFalse(type, reason, 'Info', message)
 }
 
-const isMoving = ({ controlPlane, workers }: UpgradeReport): boolean =>
+const isMoving = ({ controlPlane, workers, pools }: UpgradeReport): boolean =>
   controlPlane.pending ||
   controlPlane.state === 'starting' ||
   controlPlane.state === 'upgrading' ||
-  workers.some((worker) => worker.upgrading || worker.state !== 'settled')
+  [...workers, ...pools].some((worker) => worker.upgrading || worker.state !== 'settled')
 
 function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly BlockingHook[]): NewCondition {
-  const { controlPlane, controlPlaneKind, plan, workers } = report
+  const { controlPlane, controlPlaneKind, plan } = report
   const lines = [`Cluster is upgrading to ${cluster.spec.topology?.version}`]
   const controlPlaneMoves = controlPlane.state === 'starting' || controlPlane.state === 'upgrading'
-  let deferredOnly = false
 
   if (blocking.length > 0) lines.push(blockingMessage(blocking, 'upgrade'))
   if (controlPlaneMoves) {
@@ -69,30 +71,52 @@ function upgrading(cluster: Cluster, report: UpgradeReport, blocking: readonly B
   } else if (plan.controlPlane.length > 0) {
     lines.push(`${controlPlaneKind} pending upgrade to version ${plan.controlPlane.join(', ')}`)
   }
+  const deployments = linesOf('MachineDeployment', report.workers, report)
+  const pools = linesOf('MachinePool', report.pools, report)
+  lines.push(...deployments.lines, ...pools.lines)
+  const reason =
+    blocking.length > 0 || controlPlaneMoves
+      ? 'ClusterUpgrading'
+      : deployments.isDeferredOnly
+        ? 'MachineDeploymentsUpgradeDeferred'
+        : pools.isDeferredOnly
+          ? 'MachinePoolsUpgradeDeferred'
+          : 'ClusterUpgrading'
+  return condition.false(reason, lines.join('\n  * '))
+}
 
-  // One that still moves is not called deferred or pending, whatever comes next for it.
+/** What there is to say of the workers of one kind, and whether annotations are all that holds them. */
+function linesOf(
+  kind: 'MachineDeployment' | 'MachinePool',
+  workers: readonly NamedVersion[],
+  { controlPlane: { version }, plan }: UpgradeReport,
+): { readonly lines: string[]; readonly isDeferredOnly: boolean } {
+  const lines: string[] = []
+  // A MachineDeployment that is upgrading is not listed as deferred or pending, even if it is that for a later version.
   const moving = namesOf(workers.filter((worker) => worker.upgrading))
   const deferred = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'deferred'))
   const pending = namesOf(workers.filter((worker) => !worker.upgrading && worker.state === 'pending'))
   const uncreated = workers.filter((worker) => worker.state === 'pendingCreate').map((worker) => worker.name)
   if (moving.length > 0) {
-    lines.push(
-      `${machineDeployments(moving)} upgrading to version ${controlPlane.version}${stillAhead(plan.workers, controlPlane.version)}`,
-    )
+    lines.push(`${listed(kind, moving)} upgrading to version ${version}${stillAhead(plan.workers, version)}`)
   }
   if (pending.length > 0 && plan.workers.length > 0) {
-    lines.push(`${machineDeployments(pending)} pending upgrade to version ${plan.workers.join(', ')}`)
+    lines.push(`${listed(kind, pending)} pending upgrade to version ${plan.workers.join(', ')}`)
   }
   if (deferred.length > 0) {
-    const how = 'deferred using defer-upgrade or hold-upgrade-sequence annotations'
-    lines.push(`${machineDeployments(deferred)} upgrade to version ${controlPlane.version} ${how}`)
-    deferredOnly = blocking.length === 0 && !controlPlaneMoves && moving.length === 0 && pending.length === 0
+    lines.push(`${listed(kind, deferred)} upgrade to version ${version} deferred using ${deferAnnotations[kind]} annotations`)
   }
   if (uncreated.length > 0) {
-    lines.push(`${machineDeployments(uncreated)} creation deferred while control plane upgrade is in progress`)
+    lines.push(`${listed(kind, uncreated)} creation deferred while control plane upgrade is in progress`)
   }
-  return condition.false(deferredOnly ? 'MachineDeploymentsUpgradeDeferred' : 'ClusterUpgrading', lines.join('\n  * '))
+  return { lines, isDeferredOnly: deferred.length > 0 && moving.length === 0 && pending.length === 0 }
 }
+
+/** Upstream spells them in two ways. */
+const deferAnnotations = {
+  MachineDeployment: 'defer-upgrade or hold-upgrade-sequence',
+  MachinePool: 'topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence',
+} as const
 
 const namesOf = (workers: readonly { readonly objectName: string }[]): string[] => workers.map((worker) => worker.objectName)
 
@@ -102,11 +126,10 @@ function stillAhead(plan: readonly string[], version: string): string {
 }
 
 /** `MachineDeployment a`, `MachineDeployments a, b, c, ... (2 more)`. */
-function machineDeployments(names: readonly string[]): string {
+function listed(kind: string, names: readonly string[]): string {
   const sorted = [...names].sort()
-  if (sorted.length === 1) return `MachineDeployment ${sorted[0]}`
-  const more = sorted.length > 3 ? `, ... (${sorted.length - 3} more)` : ''
-  return `MachineDeployments ${sorted.slice(0, 3).join(', ')}${more}`
+  if (sorted.length === 1) return `${kind} ${sorted[0]}`
+  return `${kind}s ${shortList(sorted, 3)}`
 }
 
 const errorText = (error: unknown): string => (error instanceof Error ? error.message : String(error))

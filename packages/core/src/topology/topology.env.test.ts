@@ -1,5 +1,14 @@
-/** Managed topologies on the test environment: the test plays the provider, and a runtime client that only keeps a trace. */
-import { Cluster, ClusterClass, coreKinds, type Hook, MachineDeployment, type WaitingHook, waitingHooks } from '@capstan/api'
+/** Managed topologies in the test environment: the test acts as the provider, with a runtime client that records calls. */
+import {
+  Cluster,
+  ClusterClass,
+  coreKinds,
+  type Hook,
+  MachineDeployment,
+  MachineHealthCheck,
+  type WaitingHook,
+  waitingHooks,
+} from '@capstan/api'
 import { memoryStore, type Store } from '@capstan/apiserver'
 import type { ReconcileContext } from '@capstan/controller'
 import type { RuntimeClient } from '@capstan/extension'
@@ -35,7 +44,7 @@ import { clusterClassAdmission } from '../clusterclass/admission.ts'
 import { createClusterClassController } from '../clusterclass/controller.ts'
 import { clusterTopologyAdmission } from './admission.ts'
 import { createTopologyController } from './controller.ts'
-import { TopologyMemory } from './pass.ts'
+import { TopologyMemory } from './scope.ts'
 import { reconcileTopology } from './reconcile.ts'
 import { createTopologyMachineDeploymentController, createTopologyMachineSetController } from './template-cleanup.ts'
 
@@ -49,7 +58,7 @@ const versionFields = [
   'kubernetesVersion',
 ]
 
-/** A runtime client whose handlers are functions, with a trace of what was called. */
+/** A runtime client with functions as handlers, which records calls. */
 function aRuntime() {
   const trace: string[] = []
   const handlers = new Map<string, (request: Record<string, unknown>) => Answer>()
@@ -130,7 +139,7 @@ async function aWorld({ runtime = aRuntime(), ...options }: WorldOptions = {}) {
       if (status) await client.patch(kind, key(name), { type: 'merge', body: { status } }, { subresource: 'status' })
       await env.settle()
     },
-    /** The provider reports what version its control plane runs. */
+    /** Reports the version of the control plane, as its provider would. */
     async reportControlPlane(version: string) {
       const { name } = (await only(DevControlPlane)).metadata
       await client.patch(DevControlPlane, key(name), { type: 'merge', body: { status: { version } } }, { subresource: 'status' })
@@ -207,7 +216,7 @@ async function createCluster(world: World, more: object = {}) {
   await world.settle()
 }
 
-/** Infrastructure and control plane are up, as the Cluster controller would tell. */
+/** Reports infrastructure and control plane as ready, as the Cluster controller would. */
 async function comeUp(world: World, version = 'v1.34.0') {
   await world.reportControlPlane(version)
   const condition = {
@@ -266,7 +275,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('what it waits for is on the Cluster while it waits, and a word from the user has it asked at once', async () => {
+  test('records what a Cluster waits for, and calls the hook at once on a retry request', async () => {
     const world = await aWorld()
     let blocks = true
     world.runtime.on('BeforeClusterCreate', () => (blocks ? { retryAfterSeconds: 60, message: 'no quota' } : {}))
@@ -278,6 +287,7 @@ describe('creation', () => {
       handlers: ['beforeclustercreate.test'],
       since: record!.since,
       until: timestamp(Date.parse(record!.since) + minutes(1)),
+      question: record!.question,
       calls: 1,
       message: 'no quota',
     })
@@ -292,6 +302,30 @@ describe('creation', () => {
     expect(await world.names(DevCluster)).toHaveLength(1)
   })
 
+  test.each([
+    ['a blocking message', (message: string) => ({ retryAfterSeconds: 60, message }), 'ClusterCreating'],
+    [
+      'a failure',
+      (message: string): Answer => {
+        throw new Error(message)
+      },
+      'ReconcileFailed',
+    ],
+  ])('%s that is longer than a condition allows is shown shortened', async (_, answer, reason) => {
+    const world = await aWorld()
+    world.runtime.on('BeforeClusterCreate', () => answer('😀'.repeat(33_000)))
+    await createClass(world)
+    await createCluster(world)
+    const { status, metadata } = await world.cluster()
+    const condition = getCondition({ status } as never, 'TopologyReconciled')!
+    expect(condition).toMatchObject({ status: 'False', reason, observedGeneration: metadata.generation })
+    expect(Array.from(condition.message ?? '')).toHaveLength(32_768)
+    expect(condition.message).toMatch(/😀\.\.\. \(truncated\)$/)
+    const [record] = waitingHooks(await world.cluster())
+    expect(Array.from(record!.message)).toHaveLength(1024)
+    expect(record!.message).toMatch(/😀\.\.\. \(truncated\)$/)
+  })
+
   test('a handler that fails in other words each time is called ever later, not at once again because its words were written down', async () => {
     const world = await aWorld()
     let calls = 0
@@ -301,7 +335,7 @@ describe('creation', () => {
     await createClass(world)
     await createCluster(world)
     await world.advance(minutes(1))
-    // 5 ms, doubled with each failure: the fourteenth comes after 41 s.
+    // 5 ms, doubled with each failure: the fourteenth call is after 41 s.
     expect(calls).toBe(14)
     const [record] = waitingHooks(await world.cluster())
     expect(record).toEqual({
@@ -314,7 +348,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('False ReconcileFailed: request 14 failed')
   })
 
-  test('a hook that fails in between keeps its record, and so does one that a pass did not come to', async () => {
+  test('a hook that fails in between keeps its record, and so does one that a reconcile did not come to', async () => {
     const world = await aWorld()
     let fails = false
     world.runtime.on('BeforeClusterCreate', () => {
@@ -373,7 +407,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('a failing AfterControlPlaneInitialized is told and tried again, and holds nothing up', async () => {
+  test('reports and retries a failing AfterControlPlaneInitialized, without blocking', async () => {
     const world = await aWorld()
     let fails = true
     world.runtime.on('AfterControlPlaneInitialized', () => {
@@ -393,7 +427,7 @@ describe('creation', () => {
     expect(await world.reconciled()).toBe('True ReconcileSucceeded')
   })
 
-  test('nothing at rest writes', async () => {
+  test('writes nothing when idle', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -404,7 +438,7 @@ describe('creation', () => {
   })
 })
 
-describe('what cannot be made says why, and is made once it can be', () => {
+describe('reports why an object cannot be created, and creates it later', () => {
   test('a class that does not exist', async () => {
     const world = await aWorld()
     await createCluster(world)
@@ -458,15 +492,52 @@ describe('what cannot be made says why, and is made once it can be', () => {
       'spec.topology.workers.machineDeployments[0].class: Invalid value: "gpu": MachineDeploymentClass with name "gpu" does not exist in ClusterClass "quick"',
     ],
     [
-      'MachinePools',
+      'an unknown class of pools',
       { workers: { machinePools: [{ class: 'p', name: 'mp-0' }] } },
-      'spec.topology.workers.machinePools: Forbidden: MachinePools are not supported',
+      'spec.topology.workers.machinePools[0].class: Invalid value: "p": MachinePoolClass with name "p" does not exist in ClusterClass "quick"',
     ],
   ])('%s is refused', async (_, more, message) => {
     const world = await aWorld()
     await createClass(world)
     await expect(createCluster(world, more)).rejects.toThrow(`Cluster.cluster.x-k8s.io "demo" is invalid: ${message}`)
   })
+})
+
+test('MachineHealthChecks follow the class and the topology', async () => {
+  const world = await aWorld()
+  const checks = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 300 }] }
+  const [workers] = classSpec.workers!.machineDeployments!
+  const healthCheck = { checks, remediation: { maxInFlight: 1, triggerIf: { unhealthyLessThanOrEqualTo: '40%' } } }
+  await createClass(world, { ...classSpec, workers: { machineDeployments: [{ ...workers!, healthCheck }] } })
+  await createCluster(world)
+  await comeUp(world)
+  const [name] = await world.names(MachineDeployment as never)
+  const found = await world.client.get(MachineHealthCheck, { namespace: 'default', name: name! })
+  expect(found).toMatchObject({
+    metadata: {
+      labels: { 'topology.cluster.x-k8s.io/owned': '', 'cluster.x-k8s.io/cluster-name': 'demo' },
+      ownerReferences: [{ kind: 'Cluster', name: 'demo' }],
+    },
+    spec: {
+      clusterName: 'demo',
+      selector: { matchLabels: { 'topology.cluster.x-k8s.io/owned': '', 'topology.cluster.x-k8s.io/deployment-name': 'md-0' } },
+      checks: { ...checks, nodeStartupTimeoutSeconds: 600 },
+      remediation: { triggerIf: { unhealthyLessThanOrEqualTo: '40%' } },
+    },
+  })
+  const deployment = await world.client.get(MachineDeployment, { namespace: 'default', name: name! })
+  expect(deployment.spec.remediation).toEqual({ maxInFlight: 1 })
+
+  const topology = (await world.client.get(Cluster, { namespace: 'default', name: 'demo' })).spec.topology!
+  const withCheck = (of: object) => ({
+    spec: { topology: { workers: { machineDeployments: [{ ...topology.workers!.machineDeployments![0]!, healthCheck: of }] } } },
+  })
+  await world.patch(Cluster, 'demo', withCheck({ checks: { nodeStartupTimeoutSeconds: 60 } }))
+  expect((await world.client.get(MachineHealthCheck, { namespace: 'default', name: name! })).spec).toMatchObject({
+    checks: { nodeStartupTimeoutSeconds: 60 },
+  })
+  await world.patch(Cluster, 'demo', withCheck({ enabled: false }))
+  expect(await world.names(MachineHealthCheck as never)).toEqual([])
 })
 
 describe('an upgrade', () => {
@@ -534,6 +605,30 @@ describe('an upgrade', () => {
     expect(new Set(world.runtime.trace)).toEqual(
       new Set(['BeforeClusterUpgrade v1.34.0 v1.35.0', 'AfterControlPlaneUpgrade v1.35.0', 'AfterClusterUpgrade v1.35.0']),
     )
+  })
+
+  test('hooks are sent the Cluster with the marks that were written before', async () => {
+    const world = await aWorld()
+    await createClass(world)
+    await createCluster(world)
+    await comeUp(world)
+    const pending: string[] = []
+    for (const name of ['BeforeControlPlaneUpgrade', 'AfterControlPlaneUpgrade', 'AfterWorkersUpgrade', 'AfterClusterUpgrade'])
+      world.runtime.on(name, ({ cluster }) => {
+        const { annotations } = (cluster as Cluster).metadata
+        pending.push(`${name}: ${annotations?.['runtime.cluster.x-k8s.io/pending-hooks']}`)
+        return {}
+      })
+    world.runtime.all('BeforeClusterUpgrade')
+    await world.patch(Cluster, 'demo', { spec: { topology: { version: 'v1.35.0' } } })
+    await world.reportControlPlane('v1.35.0')
+    await world.advance(seconds(10))
+    expect(pending).toEqual([
+      'BeforeControlPlaneUpgrade: AfterClusterUpgrade',
+      'AfterControlPlaneUpgrade: AfterClusterUpgrade,AfterControlPlaneUpgrade,AfterWorkersUpgrade,BeforeWorkersUpgrade',
+      'AfterWorkersUpgrade: AfterClusterUpgrade,AfterWorkersUpgrade',
+      'AfterClusterUpgrade: AfterClusterUpgrade',
+    ])
   })
 
   test('over several minors stops at the versions that the class knows; workers go there at once', async () => {
@@ -625,7 +720,7 @@ describe('an upgrade', () => {
     expect((await world.only(DevControlPlane))['spec']).toMatchObject({ version: 'v1.35.0' })
   })
 
-  test('a plan that breaks the rules changes nothing and says so', async () => {
+  test('rejects an invalid plan without changes', async () => {
     const world = await aWorld()
     world.runtime.on('GenerateUpgradePlan', () => ({ controlPlaneUpgrades: [{ version: 'v1.36.2' }] }))
     await createClass(world, { ...classSpec, upgrade: { external: { generateUpgradePlanExtension: 'plan.test' } } })
@@ -705,7 +800,7 @@ describe('changes', () => {
     expect(await since()).toBe(before)
   })
 
-  test('a class that an edit has broken is told to its Clusters', async () => {
+  test('reports a broken class on its Clusters', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -731,7 +826,7 @@ describe('changes', () => {
     expect((await world.only(DevControlPlane)).metadata.labels).toMatchObject({ tier: 'gold' })
   })
 
-  test('what the provider writes stays, and what a user takes over comes back', async () => {
+  test('keeps fields of the provider, and restores fields that a user changed', async () => {
     const world = await aWorld()
     await createClass(world)
     await createCluster(world)
@@ -785,7 +880,7 @@ test('deletion waits for BeforeClusterDelete', async () => {
   expect(await world.reconciled()).toBe('False Deleting: Cluster is deleting')
 })
 
-/** Lets so many writes through; from then on the server is out of reach, as for a process that was killed. */
+/** Allows this many writes, then fails all requests, as for a killed process. */
 function stopAfter(writes: number) {
   const state = { stopped: false, wasStopped: false }
   let left = writes
@@ -803,7 +898,7 @@ function stopAfter(writes: number) {
   return { state, between }
 }
 
-test('that somebody else wrote first, again and again, is no failure to tell anybody of', async () => {
+test('does not report repeated conflicts', async () => {
   let conflicts = 0
   const told: string[] = []
   const between = (transport: Transport): Transport => ({
@@ -829,7 +924,7 @@ test('that somebody else wrote first, again and again, is no failure to tell any
 })
 
 describe('an old copy of the Cluster', () => {
-  /** One more pass, by a process whose cache has not moved since `stale`. */
+  /** Reconciles once more, in a process whose cache is as old as `stale`. */
   async function passWith(world: World, stale: Cluster) {
     const { client, clock } = world
     const listed = <T extends KubeObject>(kind: Kind<T>) => client.list(kind, { namespace: stale.metadata.namespace! })
@@ -853,6 +948,7 @@ describe('an old copy of the Cluster', () => {
       signal,
       events: { event() {} },
       random: seededRandom(1),
+      outside: <T>(work: () => Promise<T>) => work(),
       watch: async () => {},
     }
     const memory = new TopologyMemory(world.runtime.client, clock)
@@ -901,12 +997,12 @@ describe('a stop between any two writes changes nothing in the end', () => {
   const inventory = async (world: World) =>
     Promise.all(kinds.map(async (kind) => `${kind.kind} ${(await world.names(kind)).length}`))
 
-  /** Creates, brings up, resizes and upgrades; goes on in a second process when the first was stopped. */
+  /** Creates, starts, resizes and upgrades a cluster; continues in a second process when the first was stopped. */
   async function live(writes: number) {
     const [store, clock, runtime] = [memoryStore(), new VirtualClock(), aRuntime()]
     runtime.all(...SixHooks)
     const { state, between } = stopAfter(writes)
-    // What has stopped is never done.
+    // Work of the stopped process never completes.
     let world = await aWorld({ store, clock, runtime, between, patience: 20 })
     const proceed = async () => {
       await world.settle()
@@ -1016,15 +1112,15 @@ describe('patches of extensions', () => {
         'DevMachineTemplate MachineDeployment spec.template.spec.infrastructureRef',
       ],
     )
-    // The inline patch of the class came first; its variable is not this patch's.
+    // The inline patch of the class is applied first; its variable is not visible to this patch.
     expect(first!.items[2]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
     expect(first!.variables.map(({ name }) => name)).toEqual(['builtin'])
-    // Those that it gets in its first pass are there from the beginning.
+    // Labels of the first reconcile are present from the start.
     const labels = { 'cluster.x-k8s.io/cluster-name': 'demo', 'topology.cluster.x-k8s.io/owned': '' }
     expect(first!.variables[0]!.value).toMatchObject({ cluster: { metadata: { labels } } })
     expect(first!.items[4]!.variables?.[0]?.value).toMatchObject({ machineDeployment: { topologyName: 'md-0', replicas: 2 } })
     expect(first!.items[0]!.variables).toBeUndefined()
-    // The same question in every pass.
+    // The request is the same in every reconcile.
     expect(new Set(requests.map(({ items }) => items.map(({ uid }) => uid).join())).size).toBe(1)
 
     expect(await machineTemplates(world)).toEqual(
@@ -1036,7 +1132,7 @@ describe('patches of extensions', () => {
     expect(await world.only(DevControlPlane)).toMatchObject({ spec: { config: { audit: true }, version: 'v1.34.0' } })
   })
 
-  test('cannot change what core says, and the user is told so once', async () => {
+  test('cannot change fields of core, which is reported once', async () => {
     const { world } = await aPatchedCluster((request) => ({
       items: [
         merge(itemOf(request, 'DevControlPlaneTemplate'), {
@@ -1086,7 +1182,7 @@ describe('patches of extensions', () => {
     expect(await world.names(DevCluster)).toEqual([])
   })
 
-  test('are off when enabledIf says so', async () => {
+  test('are disabled when enabledIf is false', async () => {
     const { requests, world } = await aPatchedCluster(() => ({}), {
       ...external,
       enabledIf: '{{ eq .builtin.cluster.name "other" }}',
@@ -1111,7 +1207,7 @@ describe('patches of extensions', () => {
         'failed to call extension handler "check.ext": got failure response with message: no disks',
     )
     expect(await world.names(DevCluster)).toEqual([])
-    // After all patches, and without names of its own for templates.
+    // After all patches; templates are without names.
     expect(seen[0]!.items[4]!.object.spec.template.spec).toEqual({ disk: 1, size: 'm' })
     expect(seen[0]!.items[0]!.uid).toBeUndefined()
     accepts = true

@@ -1,26 +1,26 @@
 /**
- * Which versions the control plane and the workers go through on their way to the version that the topology asks for.
- * Upstream: exp/topology/desiredstate/upgrade_plan.go, v1.14.
+ * Computes the versions of control plane and workers on the way to the topology's version. Upstream:
+ * exp/topology/desiredstate/upgrade_plan.go, v1.14.
  */
 import { compareVersions, compareWithBuild, parseVersion, sameVersion, versionText } from '@capstan/api'
 
 export interface UpgradePlan {
-  /** Versions still ahead of the control plane, next step first. */
+  /** Versions ahead of the control plane, next step first. */
   readonly controlPlane: readonly string[]
-  /** The same for the workers, which may take fewer and larger steps. */
+  /** Versions ahead of the workers, which may take fewer and larger steps. */
   readonly workers: readonly string[]
 }
 
 export interface VersionsNow {
   /** `spec.topology.version`. */
   readonly desired: string
-  /** `spec.version` of the control plane; absent while there is none, and then there is nothing to upgrade. */
+  /** `spec.version` of the control plane; absent while there is none, and then nothing needs an upgrade. */
   readonly controlPlane: string | undefined
   /** One version per existing worker topology. */
   readonly workers: readonly string[]
-  /** `spec.kubernetesVersions` of the ClusterClass; without it only one minor can be gone at a time. */
+  /** `spec.kubernetesVersions` of the ClusterClass; without it an upgrade is limited to one minor version. */
   readonly known: readonly string[]
-  /** What an extension says, if one is asked. */
+  /** The plan of an extension, if one is called. */
   readonly given?: UpgradePlan
 }
 
@@ -28,7 +28,7 @@ export interface UpgradeDue extends VersionsNow {
   readonly controlPlane: string
 }
 
-/** @throws Error when the version cannot be reached from here */
+/** @throws Error when the version cannot be reached */
 export function upgradePlan({ desired, controlPlane, workers, known, given }: VersionsNow): UpgradePlan {
   if (controlPlane === undefined) return { controlPlane: [], workers: [] }
   const lowest = lowestVersion(workers, controlPlane)
@@ -42,7 +42,7 @@ export function upgradePlan({ desired, controlPlane, workers, known, given }: Ve
   return { controlPlane: steps, workers: lowest === undefined ? [] : workerSteps(steps, controlPlane, lowest, desired) }
 }
 
-/** Whether there is anything to plan: only then an extension is asked. */
+/** Whether an upgrade is needed: only then an extension is called. */
 export function isUpgradeDue(now: VersionsNow): now is UpgradeDue {
   const { desired, controlPlane, workers } = now
   if (controlPlane === undefined) return false
@@ -50,7 +50,7 @@ export function isUpgradeDue(now: VersionsNow): now is UpgradeDue {
   return !sameVersion(controlPlane, desired) || (lowest !== undefined && !sameVersion(lowest, desired))
 }
 
-/** The version that is furthest behind. Between two that have no order, the one that is not the control plane's. */
+/** Returns the lowest version. Of two without an order, the one that differs from the control plane's. */
 export function lowestVersion(workers: readonly string[], controlPlane: string): string | undefined {
   let lowest: string | undefined
   for (const version of workers) {
@@ -67,7 +67,7 @@ function singleStep(from: string, to: string): string[] {
   return [to]
 }
 
-/** The last known version of every minor above the current one, up to the desired version. */
+/** Returns the last known version of every minor above the current one, up to the desired version. */
 function knownSteps(from: string, to: string, known: readonly string[]): string[] {
   if (sameVersion(from, to)) return []
   const fromMinor = parseVersion(from).minor
@@ -126,7 +126,7 @@ function checkWorkerSteps(
     const next = parseVersion(step)
     const compared = compareWithBuild(step, from)
     if (compared === -1 || compared === 0) throw new Error(`${item} version ${step} must be greater than ${from}`)
-    // Builds of one version have no order but the one in which the control plane takes them.
+    // Builds of one version are ordered only by the control plane's steps.
     if (compared === 'differ' && order.includes(from) && order.indexOf(step) < order.indexOf(from)) {
       throw new Error(`${item} version ${step} must be before ${from}`)
     }
@@ -141,7 +141,7 @@ function checkWorkerSteps(
   }
 }
 
-/** The fewest steps that keep every worker within three minors of the control plane. */
+/** Returns the fewest steps that keep workers within three minor versions of the control plane. */
 function workerSteps(controlPlaneSteps: readonly string[], controlPlane: string, lowest: string, to: string): string[] {
   if (sameVersion(lowest, to)) return []
   const versionOfMinor = new Map<number, string>()

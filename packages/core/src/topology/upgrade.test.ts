@@ -137,12 +137,12 @@ const worker = (name: string, more: Partial<WorkerTopology> = {}): WorkerTopolog
   ...more,
 })
 
-/** `a:v1.34.1 taking, b:…` for workers beside a control plane as given. */
+/** Formats `a:v1.34.1 taking, b:…` for workers with the given control plane. */
 function play(more: Partial<UpgradeFacts>, workers: WorkerTopology[], concurrency = 1): string {
   const given = facts({ controlPlane: at('v1.34.1'), plan: done, pending: new Set(['AfterClusterUpgrade']), ...more })
   const decision = controlPlaneVersion(given)
   if (decision.kind === 'call') throw new Error(`asks for ${decision.hook}`)
-  return workerVersions(given, decision, workers, concurrency)
+  return workerVersions(given, decision, workers, { concurrency })
     .map(({ name, version, state }) => `${name}:${version} ${state}`)
     .join(', ')
 }
@@ -168,20 +168,20 @@ describe('worker versions', () => {
       'a:v1.34.1 taking, b:v1.33.2 deferred, c:v1.33.2 deferred',
     )
   })
-  test('nobody moves while AfterControlPlaneUpgrade blocks, and nobody is created', () => {
+  test('workers are neither upgraded nor created while AfterControlPlaneUpgrade blocks', () => {
     const blocked = { pending: started, answers: new Map([['AfterControlPlaneUpgrade', 'blocked'] as const]) }
     expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )
   })
-  test('nobody moves while BeforeWorkersUpgrade blocks, and nobody is created', () => {
+  test('workers are neither upgraded nor created while BeforeWorkersUpgrade blocks', () => {
     const pending = new Set(['AfterClusterUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'])
     const blocked = { pending, answers: new Map([['BeforeWorkersUpgrade', 'blocked'] as const]) }
     expect(play(blocked, [worker('a'), worker('new', { current: undefined })])).toBe(
       'a:v1.33.2 pending, new:v1.34.1 pendingCreate',
     )
   })
-  test('nobody moves while the control plane does', () => {
+  test('workers wait while the control plane upgrades', () => {
     expect(play({ controlPlane: at('v1.34.1', { upgrading: true }) }, [worker('a')])).toBe('a:v1.33.2 pending')
   })
 })

@@ -1,6 +1,6 @@
 /**
- * Who may take which version now. Pure: hooks appear as facts (what is pending, what was answered), and where an answer is
- * missing the decision is to ask for it. Upstream: exp/topology/desiredstate, v1.14, with the order of marks of its #14171.
+ * Decides which object may take which version now. Pure: hooks are inputs (pending marks and responses), and where a response is missing
+ * the decision is to call the hook. Upstream: exp/topology/desiredstate, v1.14, with the order of marks of its #14171.
  */
 import type { UpgradePlan } from './upgrade-plan.ts'
 import { compareWithBuild } from '@capstan/api'
@@ -14,10 +14,10 @@ export type UpgradeHook =
   | 'AfterWorkersUpgrade'
   | 'AfterClusterUpgrade'
 
-/** Hooks of a step that are marked pending when it begins; each holds the control plane back until it lets go. */
+/** Hooks that are marked pending when a step begins; each blocks the control plane until it allows to proceed. */
 export const stepHooks = ['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade', 'AfterWorkersUpgrade'] as const
 
-/** Hooks to mark when the control plane takes `version`: those of the workers only when it is theirs, too. */
+/** Hooks to mark when the control plane takes `version`; those of workers only when it is a step of the workers too. */
 export const marksOfStep = (version: string, { workers }: UpgradePlan): UpgradeHook[] => [
   'AfterClusterUpgrade',
   'AfterControlPlaneUpgrade',
@@ -28,16 +28,16 @@ export interface UpgradeFacts {
   /** `spec.topology.version`. */
   readonly desired: string
   readonly plan: UpgradePlan
-  /** The version of the workers that is furthest behind; absent when there are none. */
+  /** The lowest version of the workers; absent when there are none. */
   readonly lowestWorker: string | undefined
-  /** Absent while there is no control plane object. */
+  /** Absent while the control plane object does not exist. */
   readonly controlPlane: { readonly version: string; readonly provisioning: boolean; readonly upgrading: boolean } | undefined
   readonly anyWorkerUpgrading: boolean
   /** Hooks that are marked pending on the Cluster. */
   readonly pending: ReadonlySet<string>
-  /** The version that the control plane was last told to take, from the Cluster's upgrade-step annotation. */
+  /** The last version written to the control plane, from the Cluster's upgrade-step annotation. */
   readonly step: string | undefined
-  /** What hooks answered in this pass. A mark is removed as soon as its hook lets go. */
+  /** Responses of hooks in this reconcile. A mark is removed once its hook allows to proceed. */
   readonly answers: ReadonlyMap<UpgradeHook, 'go' | 'blocked'>
 }
 
@@ -45,15 +45,17 @@ export interface ControlPlaneVersion {
   readonly kind: 'version'
   readonly version: string
   readonly state: 'stable' | 'provisioning' | 'upgrading' | 'starting' | 'pending'
-  /** The control plane has another version than the topology asks for. Kept beside `state`: one that is upgrading may be, too. */
+  /**
+   * Whether the control plane's version differs from the topology's. Independent of `state`, since it may be upgrading at the same time.
+   */
   readonly pending: boolean
-  /** The control plane may not go on before the workers have caught up with it. */
+  /** The control plane must wait until the workers have reached its version. */
   readonly waitingForWorkers: boolean
 }
 
 export type ControlPlaneDecision = ControlPlaneVersion | { readonly kind: 'call'; readonly hook: UpgradeHook }
 
-/** The version that the control plane should have after this pass, or the hook to call before that can be said. */
+/** Returns the version that the control plane should have after this reconcile, or the hook to call first. */
 export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
   const { controlPlane, desired, plan, pending: hooks, answers } = facts
   if (!controlPlane) return { kind: 'version', version: desired, state: 'stable', pending: false, waitingForWorkers: false }
@@ -71,7 +73,7 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 
   if (controlPlane.provisioning) return keep('provisioning')
   if (controlPlane.upgrading) return keep('upgrading')
-  /** Whether a hook that was marked is still in the way: to be called, or blocking. */
+  /** Returns a decision while a marked hook has to be called, or blocks. */
   const due = (hook: UpgradeHook): ControlPlaneDecision | undefined => {
     if (!hooks.has(hook) || startWasInterrupted(facts)) return undefined
     return answers.get(hook) === 'blocked' ? keep(held) : { kind: 'call', hook }
@@ -98,38 +100,44 @@ export function controlPlaneVersion(facts: UpgradeFacts): ControlPlaneDecision {
 }
 
 /**
- * The marks of a step are written before the control plane takes the version, so that no stop in between loses a hook. If the
- * step is above the control plane's version, that stop happened: the control plane never took it, and nothing is after it yet.
+ * The marks of a step are written before the control plane takes the version, so that a crash in between loses no hook. A step above the
+ * control plane's version shows such a crash: the control plane never took it, so its hooks are not due.
  */
 const startWasInterrupted = ({ controlPlane, step }: UpgradeFacts): boolean =>
   step !== undefined && controlPlane !== undefined && compareWithBuild(step, controlPlane.version) === 1
 
 export interface WorkerTopology {
   readonly name: string
-  /** Version of the existing object; absent when it is still to be created. */
+  /** Version of the existing object; absent before it is created. */
   readonly current: string | undefined
   /** Some of its Machines have another version than the object itself. */
   readonly upgrading: boolean
   /** Has the defer-upgrade annotation. */
   readonly defer: boolean
-  /** Has the hold-upgrade-sequence annotation, which also holds all that come after it. */
+  /** Has the hold-upgrade-sequence annotation, which also holds all following workers. */
   readonly hold: boolean
 }
 
 export interface WorkerVersion {
   readonly name: string
   readonly version: string
-  /** `pending` and `deferred` change nothing of the object now; `pendingCreate` is not created yet. */
+  /** `pending` and `deferred` leave the object unchanged; `pendingCreate` postpones its creation. */
   readonly state: 'settled' | 'taking' | 'pending' | 'deferred' | 'pendingCreate'
   readonly upgrading: boolean
 }
 
-/** The version that each worker topology should have after this pass, in the order in which the user lists them. */
+/**
+ * The version that each worker topology of one kind should have after this reconcile, in the order in which the user lists them.
+ * MachineDeployments and MachinePools are counted apart, as upstream does.
+ */
 export function workerVersions(
   facts: UpgradeFacts,
   controlPlane: ControlPlaneVersion,
   workers: readonly WorkerTopology[],
-  concurrency: number,
+  {
+    concurrency,
+    kind = 'MachineDeployment',
+  }: { readonly concurrency: number; readonly kind?: 'MachineDeployment' | 'MachinePool' },
 ): WorkerVersion[] {
   const stable = controlPlane.state === 'stable' && !controlPlane.pending
   const blocked = (['AfterControlPlaneUpgrade', 'BeforeWorkersUpgrade'] as const).some(
@@ -155,15 +163,14 @@ export function workerVersions(
     if (!stable && !controlPlane.waitingForWorkers) return keep('pending', current)
 
     const next = facts.plan.workers[0]
-    if (next === undefined)
-      throw new Error(`cannot compute the version of MachineDeployment topology ${name}: the upgrade plan is empty`)
+    if (next === undefined) throw new Error(`cannot compute the version of ${kind} topology ${name}: the upgrade plan is empty`)
     if (next === current) return keep('pending', current)
     upgrading++
     return { name, version: next, state: 'taking', upgrading: true }
   })
 }
 
-/** Whether nothing of an upgrade is left to do but to tell so. */
+/** Whether the upgrade is complete except for its final hook. */
 export function upgradeIsOver(
   facts: UpgradeFacts,
   controlPlane: ControlPlaneVersion,

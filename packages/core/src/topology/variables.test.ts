@@ -39,7 +39,7 @@ const schemas = {
 }
 
 describe('defaults', () => {
-  test('what the user gave comes first, then what has a default', () => {
+  test('lists values set by the user first, then defaulted ones', () => {
     const { spec } = checkedVariables(aCluster({ zone: 'a' }), aClass(schemas))
     expect(spec.topology!.variables).toEqual([
       { name: 'zone', value: 'a' },
@@ -61,7 +61,7 @@ describe('defaults', () => {
   })
 })
 
-describe('what is wrong is said as upstream says it', () => {
+describe('errors have the texts of upstream', () => {
   test.each([
     ['unknown variable', { other: 1 }, 'spec.topology.variables[other]: Invalid value: "1": variable is not defined'],
     [

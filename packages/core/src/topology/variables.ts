@@ -1,7 +1,4 @@
-/**
- * Values of variables against the definitions of a class: defaults first, then whether they are valid. Pure.
- * Upstream: internal/topology/variables, v1.14.
- */
+/** Defaults and validates variables by the definitions of a class. Pure. Upstream: internal/topology/variables, v1.14. */
 import { Cluster, type ClusterClass, type ClusterClassStatusVariable, type ClusterVariable } from '@capstan/api'
 import {
   draft,
@@ -19,7 +16,7 @@ import {
 
 type Definitions = ReadonlyMap<string, ClusterClassStatusVariable>
 
-/** The Cluster with defaults for its variables. @throws StatusError Invalid when a variable is not as its class says */
+/** Returns the Cluster with defaulted variables. @throws StatusError Invalid when a variable violates its definition */
 export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): Cluster {
   const complete = draft(cluster)
   const errors = defaultAndValidateVariables(complete, clusterClass)
@@ -28,8 +25,8 @@ export function checkedVariables(cluster: Cluster, clusterClass: ClusterClass): 
 }
 
 /**
- * Fills in defaults on a draft and says what is wrong with the variables; when defaulting finds something, that comes alone. Rules
- * about changes look at the variables that `old` had in the same place.
+ * Defaults variables on a draft and returns errors; errors from defaulting are returned alone. Transition rules compare with the variables
+ * of `old` at the same place.
  */
 export function defaultAndValidateVariables(cluster: Cluster, clusterClass: ClusterClass, old?: Cluster): FieldError[] {
   const { topology } = cluster.spec
@@ -48,6 +45,11 @@ export function defaultAndValidateVariables(cluster: Cluster, clusterClass: Clus
       part,
       at: `${path}.workers.machineDeployments[${part.name}].variables.overrides`,
       before: before?.workers?.machineDeployments?.find(({ name }) => name === part.name),
+    })),
+    ...(topology.workers?.machinePools ?? []).map((part) => ({
+      part,
+      at: `${path}.workers.machinePools[${part.name}].variables.overrides`,
+      before: before?.workers?.machinePools?.find(({ name }) => name === part.name),
     })),
   ]
   for (const { part, at } of overridden) {
@@ -82,7 +84,7 @@ const listErrors = (
     ),
   )
 
-/** The values in the user's order, then those that only have a default, in the order of their definitions. */
+/** Returns the values in the user's order, followed by defaulted ones in the order of their definitions. */
 function defaulted(
   values: readonly ClusterVariable[],
   definitions: Definitions,
@@ -139,7 +141,7 @@ function valueErrors(
 const notDefined = ({ name, value }: ClusterVariable, path: string): FieldError =>
   invalid(`${path}[${name}]`, writeJSON(value), 'variable is not defined')
 
-/** Upstream shows the whole value as JSON, whatever part of it is wrong, and leaves the place out of the text. */
+/** Upstream shows the whole value as JSON, whichever part is invalid, without its path. */
 function atVariable({ type, field, text }: FieldError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
   const detail = /(?:^|: )value(?:\.([^ ]*))? in body (.*)$/s.exec(text)
@@ -152,7 +154,7 @@ function atVariable({ type, field, text }: FieldError, at: string, value: unknow
   return { type, field: where, text: `Unsupported value: ${JSON.stringify(writeJSON(value))}: ${unsupported[1]}` }
 }
 
-/** The whole value here too, unless the reason of the rule leaves values out. */
+/** Shows the whole value as well, unless the rule's reason omits values. */
 function ruleAtVariable({ type, field, text, detail }: RuleError, at: string, value: unknown): FieldError {
   const where = `${at}.${field}`
   const whole = writeJSON(value)
@@ -160,14 +162,14 @@ function ruleAtVariable({ type, field, text, detail }: RuleError, at: string, va
   return type === 'FieldValueInvalid' ? invalid(where, whole, detail) : { type, field: where, text }
 }
 
-/** Compiled once per definition: those of a class are frozen and shared. */
+/** Compiled once per definition, which are frozen and shared in a class. */
 const compiled = new WeakMap<object, Structural>()
 
 function schemaOf({ definitions: [first] }: ClusterClassStatusVariable): Structural {
   const schema = first?.schema.openAPIV3Schema ?? {}
   let known = compiled.get(schema)
   if (!known) {
-    // Scalars have no place for defaults and unknown fields, so that every value is a member of an object here.
+    // Wrapped in an object, because defaulting and pruning apply to members of objects.
     known = structural({ type: 'object', properties: { value: schema as JSONSchema } })
     compiled.set(schema, known)
   }

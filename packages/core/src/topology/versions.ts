@@ -1,4 +1,4 @@
-/** Decides the versions of a pass, and asks the hooks that have a say in it. */
+/** Decides the versions of a reconcile, and calls the hooks involved. */
 import {
   AfterClusterUpgrade,
   AfterControlPlaneUpgrade,
@@ -14,83 +14,99 @@ import {
   ControlPlaneContract,
   isProvisioning,
   isUpgrading,
+  type MachineDeploymentTopology,
+  type MachinePoolTopology,
   readField,
   pendingHooks,
 } from '@capstan/api'
+import { withErrorContext, withTerminalErrors } from '@capstan/kube'
 import type { Blueprint } from './blueprint.ts'
 import type { CurrentState } from './current-state.ts'
-import { decided, within } from './decided.ts'
 import { heldByAnnotation, type HookAnswer } from './lifecycle-hooks.ts'
-import type { Pass } from './pass.ts'
+import type { TopologyScope } from './scope.ts'
 import {
   controlPlaneVersion,
   type ControlPlaneVersion,
   type UpgradeFacts,
   type UpgradeHook,
   stepHooks,
+  type WorkerTopology,
   type WorkerVersion,
   workerVersions,
 } from './upgrade.ts'
 import { isUpgradeDue, lowestVersion, type UpgradePlan, upgradePlan } from './upgrade-plan.ts'
 
-/** Who has which version after this pass. */
+/** Versions of all parts after this reconcile. */
 export interface VersionDecision {
   readonly facts: UpgradeFacts
   readonly plan: UpgradePlan
   readonly controlPlane: ControlPlaneVersion
   readonly workers: readonly WorkerVersion[]
+  readonly pools: readonly WorkerVersion[]
 }
 
-/** Decides who has which version after this pass, and asks the hooks that have a say in it. */
+/** Decides the versions of all parts after this reconcile, and calls the hooks involved. */
 export async function decideVersions(
-  pass: Pass,
+  scope: TopologyScope,
   cluster: Cluster,
   blueprint: Blueprint,
   current: CurrentState,
 ): Promise<VersionDecision> {
-  const plan = await planOf(pass, cluster, blueprint, current)
+  const plan = await planOf(scope, cluster, blueprint, current)
   const answers = new Map<UpgradeHook, 'go' | 'blocked'>()
   for (;;) {
-    const facts = upgradeFacts(pass.cluster, cluster, current, plan, answers)
-    const controlPlane = await within(computing, async () => decided(() => controlPlaneVersion(facts)))
+    const facts = upgradeFacts(scope.cluster, cluster, current, plan, answers)
+    const controlPlane = await withErrorContext(computing, async () => withTerminalErrors(() => controlPlaneVersion(facts)))
     if (controlPlane.kind === 'version') {
-      const workers = decided(() =>
-        workerVersions(facts, controlPlane, workerTopologies(blueprint, current), upgradeConcurrency(cluster)),
+      const concurrency = upgradeConcurrency(cluster)
+      const { machineDeployments = [], machinePools = [] } = blueprint.topology.workers ?? {}
+      const workers = withTerminalErrors(() =>
+        workerVersions(facts, controlPlane, workerTopologies(machineDeployments, current.machineDeployments), { concurrency }),
       )
-      pass.upgrade = {
+      const pools = withTerminalErrors(() =>
+        workerVersions(facts, controlPlane, workerTopologies(machinePools, current.machinePools), {
+          concurrency,
+          kind: 'MachinePool',
+        }),
+      )
+      scope.upgrade = {
         controlPlaneKind: (current.controlPlane?.kind ?? blueprint.controlPlane.template.kind).kind,
         controlPlane,
         plan,
-        workers: workers.map((worker) => {
-          const object = current.machineDeployments.get(worker.name)?.object
-          return { ...worker, objectName: object?.metadata.name ?? worker.name }
-        }),
+        workers: named(workers, current.machineDeployments),
+        pools: named(pools, current.machinePools),
       }
-      return { facts, plan, controlPlane, workers }
+      return { facts, plan, controlPlane, workers, pools }
     }
     const { hook } = controlPlane
-    const { goes, called } = await within(computing, async () => {
-      const answer = await askUpgradeHook(pass, cluster, hook, facts)
-      return { goes: pass.passes(answer), called: answer.called }
+    const { goes, called } = await withErrorContext(computing, async () => {
+      const answer = await askUpgradeHook(scope, hook, facts)
+      return { goes: scope.recordAnswer(answer), called: answer.called }
     })
     answers.set(hook, goes ? 'go' : 'blocked')
-    // That the upgrade has begun is also the memory that it was let go, should the next hook hold it up.
-    if (hook === 'BeforeClusterUpgrade' && goes && called) await pass.change({ add: ['AfterClusterUpgrade'] })
-    if (goes && isStepHook(hook)) await pass.change({ remove: [hook] })
+    // Recorded so that the permission is kept when the next hook blocks.
+    if (hook === 'BeforeClusterUpgrade' && goes && called) await scope.change({ add: ['AfterClusterUpgrade'] })
+    if (goes && isStepHook(hook)) await scope.change({ remove: [hook] })
   }
 }
 
-/** Hooks of an upgrade are asked where upstream computes the version of the control plane: so do failures say. */
+/** The same with the names of the objects, for people. */
+const named = (versions: readonly WorkerVersion[], objects: CurrentWorkers) =>
+  versions.map((one) => ({ ...one, objectName: objects.get(one.name)?.object.metadata.name ?? one.name }))
+
+type CurrentWorkers = CurrentState['machineDeployments'] | CurrentState['machinePools']
+
+/** Error prefix of upstream, which calls the hooks of an upgrade where it computes the control plane's version. */
 const computing = 'failed to compute ControlPlane: failed to compute version of ControlPlane'
 
 export async function askUpgradeHook(
-  pass: Pass,
-  cluster: Cluster,
+  scope: TopologyScope,
   hook: UpgradeHook,
   { controlPlane, lowestWorker, desired, plan }: UpgradeFacts,
 ): Promise<HookAnswer> {
-  const { hooks } = pass.memory
-  const { signal } = pass.context
+  const { hooks } = scope.memory
+  // The Cluster after this reconcile's marks were written.
+  const { context, cluster } = scope
   const version = controlPlane?.version ?? desired
   const steps = {
     ...(plan.controlPlane.length > 0 ? { controlPlaneUpgrades: plan.controlPlane.map((step) => ({ version: step })) } : {}),
@@ -101,48 +117,50 @@ export async function askUpgradeHook(
       const held = heldByAnnotation(cluster)
       if (held) return { kind: 'blocked', ...held }
       const versions = { fromKubernetesVersion: version, toKubernetesVersion: desired }
-      return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, signal)
+      return hooks.call(BeforeClusterUpgrade, cluster, { ...versions, ...steps }, context)
     }
     case 'BeforeControlPlaneUpgrade': {
       const versions = { fromKubernetesVersion: version, toKubernetesVersion: plan.controlPlane[0] ?? desired }
-      return hooks.call(BeforeControlPlaneUpgrade, cluster, { ...versions, ...steps }, signal)
+      return hooks.call(BeforeControlPlaneUpgrade, cluster, { ...versions, ...steps }, context)
     }
     case 'BeforeWorkersUpgrade': {
       const versions = { fromKubernetesVersion: lowestWorker ?? version, toKubernetesVersion: version }
-      return hooks.call(BeforeWorkersUpgrade, cluster, { ...versions, ...steps }, signal)
+      return hooks.call(BeforeWorkersUpgrade, cluster, { ...versions, ...steps }, context)
     }
     case 'AfterWorkersUpgrade':
-      return hooks.call(AfterWorkersUpgrade, cluster, { kubernetesVersion: version, ...steps }, signal)
+      return hooks.call(AfterWorkersUpgrade, cluster, { kubernetesVersion: version, ...steps }, context)
     case 'AfterControlPlaneUpgrade':
-      return hooks.call(AfterControlPlaneUpgrade, cluster, { kubernetesVersion: version, ...steps }, signal)
+      return hooks.call(AfterControlPlaneUpgrade, cluster, { kubernetesVersion: version, ...steps }, context)
     case 'AfterClusterUpgrade':
-      return hooks.call(AfterClusterUpgrade, cluster, { kubernetesVersion: desired }, signal)
+      return hooks.call(AfterClusterUpgrade, cluster, { kubernetesVersion: desired }, context)
   }
 }
 
 const isStepHook = (hook: UpgradeHook): boolean => (stepHooks as readonly string[]).includes(hook)
 
-/** The steps that the class or its extension gives; an extension is asked only when there is something to upgrade. */
+/** Returns the steps from the class or its extension, which is called only when an upgrade is needed. */
 async function planOf(
-  pass: Pass,
+  scope: TopologyScope,
   cluster: Cluster,
   { class: clusterClass }: Blueprint,
   current: CurrentState,
 ): Promise<UpgradePlan> {
   const now = { ...versionsNow(cluster, current), known: clusterClass.spec.kubernetesVersions ?? [] }
   const handler = clusterClass.spec.upgrade?.external?.generateUpgradePlanExtension
-  if (!handler || !isUpgradeDue(now)) return decided(() => upgradePlan(now))
-  const given = await within('failed to get upgrade plan from extension', async () => {
-    const answer = await pass.memory.hooks.upgradePlan(cluster, handler, now, pass.context.signal)
-    return answer.kind === 'go' ? answer.plan : pass.fails(answer)
+  if (!handler || !isUpgradeDue(now)) return withTerminalErrors(() => upgradePlan(now))
+  const given = await withErrorContext('failed to get upgrade plan from extension', async () => {
+    const answer = await scope.memory.hooks.upgradePlan(cluster, handler, now, scope.context)
+    return answer.kind === 'go' ? answer.plan : scope.recordFailure(answer)
   })
-  return decided(() => upgradePlan({ ...now, given }))
+  return withTerminalErrors(() => upgradePlan({ ...now, given }))
 }
 
-const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments }: CurrentState) => ({
+const versionsNow = (cluster: Cluster, { controlPlane, machineDeployments, machinePools }: CurrentState) => ({
   desired: cluster.spec.topology!.version,
   controlPlane: controlPlane && readField(controlPlane.object, ControlPlaneContract.version, controlPlane.contract),
-  workers: [...machineDeployments.values()].flatMap(({ object }) => object.spec.template.spec.version ?? []),
+  workers: [...machineDeployments.values(), ...machinePools.values()].flatMap(
+    ({ object }) => object.spec.template.spec.version ?? [],
+  ),
 })
 
 function upgradeFacts(
@@ -152,7 +170,7 @@ function upgradeFacts(
   plan: UpgradePlan,
   answers: UpgradeFacts['answers'],
 ): UpgradeFacts {
-  const { controlPlane, machineDeployments } = current
+  const { controlPlane, machineDeployments, machinePools } = current
   const { desired, controlPlane: version = '', workers } = versionsNow(cluster, current)
   return {
     desired,
@@ -163,16 +181,19 @@ function upgradeFacts(
       upgrading: isUpgrading(controlPlane.object, controlPlane.contract),
     },
     lowestWorker: lowestVersion(workers, version),
-    anyWorkerUpgrading: [...machineDeployments.values()].some(({ upgrading }) => upgrading),
+    anyWorkerUpgrading: [...machineDeployments.values(), ...machinePools.values()].some(({ upgrading }) => upgrading),
     pending: pendingHooks(marked),
     step: marked.metadata.annotations?.[ClusterTopologyUpgradeStepAnnotation],
     answers,
   }
 }
 
-const workerTopologies = ({ topology }: Blueprint, { machineDeployments }: CurrentState) =>
-  (topology.workers?.machineDeployments ?? []).map(({ name, metadata }) => {
-    const current = machineDeployments.get(name)
+const workerTopologies = (
+  topologies: readonly (MachineDeploymentTopology | MachinePoolTopology)[],
+  objects: CurrentWorkers,
+): WorkerTopology[] =>
+  topologies.map(({ name, metadata }) => {
+    const current = objects.get(name)
     return {
       name,
       current: current?.object.spec.template.spec.version,
@@ -182,7 +203,7 @@ const workerTopologies = ({ topology }: Blueprint, { machineDeployments }: Curre
     }
   })
 
-/** How many MachineDeployments may upgrade at once. Admission has refused what is no number. */
+/** How many MachineDeployments, and how many MachinePools, may upgrade at once. Admission has refused what is no number. */
 function upgradeConcurrency({ metadata }: Cluster): number {
   const given = Number(metadata.annotations?.[ClusterTopologyUpgradeConcurrencyAnnotation] ?? 1)
   return Number.isInteger(given) && given >= 1 ? given : 1

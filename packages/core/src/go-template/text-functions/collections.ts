@@ -1,4 +1,7 @@
-/** Sprig's functions on lists and dictionaries. Where Go's order of map keys is random, ours is sorted. Upstream: sprig v3, list.go and dict.go. */
+/**
+ * Sprig's functions on lists and dictionaries. Where Go's order of map keys is random, the order here is sorted. Upstream: sprig v3,
+ * list.go and dict.go.
+ */
 import type { GoMap, TemplateFunction, Value } from '../value.ts'
 import { goFunction, has, isMap, mapOf, sortedKeys, variadic } from '../value.ts'
 import { deepEqual } from './comparison.ts'
@@ -87,12 +90,12 @@ export const collectionFunctions: Readonly<Record<string, TemplateFunction>> = {
   deepCopy: goFunction(['any'], (value) => structuredClone(value)),
 }
 
-/** A key of any name, `__proto__` too. */
+/** Sets any key, also `__proto__`. */
 const put = (map: GoMap, key: string, value: Value): void => {
   Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true })
 }
 
-/** Fills `target` from `source`, maps member by member. Without `overwrites` only what is empty is filled. */
+/** Merges `source` into `target`, recursively. Without `overwrites` only empty values are set. */
 function mergeInto(target: GoMap, source: GoMap, overwrites: boolean): void {
   for (const [key, value] of Object.entries(source)) {
     const present = has(target, key) ? target[key] : undefined

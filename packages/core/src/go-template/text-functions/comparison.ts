@@ -1,4 +1,4 @@
-/** Sprig's defaults, choices and questions about types and versions. Upstream: sprig v3, defaults.go, reflect.go and semver.go. */
+/** Sprig's functions for defaults, conditions, types and versions. Upstream: sprig v3, defaults.go, reflect.go and semver.go. */
 import semver from 'semver'
 import { typeName, kindName, goFunction, variadic, GoStruct, isMap } from '../value.ts'
 import type { TemplateFunction, Value } from '../value.ts'
@@ -37,7 +37,7 @@ interface Version {
   readonly semver: semver.SemVer
 }
 
-/** A version with or without `v`, minor and patch. */
+/** Parses a version; `v`, minor and patch are optional. */
 function parsed(original: string): Version {
   const [, major, minor, patch, rest = ''] =
     /^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?((?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$/.exec(original) ?? []
@@ -76,7 +76,7 @@ function versionStruct({ original, semver: version }: Version): GoStruct {
 const Constraint =
   /(=>|=<|>=|<=|!=|~>|[=~^<>]?)\s*(v?(?:[0-9]+|[xX*])(?:\.(?:[0-9]+|[xX*]))*(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)/y
 
-/** Constraints as Masterminds/semver reads them: `,` or space for and, `||` for or. */
+/** Evaluates a constraint of Masterminds/semver: `,` or space means and, `||` means or. */
 function satisfies(constraint: string, version: Version): boolean {
   const ranges = constraint.split('||').map((range) => {
     const normal = range.replace(/(\S+)\s+-\s+(\S+)/g, '>=$1 <=$2').trim()
@@ -97,7 +97,7 @@ function satisfies(constraint: string, version: Version): boolean {
 }
 
 function meets(operator: string, wanted: string, version: semver.SemVer): boolean {
-  // Pre-releases count only where the constraint names one.
+  // Pre-releases match only where the constraint names one.
   if (version.prerelease.length > 0 && !wanted.includes('-')) return false
   const options = { includePrerelease: true }
   if (operator === '!=') return !semver.satisfies(version, wanted, options)

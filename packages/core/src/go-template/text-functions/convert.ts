@@ -1,4 +1,4 @@
-/** Values turned into strings, numbers and lists the way sprig's functions do it. Upstream: Masterminds/sprig v3, spf13/cast. */
+/** Converts values to strings, numbers and lists as sprig's functions do. Upstream: Masterminds/sprig v3, spf13/cast. */
 import { text } from '../format.ts'
 import type { Value } from '../value.ts'
 import { isMap, toInt, typeName } from '../value.ts'
@@ -7,13 +7,13 @@ export const isNil = (value: Value): value is null | undefined => value === null
 
 export const stringOf = (value: Value): string => (typeof value === 'string' ? value : text(value))
 
-/** Strings of a list without its nils; of one value, a list of it. */
+/** Strings of a list without nils; a single value becomes a list. */
 export const stringsOf = (value: Value): string[] => {
   if (isNil(value)) return []
   return Array.isArray(value) ? value.filter((item) => !isNil(item)).map(stringOf) : [stringOf(value)]
 }
 
-/** An int64 of whatever there is; 0 for what is no number. */
+/** Converts any value to an int64; 0 when it is not a number. */
 export function intOf(value: Value): bigint {
   if (typeof value === 'bigint') return value
   if (typeof value === 'number') return Number.isFinite(value) ? toInt(Math.trunc(value)) : 0n
@@ -39,7 +39,7 @@ export function isEmpty(value: Value): boolean {
   return Array.isArray(value) ? value.length === 0 : isMap(value) && Object.keys(value).length === 0
 }
 
-/** @throws unless `value` is a list, in the words of sprig's function `name` */
+/** @throws unless `value` is a list, with the text of sprig's function `name` */
 export function listOf(value: Value, complaint: string): Value[] {
   if (Array.isArray(value)) return value
   throw new Error(`${complaint} type ${kindOf(value)}`)

@@ -22,13 +22,13 @@ export const jsonFunctions: Readonly<Record<string, TemplateFunction>> = {
   mustToPrettyJson: goFunction(['any'], (value) => escaped(JSON.stringify(plain(value), null, 2))),
 }
 
-// The types of the standard library do not have it yet.
+// Missing in the types of the standard library.
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
 
 const escaped = (json: string): string =>
   json.replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** The value with sorted keys, and numbers as Go writes them. */
+/** Returns the value with sorted keys and numbers in Go's format. */
 function plain(value: Value): unknown {
   if (value === undefined) return null
   if (typeof value === 'bigint') return rawJSON(String(value))

@@ -1,4 +1,4 @@
-/** Sprig's arithmetic: on int64, whatever it is given; with an `f` at the end of the name, on float64. Upstream: sprig v3, numeric.go. */
+/** Sprig's arithmetic: on int64 by default, on float64 for names that end in `f`. Upstream: sprig v3, numeric.go. */
 import type { TemplateFunction, Value } from '../value.ts'
 import { goFunction, toInt, variadic } from '../value.ts'
 import { floatOf, intOf } from './convert.ts'
@@ -58,7 +58,7 @@ export const numberFunctions: Readonly<Record<string, TemplateFunction>> = {
   }),
 }
 
-/** Hides what binary fractions add: sprig counts in decimals, to 16 places. */
+/** Rounds as sprig does, which computes in decimals with 16 places. */
 const decimal = (value: number): number => Number(value.toFixed(16))
 
 function nonZero(value: Value): bigint {

@@ -1,4 +1,4 @@
-/** Sprig's functions on regular expressions, which are RE2's: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
+/** Sprig's functions on regular expressions, with RE2 syntax: no pattern takes exponential time. Upstream: sprig v3, regex.go. */
 import { RE2JS } from 're2js'
 import { bounded, quote } from '../format.ts'
 import { stringOf } from './convert.ts'
@@ -36,8 +36,8 @@ const functions: Readonly<Record<string, TemplateFunction>> = {
 }
 
 /**
- * Each under its name, and as sprig has it with `must` in front. For a pattern that is none, the latter fail with Go's error, the
- * former with its panic; `regexMatch` matches nothing.
+ * Each function under its name and with sprig's `must` prefix. For an invalid pattern the latter fail with Go's error, the former with its
+ * panic; `regexMatch` returns false.
  */
 export const regexFunctions: Readonly<Record<string, TemplateFunction>> = Object.fromEntries(
   Object.entries(functions).flatMap(([name, of]) => {
@@ -86,7 +86,7 @@ function replaced(pattern: string, value: string, by: (match: Match) => string):
   return out + value.slice(from)
 }
 
-/** Go's `Expand`: `$1`, `$name`, `${1}`, `$$`; the longest name counts, and one that is no group is empty. */
+/** Go's `Expand`: `$1`, `$name`, `${1}`, `$$`; the longest name wins, and unknown groups are empty. */
 const expanded = (template: string, groups: Match['groups'], names: Match['names']): string =>
   template.replace(/\$(?:(\$)|(\w+)|\{(\w+)\})/g, (_, dollar?: string, plain?: string, braced?: string) => {
     if (dollar) return '$'

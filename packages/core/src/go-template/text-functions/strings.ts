@@ -109,7 +109,7 @@ function indented(width: number, value: string): string {
   return pad + value.replaceAll('\n', `\n${pad}`)
 }
 
-/** At most `count` parts, the last of which holds the rest; below 0 means all. */
+/** At most `count` parts, the last of which contains the rest; a negative count means all. */
 function parts(value: string, separator: string, count = -1): string[] {
   const all = separator === '' ? Array.from(value) : value.split(separator)
   if (count < 0 || all.length <= count) return all

@@ -1,84 +1,146 @@
-import { type Client, DaemonSet, isReason, keyText, Node, orAbsent, Pod, type StatusError } from '@capstan/kube'
-import { type DrainPlan, drainProgress, type FailedEviction, planDrain } from './plan.ts'
+/** Drains Nodes of workload clusters. Upstream: core/reconcilers/machine/drain/drain.go, v1.14. */
+import type { Cluster, Machine, MachineDrainRule } from '@capstan/api'
+import {
+  type Client,
+  type Clock,
+  DaemonSet,
+  isReason,
+  keyText,
+  Namespace,
+  Node,
+  orAbsent,
+  Pod,
+  seconds,
+  type StatusError,
+  withErrorContext,
+} from '@capstan/kube'
+import { deadline } from '../../cluster-cache/deadline.ts'
+import { listPages } from '../list-pages.ts'
+import { classifyPods, planDrain, type PodDrain } from './plan.ts'
+import { type DrainResult, drainProgress, type FailedEviction } from './progress.ts'
+import { rulesForMachine } from './rules.ts'
 
-export interface DrainOptions {
-  readonly startedAt: string
-  readonly now: number
+/** Inputs for the drain of one Node. */
+export interface DrainTarget {
+  /** Client of the workload cluster. */
+  readonly client: Client
+  readonly node: Node
+  readonly machine: Machine
+  readonly cluster: Cluster
+  /** All rules in the namespace of the Machine. */
+  readonly rules: readonly MachineDrainRule[]
+  readonly clock: Clock
   readonly signal: AbortSignal
 }
 
+/** Time for sending evictions in one reconcile; the next one continues. */
+const EvictionTimeout = seconds(10)
+
 /**
- * Brings the drain of a Node one step on: no new Pods come, and those that are there are asked to leave. Gives back what is
- * still to be waited for, in words; `undefined` when the Node is empty of what had to go.
+ * Cordons the Node and evicts the Pods of the current order. Returns what the drain still waits for, as a condition message; `undefined`
+ * when it is complete.
  */
-export async function drainNode(
-  client: Client,
-  node: Node,
-  { startedAt, now, signal }: DrainOptions,
-): Promise<string | undefined> {
+export async function drainNode(target: DrainTarget, startedAt: string): Promise<string | undefined> {
+  const { client, node, signal } = target
   const { name } = node.metadata
   if (!node.spec?.unschedulable) {
-    await client.patch(Node, { name }, { type: 'merge', body: { spec: { unschedulable: true } } }, { signal })
+    const body = { spec: { unschedulable: true } }
+    await withErrorContext(`failed to cordon Node ${name}: failed to cordon Node`, () =>
+      client.patch(Node, { name }, { type: 'merge', body }, { signal }),
+    )
   }
-  const isNodeUnreachable = isUnreachable(node)
-  const plan = await observe()
-  const failed: FailedEviction[] = []
-  for (const pod of plan.evict) {
-    const message = await evict(client, pod, isNodeUnreachable ? 1 : undefined, signal)
-    if (message !== undefined) failed.push({ pod, message })
-  }
-  // What had no grace period to wait for is gone by now.
-  const { leaving, completing } = plan.evict.length > failed.length ? await observe() : plan
-  return drainProgress({ leaving, completing }, failed, startedAt)
-
-  async function observe(): Promise<DrainPlan> {
-    const { items: pods } = await client.list(Pod, { fieldSelector: `spec.nodeName=${name}`, signal })
-    const daemonSets = await existingDaemonSets(client, pods, signal)
-    return planDrain({ pods, isNodeUnreachable, now, daemonSetExists: (key) => daemonSets.has(key) })
-  }
+  const plan = planDrain(await podsToDrain(target, { isNodeUnreachable: isUnreachable(node) }))
+  const { evicted, failed } = await evictAll(plan.evict, target)
+  return drainProgress({ ...plan, deleting: [...plan.deleting, ...evicted], failed }, startedAt)
 }
 
-/** Asks a Pod to leave. Gives back why it does not; `undefined` when it does, or is gone. */
-async function evict(
+/**
+ * Decides for each Pod on the Node whether and when it is drained.
+ *
+ * @param isNodeUnreachable skips Pods that the kubelet should have ended
+ */
+export function podsToDrain(
+  { client, node, machine, cluster, rules, clock, signal }: DrainTarget,
+  { isNodeUnreachable }: { readonly isNodeUnreachable: boolean },
+): Promise<PodDrain[]> {
+  return withErrorContext('failed to get Pods for eviction', async () => {
+    const pods = await listPages(client, Pod, { fieldSelector: `spec.nodeName=${node.metadata.name}`, signal })
+    if (pods.length === 0) return []
+    const applicable = rulesForMachine(rules, machine, cluster)
+    const namespaces = await withErrorContext('failed to list Namespaces', () =>
+      listPages(client, Namespace, { metadataOnly: true, signal }),
+    )
+    const labels = new Map(namespaces.map(({ metadata }) => [metadata.name, metadata.labels ?? {}]))
+    const daemonSets = await existingDaemonSets(client, pods, signal)
+    return classifyPods({
+      pods,
+      rules: applicable,
+      namespaceLabels: (name) => labels.get(name),
+      daemonSetExists: (key) => daemonSets.has(key),
+      isNodeUnreachable,
+      now: clock.now(),
+    })
+  })
+}
+
+async function evictAll(
+  pods: readonly Pod[],
+  { client, node, clock, signal }: DrainTarget,
+): Promise<{ evicted: Pod[]; failed: DrainResult['failed'] }> {
+  const evicted: Pod[] = []
+  const failed: FailedEviction[] = []
+  const end = clock.now() + EvictionTimeout
+  const gracePeriodSeconds = isUnreachable(node) ? 1 : undefined
+  for (const pod of pods) {
+    const left = end - clock.now()
+    try {
+      if (left <= 0) throw new Error(TimeoutReached)
+      await deadline(clock, left, 'eviction', signal, (inner) => evict(client, pod, gracePeriodSeconds, inner))
+      evicted.push(pod)
+    } catch (err) {
+      if (signal.aborted) throw err
+      if (isReason(err, 'NotFound')) continue
+      failed.push({ pod, message: clock.now() >= end ? TimeoutReached : evictionFailure(err as Error) })
+    }
+  }
+  return { evicted, failed }
+}
+
+const TimeoutReached = `eviction timeout of ${EvictionTimeout / seconds(1)}s reached, eviction will be retried`
+
+const evict = (
   { transport }: Client,
   { metadata: { name, namespace } }: Pod,
   gracePeriodSeconds: number | undefined,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  try {
-    await transport.send(
-      {
-        verb: 'create',
-        group: '',
-        version: 'v1',
-        plural: 'pods',
-        namespace: namespace!,
-        name,
-        subresource: 'eviction',
-        body: {
-          apiVersion: 'policy/v1',
-          kind: 'Eviction',
-          metadata: { name, namespace },
-          ...(gracePeriodSeconds === undefined ? {} : { deleteOptions: { gracePeriodSeconds } }),
-        },
+): Promise<unknown> =>
+  transport.send(
+    {
+      verb: 'create',
+      group: '',
+      version: 'v1',
+      plural: 'pods',
+      namespace: namespace!,
+      name,
+      subresource: 'eviction',
+      body: {
+        apiVersion: 'policy/v1',
+        kind: 'Eviction',
+        metadata: { name, namespace },
+        deleteOptions: gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
       },
-      signal,
-    )
-    return undefined
-  } catch (err) {
-    if (isReason(err, 'NotFound')) return undefined
-    if (isReason(err, 'TooManyRequests')) return refused(err)
-    const message = isNamespaceTerminating(err) ? TerminatingNamespace : (err as Error).message
-    return `failed to evict Pod, ${message}`
-  }
+    },
+    signal,
+  )
+
+function evictionFailure(err: Error): string {
+  if (isReason(err, 'TooManyRequests')) return budgetText(err)
+  return isNamespaceTerminating(err) ? TerminatingNamespace : err.message
 }
 
-/** A disruption budget says no, and perhaps why. */
-const refused = ({ message, details }: StatusError): string => {
-  const causes = details?.causes?.flatMap((cause) => (cause.message ? [cause.message] : [])) ?? []
-  const text = message.replace(/^Cannot evict/, 'cannot evict').replace(/\.$/, '')
-  return [text, ...causes].join('. ')
-}
+/** Message of the API server with its causes, which name the PodDisruptionBudget. */
+const budgetText = ({ message, details }: StatusError): string =>
+  details ? `${message} ${(details.causes ?? []).map((cause) => cause.message ?? '').join(',')}` : message
 
 const isNamespaceTerminating = (err: unknown): boolean =>
   isReason(err, 'Forbidden') && (err.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating') ?? false)
@@ -86,7 +148,7 @@ const isNamespaceTerminating = (err: unknown): boolean =>
 const TerminatingNamespace =
   'Cannot evict pod from terminating namespace: unable to create eviction (kube-controller-manager should set deletionTimestamp)'
 
-/** DaemonSets of these Pods that exist, as `namespace/name`. */
+/** Existing DaemonSets of these Pods, as `namespace/name`. */
 async function existingDaemonSets(client: Client, pods: readonly Pod[], signal: AbortSignal): Promise<Set<string>> {
   const keys = new Map<string, { namespace: string; name: string }>()
   for (const { metadata } of pods) {
@@ -100,7 +162,6 @@ async function existingDaemonSets(client: Client, pods: readonly Pod[], signal: 
   return existing
 }
 
-/** The kubelet of the Node does not report any more. */
+/** Whether the kubelet of the Node stopped reporting. */
 export const isUnreachable = (node: Node): boolean =>
-  (node.spec?.taints?.some(({ key }) => key === 'node.kubernetes.io/unreachable') ?? false) ||
-  (node.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'Unknown') ?? false)
+  node.status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'Unknown'

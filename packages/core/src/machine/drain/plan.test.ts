@@ -1,6 +1,8 @@
-import type { OwnerReference, Pod } from '@capstan/kube'
+import type { Cluster, Machine, MachineDrainRule, MachineDrainRuleSpec } from '@capstan/api'
+import type { Labels, OwnerReference, Pod } from '@capstan/kube'
 import { describe, expect, test } from 'vitest'
-import { drainProgress, planDrain } from './plan.ts'
+import { classifyPods, planDrain, type PodsInput } from './plan.ts'
+import { rulesForMachine } from './rules.ts'
 
 const now = Date.UTC(2026, 0, 1, 1)
 
@@ -23,65 +25,155 @@ const by = (kind: string, name: string): { ownerReferences: OwnerReference[] } =
 })
 const drainLabel = (value: string) => ({ labels: { 'cluster.x-k8s.io/drain': value } })
 const deletedAt = (time: string) => ({ deletionTimestamp: `2026-01-01T${time}Z` })
+const namespaces: { [name: string]: Labels } = { default: {}, monitoring: { team: 'observability' } }
+
+const input = (pods: Pod[], more: Partial<PodsInput> = {}): PodsInput => ({
+  pods,
+  rules: [],
+  namespaceLabels: (name) => namespaces[name],
+  daemonSetExists: (name) => name === 'default/exists',
+  isNodeUnreachable: false,
+  now,
+  ...more,
+})
+
+const aRule = (name: string, spec: MachineDrainRuleSpec): MachineDrainRule => ({
+  apiVersion: 'cluster.x-k8s.io/v1beta2',
+  kind: 'MachineDrainRule',
+  metadata: { name, namespace: 'default', uid: name, resourceVersion: '1', creationTimestamp: '' },
+  spec,
+})
+
+/** Behavior and order of the one Pod, as text. */
+function decision(pod: Pod, more: Partial<PodsInput> = {}): string {
+  const [one] = classifyPods(input([pod], more))
+  return one!.behavior === 'Drain' ? `Drain ${one!.order}` : one!.behavior
+}
 
 // biome-ignore format: a table
-test.each<[string, Pod, 'evict' | 'leaving' | 'completing' | 'stay']>([
-  ['a Pod of a Deployment goes',               aPod('a', by('ReplicaSet', 'rs')),                    'evict'],
-  ['a Pod of nobody goes',                     aPod('a'),                                            'evict'],
-  ['a Pod that is going is waited for',        aPod('a', deletedAt('00:59:00')),                     'leaving'],
-  ['a Pod of a DaemonSet stays',               aPod('a', by('DaemonSet', 'exists')),                 'stay'],
-  ['unless it is finished',                    aPod('a', { ...by('DaemonSet', 'exists'), phase: 'Failed' }), 'evict'],
-  ['or its DaemonSet is gone',                 aPod('a', by('DaemonSet', 'gone')),                   'evict'],
-  ['a static Pod stays',                       aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'stay'],
-  ['a Pod may ask to be skipped',              aPod('a', drainLabel('Skip')),                        'stay'],
-  ['or to be let finish',                      aPod('a', drainLabel('wait-completed')),              'completing'],
-  ['in any spelling',                          aPod('a', drainLabel('WaitCompleted')),               'completing'],
-  ['other wishes are not heard',               aPod('a', drainLabel('later')),                       'evict'],
-])('%s', (_, pod, fate) => {
-  const plan = planDrain({ pods: [pod], daemonSetExists: (name) => name === 'default/exists', isNodeUnreachable: false, now })
-  expect(plan[fate]).toEqual([pod])
+test.each<[string, Pod, string]>([
+  ['drains a Pod of a Deployment',                    aPod('a', by('ReplicaSet', 'rs')),                    'Drain 0'],
+  ['drains a Pod without controller',                 aPod('a'),                                            'Drain 0'],
+  ['skips a Pod of a DaemonSet',                      aPod('a', by('DaemonSet', 'exists')),                 'Skip'],
+  ['drains it once it has finished',                  aPod('a', { ...by('DaemonSet', 'exists'), phase: 'Failed' }), 'Drain 0'],
+  ['drains it when its DaemonSet does not exist',     aPod('a', by('DaemonSet', 'gone')),                   'Drain 0'],
+  ['skips a static Pod',                              aPod('a', { annotations: { 'kubernetes.io/config.mirror': 'x' } }), 'Skip'],
+  ['skips a Pod with the label skip',                 aPod('a', drainLabel('Skip')),                        'Skip'],
+  ['waits for a Pod with the label wait-completed',   aPod('a', drainLabel('wait-completed')),              'WaitCompleted'],
+  ['accepts the label without dash, in any case',     aPod('a', drainLabel('WaitCompleted')),               'WaitCompleted'],
+  ['removes one dash of the label, no more',          aPod('a', drainLabel('wait--completed')),             'Drain 0'],
+  ['ignores other values of the label',               aPod('a', drainLabel('later')),                       'Drain 0'],
+])('%s', (_, pod, expected) => {
+  expect(decision(pod)).toBe(expected)
 })
 
-test('Pods that an unreachable kubelet should have ended are not waited for', () => {
-  const pods = [aPod('old', deletedAt('00:59:58')), aPod('new', deletedAt('01:00:00'))]
-  const plan = planDrain({ pods, daemonSetExists: () => true, isNodeUnreachable: true, now })
-  expect([plan.stay, plan.leaving].map((some) => some.map(({ metadata }) => metadata.name))).toEqual([['old'], ['new']])
+test('skips Pods that an unreachable kubelet should have ended more than a whole second ago', () => {
+  const pods = [aPod('old', deletedAt('00:59:58')), aPod('recent', deletedAt('00:59:59')), aPod('new', deletedAt('01:00:00'))]
+  const decided = classifyPods(input(pods, { isNodeUnreachable: true, now: now + 999 }))
+  expect(decided.map(({ pod, behavior }) => [pod.metadata.name, behavior])).toEqual([
+    ['new', 'Drain'],
+    ['old', 'Skip'],
+    ['recent', 'Drain'],
+  ])
 })
 
-describe('progress', () => {
-  test('is told by what holds the drain up', () => {
-    const violated =
-      "cannot evict pod as it would violate the pod's disruption budget. The disruption budget pdb needs 20 healthy pods and has 20 currently"
-    expect(
-      drainProgress(
-        { leaving: ['a', 'b', 'c', 'd'].map((name) => aPod(name)), completing: [aPod('job')] },
-        [
-          { pod: aPod('x'), message: violated },
-          { pod: aPod('y'), message: 'failed to evict Pod, some other error' },
-        ],
-        '2026-01-01T00:00:00Z',
-      ),
-    ).toBe(
-      [
-        'Drain not completed yet (started at 2026-01-01T00:00:00Z):',
-        '* Pods default/a, default/b, default/c, ... (1 more): deletionTimestamp set, but still not removed from the Node',
-        `* Pod default/x: ${violated}`,
-        '* Pod default/y: failed to evict Pod, some other error',
-        '* Pod default/job: waiting for completion',
-      ].join('\n'),
+describe('MachineDrainRules', () => {
+  const machine = { metadata: { labels: { os: 'linux' } } } as unknown as Machine
+  const cluster = { metadata: { labels: { stage: 'production' } } } as unknown as Cluster
+  const skip = { drain: { behavior: 'Skip' } } as const
+  const applies = (...rules: MachineDrainRule[]) => rulesForMachine(rules, machine, cluster).map(({ metadata }) => metadata.name)
+
+  // biome-ignore format: a table
+  test.each<[string, MachineDrainRuleSpec['machines'], boolean]>([
+    ['apply to all Machines without selectors', undefined, true],
+    ['apply when the selector matches', [{ selector: { matchLabels: { os: 'linux' } } }], true],
+    ['do not apply when it does not', [{ selector: { matchLabels: { os: 'windows' } } }], false],
+    ['apply when an empty selector is given', [{ selector: {} }], true],
+    ['apply when the clusterSelector matches', [{ clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+    ['need both selectors of an entry', [{ selector: { matchLabels: { os: 'linux' } }, clusterSelector: { matchLabels: { stage: 'test' } } }], false],
+    ['need only one entry', [{ selector: { matchLabels: { os: 'windows' } } }, { clusterSelector: { matchLabels: { stage: 'production' } } }], true],
+  ])('%s', (_, machines, expected) => {
+    expect(applies(aRule('a', { ...skip, ...(machines ? { machines } : {}) }))).toEqual(expected ? ['a'] : [])
+  })
+
+  test('are sorted by name', () => {
+    expect(applies(aRule('b', skip), aRule('c', skip), aRule('a', skip))).toEqual(['a', 'b', 'c'])
+  })
+
+  test('fail the drain when any selector of the namespace cannot be parsed', () => {
+    const invalid = { key: 'os', operator: 'Like', values: ['linux'] }
+    const first = aRule('first', { ...skip, machines: [{ selector: { matchExpressions: [invalid] } }] })
+    const second = aRule('second', { ...skip, pods: [{ namespaceSelector: { matchExpressions: [invalid] } }] })
+    const value = '{"matchExpressions":[{"key":"os","operator":"Like","values":["linux"]}]}'
+    const why = '"Like" is not a valid label selector operator'
+    expect(() => applies(first)).toThrow(
+      `failed to get matching MachineDrainRules: invalid selectors in MachineDrainRule first: spec.machines[0].selector: Invalid value: ${value}: ${why}`,
+    )
+    expect(() => applies(first, second)).toThrow(
+      `failed to get matching MachineDrainRules: [invalid selectors in MachineDrainRule first: spec.machines[0].selector: Invalid value: ${value}: ${why}, invalid selectors in MachineDrainRule second: spec.pods[0].namespaceSelector: Invalid value: ${value}: ${why}]`,
     )
   })
 
-  test('names five problems and counts the rest', () => {
-    const failed = ['1', '2', '3', '4', '5', '6', '7'].map((name) => ({
-      pod: aPod(name),
-      message: `failed to evict Pod, ${name}`,
-    }))
-    const lines = drainProgress({ leaving: [], completing: [] }, failed, 'x')?.split('\n')
-    expect([lines?.length, lines?.at(-1)]).toEqual([7, '* 2 Pods with other issues'])
+  test('decide by the first one that selects the Pod', () => {
+    const rules = [
+      aRule('a', {
+        drain: { behavior: 'Drain', order: 5 },
+        pods: [{ selector: { matchLabels: { app: 'web' } }, namespaceSelector: { matchLabels: { team: 'observability' } } }],
+      }),
+      aRule('b', { drain: { behavior: 'WaitCompleted' }, pods: [{ selector: { matchLabels: { app: 'job' } } }] }),
+      aRule('c', { drain: { behavior: 'Skip' }, pods: [{ namespaceSelector: { matchLabels: { team: 'observability' } } }] }),
+    ]
+    const labels = (app: string) => ({ labels: { app } })
+    expect(decision(aPod('a', { ...labels('web'), namespace: 'monitoring' }), { rules })).toBe('Drain 5')
+    expect(decision(aPod('a', labels('web')), { rules })).toBe('Drain 0')
+    expect(decision(aPod('a', labels('job')), { rules })).toBe('WaitCompleted')
+    expect(decision(aPod('a', { ...labels('other'), namespace: 'monitoring' }), { rules })).toBe('Skip')
   })
 
-  test('ends when nothing is left', () => {
-    expect(drainProgress({ leaving: [], completing: [] }, [], 'x')).toBeUndefined()
+  test('do not override the label of a Pod', () => {
+    expect(decision(aPod('a', drainLabel('wait-completed')), { rules: [aRule('a', skip)] })).toBe('WaitCompleted')
+  })
+
+  test('cannot decide about Pods of a namespace that does not exist', () => {
+    const pods = [
+      aPod('b', { namespace: 'lost' }),
+      aPod('a', { namespace: 'lost' }),
+      aPod('c', { namespace: 'lost', ...drainLabel('skip') }),
+    ]
+    expect(() => classifyPods(input(pods))).toThrow('Pods with error "Pod Namespace does not exist": lost/a, lost/b')
+  })
+})
+
+describe('a plan', () => {
+  const order = (value: number, name: string) =>
+    aRule(name, { drain: { behavior: 'Drain', order: value }, pods: [{ selector: { matchLabels: { order: name } } }] })
+  const rules = [order(-1, 'first'), order(10, 'last')]
+  const plan = (...pods: Pod[]) =>
+    Object.fromEntries(
+      Object.entries(planDrain(classifyPods(input(pods, { rules }))))
+        .filter(([, list]) => list.length > 0)
+        .map(([name, list]: [string, readonly Pod[]]) => [name, list.map(({ metadata }) => metadata.name)]),
+    )
+  const labelled = (name: string, value: string, more = {}) => aPod(name, { labels: { order: value }, ...more })
+
+  test('evicts the Pods of the lowest order, sorted by name', () => {
+    expect(plan(labelled('x', 'last'), aPod('m'), labelled('b', 'first'), labelled('a', 'first'))).toEqual({
+      evict: ['a', 'b'],
+      evictLater: ['m', 'x'],
+    })
+  })
+
+  test('evicts nothing while a Pod of a lower order is being deleted', () => {
+    expect(plan(labelled('a', 'first', deletedAt('00:59:00')), aPod('m'))).toEqual({ deleting: ['a'], evictLater: ['m'] })
+  })
+
+  test('counts Pods that are waited for as order 0', () => {
+    const job = aPod('job', drainLabel('wait-completed'))
+    expect(plan(job, aPod('m'), labelled('x', 'last'))).toEqual({ completing: ['job'], evict: ['m'], evictLater: ['x'] })
+    expect(plan(job, labelled('a', 'first'))).toEqual({ completeLater: ['job'], evict: ['a'] })
+  })
+
+  test('is empty when all Pods are skipped', () => {
+    expect(plan(aPod('a', drainLabel('skip')))).toEqual({})
   })
 })

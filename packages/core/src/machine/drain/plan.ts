@@ -1,84 +1,100 @@
-/**
- * Which Pods leave a Node now, which later, which never. Pure.
- * Upstream: core/reconcilers/machine/drain, v1.14. MachineDrainRules are not served yet, so every Pod that is to go goes at once.
- */
-import { PodDrainLabel } from '@capstan/api'
-import { controllerOf, isDeleting, type Pod, seconds } from '@capstan/kube'
+/** Which Pods of a Node are evicted now, which later, and which never. Pure. Upstream: core/reconcilers/machine/drain, v1.14. */
+import { type MachineDrainRule, PodDrainLabel } from '@capstan/api'
+import { compareText, controllerOf, isDeleting, keyOf, keyText, type Labels, type Pod, seconds } from '@capstan/kube'
+import { ruleForPod } from './rules.ts'
 
-export interface DrainInput {
+export interface PodsInput {
   readonly pods: readonly Pod[]
-  /** Whether a DaemonSet, `namespace/name`, exists: without it nothing brings its Pods back. */
+  /** Rules that apply to the Machine, sorted by name. */
+  readonly rules: readonly MachineDrainRule[]
+  /** Labels of a namespace; `undefined` when the namespace does not exist. */
+  readonly namespaceLabels: (namespace: string) => Labels | undefined
+  /** Whether a DaemonSet, `namespace/name`, exists. Pods of a missing DaemonSet are evicted. */
   readonly daemonSetExists: (name: string) => boolean
-  /** The kubelet does not report: Pods that it should have ended long ago are given up. */
+  /** The kubelet stopped reporting: Pods that it should have ended long ago are skipped. */
   readonly isNodeUnreachable: boolean
   readonly now: number
 }
 
-export interface DrainPlan {
-  readonly evict: readonly Pod[]
-  /** Already asked to go, and still there. */
-  readonly leaving: readonly Pod[]
-  /** Will end by themselves, and are waited for. */
-  readonly completing: readonly Pod[]
-  /** Stay: nothing waits for them. */
-  readonly stay: readonly Pod[]
+/** Drain behavior for one Pod. Pods with a lower order are drained first. */
+export type PodDrain = { readonly pod: Pod } & (
+  | { readonly behavior: 'Drain' | 'WaitCompleted'; readonly order: number }
+  | { readonly behavior: 'Skip' }
+)
+
+/**
+ * Decides for each Pod, in the order of namespace and name.
+ *
+ * @throws Error when the namespace of a Pod does not exist
+ */
+export function classifyPods(input: PodsInput): PodDrain[] {
+  const decided: PodDrain[] = []
+  const strays: string[] = []
+  for (const pod of [...input.pods].sort((a, b) => compareText(podName(a), podName(b)))) {
+    const one = classify(pod, input)
+    if (one) decided.push(one)
+    else strays.push(podName(pod))
+  }
+  if (strays.length > 0) throw new Error(`Pods with error "Pod Namespace does not exist": ${strays.join(', ')}`)
+  return decided
 }
 
-type Fate = 'evict' | 'leaving' | 'completing' | 'stay'
-
-export function planDrain(input: DrainInput): DrainPlan {
-  const plan: Record<Fate, Pod[]> = { evict: [], leaving: [], completing: [], stay: [] }
-  for (const pod of input.pods) plan[fateOf(pod, input)].push(pod)
-  return plan
-}
-
-function fateOf(pod: Pod, { daemonSetExists, isNodeUnreachable, now }: DrainInput): Fate {
+/** Classifies one Pod; `undefined` when rules would decide but its namespace does not exist. */
+function classify(pod: Pod, input: PodsInput): PodDrain | undefined {
+  const { daemonSetExists, isNodeUnreachable, now, rules, namespaceLabels } = input
   const deletedAt = pod.metadata.deletionTimestamp
-  if (isNodeUnreachable && deletedAt !== undefined && now - Date.parse(deletedAt) > seconds(1)) return 'stay'
+  if (isNodeUnreachable && deletedAt !== undefined && wholeSeconds(now - Date.parse(deletedAt)) > 1) return skip(pod)
   const isFinished = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed'
   const controller = controllerOf(pod)
   if (controller?.kind === 'DaemonSet' && !isFinished && daemonSetExists(`${pod.metadata.namespace}/${controller.name}`))
-    return 'stay'
-  if (pod.metadata.annotations?.[MirrorPodAnnotation] !== undefined) return 'stay'
-  const wish = pod.metadata.labels?.[PodDrainLabel]?.toLowerCase().replace('-', '')
-  if (wish === 'skip') return 'stay'
-  if (wish === 'waitcompleted') return 'completing'
-  return isDeleting(pod) ? 'leaving' : 'evict'
+    return skip(pod)
+  if (pod.metadata.annotations?.[MirrorPodAnnotation] !== undefined) return skip(pod)
+  const label = pod.metadata.labels?.[PodDrainLabel]?.toLowerCase()
+  if (label === 'skip') return skip(pod)
+  if (label?.replace('-', '') === 'waitcompleted') return { pod, behavior: 'WaitCompleted', order: 0 }
+
+  const namespace = namespaceLabels(pod.metadata.namespace!)
+  if (!namespace) return undefined
+  const { behavior = 'Drain', order = 0 } = ruleForPod(rules, pod, namespace)?.spec.drain ?? {}
+  return behavior === 'Skip' ? skip(pod) : { pod, behavior, order: behavior === 'Drain' ? order : 0 }
 }
+
+const skip = (pod: Pod): PodDrain => ({ pod, behavior: 'Skip' })
+const wholeSeconds = (ms: number): number => Math.trunc(ms / seconds(1))
 
 /** Static Pods, which the kubelet runs from its own files. */
 const MirrorPodAnnotation = 'kubernetes.io/config.mirror'
 
-/** A Pod that could not be evicted, and why. */
-export interface FailedEviction {
-  readonly pod: Pod
-  readonly message: string
+export interface DrainPlan {
+  readonly evict: readonly Pod[]
+  /** Evicted once all Pods of a lower order are gone. */
+  readonly evictLater: readonly Pod[]
+  /** Pods that have a deletionTimestamp and still exist. */
+  readonly deleting: readonly Pod[]
+  /** Pods that are never evicted: the drain waits for their completion. */
+  readonly completing: readonly Pod[]
+  /** Completing Pods for which the drain waits once all Pods of a lower order are gone. */
+  readonly completeLater: readonly Pod[]
 }
 
-/** How far a drain is, in the words of the Deleting condition; `undefined` when it is complete. */
-export function drainProgress(
-  { leaving, completing }: Pick<DrainPlan, 'leaving' | 'completing'>,
-  failed: readonly FailedEviction[],
-  startedAt: string,
-): string | undefined {
-  const lines: string[] = []
-  if (leaving.length > 0) lines.push(`* ${podNames(leaving)}: deletionTimestamp set, but still not removed from the Node`)
-  const byMessage = Map.groupBy(failed, ({ message }) => message)
-  const messages = [...byMessage].sort(([a], [b]) => (a < b ? -1 : 1))
-  for (const [message, evictions] of messages.slice(0, MaxMessages)) {
-    lines.push(`* ${podNames(evictions.map(({ pod }) => pod))}: ${message}`)
+/** Selects Pods of the lowest order present to be evicted or awaited. */
+export function planDrain(decided: readonly PodDrain[]): DrainPlan {
+  const waitedFor = decided.filter((one) => one.behavior !== 'Skip')
+  const lowest = Math.min(...waitedFor.map(({ order }) => order))
+  const plan: { [List in keyof DrainPlan]: Pod[] } = {
+    evict: [],
+    evictLater: [],
+    deleting: [],
+    completing: [],
+    completeLater: [],
   }
-  const others = messages.slice(MaxMessages).reduce((count, [, evictions]) => count + evictions.length, 0)
-  if (others > 0) lines.push(`* ${others} ${others === 1 ? 'Pod' : 'Pods'} with other issues`)
-  if (completing.length > 0) lines.push(`* ${podNames(completing)}: waiting for completion`)
-  return lines.length === 0 ? undefined : [`Drain not completed yet (started at ${startedAt}):`, ...lines].join('\n')
+  for (const { pod, behavior, order } of waitedFor) {
+    const isNow = order === lowest
+    if (behavior === 'WaitCompleted') plan[isNow ? 'completing' : 'completeLater'].push(pod)
+    else if (isDeleting(pod)) plan.deleting.push(pod)
+    else plan[isNow ? 'evict' : 'evictLater'].push(pod)
+  }
+  return plan
 }
 
-const MaxMessages = 5
-const MaxNames = 3
-
-function podNames(pods: readonly Pod[]): string {
-  const names = pods.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`).sort()
-  const more = names.length - MaxNames
-  return `${names.length === 1 ? 'Pod' : 'Pods'} ${names.slice(0, MaxNames).join(', ')}${more > 0 ? `, ... (${more} more)` : ''}`
-}
+export const podName = (pod: Pod): string => keyText(keyOf(pod))

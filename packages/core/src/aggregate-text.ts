@@ -1,0 +1,5 @@
+/** Joins distinct error texts in Go's form: `[a, b]`. */
+export function aggregateText(texts: readonly string[]): string {
+  const unique = [...new Set(texts)]
+  return unique.length === 1 ? unique[0]! : `[${unique.join(', ')}]`
+}

@@ -1,0 +1,90 @@
+import { type Input, type Kind, type KubeObject, type ManagedFieldsEntry, StatusError } from '@capstan/kube'
+import { describe, expect, test } from 'vitest'
+import { handOverMetadata, isApplied, repairedEntries } from './apply-intent.ts'
+
+const entry = (manager: string, operation: 'Apply' | 'Update', fieldsV1: object, subresource?: string): ManagedFieldsEntry =>
+  ({ manager, operation, apiVersion: 'v1', fieldsType: 'FieldsV1', fieldsV1, ...(subresource ? { subresource } : {}) }) as never
+
+const anObject = (managedFields: ManagedFieldsEntry[], more: { metadata?: object; spec?: object } = {}): KubeObject =>
+  ({ apiVersion: 'v1', kind: 'Thing', metadata: { name: 'x', managedFields, ...more.metadata }, spec: more.spec }) as never
+
+const intent = (metadata: object, spec?: object): Input<KubeObject> =>
+  ({ metadata: { name: 'x', ...metadata }, ...(spec ? { spec } : {}) }) as never
+
+const labelled = { 'f:metadata': { 'f:labels': { 'f:a': {} } } }
+const keyed = { 'f:spec': { 'f:taints': { 'k:{"effect":"E","key":"k"}': { '.': {}, 'f:effect': {}, 'f:key': {} } } } }
+const taint = { key: 'k', effect: 'E' }
+
+describe('isApplied', () => {
+  // biome-ignore format: a table
+  test.each<[string, KubeObject, Input<KubeObject>, boolean]>([
+    ['the intent is there and owned',   anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1' } }), true],
+    ['a value differs',                 anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '0' } } }), intent({ labels: { a: '1' } }), false],
+    ['a field is not owned',            anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1', b: '2' } } }), intent({ labels: { a: '1', b: '2' } }), false],
+    ['a field is owned and not wanted', anObject([entry('us', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ annotations: {} }), false],
+    ['another manager owns it',         anObject([entry('other', 'Apply', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
+    ['it was written by an update',     anObject([entry('us', 'Update', labelled)], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
+    ['an update beside the apply',      anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:spec': {} })], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), false],
+    ['its own status counts for nothing', anObject([entry('us', 'Apply', labelled), entry('us', 'Update', { 'f:status': {} }, 'status')], { metadata: { labels: { a: '1' } } }), intent({ labels: { a: '1' } }), true],
+    ['a list with keys',                anObject([entry('us', 'Apply', keyed)], { spec: { taints: [{ key: 'z', effect: 'E' }, taint] } }), intent({}, { taints: [taint] }), true],
+    ['an item is gone',                 anObject([entry('us', 'Apply', keyed)], { spec: { taints: [] } }), intent({}, { taints: [taint] }), false],
+    ['an item is wanted no more',       anObject([entry('us', 'Apply', keyed)], { spec: { taints: [taint] } }), intent({}, { taints: [] }), false],
+    ['an atomic value',                 anObject([entry('us', 'Apply', { 'f:spec': { 'f:selector': {} } })], { spec: { selector: { matchLabels: { a: '1' } } } }), intent({}, { selector: { matchLabels: { a: '1' } } }), true],
+    ['finalizers by value',             anObject([entry('us', 'Apply', { 'f:metadata': { 'f:finalizers': { 'v:"f"': {} } } })], { metadata: { finalizers: ['f'] } }), intent({ finalizers: ['f'] }), true],
+  ])('%s', (_, object, wanted, expected) => {
+    expect(isApplied(object, wanted, 'us')).toBe(expected)
+  })
+})
+
+describe('repairedEntries', () => {
+  const now = { apiVersion: 'v2', time: '2026-01-01T00:00:00Z' }
+  const seed = { ...now, manager: 'us', operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1: { 'f:metadata': { 'f:name': {} } } }
+  const other = entry('other', 'Update', labelled)
+  // biome-ignore format: a table
+  test.each<[string, ManagedFieldsEntry[], unknown]>([
+    ['leaves what is fine',                         [entry('us', 'Apply', labelled), other], undefined],
+    ['leaves an object that others made',           [other], undefined],
+    ['makes applied what the manager had written',  [other, entry('us', 'Update', labelled)], [other, { ...seed, fieldsV1: labelled }]],
+    ['keeps what was applied and drops the update', [entry('us', 'Apply', labelled), entry('us', 'Update', {})], [entry('us', 'Apply', labelled)]],
+    ['seeds an object without managed fields',      [], [seed]],
+    ['drops what stands for times before',          [entry('before-first-apply', 'Update', labelled), other], [other, seed]],
+  ])('%s', (_, entries, expected) => {
+    expect(repairedEntries(entries, 'us', now)).toEqual(expected)
+  })
+})
+
+describe('handOverMetadata', () => {
+  const kind: Kind = { group: 'x', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
+  const stale = anObject([entry('us', 'Apply', labelled)], { metadata: { resourceVersion: '1' } })
+  const written = anObject([entry('us', 'Apply', labelled), entry('provider', 'Update', { 'f:spec': {} })], {
+    metadata: { resourceVersion: '2' },
+  })
+
+  /** A server whose object a provider has written in between, `conflicts` times. */
+  const handOver = async (conflicts: number) => {
+    const sent: { op: string; path: string; value: unknown }[][] = []
+    const client = {
+      get: () => Promise.resolve(written),
+      patch: (_kind: Kind, _key: object, { operations }: { operations: (typeof sent)[number] }) => {
+        sent.push(operations)
+        return sent.length <= conflicts
+          ? Promise.reject(new StatusError('Conflict', 'the object has been modified'))
+          : Promise.resolve('patched')
+      },
+    }
+    const managers = { from: 'us', to: 'metadata' }
+    const wanted = { labels: { a: '1' }, annotations: {} }
+    const answer = await handOverMetadata({ client } as never, kind, stale, managers, wanted)
+    return { answer, last: sent.at(-1)!, tries: sent.length }
+  }
+
+  test('reads the object again after a conflict, and keeps the entries of others', async () => {
+    const { answer, last, tries } = await handOver(1)
+    expect([answer, tries, last[1]!.value]).toEqual(['patched', 2, '2'])
+    expect((last[0]!.value as ManagedFieldsEntry[]).map(({ manager }) => manager)).toEqual(['provider', 'us', 'metadata'])
+  })
+
+  test('fails after three conflicts', async () => {
+    await expect(handOver(3)).rejects.toThrow('the object has been modified')
+  })
+})

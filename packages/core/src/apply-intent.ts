@@ -1,0 +1,201 @@
+/**
+ * Server-side apply of one controller's intent for an object, sent only when the object differs from it. managedFields show whether the
+ * manager owns exactly the fields of the intent and no others. Upstream: internal/util/ssa, v1.14, which caches requests instead. See
+ * docs/adr/0033-server-side-apply-of-sets.md.
+ */
+import type { ReconcileContext } from '@capstan/controller'
+import {
+  equal,
+  type Input,
+  isReason,
+  isRecord,
+  type Kind,
+  keyOf,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  readJSON,
+  timestamp,
+  writeJSON,
+} from '@capstan/kube'
+
+type ApplyIO = Pick<ReconcileContext, 'client' | 'clock' | 'signal'>
+
+/** Creates the object or updates it to the intent. Fields that the manager owned and that the intent no longer contains are removed. */
+export async function applyIntent<T extends KubeObject>(
+  io: ApplyIO,
+  kind: Kind<T>,
+  existing: T | undefined,
+  intent: Input<T>,
+  manager: string,
+): Promise<T> {
+  const { client, signal } = io
+  const options = { fieldManager: manager, force: true, signal }
+  if (!existing) return client.apply(kind, intent, options)
+  if (isApplied(existing, intent, manager)) return existing
+  const { uid } = existing.metadata
+  try {
+    await repairManagedFields(io, kind, existing, manager)
+    // The uid prevents the apply from creating a new object when this one was deleted meanwhile.
+    return await client.apply(kind, { ...intent, metadata: { ...intent.metadata, uid } }, options)
+  } catch (err) {
+    if (isReason(err, 'NotFound')) return existing
+    throw err
+  }
+}
+
+/** Returns whether the manager has applied exactly this intent and the object still has all of it. Pure. */
+export function isApplied(object: KubeObject, intent: Input<KubeObject>, manager: string): boolean {
+  const entries = (object.metadata.managedFields ?? []).filter((entry) => entry.manager === manager && !entry.subresource)
+  const [entry] = entries
+  if (!entry || entries.length > 1 || entry.operation !== 'Apply') return false
+  const { labels, annotations, finalizers, ownerReferences } = intent.metadata
+  const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = intent
+  const wanted = withoutEmpty({ metadata: { labels, annotations, finalizers, ownerReferences }, ...rest })
+  return holds(object, wanted) && ownsExactly(wanted, entry.fieldsV1)
+}
+
+/** Whether every value of `wanted` is in `object`. Atomic lists must be equal; in keyed lists only the wanted items are compared. */
+function holds(object: unknown, wanted: unknown): boolean {
+  if (isRecord(wanted)) {
+    return isRecord(object) && Object.entries(wanted).every(([name, value]) => holds(object[name], value))
+  }
+  if (!Array.isArray(wanted)) return equal(object, wanted)
+  return Array.isArray(object) && wanted.every((item) => object.some((one) => holds(one, item)))
+}
+
+/** Whether exactly the fields of the value are owned. A value without fields of its own is owned as a whole. */
+function ownsExactly(value: unknown, fields: unknown): boolean {
+  if (!isRecord(fields)) return false
+  const owned = Object.keys(fields).filter((element) => element !== '.')
+  if (owned.length === 0) return true
+  if (Array.isArray(value)) {
+    const elementOf = (item: unknown) => owned.find((element) => isElement(item, element))
+    return value.length === owned.length && value.every((item) => ownsItem(item, fields[elementOf(item) ?? '']))
+  }
+  if (!isRecord(value)) return false
+  const names = Object.keys(value)
+  return names.length === owned.length && names.every((name) => ownsExactly(value[name], fields[`f:${name}`]))
+}
+
+/** An item of a keyed list may be owned as a whole or field by field. */
+const ownsItem = (item: unknown, fields: unknown): boolean =>
+  isRecord(fields) && (isRecord(item) ? ownsExactly(item, fields) : true)
+
+function isElement(item: unknown, element: string): boolean {
+  if (element.startsWith('v:')) return element.slice('v:'.length) === writeJSON(item)
+  if (!element.startsWith('k:')) return false
+  const key = readJSON(element.slice('k:'.length))
+  return isRecord(item) && isRecord(key) && Object.entries(key).every(([name, one]) => equal(item[name], one))
+}
+
+/** Drops absent and empty members, which server-side apply does not own. */
+function withoutEmpty(value: unknown): unknown {
+  if (!isRecord(value)) return value
+  const entries = Object.entries(value).map(([name, one]) => [name, withoutEmpty(one)] as const)
+  return Object.fromEntries(entries.filter(([, one]) => one !== undefined && !isEmpty(one)))
+}
+
+const isEmpty = (value: unknown): boolean =>
+  (Array.isArray(value) && value.length === 0) || (isRecord(value) && Object.keys(value).length === 0)
+
+/**
+ * Converts fields that the manager wrote without apply, as earlier versions of Capstan did, to applied ones: otherwise they would stay when
+ * the intent drops them. A `before-first-apply` entry would keep every field.
+ */
+async function repairManagedFields<T extends KubeObject>(io: ApplyIO, kind: Kind<T>, object: T, manager: string): Promise<void> {
+  const entries = object.metadata.managedFields ?? []
+  const repaired = repairedEntries(entries, manager, { apiVersion: object.apiVersion, time: timestamp(io.clock.now()) })
+  if (repaired) await writeManagedFields(io, kind, object, repaired)
+}
+
+/** Returns the repaired entries, or `undefined` when they need no repair. Pure. */
+export function repairedEntries(
+  entries: readonly ManagedFieldsEntry[],
+  manager: string,
+  now: Pick<ManagedFieldsEntry, 'apiVersion' | 'time'>,
+): ManagedFieldsEntry[] | undefined {
+  const isOwn = ({ manager: name, subresource }: ManagedFieldsEntry) => name === manager && !subresource
+  const isWrong = (entry: ManagedFieldsEntry) =>
+    entry.manager === 'before-first-apply' || (isOwn(entry) && entry.operation !== 'Apply')
+  if (entries.length > 0 && !entries.some(isWrong)) return undefined
+  const kept = entries.filter((entry) => !isWrong(entry))
+  if (kept.some(isOwn)) return kept
+  const updated = entries.find((entry) => isOwn(entry))
+  const fieldsV1 = updated?.fieldsV1 ?? { 'f:metadata': { 'f:name': {} } }
+  return [...kept, { ...now, manager, operation: 'Apply', fieldsType: 'FieldsV1', fieldsV1 } as ManagedFieldsEntry]
+}
+
+/** Attempts of a write of managed fields. Upstream: RemoveManagedFieldsForLabelsAndAnnotations. */
+const MostAttempts = 3
+
+/**
+ * Transfers the labels and annotations that one manager applied at creation to another manager, which adds and removes them from then on;
+ * upstream does so in three requests. Returns the updated object. A provider may write its new object at any moment: after a conflict the
+ * object is read and the transfer repeated, since a failure would delete the object.
+ */
+export async function handOverMetadata<T extends KubeObject>(
+  io: ApplyIO,
+  kind: Kind<T>,
+  object: T,
+  managers: Managers,
+  wanted: WantedMetadata,
+): Promise<T> {
+  let current = object
+  for (let attempt = 1; ; attempt++) {
+    const entries = handedOverEntries(current, managers, wanted)
+    if (!entries) return current
+    try {
+      return await writeManagedFields(io, kind, current, entries)
+    } catch (err) {
+      if (!isReason(err, 'Conflict') || attempt === MostAttempts) throw err
+      current = await io.client.get(kind, keyOf(object), { signal: io.signal })
+    }
+  }
+}
+
+interface Managers {
+  readonly from: string
+  readonly to: string
+}
+interface WantedMetadata {
+  readonly labels: object
+  readonly annotations: object
+}
+
+/** `undefined` when the first manager owns no labels and annotations. Pure. */
+function handedOverEntries(
+  { metadata: { managedFields: entries = [] } }: KubeObject,
+  managers: Managers,
+  wanted: WantedMetadata,
+): ManagedFieldsEntry[] | undefined {
+  const entry = entries.find(
+    ({ manager, operation, subresource }) => manager === managers.from && operation === 'Apply' && !subresource,
+  )
+  const metadata = entry?.fieldsV1['f:metadata']
+  if (!entry || !isRecord(metadata) || !('f:labels' in metadata || 'f:annotations' in metadata)) return undefined
+  const { 'f:labels': _labels, 'f:annotations': _annotations, ...left } = metadata
+  const { 'f:metadata': _metadata, ...others } = entry.fieldsV1
+  const fields = { ...(isEmpty(left) ? {} : { 'f:metadata': left }), ...others }
+  const elements = (of: object) => Object.fromEntries(Object.keys(of).map((name) => [`f:${name}`, {}]))
+  const own = withoutEmpty({ 'f:labels': elements(wanted.labels), 'f:annotations': elements(wanted.annotations) })
+  const rest = entries.filter((one) => one !== entry && !(one.manager === managers.to && one.operation === 'Apply'))
+  return [
+    ...rest,
+    { ...entry, fieldsV1: fields },
+    // An entry without fields would be dropped. It is seeded with one, so that the first apply is not treated as a take-over.
+    { ...entry, manager: managers.to, fieldsV1: { 'f:metadata': isEmpty(own) ? { 'f:name': {} } : own } },
+  ] as ManagedFieldsEntry[]
+}
+
+function writeManagedFields<T extends KubeObject>(
+  { client, signal }: ApplyIO,
+  kind: Kind<T>,
+  object: T,
+  entries: readonly ManagedFieldsEntry[],
+): Promise<T> {
+  const operations = [
+    { op: 'replace', path: '/metadata/managedFields', value: entries as never },
+    { op: 'replace', path: '/metadata/resourceVersion', value: object.metadata.resourceVersion },
+  ] as const
+  return client.patch(kind, keyOf(object), { type: 'json', operations: [...operations] }, { signal })
+}

@@ -1,0 +1,30 @@
+import type { Machine } from '@capstan/api'
+import { aCondition, aMachine } from '@capstan/testing'
+import { expect, test } from 'vitest'
+import { changedByOthers } from './changed-by-others.ts'
+
+const when = changedByOthers<Machine>(['Ready'])
+const before = aMachine({
+  status: { phase: 'Pending', conditions: [aCondition('Ready', 'False'), aCondition('HealthCheckSucceeded', 'True')] },
+})
+const conditions = (ready: 'True' | 'False', health: 'True' | 'False') => [
+  aCondition('Ready', ready),
+  aCondition('HealthCheckSucceeded', health),
+]
+
+// biome-ignore format: a table
+test.each<[string, Machine | undefined, boolean]>([
+  ['our own status is no news',       aMachine({ metadata: { resourceVersion: '2' }, status: { phase: 'Running', conditions: conditions('True', 'True') } }), false],
+  ['a condition of another is',       aMachine({ status: { conditions: conditions('False', 'False') } }), true],
+  ['a new spec is',                   aMachine({ metadata: { generation: 2 }, status: before.status! }), true],
+  ['a label is',                      aMachine({ metadata: { labels: { a: 'b' } }, status: before.status! }), true],
+  ['deletion is',                     aMachine({ metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' }, status: before.status! }), true],
+  ['another object of that name is',  aMachine({ metadata: { uid: 'other' }, status: before.status! }), true],
+  ['its end is',                      undefined, true],
+])('%s', (_, object, matters) => {
+  expect(when({ previous: before, object })).toBe(matters)
+})
+
+test('the first event of an object always matters', () => {
+  expect(when({ previous: undefined, object: before })).toBe(true)
+})

@@ -1,0 +1,17 @@
+import { type Predicate, whenChanged } from '@capstan/controller'
+import { conditionsOf, type KubeObject } from '@capstan/kube'
+
+/**
+ * Accepts changes by other writers: metadata, spec, and conditions that are not `owned`. A controller's own status writes would only cause
+ * no-op reconciles, which count against the key's rate limit.
+ */
+export const changedByOthers = <T extends KubeObject>(owned: readonly string[]): Predicate<T> =>
+  whenChanged((object) => partOfOthers(object, owned))
+
+function partOfOthers(object: KubeObject & { readonly status?: unknown }, owned: readonly string[]) {
+  const { uid, generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp } = object.metadata
+  return {
+    metadata: { uid, generation, labels, annotations, finalizers, ownerReferences, deletionTimestamp },
+    conditions: conditionsOf(object).filter(({ type }) => !owned.includes(type)),
+  }
+}

@@ -1,0 +1,109 @@
+/** Creates and updates objects in a workload cluster. Upstream: clusterresourceset_scope.go, v1.14. */
+import type { ClusterResourceSet } from '@capstan/api'
+import {
+  type Client,
+  diffMerge,
+  isReason,
+  type Kind,
+  type KindFinder,
+  messageOf,
+  type ObjectKey,
+  orAbsent,
+  parseApiVersion,
+  type UnknownObject,
+  withErrorContext,
+} from '@capstan/kube'
+import { aggregateText } from '../aggregate-text.ts'
+import type { Manifest } from './manifests.ts'
+
+export interface ApplyTarget {
+  readonly client: Client
+  readonly findKind: KindFinder
+  readonly strategy: ClusterResourceSet['spec']['strategy']
+  readonly signal: AbortSignal
+}
+
+/**
+ * Applies all objects in order, even after one has failed.
+ * @throws Error with the text of all failures
+ */
+export async function applyManifests(manifests: readonly Manifest[], target: ApplyTarget): Promise<void> {
+  const failures: unknown[] = []
+  for (const manifest of manifests) {
+    try {
+      await applyManifest(manifest, target)
+    } catch (err) {
+      target.signal.throwIfAborted()
+      failures.push(err)
+    }
+  }
+  if (failures.length > 0) throw new AggregateError(failures, aggregateText(failures.map(messageOf)))
+}
+
+async function applyManifest(manifest: Manifest, { client, findKind, strategy, signal }: ApplyTarget): Promise<void> {
+  const { name = '', namespace } = manifest.metadata ?? {}
+  const what = `object ${kindText(manifest)} ${namespace ? `${namespace}/${name}` : name}`
+  const create = async (kind: Kind<UnknownObject>) => {
+    if (kind.scope === 'Namespaced' && !namespace) throw new Error('an empty namespace may not be set during creation')
+    await client.create(kind, inScope(kind, manifest) as unknown as UnknownObject, { signal })
+  }
+  const find = () => findKind({ apiVersion: manifest.apiVersion ?? '', kind: manifest.kind ?? '' }, signal)
+
+  if (strategy === 'Reconcile') {
+    const current = await withErrorContext(`reading ${what}`, async () => {
+      const kind = await find()
+      if (kind.scope === 'Namespaced' && !namespace)
+        throw new Error('an empty namespace may not be set when a resource name is provided')
+      return { kind, object: await orAbsent(client.get(kind, keyIn(kind, namespace, name), { signal })) }
+    })
+    const { kind, object } = current
+    if (object) {
+      const body = changesTo(object, inScope(kind, manifest))
+      if (body) {
+        await withErrorContext(`patching ${what}`, () =>
+          client.patch(kind, keyIn(kind, namespace, name), { type: 'merge', body }, { signal }),
+        )
+      }
+      return
+    }
+  }
+  await withErrorContext(`creating ${what}`, async () => {
+    try {
+      await create(await find())
+    } catch (err) {
+      if (strategy !== 'Reconcile' && isReason(err, 'AlreadyExists')) return
+      throw err
+    }
+  })
+}
+
+/**
+ * Returns the merge patch from the current object to its manifest. As upstream, it removes fields that the manifest lacks, except
+ * server-set ones.
+ */
+export function changesTo(current: UnknownObject, manifest: Manifest): object | undefined {
+  return diffMerge(writablePart(current), writablePart(manifest))
+}
+
+/** Fields of metadata that clients cannot set. */
+const ServerMetadata = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields']
+
+function writablePart({ metadata = {}, status: _status, ...rest }: Manifest | UnknownObject): object {
+  const own = Object.entries(metadata).filter(([name]) => !ServerMetadata.includes(name))
+  return { ...rest, metadata: Object.fromEntries(own) }
+}
+
+/** Formats a kind as Go's GroupVersionKind: `apps/v1, Kind=Deployment`. */
+function kindText({ apiVersion = '', kind = '' }: Manifest): string {
+  const { group, version } = parseApiVersion(apiVersion)
+  return `${group}/${version}, Kind=${kind}`
+}
+
+const keyIn = ({ scope }: Kind, namespace: string | undefined, name: string): ObjectKey =>
+  scope === 'Namespaced' && namespace ? { namespace, name } : { name }
+
+/** Cluster-scoped objects have no namespace in their manifest. */
+function inScope({ scope }: Kind, manifest: Manifest): Manifest {
+  const { namespace: _, ...metadata } = manifest.metadata ?? {}
+  return scope === 'Cluster' ? { ...manifest, metadata } : manifest
+}

@@ -1,0 +1,40 @@
+/** Entries of a ClusterResourceSetBinding for one ClusterResourceSet. Pure. Upstream: clusterresourcesetbinding_types.go, v1.14. */
+import type { ClusterResourceSetBinding, ResourceBinding, ResourceRef, ResourceSetBinding } from '@capstan/api'
+
+type Bindings = ClusterResourceSetBinding['spec']
+
+/** Returns the entry of a ClusterResourceSet in a draft, adding it when missing. */
+export function entryOf(spec: Bindings, clusterResourceSetName: string): ResourceSetBinding {
+  const bindings = (spec.bindings ??= [])
+  const existing = bindings.find((one) => one.clusterResourceSetName === clusterResourceSetName)
+  if (existing) return existing
+  const added: ResourceSetBinding = { clusterResourceSetName }
+  bindings.push(added)
+  return added
+}
+
+/** Removes the entry of a ClusterResourceSet from a draft. */
+export function removeEntry(spec: Bindings, clusterResourceSetName: string): void {
+  spec.bindings = (spec.bindings ?? []).filter((one) => one.clusterResourceSetName !== clusterResourceSetName)
+}
+
+export const resourceIn = ({ resources = [] }: ResourceSetBinding, ref: ResourceRef): ResourceBinding | undefined =>
+  resources.find(({ kind, name }) => kind === ref.kind && name === ref.name)
+
+/**
+ * Records the state of a resource in a draft. Keeps the time of an identical earlier failure, so that a retried failure is a no-op write.
+ */
+export function recordResource(entry: ResourceSetBinding, resource: ResourceBinding): void {
+  const before = resourceIn(entry, resource)
+  if (before && !before.applied && !resource.applied && before.hash === resource.hash) return
+  entry.resources = before
+    ? entry.resources!.map((one) => (one === before ? resource : one))
+    : [...(entry.resources ?? []), resource]
+}
+
+/** Whether a resource needs to be applied: once, or with the strategy Reconcile also after each change of its content. */
+export function needsApply(entry: ResourceSetBinding, ref: ResourceRef, hash: string, strategy: string | undefined): boolean {
+  const before = resourceIn(entry, ref)
+  if (!before?.applied) return true
+  return strategy === 'Reconcile' && before.hash !== hash
+}

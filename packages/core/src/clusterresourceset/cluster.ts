@@ -1,0 +1,168 @@
+/** Applies the resources of a ClusterResourceSet to one Cluster. Upstream: clusterresourceset_controller.go, ApplyClusterResourceSet, v1.14. */
+import {
+  type Cluster,
+  ClusterResourceSet,
+  ClusterResourceSetBinding,
+  ClusterResourceSetSecretType,
+  type ResourceRef,
+} from '@capstan/api'
+import {
+  conflict,
+  ConfigMap,
+  diffMerge,
+  draft,
+  ensureOwnerReference,
+  type Input,
+  isReason,
+  type Kind,
+  kindFinder,
+  keyOf,
+  type KubeObject,
+  messageOf,
+  orAbsent,
+  ownerReference,
+  Secret,
+  timestamp,
+} from '@capstan/kube'
+import { applyManifests } from './apply.ts'
+import { entryOf, needsApply, recordResource } from './binding.ts'
+import { readManifests } from './manifests.ts'
+import { internalError, notApplied, UnsupportedSecretType, wrongSecretType } from './report.ts'
+import type { AppliedReport, ResourceSetIO } from './scope.ts'
+
+export interface ClusterEnd {
+  /** Failure to report. */
+  readonly report?: AppliedReport
+  readonly errors: readonly unknown[]
+  /** Reason for waiting; a watch event triggers the next reconcile. */
+  readonly wait?: string
+}
+
+type Source = Secret | ConfigMap
+
+export async function applyToCluster(resourceSet: ClusterResourceSet, cluster: Cluster, io: ResourceSetIO): Promise<ClusterEnd> {
+  const read = await readSources(resourceSet, io)
+  if (read.errors.length > 0) return read
+
+  const key = keyOf(cluster)
+  const before = io.cache.peek(ClusterResourceSetBinding, key) ?? (await orAbsent(io.client.get(ClusterResourceSetBinding, key)))
+  const binding = before ? draft(before) : newBinding(cluster)
+  ensureOwnerReference(binding as KubeObject, ownerReference(resourceSet, ClusterResourceSet))
+  const end = await applySources(resourceSet, cluster, binding.spec, read.sources, io)
+  try {
+    await commitBinding(before, binding, io)
+  } catch (err) {
+    return { ...end, errors: [...end.errors, err] }
+  }
+  return end
+}
+
+interface SourcesRead extends ClusterEnd {
+  /** Existing resources, in the order of the spec. */
+  readonly sources: readonly { readonly ref: ResourceRef; readonly source: Source }[]
+}
+
+/** Reads all resources and makes the ClusterResourceSet an owner of each, whether or not the Cluster is reachable. */
+async function readSources(resourceSet: ClusterResourceSet, io: ResourceSetIO): Promise<SourcesRead> {
+  const sources: { ref: ResourceRef; source: Source }[] = []
+  const errors: unknown[] = []
+  let report: AppliedReport | undefined
+  for (const ref of resourceSet.spec.resources) {
+    const kind = (ref.kind === 'Secret' ? Secret : ConfigMap) as unknown as Kind<Source>
+    const source = io.cache.peek(kind, { namespace: resourceSet.metadata.namespace!, name: ref.name })
+    // Its creation triggers a watch event. Upstream reports the others as applied meanwhile.
+    if (!source) continue
+    if (ref.kind === 'Secret' && (source as Secret).type !== ClusterResourceSetSecretType) {
+      report = wrongSecretType(ref.name)
+      errors.push(new Error(UnsupportedSecretType))
+      continue
+    }
+    try {
+      await own(resourceSet, kind, source, io)
+    } catch (err) {
+      errors.push(err)
+    }
+    sources.push({ ref, source })
+  }
+  return { sources, errors, ...(report ? { report } : {}) }
+}
+
+async function own(
+  owner: ClusterResourceSet,
+  kind: Kind<Source>,
+  source: Source,
+  { client, signal }: ResourceSetIO,
+): Promise<void> {
+  const owned = draft(source)
+  if (!ensureOwnerReference(owned, ownerReference(owner, ClusterResourceSet))) return
+  const { ownerReferences, resourceVersion } = owned.metadata
+  await client.patch(kind, keyOf(source), { type: 'merge', body: { metadata: { ownerReferences, resourceVersion } } }, { signal })
+}
+
+async function applySources(
+  resourceSet: ClusterResourceSet,
+  cluster: Cluster,
+  bindings: ClusterResourceSetBinding['spec'],
+  sources: SourcesRead['sources'],
+  io: ResourceSetIO,
+): Promise<ClusterEnd> {
+  const entry = entryOf(bindings, resourceSet.metadata.name)
+  const connection = io.clusters.connection(keyOf(cluster))
+  if (!connection) {
+    const why = 'error getting client: connection to the workload cluster is down'
+    return { report: internalError('RemoteClusterClientFailed', why, 'Error'), errors: [], wait: why }
+  }
+  const { strategy } = resourceSet.spec
+  const target = { client: connection.client, findKind: kindFinder(connection.client), strategy, signal: io.signal }
+  const errors: unknown[] = []
+  let report: AppliedReport | undefined
+  for (const { ref, source } of sources) {
+    const lastAppliedTime = timestamp(io.clock.now())
+    try {
+      const { hash, objects } = readManifests(source, ref.kind)
+      if (!needsApply(entry, ref, hash, strategy)) continue
+      try {
+        await applyManifests(objects, target)
+        recordResource(entry, { ...ref, applied: true, hash, lastAppliedTime })
+      } catch (err) {
+        io.log.info('Failed to apply ClusterResourceSet resource', { [ref.kind]: ref.name, Cluster: cluster.metadata.name, err })
+        report ??= notApplied(messageOf(err))
+        recordResource(entry, { ...ref, applied: false, hash, lastAppliedTime })
+        errors.push(err)
+      }
+    } catch (err) {
+      recordResource(entry, { ...ref, applied: false, lastAppliedTime })
+      errors.push(err)
+    }
+  }
+  return { errors, ...(report ? { report } : {}) }
+}
+
+const newBinding = ({ metadata: { name, namespace } }: Cluster): Input<ClusterResourceSetBinding> => ({
+  metadata: { name, namespace: namespace! },
+  spec: { clusterName: name },
+})
+
+/** @throws StatusError Conflict when another ClusterResourceSet changed the binding meanwhile */
+async function commitBinding(
+  before: ClusterResourceSetBinding | undefined,
+  after: Input<ClusterResourceSetBinding>,
+  { client, signal }: ResourceSetIO,
+): Promise<void> {
+  if (!before) {
+    try {
+      await client.create(ClusterResourceSetBinding, after, { signal })
+    } catch (err) {
+      throw isReason(err, 'AlreadyExists') ? bindingConflict(after) : err
+    }
+    return
+  }
+  const change = diffMerge(before, after)
+  if (!change) return
+  const { resourceVersion, ownerReferences } = after.metadata
+  const body = { metadata: { resourceVersion, ownerReferences }, spec: { bindings: after.spec.bindings } }
+  await client.patch(ClusterResourceSetBinding, keyOf(before), { type: 'merge', body }, { signal })
+}
+
+const bindingConflict = ({ metadata }: Input<ClusterResourceSetBinding>) =>
+  conflict(ClusterResourceSetBinding, metadata.name!, 'it was created meanwhile')

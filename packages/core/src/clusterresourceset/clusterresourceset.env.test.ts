@@ -1,0 +1,226 @@
+import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
+import { ConfigMap, Namespace, orAbsent, Secret, seconds } from '@capstan/kube'
+import { conditionText, coreEnv, type CoreEnv } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+
+let env: CoreEnv
+afterEach(() => env.close())
+
+const labels = { cni: 'x' }
+const inDefault = (name: string) => ({ namespace: 'default', name })
+
+/** A connected Cluster `demo` with the label that ClusterResourceSets select. */
+async function open(): Promise<void> {
+  env = await coreEnv()
+  await env.provisionCluster()
+  await env.patch(Cluster, 'demo', { metadata: { labels } })
+}
+
+const manifest = (name: string, value: string) =>
+  `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: default\ndata:\n  value: "${value}"\n`
+const aConfigMap = (name: string, value: string) =>
+  env.create(ConfigMap, name, { data: { 'manifest.yaml': manifest(name, value) } })
+const change = (name: string, value: string) => env.patch(ConfigMap, name, { data: { 'manifest.yaml': manifest(name, value) } })
+
+async function aResourceSet(name: string, resources: object[], more: object = {}): Promise<void> {
+  await env.create(ClusterResourceSet, name, { spec: { clusterSelector: { matchLabels: labels }, resources, ...more } })
+  await env.settle()
+}
+const configMapRef = (name: string) => ({ kind: 'ConfigMap', name })
+const secretRef = (name: string) => ({ kind: 'Secret', name })
+
+const applied = async (name: string) => (await orAbsent(env.workload.get(ConfigMap, inDefault(name))))?.data?.['value']
+const condition = async (name: string) => conditionText(await env.get(ClusterResourceSet, name), 'ResourcesApplied')
+const legacy = async (name: string) =>
+  (await env.get(ClusterResourceSet, name)).status?.deprecated?.v1beta1?.conditions?.map(
+    ({ lastTransitionTime: _time, ...rest }) => rest,
+  )
+const binding = () => orAbsent(env.get(ClusterResourceSetBinding, 'demo'))
+
+test('resources are applied to the Clusters that the selector matches, once', async () => {
+  await open()
+  await aConfigMap('one', '1')
+  await env.create(Secret, 'two', {
+    type: 'addons.cluster.x-k8s.io/resource-set',
+    stringData: { a: `${manifest('two', '2')}---\napiVersion: v1\nkind: Namespace\nmetadata:\n  name: made-first\n` },
+  })
+  await aResourceSet('crs', [configMapRef('one'), secretRef('two')])
+  expect(await applied('one')).toBe('1')
+  expect(await applied('two')).toBe('2')
+  expect(await env.workload.get(Namespace, { name: 'made-first' })).toBeDefined()
+  expect(await condition('crs')).toBe('True Applied')
+  expect(await legacy('crs')).toEqual([{ type: 'ResourcesApplied', status: 'True' }])
+
+  const resourceSet = await env.get(ClusterResourceSet, 'crs')
+  expect(resourceSet.metadata.finalizers).toEqual(['addons.cluster.x-k8s.io'])
+  expect([resourceSet.spec.strategy, resourceSet.status?.observedGeneration]).toEqual(['ApplyOnce', 1])
+  const owner = {
+    apiVersion: 'addons.cluster.x-k8s.io/v1beta2',
+    kind: 'ClusterResourceSet',
+    name: 'crs',
+    uid: resourceSet.metadata.uid,
+  }
+  expect((await env.get(ConfigMap, 'one')).metadata.ownerReferences).toEqual([owner])
+  const { metadata, spec } = (await binding())!
+  expect(metadata.ownerReferences).toEqual([owner])
+  expect(spec).toMatchObject({
+    clusterName: 'demo',
+    bindings: [
+      {
+        clusterResourceSetName: 'crs',
+        resources: [
+          { kind: 'ConfigMap', name: 'one', applied: true, hash: expect.stringMatching(/^sha256:/) },
+          { kind: 'Secret', name: 'two', applied: true },
+        ],
+      },
+    ],
+  })
+
+  await change('one', 'changed')
+  expect(await applied('one')).toBe('1')
+  await env.workload.delete(ConfigMap, inDefault('one'))
+  await env.advance(seconds(60))
+  expect(await applied('one')).toBeUndefined()
+})
+
+test('Reconcile applies a resource again whenever its content changes', async () => {
+  await open()
+  await aConfigMap('one', '1')
+  await env.workload.create(ConfigMap, { metadata: { ...inDefault('one'), labels: { before: 'x' } }, data: { other: 'x' } })
+  await aResourceSet('crs', [configMapRef('one')], { strategy: 'Reconcile' })
+  // Fields outside the manifest were removed from the existing object.
+  expect((await env.workload.get(ConfigMap, inDefault('one'))).data).toEqual({ value: '1' })
+  await change('one', '2')
+  expect(await applied('one')).toBe('2')
+  const { revision } = env.store
+  await env.advance(seconds(600))
+  expect(env.store.revision).toBe(revision)
+})
+
+test('a resource that is created later is applied then', async () => {
+  await open()
+  await aResourceSet('crs', [configMapRef('late')])
+  expect(await applied('late')).toBeUndefined()
+  await aConfigMap('late', '1')
+  await env.settle()
+  expect(await applied('late')).toBe('1')
+})
+
+test('a Cluster that comes to match later gets the resources, and others get none', async () => {
+  await open()
+  await env.patch(Cluster, 'demo', { metadata: { labels: { cni: null } } })
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  expect([await condition('crs'), await binding()]).toEqual([undefined, undefined])
+  await env.patch(Cluster, 'demo', { metadata: { labels } })
+  expect(await applied('one')).toBe('1')
+})
+
+test('a Secret of another type is not applied', async () => {
+  await open()
+  await env.create(Secret, 'opaque', { stringData: { a: manifest('opaque', '1') } })
+  await aResourceSet('crs', [secretRef('opaque')])
+  expect(await condition('crs')).toBe('False WrongSecretType: Secret type of resource opaque is not supported')
+  expect(await legacy('crs')).toEqual([
+    {
+      type: 'ResourcesApplied',
+      status: 'False',
+      severity: 'Warning',
+      reason: 'WrongSecretType',
+      message: 'unsupported secret type',
+    },
+  ])
+  expect(await applied('opaque')).toBeUndefined()
+})
+
+test('a Cluster that cannot be reached is served once it can', async () => {
+  env = await coreEnv()
+  env.reachable = false
+  await env.provisionCluster()
+  await env.patch(Cluster, 'demo', { metadata: { labels } })
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  expect(await condition('crs')).toBe('False InternalError: Please check controller logs for errors')
+  expect(await legacy('crs')).toMatchObject([
+    {
+      reason: 'RemoteClusterClientFailed',
+      severity: 'Error',
+      message: 'error getting client: connection to the workload cluster is down',
+    },
+  ])
+  // Ownership and binding exist already.
+  expect((await binding())?.spec.bindings).toEqual([{ clusterResourceSetName: 'crs' }])
+  env.reachable = true
+  await env.advance(seconds(30))
+  expect(await condition('crs')).toBe('True Applied')
+  expect(await applied('one')).toBe('1')
+})
+
+test('objects that the workload cluster refuses are reported, others are applied, and rest writes nothing', async () => {
+  await open()
+  const unknown = 'apiVersion: example.com/v1\nkind: Foo\nmetadata:\n  name: x\n'
+  await env.create(ConfigMap, 'mixed', { data: { a: `${unknown}---\n${manifest('mixed', '1')}` } })
+  await env.create(ConfigMap, 'broken', { data: { a: 'short' } })
+  await aResourceSet('crs', [configMapRef('mixed'), configMapRef('broken')])
+  expect(await applied('mixed')).toBe('1')
+  expect(await condition('crs')).toBe('False NotApplied: Failed to apply ClusterResourceSet resources to Cluster')
+  expect(await legacy('crs')).toMatchObject([
+    {
+      reason: 'ApplyFailed',
+      severity: 'Warning',
+      message: 'creating object example.com/v1, Kind=Foo x: no matches for kind "Foo" in version "example.com/v1"',
+    },
+  ])
+  expect((await binding())?.spec.bindings?.[0]?.resources).toMatchObject([
+    { name: 'mixed', applied: false, hash: expect.any(String) },
+    { name: 'broken', applied: false },
+  ])
+  const { revision } = env.store
+  await env.advance(seconds(600))
+  expect(env.store.revision).toBe(revision)
+})
+
+test('a deleted ClusterResourceSet leaves the binding, and what it applied stays', async () => {
+  await open()
+  await aConfigMap('one', '1')
+  await aResourceSet('a', [configMapRef('one')])
+  await aResourceSet('b', [configMapRef('one')])
+  const entries = async () => (await binding())?.spec.bindings?.map((one) => one.clusterResourceSetName)
+  expect(await entries()).toEqual(['a', 'b'])
+  await env.client.delete(ClusterResourceSet, inDefault('a'))
+  await env.settle()
+  expect(await orAbsent(env.get(ClusterResourceSet, 'a'))).toBeUndefined()
+  expect(await entries()).toEqual(['b'])
+  expect((await binding())?.metadata.ownerReferences?.map(({ name }) => name)).toEqual(['b'])
+  await env.client.delete(ClusterResourceSet, inDefault('b'))
+  await env.settle()
+  expect(await binding()).toBeUndefined()
+  expect(await applied('one')).toBe('1')
+})
+
+test('a binding is deleted with its Cluster', async () => {
+  await open()
+  await aConfigMap('one', '1')
+  await aResourceSet('crs', [configMapRef('one')])
+  expect(await binding()).toBeDefined()
+  await env.patch(Cluster, 'demo', { metadata: { finalizers: ['example.com/stay'] } })
+  await env.client.delete(Cluster, inDefault('demo'))
+  await env.settle()
+  expect(await binding()).toBeUndefined()
+})
+
+test('a paused ClusterResourceSet applies nothing', async () => {
+  await open()
+  await aConfigMap('one', '1')
+  await env.create(ClusterResourceSet, 'crs', {
+    metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } },
+    spec: { clusterSelector: { matchLabels: labels }, resources: [configMapRef('one')] },
+  })
+  await env.settle()
+  expect(conditionText(await env.get(ClusterResourceSet, 'crs'), 'Paused')).toBe(
+    'True Paused: ClusterResourceSet has the cluster.x-k8s.io/paused annotation',
+  )
+  expect(await applied('one')).toBeUndefined()
+  await env.patch(ClusterResourceSet, 'crs', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+  expect(await applied('one')).toBe('1')
+})

@@ -1,0 +1,45 @@
+import { Cluster, ClusterResourceSet, ClusterResourceSetBinding } from '@capstan/api'
+import { type Cache, type Controller, controller, watches, whenChanged } from '@capstan/controller'
+import { isDeleting, type ObjectKey } from '@capstan/kube'
+import { changedByOthers } from '../changed-by-others.ts'
+import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
+import { OwnedConditions, reconcileClusterResourceSet } from './reconcile.ts'
+import { ByNamespace, resourceSetsOfCluster } from './sources.ts'
+
+export interface ClusterResourceSetControllerOptions {
+  readonly clusters: ClusterCache
+  /** ClusterResourceSets reconciled concurrently. */
+  readonly concurrency?: number
+}
+
+/**
+ * Creates the controller that applies the content of Secrets and ConfigMaps to Clusters. Secrets and ConfigMaps are watched once the first
+ * ClusterResourceSet exists.
+ */
+export const createClusterResourceSetController = ({
+  clusters,
+  concurrency = 10,
+}: ClusterResourceSetControllerOptions): Controller =>
+  controller({
+    name: 'clusterresourceset',
+    for: ClusterResourceSet,
+    when: changedByOthers(OwnedConditions),
+    watches: [
+      watches(Cluster, resourceSetsOfCluster, clusterMatters),
+      // Only read from the cache.
+      watches(ClusterResourceSetBinding, () => []),
+    ],
+    indexes: [ByNamespace] as never,
+    sources: [clusters.source({ map: resourceSetsOfConnection })],
+    concurrency,
+    reconcile: (key, context) => reconcileClusterResourceSet(key, { ...context, clusters }),
+  })
+
+/** Fields of a Cluster that matter to ClusterResourceSets. */
+const clusterMatters = whenChanged((cluster: Cluster) => ({ labels: cluster.metadata.labels, isDeleting: isDeleting(cluster) }))
+
+function resourceSetsOfConnection({ kind, cluster: key }: ClusterCacheEvent, cache: Cache): ObjectKey[] {
+  if (kind === 'node') return []
+  const cluster = cache.peek(Cluster, key)
+  return cluster ? resourceSetsOfCluster(cluster, cache) : []
+}

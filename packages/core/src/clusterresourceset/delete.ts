@@ -1,0 +1,34 @@
+import { type Cluster, ClusterResourceSet, ClusterResourceSetBinding, ClusterResourceSetFinalizer } from '@capstan/api'
+import { draft, keyOf, orAbsent, ownerReference, removeFinalizer, removeOwnerReference } from '@capstan/kube'
+import { removeEntry } from './binding.ts'
+import type { ResourceSetIO } from './scope.ts'
+
+/** Removes a ClusterResourceSet from the bindings of its Clusters, then removes its finalizer. Applied objects stay in the Clusters. */
+export async function remove(resourceSet: ClusterResourceSet, clusters: readonly Cluster[], io: ResourceSetIO): Promise<void> {
+  for (const cluster of clusters) {
+    const binding = await orAbsent(io.client.get(ClusterResourceSetBinding, keyOf(cluster), { signal: io.signal }))
+    if (binding) await leaveBinding(resourceSet, binding, io)
+  }
+  removeFinalizer(resourceSet, ClusterResourceSetFinalizer)
+}
+
+async function leaveBinding(
+  resourceSet: ClusterResourceSet,
+  binding: ClusterResourceSetBinding,
+  { client, signal }: ResourceSetIO,
+): Promise<void> {
+  const left = draft(binding)
+  removeEntry(left.spec, resourceSet.metadata.name)
+  removeOwnerReference(left, ownerReference(resourceSet, ClusterResourceSet))
+  const { uid, resourceVersion } = binding.metadata
+  if (left.spec.bindings!.length === 0) {
+    const preconditions = { uid, resourceVersion }
+    await orAbsent(client.delete(ClusterResourceSetBinding, keyOf(binding), { preconditions, signal }))
+    return
+  }
+  const body = {
+    metadata: { resourceVersion, ownerReferences: left.metadata.ownerReferences ?? null },
+    spec: { bindings: left.spec.bindings },
+  }
+  await orAbsent(client.patch(ClusterResourceSetBinding, keyOf(binding), { type: 'merge', body }, { signal }))
+}

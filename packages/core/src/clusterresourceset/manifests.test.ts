@@ -1,0 +1,108 @@
+import type { ConfigMap, Secret } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { changesTo } from './apply.ts'
+import { needsApply, recordResource } from './binding.ts'
+import { readManifests } from './manifests.ts'
+
+const metadata = { name: 'addons', namespace: 'default', uid: '', resourceVersion: '', creationTimestamp: '' }
+const configMap = (data?: { [key: string]: string }): ConfigMap => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata,
+  ...(data ? { data } : {}),
+})
+const secret = (data: { [key: string]: string }): Secret => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata,
+  data: Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')])),
+})
+const manifest = (kind: string, name = 'x') => `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n`
+const names = (source: ConfigMap) =>
+  readManifests(source, 'ConfigMap').objects.map(({ kind, metadata }) => `${kind} ${metadata?.name}`)
+
+test('objects are sorted by kind within a value, and values by key', () => {
+  const first = ['Deployment', 'Pod', 'ConfigMap', 'Namespace', 'Service', 'CustomResourceDefinition'].map((kind) =>
+    manifest(kind),
+  )
+  expect(names(configMap({ b: manifest('Namespace', 'second'), a: first.join('---\n') }))).toEqual([
+    'Namespace x',
+    'CustomResourceDefinition x',
+    'ConfigMap x',
+    'Pod x',
+    'Deployment x',
+    'Service x',
+    'Namespace second',
+  ])
+})
+
+test('values are YAML documents, one JSON object or a list of them', () => {
+  expect(names(configMap({ a: `---\n# nothing\n---\n${manifest('Pod')}---\n${manifest('Pod', 'z')}---\n` }))).toEqual([
+    'Pod x',
+    'Pod z',
+  ])
+  const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' } }
+  expect(names(configMap({ a: JSON.stringify(object) }))).toEqual(['Pod x'])
+  expect(names(configMap({ a: ` ${JSON.stringify([object, { ...object, kind: 'Namespace' }])}` }))).toEqual([
+    'Namespace x',
+    'Pod x',
+  ])
+})
+
+test('the hash is that of all values, sorted by key, whether in a Secret or in a ConfigMap', () => {
+  const data = { b: manifest('Pod'), a: manifest('Namespace') }
+  const { hash } = readManifests(configMap(data), 'ConfigMap')
+  expect(hash).toMatch(/^sha256:[0-9a-f]{64}$/)
+  expect(readManifests(secret(data), 'Secret').hash).toBe(hash)
+  expect(readManifests(configMap({ x: data.a + data.b }), 'ConfigMap').hash).toBe(hash)
+  expect(readManifests(configMap({ ...data, a: manifest('Namespace', 'y') }), 'ConfigMap').hash).not.toBe(hash)
+})
+
+test.each([
+  ['no data', undefined, 'failed to get data field from resource default/addons'],
+  ['a value of fewer than 32 bytes', { a: 'kind: Pod' }, 'EOF'],
+  ['a broken list', { a: '[{"kind": "Pod", "password": "hunter2" ' }, 'failed converting data to objects: not a valid JSON list'],
+  [
+    'a text',
+    { a: 'password-hunter2-and-nothing-but-text' },
+    'failed converting data to unstructured objects: failed to unmarshal YAML document 1: not an object',
+  ],
+  [
+    'broken YAML in the second document',
+    { a: `${manifest('Pod')}---\nkind: Secret\npassword: "hunter2` },
+    'failed converting data to unstructured objects: failed to unmarshal YAML document 2: invalid YAML in line 2',
+  ],
+])('%s fails without quoting the value', (_, data, message) => {
+  expect(() => readManifests(configMap(data), 'ConfigMap')).toThrow(message)
+  expect(() => readManifests(configMap(data), 'ConfigMap')).not.toThrow('hunter2')
+})
+
+test('resources are applied once, and with Reconcile again when their content changes', () => {
+  const ref = { kind: 'ConfigMap', name: 'addons' } as const
+  const entry = { clusterResourceSetName: 'crs' }
+  expect(needsApply(entry, ref, 'h1', 'ApplyOnce')).toBe(true)
+  recordResource(entry, { ...ref, applied: false, hash: 'h1', lastAppliedTime: '2026-01-01T00:00:00Z' })
+  expect(needsApply(entry, ref, 'h1', 'ApplyOnce')).toBe(true)
+  recordResource(entry, { ...ref, applied: false, hash: 'h1', lastAppliedTime: '2026-01-01T00:01:00Z' })
+  expect(entry).toMatchObject({ resources: [{ applied: false, lastAppliedTime: '2026-01-01T00:00:00Z' }] })
+  recordResource(entry, { ...ref, applied: true, hash: 'h1', lastAppliedTime: '2026-01-01T00:02:00Z' })
+  expect(needsApply(entry, ref, 'h2', 'ApplyOnce')).toBe(false)
+  expect(needsApply(entry, ref, 'h1', 'Reconcile')).toBe(false)
+  expect(needsApply(entry, ref, 'h2', 'Reconcile')).toBe(true)
+  expect(needsApply(entry, { ...ref, kind: 'Secret' as const }, 'h1', 'Reconcile')).toBe(true)
+})
+
+test('a patch removes what the manifest does not have, but nothing that the server decides', () => {
+  const current = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'x', uid: 'u', resourceVersion: '5', creationTimestamp: 't', labels: { a: '1', b: '2' }, generation: 3 },
+    data: { a: '1', b: '2' },
+    status: { ready: true },
+  }
+  const wanted = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', labels: { a: '1' } }, data: { a: '1', b: '3' } }
+  expect(changesTo(current, wanted)).toEqual({ metadata: { labels: { b: null } }, data: { b: '3' } })
+  expect(
+    changesTo(current, { ...wanted, metadata: { name: 'x', labels: { a: '1', b: '2' } }, data: { a: '1', b: '2' } }),
+  ).toBeUndefined()
+})

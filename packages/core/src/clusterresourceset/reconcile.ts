@@ -1,0 +1,96 @@
+import { Cluster, ClusterResourceSet, ClusterResourceSetFinalizer, ConditionOrder, pausedCondition } from '@capstan/api'
+import { type Outcome, proceed, reconcileObject, requeue, wait } from '@capstan/controller'
+import {
+  ConfigMap,
+  isDeleting,
+  isReason,
+  labelSelector,
+  messageOf,
+  type ObjectKey,
+  Secret,
+  setConditions,
+  withErrorContext,
+} from '@capstan/kube'
+import { reportLegacyConditions } from '../legacy-status.ts'
+import { applyToCluster } from './cluster.ts'
+import { remove } from './delete.ts'
+import { applied, internalError } from './report.ts'
+import type { AppliedReport, ResourceSetIO, ResourceSetScope } from './scope.ts'
+import { resourceSetsOfSource } from './sources.ts'
+
+/** Conditions that this controller computes. */
+export const OwnedConditions = ['ResourcesApplied', 'Paused']
+
+/** Applies the resources of one ClusterResourceSet to all Clusters that it selects. Safe to call at any time, any number of times. */
+export const reconcileClusterResourceSet = (key: ObjectKey, io: ResourceSetIO): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: ClusterResourceSet,
+    related: () => undefined,
+    finalizer: ClusterResourceSetFinalizer,
+    paused: (resourceSet) => pausedCondition(undefined, resourceSet),
+    scope: (resourceSet): ResourceSetScope => ({ resourceSet, isConnected: true }),
+    phases: () => [settle],
+    status({ resourceSet, report, isConnected }, { clock }, { errors }) {
+      const now = clock.now()
+      const { generation } = resourceSet.metadata
+      const computed = [pausedCondition(undefined, resourceSet), ...(report ? [report.condition] : [])]
+      const conditions = setConditions(resourceSet.status?.conditions, computed, { now, generation, order: ConditionOrder })
+      resourceSet.status = { ...resourceSet.status, conditions }
+      if (errors.length === 0 && isConnected && generation) resourceSet.status.observedGeneration = generation
+      if (report) reportLegacyConditions(resourceSet, [report.legacy], { now })
+      return proceed()
+    },
+    observesGeneration: false,
+    conditions: OwnedConditions,
+    legacyConditions: ['ResourcesApplied'],
+    order: ConditionOrder,
+  })
+
+async function settle(scope: ResourceSetScope, io: ResourceSetIO): Promise<Outcome> {
+  const { resourceSet } = scope
+  let clusters: Cluster[]
+  try {
+    clusters = await selectedClusters(resourceSet, io)
+  } catch (err) {
+    scope.report = internalError('ClusterMatchFailed', messageOf(err))
+    throw err
+  }
+  if (isDeleting(resourceSet)) {
+    await remove(resourceSet, clusters, io)
+    return proceed()
+  }
+  // Watched from here on, so that later changes of resources trigger a reconcile.
+  await io.watch(ConfigMap, resourceSetsOfSource('ConfigMap'))
+  await io.watch(Secret, resourceSetsOfSource('Secret'))
+
+  const failures: AppliedReport[] = []
+  const errors: unknown[] = []
+  const waits: string[] = []
+  for (const cluster of clusters) {
+    const end = await applyToCluster(resourceSet, cluster, io)
+    if (end.report) failures.push(end.report)
+    errors.push(...end.errors)
+    if (end.wait !== undefined) waits.push(end.wait)
+  }
+  scope.isConnected = waits.length === 0
+  // Reports the failure of the first Cluster by name. Upstream reports the last Cluster, even after failures of others.
+  if (failures[0]) scope.report = failures[0]
+  else if (clusters.length > 0 && errors.length === 0) scope.report = applied
+  if (errors.length > 0 && errors.every((err) => isReason(err, 'Conflict'))) {
+    // ClusterResourceSets of one Cluster share its binding.
+    return requeue(100, 'a ClusterResourceSetBinding was changed meanwhile')
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  return waits.length > 0 ? wait(waits.join('; ')) : proceed()
+}
+
+/**
+ * Returns Clusters in the namespace that the selector matches and that are not being deleted, sorted by name. An empty selector matches
+ * none.
+ */
+async function selectedClusters({ metadata, spec }: ClusterResourceSet, { cache }: ResourceSetIO): Promise<Cluster[]> {
+  const selector = withErrorContext('unable to convert selector', () => labelSelector(spec.clusterSelector))
+  if (selector.requirements.length === 0) return []
+  const { items } = await cache.list(Cluster, { namespace: metadata.namespace! })
+  return items.filter((cluster) => !isDeleting(cluster) && selector.matches(cluster.metadata.labels))
+}

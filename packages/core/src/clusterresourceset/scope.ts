@@ -1,0 +1,25 @@
+import type { ClusterResourceSet } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import type { NewCondition, NewLegacyCondition } from '@capstan/kube'
+import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+
+/** I/O available to a reconcile. */
+export interface ResourceSetIO extends ReconcileContext {
+  readonly clusters: ClusterCache
+}
+
+/** State of one reconcile of a ClusterResourceSet. */
+export interface ResourceSetScope {
+  /** A private draft. */
+  readonly resourceSet: ClusterResourceSet
+  /** Absent when nothing was applied and nothing failed. */
+  report?: AppliedReport
+  /** Whether all selected Clusters are reachable. */
+  isConnected: boolean
+}
+
+/** ResourcesApplied in both forms. */
+export interface AppliedReport {
+  readonly condition: NewCondition
+  readonly legacy: NewLegacyCondition
+}

@@ -1,0 +1,25 @@
+import { Cluster, ClusterResourceSetBinding, hasPausedAnnotation, OkToDeleteAnnotation } from '@capstan/api'
+import { type Controller, controller, watches, whenChanged } from '@capstan/controller'
+import { isDeleting, keyOf } from '@capstan/kube'
+import { reconcileClusterResourceSetBinding } from './reconcile.ts'
+
+/** Creates the controller that deletes ClusterResourceSetBindings of deleted Clusters. */
+export const createClusterResourceSetBindingController = ({
+  concurrency = 10,
+}: {
+  readonly concurrency?: number
+} = {}): Controller =>
+  controller({
+    name: 'clusterresourcesetbinding',
+    for: ClusterResourceSetBinding,
+    watches: [watches(Cluster, (cluster) => [keyOf(cluster)], clusterMatters)],
+    concurrency,
+    reconcile: reconcileClusterResourceSetBinding,
+  })
+
+/** Fields of a Cluster that matter to its binding. */
+const clusterMatters = whenChanged((cluster: Cluster) => ({
+  isDeleting: isDeleting(cluster),
+  mayBeDeleted: cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined,
+  paused: hasPausedAnnotation(cluster),
+}))

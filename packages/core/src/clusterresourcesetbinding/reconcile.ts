@@ -1,0 +1,31 @@
+/** Upstream: core/reconcilers/clusterresourcesetbinding, v1.14. */
+import { Cluster, ClusterResourceSetBinding, hasPausedAnnotation, OkToDeleteAnnotation } from '@capstan/api'
+import { type Outcome, proceed, type ReconcileContext, wait } from '@capstan/controller'
+import { draft, isDeleting, keyOf, type ObjectKey, orAbsent, removeOwnerReference, typeMeta } from '@capstan/kube'
+
+/** Deletes a binding whose Cluster is gone, or is being deleted and no longer needs it. */
+export async function reconcileClusterResourceSetBinding(key: ObjectKey, io: ReconcileContext): Promise<Outcome> {
+  const binding = io.cache.peek(ClusterResourceSetBinding, key)
+  if (!binding || isDeleting(binding) || hasPausedAnnotation(binding)) return proceed()
+  await dropClusterOwner(binding, io)
+  const clusterKey = { namespace: key.namespace!, name: binding.spec.clusterName }
+  // A newly created Cluster may not be in the cache yet.
+  const cluster =
+    io.cache.peek(Cluster, clusterKey) ?? (await orAbsent(io.client.get(Cluster, clusterKey, { signal: io.signal })))
+  if (cluster && !isDeleting(cluster)) return proceed()
+  if (cluster?.spec.topology && cluster.metadata.annotations?.[OkToDeleteAnnotation] === undefined)
+    return wait('the Cluster to be ready for deletion')
+  io.log.info('Deleting ClusterResourceSetBinding because its Cluster is deleted')
+  const preconditions = { uid: binding.metadata.uid }
+  await orAbsent(io.client.delete(ClusterResourceSetBinding, key, { preconditions, signal: io.signal }))
+  return proceed()
+}
+
+/** Before v1.4 upstream made the Cluster an owner of its binding. */
+async function dropClusterOwner(binding: ClusterResourceSetBinding, { client, signal }: ReconcileContext): Promise<void> {
+  const left = draft(binding)
+  if (!removeOwnerReference(left, { ...typeMeta(Cluster), name: binding.spec.clusterName, uid: '' })) return
+  const { ownerReferences = null, resourceVersion } = left.metadata
+  const body = { metadata: { ownerReferences, resourceVersion } }
+  await client.patch(ClusterResourceSetBinding, keyOf(binding), { type: 'merge', body }, { signal })
+}

@@ -1,0 +1,20 @@
+/** Parses overrides of handlers from an annotation of an ExtensionConfig. Pure. */
+import { type ExtensionConfig, type ExtensionHandler, extensionOptions, HandlerOverridesAnnotation } from '@capstan/api'
+
+const shortName = (handler: string, config: string): string =>
+  handler.endsWith(`.${config}`) ? handler.slice(0, -config.length - 1) : handler
+
+/** Returns the handlers with their effective timeouts and failure policies, as the status shows them. */
+export function handlersInForce(config: ExtensionConfig, handlers: readonly ExtensionHandler[]): ExtensionHandler[] {
+  const { overrides } = extensionOptions(config)
+  return handlers.map((handler) => ({ ...handler, ...overrides[shortName(handler.name, config.metadata.name)] }))
+}
+
+/** Describes overrides for handlers that the extension does not have; `undefined` when there are none. */
+export function unknownOverrides(config: ExtensionConfig, handlers: readonly ExtensionHandler[]): string | undefined {
+  const names = handlers.map(({ name }) => shortName(name, config.metadata.name))
+  const unknown = Object.keys(extensionOptions(config).overrides).filter((name) => !names.includes(name))
+  if (unknown.length === 0) return undefined
+  const known = names.length === 0 ? 'it has no handlers' : `its handlers are ${names.join(', ')}`
+  return `metadata.annotations[${HandlerOverridesAnnotation}]: the extension has no handler ${unknown.join(', ')}: ${known}`
+}

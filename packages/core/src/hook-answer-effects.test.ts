@@ -1,0 +1,75 @@
+import { BeforeClusterCreate, CanUpdateMachine, type Hook, GeneratePatches, GenerateUpgradePlan } from '@capstan/api'
+import { fixture } from '@capstan/extension'
+import { expect, test } from 'vitest'
+import { hookAnswerEffects } from './hook-answer-effects.ts'
+
+const verdictOn = (hook: Hook, response: object) => hookAnswerEffects(hook, 'gate.sample', fixture(hook) as object, response)
+const success = { status: 'Success' }
+
+// All ways to reject a response are in packages/extension/fixtures.
+test.each<[string, Hook, object, readonly string[]]>([
+  ['goes on', BeforeClusterCreate, success, ['goes on']],
+  [
+    'waits, with what users read',
+    BeforeClusterCreate,
+    { ...success, retryAfterSeconds: 30, message: 'quota' },
+    ['waits, and calls again after 30 s', 'shows "BeforeClusterCreate: quota"'],
+  ],
+  [
+    'counts templates that really change',
+    GeneratePatches,
+    {
+      ...success,
+      items: [{ uid: fixture(GeneratePatches).items[0]!.uid, patchType: 'JSONMergePatch', patch: btoa('{"kind":"Other"}') }],
+    },
+    [
+      'changes 0 of 2 templates',
+      'leaves out: LocalClusterTemplate for Cluster demo (spec.infrastructureRef) does not change kind: only spec, labels and annotations of a template can be patched',
+    ],
+  ],
+  [
+    'says what a patch changes, which is base64 in the answer',
+    GeneratePatches,
+    {
+      ...success,
+      items: [
+        {
+          uid: fixture(GeneratePatches).items[0]!.uid,
+          patchType: 'JSONMergePatch',
+          patch: btoa('{"metadata":{"labels":{"region":"eu1"}}}'),
+        },
+      ],
+    },
+    [
+      'changes 1 of 2 templates',
+      'changes LocalClusterTemplate for Cluster demo (spec.infrastructureRef): add /metadata/labels {"region":"eu1"}',
+    ],
+  ],
+  [
+    'plans for the workers what the answer leaves open',
+    GenerateUpgradePlan,
+    { ...success, controlPlaneUpgrades: [{ version: 'v1.34.0' }, { version: 'v1.35.0' }] },
+    ['takes the control plane to v1.34.0, v1.35.0', 'takes the workers to v1.35.0'],
+  ],
+  [
+    'says why a machine is replaced',
+    CanUpdateMachine,
+    success,
+    ['replaces the machine: Machine cannot be updated in-place: spec.version'],
+  ],
+])('core %s', (_, hook, response, effects) => {
+  expect(verdictOn(hook, response)).toEqual({ kind: 'accepted', effects })
+})
+
+test('a refusal has the error, and its problem where the client has one', () => {
+  expect(verdictOn(BeforeClusterCreate, { status: 'Failure', message: 'no' })).toEqual({
+    kind: 'rejected',
+    error: 'failed to call extension handler "gate.sample": got failure response with message: no',
+    problem: 'ExtensionFailure',
+  })
+  expect(verdictOn(GenerateUpgradePlan, success)).toEqual({
+    kind: 'rejected',
+    error:
+      'invalid ControlPlane upgrade plan: control plane upgrade plan must end with version v1.35.0, ends with v1.33.0 instead',
+  })
+})

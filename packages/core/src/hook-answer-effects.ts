@@ -1,0 +1,126 @@
+/** Describes how core handles the response of a hook, for authors of extensions who test it before core calls it. Pure. */
+import type { Hook, RequestOf, ResponseOf } from '@capstan/api'
+import {
+  CanUpdateMachine,
+  CanUpdateMachineSet,
+  createCatalog,
+  DiscoverVariables,
+  Discovery,
+  GeneratePatches,
+  GenerateUpgradePlan,
+  hookCatalog,
+  uncoveredOfMachine,
+  uncoveredOfMachineSet,
+} from '@capstan/api'
+import { assertSuccess, checkDiscovery, HookFailed, type HookProblem } from '@capstan/extension'
+import type { Json, JsonPatchOperation } from '@capstan/kube'
+import { diffJson, messageOf, writeJSON } from '@capstan/kube'
+import { variableDefinitionErrors } from './clusterclass/variable-rules.ts'
+import { applyAnswer, itemText } from './topology/external-patch.ts'
+import { upgradePlan } from './topology/upgrade-plan.ts'
+
+export type HookAnswerEffects =
+  | {
+      readonly kind: 'rejected'
+      /** Error reported by core, without the prefix that names the patch or handler. */
+      readonly error: string
+      readonly problem?: HookProblem
+    }
+  | {
+      readonly kind: 'accepted'
+      /** Consequences of the response, each a sentence without subject. */
+      readonly effects: readonly string[]
+    }
+
+/**
+ * Returns how core handles a response. `handler` is the handler name for messages, such as `gate.sample`. The response must be one that the
+ * client can decode; the client rejects others earlier. `hooks`: those that extensions may handle.
+ */
+export function hookAnswerEffects(
+  hook: Hook,
+  handler: string,
+  request: object,
+  response: object,
+  hooks: readonly Hook[] = hookCatalog,
+): HookAnswerEffects {
+  try {
+    assertSuccess(response, `failed to call extension handler ${JSON.stringify(handler)}`)
+    return { kind: 'accepted', effects: effectsOf(hook, handler, request, response, hooks) }
+  } catch (err) {
+    return { kind: 'rejected', error: messageOf(err), ...(err instanceof HookFailed ? { problem: err.problem } : {}) }
+  }
+}
+
+function effectsOf(hook: Hook, handler: string, request: object, response: object, hooks: readonly Hook[]): readonly string[] {
+  if (hook === Discovery) return discovered(response as ResponseOf<typeof Discovery>, hooks)
+  if (hook.blocking) return blockingEffects(hook, response)
+  const find = effects.get(hook)
+  return find ? find(request, response, handler) : ['goes on']
+}
+
+function blockingEffects({ name }: Hook, response: { retryAfterSeconds?: number; message?: string }): string[] {
+  const { retryAfterSeconds = 0, message = '' } = response
+  if (retryAfterSeconds === 0) return ['goes on']
+  return [`waits, and calls again after ${retryAfterSeconds} s`, `shows ${JSON.stringify(name + (message && `: ${message}`))}`]
+}
+
+type Effects<H extends Hook> = (request: RequestOf<H>, response: ResponseOf<H>, handler: string) => string[]
+
+function discovered({ handlers = [] }: ResponseOf<typeof Discovery>, hooks: readonly Hook[]): string[] {
+  checkDiscovery('', handlers, createCatalog(hooks))
+  if (handlers.length === 0) return ['registers nothing: the answer has no handlers']
+  return handlers.map(({ name, requestHook }) => `registers ${name} for ${requestHook.hook}`)
+}
+
+const patched: Effects<typeof GeneratePatches> = ({ items }, { items: answers = [] }) => {
+  const templates = items.map(({ uid, holderReference, object }) => ({ uid, holder: holderReference, document: object }))
+  const left = answers.flatMap((answer) => applyAnswer(templates, answer))
+  const changes = templates.flatMap((template, index) => {
+    const operations = diffJson(items[index]!.object as unknown as Json, template.document as unknown as Json)
+    return operations.length === 0 ? [] : [`${itemText(template)}: ${operations.map(operationText).join(', ')}`]
+  })
+  return [
+    `changes ${changes.length} of ${items.length} templates`,
+    ...changes.map((what) => `changes ${what}`),
+    ...left.map((what) => `leaves out: ${what}`),
+  ]
+}
+
+const operationText = (operation: JsonPatchOperation): string =>
+  [operation.op, operation.path, ...('value' in operation ? [writeJSON(operation.value)] : [])].join(' ')
+
+const planned: Effects<typeof GenerateUpgradePlan> = (request, { controlPlaneUpgrades = [], workersUpgrades = [] }) => {
+  const versions = (steps: readonly { readonly version: string }[]) => steps.map(({ version }) => version)
+  const { fromControlPlaneKubernetesVersion, fromWorkersKubernetesVersion, toKubernetesVersion } = request
+  const plan = upgradePlan({
+    desired: toKubernetesVersion,
+    controlPlane: fromControlPlaneKubernetesVersion,
+    workers: fromWorkersKubernetesVersion === undefined ? [] : [fromWorkersKubernetesVersion],
+    known: [],
+    given: { controlPlane: versions(controlPlaneUpgrades), workers: versions(workersUpgrades) },
+  })
+  return [
+    `takes the control plane to ${plan.controlPlane.join(', ')}`,
+    ...(plan.workers.length === 0 ? [] : [`takes the workers to ${plan.workers.join(', ')}`]),
+  ]
+}
+
+const defined: Effects<typeof DiscoverVariables> = (_, { variables = [] }) => {
+  const errors = variableDefinitionErrors(variables.map((variable) => ({ required: false, ...variable })))
+  if (errors.length > 0) throw new Error(errors.map(({ field, text }) => `${field}: ${text}`).join(', '))
+  return [variables.length === 0 ? 'defines no variables' : `defines ${variables.map(({ name }) => name).join(', ')}`]
+}
+
+const inPlace = (uncovered: readonly string[]): string[] =>
+  uncovered.length === 0 ? ['updates in place'] : uncovered.map((what) => `replaces the machine: ${what}`)
+
+const of = <H extends Hook>(hook: H, find: Effects<H>): [Hook, Effects<Hook>] => [hook, find as Effects<Hook>]
+
+/** Hooks whose responses contain more than whether to proceed. */
+const effects: ReadonlyMap<Hook, Effects<Hook>> = new Map([
+  of(GeneratePatches, patched),
+  of(GenerateUpgradePlan, planned),
+  of(DiscoverVariables, defined),
+  of(CanUpdateMachine, (request, response, handler) => inPlace(uncoveredOfMachine(request, response, handler))),
+  of(CanUpdateMachineSet, (request, response, handler) => inPlace(uncoveredOfMachineSet(request, response, handler))),
+])

@@ -1,0 +1,149 @@
+import type { IPAddress, IPAddressClaim } from '@capstan/api'
+import { type AdmissionRequest, type KubeObject, notFound, type Reader, StatusError } from '@capstan/kube'
+import { expect, test } from 'vitest'
+import { ipAddressAdmission, ipAddressClaimAdmission } from './admission.ts'
+
+const metadata = { name: 'x', namespace: 'default', uid: '', resourceVersion: '', creationTimestamp: '' }
+const poolRef = { name: 'pool', kind: 'Pool', apiGroup: 'g.io' }
+const spec: IPAddress['spec'] = { claimRef: { name: 'claim' }, poolRef, address: '10.0.0.1', prefix: 24, gateway: '10.0.0.254' }
+const address = (more: Partial<IPAddress['spec']> = {}): IPAddress => ({
+  apiVersion: 'ipam.cluster.x-k8s.io/v1beta2',
+  kind: 'IPAddress',
+  metadata,
+  spec: { ...spec, ...more },
+})
+const claim = (more: Partial<IPAddressClaim['spec']> = {}): IPAddressClaim => ({
+  apiVersion: 'ipam.cluster.x-k8s.io/v1beta2',
+  kind: 'IPAddressClaim',
+  metadata,
+  spec: { clusterName: 'a', poolRef, ...more },
+})
+
+type Claims = IPAddressClaim | Error | undefined
+
+/** Returns the rejection, or `allowed`. */
+async function answer(
+  of: typeof ipAddressAdmission,
+  object: KubeObject,
+  oldObject?: KubeObject,
+  stored?: Claims,
+): Promise<string> {
+  const reader = {
+    get: (kind: { group: string; plural: string }) => {
+      if (stored instanceof Error) return Promise.reject(stored)
+      return stored ? Promise.resolve(stored) : Promise.reject(notFound(kind, 'claim'))
+    },
+  } as unknown as Reader
+  const request = { operation: oldObject ? 'UPDATE' : 'CREATE', oldObject, dryRun: false, userInfo: {}, reader, warn: () => {} }
+  try {
+    const errors = await of.validate!(object, request as AdmissionRequest<KubeObject>)
+    return errors.length === 0 ? 'allowed' : 'invalid'
+  } catch (err) {
+    expect((err as StatusError).code).toBe(403)
+    return (err as StatusError).message
+  }
+}
+const created = (more: Partial<IPAddress['spec']>, stored?: Claims) =>
+  answer(ipAddressAdmission, address(more), undefined, stored)
+
+test('an address and its gateway must be IP addresses, with a prefix that fits', async () => {
+  expect(await created({})).toBe('allowed')
+  expect(await created({ address: 'fe80::1', prefix: 128 })).toBe('allowed')
+  expect(await created({ address: '10.0.0' })).toBe('spec.address: Invalid value: "10.0.0": not a valid IP address')
+  expect(await created({ prefix: 64 })).toBe('spec.prefix: Invalid value: 64: prefix is too large for an IPv4 address')
+  expect(await created({ address: 'x', gateway: '42' })).toBe(
+    '[spec.address: Invalid value: "x": not a valid IP address, spec.gateway: Invalid value: "42": not a valid IP address]',
+  )
+})
+
+test('an address comes from the pool of its claim, if that exists', async () => {
+  expect(await created({}, claim())).toBe('allowed')
+  expect(await created({}, claim({ poolRef: { ...poolRef, name: 'other' } }))).toBe(
+    'spec.poolRef: Invalid value: {"name":"pool","kind":"Pool","apiGroup":"g.io"}: the referenced pool is different from the pool referenced by the claim this address should fulfill',
+  )
+  expect(await created({}, new Error('broken'))).toBe('spec.claimRef: Internal error: failed to fetch claim: broken')
+})
+
+// Recorded from upstream's types and go-cmp v0.7.0.
+test.each<[string, Partial<IPAddress['spec']>, string]>([
+  [
+    'the address',
+    { address: '10.0.0.2' },
+    `v1beta2.IPAddressSpec{
+    ClaimRef: {Name: "claim"},
+    PoolRef:  {Name: "pool", Kind: "Pool", APIGroup: "g.io"},
+-   Address:  "10.0.0.1",
++   Address:  "10.0.0.2",
+    Prefix:   &24,
+    Gateway:  "10.0.0.254",
+  }`,
+  ],
+  [
+    'the prefix',
+    { prefix: 28 },
+    `v1beta2.IPAddressSpec{
+    ClaimRef: {Name: "claim"},
+    PoolRef:  {Name: "pool", Kind: "Pool", APIGroup: "g.io"},
+    Address:  "10.0.0.1",
+-   Prefix:   &24,
++   Prefix:   &28,
+    Gateway:  "10.0.0.254",
+  }`,
+  ],
+  [
+    'the gateway',
+    { gateway: '10.0.0.253' },
+    `v1beta2.IPAddressSpec{
+    ... // 2 identical fields
+    Address: "10.0.0.1",
+    Prefix:  &24,
+-   Gateway: "10.0.0.254",
++   Gateway: "10.0.0.253",
+  }`,
+  ],
+  [
+    'the pool',
+    { poolRef: { ...poolRef, name: 'other' } },
+    `v1beta2.IPAddressSpec{
+    ClaimRef: {Name: "claim"},
+    PoolRef: v1beta2.IPPoolReference{
+-     Name:     "pool",
++     Name:     "other",
+      Kind:     "Pool",
+      APIGroup: "g.io",
+    },
+    Address: "10.0.0.1",
+    Prefix:  &24,
+    Gateway: "10.0.0.254",
+  }`,
+  ],
+  [
+    'the claim',
+    { claimRef: { name: 'other' } },
+    `v1beta2.IPAddressSpec{
+-   ClaimRef: v1beta2.IPAddressClaimReference{Name: "claim"},
++   ClaimRef: v1beta2.IPAddressClaimReference{Name: "other"},
+    PoolRef:  {Name: "pool", Kind: "Pool", APIGroup: "g.io"},
+    Address:  "10.0.0.1",
+    ... // 2 identical fields
+  }`,
+  ],
+])('a change of %s is refused with the difference', async (_, more, diff) => {
+  expect(await answer(ipAddressAdmission, address(more), address())).toBe(
+    `spec: Forbidden: IPAddress spec is immutable. Diff: ${diff}`,
+  )
+})
+
+test('a claim cannot change either, but everything else of both can', async () => {
+  expect(await answer(ipAddressClaimAdmission, claim({ clusterName: 'b' }), claim())).toBe(
+    `spec: Forbidden: IPAddressClaim spec is immutable. Diff: v1beta2.IPAddressClaimSpec{
+-   ClusterName: "a",
++   ClusterName: "b",
+    PoolRef:     {Name: "pool", Kind: "Pool", APIGroup: "g.io"},
+  }`,
+  )
+  expect(await answer(ipAddressClaimAdmission, { ...claim(), metadata: { ...metadata, labels: { a: 'b' } } }, claim())).toBe(
+    'allowed',
+  )
+  expect(await answer(ipAddressAdmission, address(), address())).toBe('allowed')
+})

@@ -1,0 +1,94 @@
+/**
+ * Formats the difference of two specs as github.com/google/go-cmp does for Go structs, for upstream's rejection texts. Pure. Long strings
+ * that are equal in part are shown as a whole, where go-cmp splits them.
+ */
+import { equal } from '@capstan/kube'
+
+/** A Go struct: its name, and its fields with their JSON names. */
+export interface GoStruct {
+  readonly name: string
+  readonly fields: { readonly [field: string]: string | readonly [json: string, type: GoStruct] }
+}
+
+type Value = { readonly [field: string]: unknown }
+
+/** One field of the output; `text` may have several lines. */
+interface Row {
+  readonly mark: ' ' | '-' | '+'
+  readonly name: string
+  readonly text: string
+}
+
+export const specDiff = (before: Value, after: Value, type: GoStruct): string => structDiff(before, after, type, '  ').trim()
+
+function structDiff(before: Value, after: Value, type: GoStruct, indent: string): string {
+  const fields = Object.entries(type.fields).map(([name, of]) => {
+    const [json, nested] = typeof of === 'string' ? [of, undefined] : of
+    const [was, is] = [before[json], after[json]]
+    return { name, nested, was, is, isSame: equal(was ?? '', is ?? '') }
+  })
+  const rows: (Row | string)[] = []
+  const isShown = fields.map((_, index) => fields.some((other, at) => !other.isSame && Math.abs(at - index) <= ContextFields))
+  let hidden = 0
+  const flush = () => {
+    if (hidden > 0) rows.push(`... // ${hidden} identical fields`)
+    hidden = 0
+  }
+  for (const [index, { name, nested, was, is, isSame }] of fields.entries()) {
+    if (!isShown[index] && isWorthHiding(isShown, index)) {
+      hidden++
+      continue
+    }
+    flush()
+    if (isSame) rows.push({ mark: ' ', name, text: nested ? structText(was as Value, nested) : valueText(was) })
+    else if (nested && hasSameField(was as Value, is as Value, nested)) {
+      rows.push({ mark: ' ', name, text: structDiff(was as Value, is as Value, nested, `${indent}  `) })
+    } else {
+      const text = (value: unknown) => (nested ? nested.name + structText(value as Value, nested) : valueText(value))
+      rows.push({ mark: '-', name, text: text(was) }, { mark: '+', name, text: text(is) })
+    }
+  }
+  flush()
+  return [`${type.name}{`, ...aligned(rows, indent), `${indent}}`].join('\n')
+}
+
+/** Equal fields that go-cmp prints before and after a difference. */
+const ContextFields = 2
+
+/** A single equal field is printed: its count would be as long. */
+function isWorthHiding(isShown: readonly boolean[], index: number): boolean {
+  return isShown[index - 1] === false || isShown[index + 1] === false
+}
+
+const hasSameField = (was: Value, is: Value, { fields }: GoStruct): boolean =>
+  Object.values(fields).some((of) => typeof of === 'string' && equal(was[of] ?? '', is[of] ?? ''))
+
+/** Aligns values in one column across consecutive single-line rows. */
+function aligned(rows: readonly (Row | string)[], indent: string): string[] {
+  const lines: string[] = []
+  let block: Row[] = []
+  const flush = () => {
+    const width = Math.max(0, ...block.map(({ name }) => name.length))
+    for (const { mark, name, text } of block) lines.push(`${mark}${indent.slice(1)}  ${`${name}:`.padEnd(width + 1)} ${text},`)
+    block = []
+  }
+  for (const row of rows) {
+    if (typeof row === 'string') {
+      flush()
+      lines.push(`${indent}  ${row}`)
+    } else if (row.text.includes('\n')) {
+      flush()
+      lines.push(`${row.mark}${indent.slice(1)}  ${row.name}: ${row.text},`)
+    } else block.push(row)
+  }
+  flush()
+  return lines
+}
+
+const structText = (value: Value, { fields }: GoStruct): string =>
+  `{${Object.entries(fields)
+    .map(([name, json]) => `${name}: ${valueText(value[json as string])}`)
+    .join(', ')}}`
+
+/** Numbers are pointers in upstream's types. */
+const valueText = (value: unknown): string => (typeof value === 'number' ? `&${value}` : JSON.stringify(value ?? ''))

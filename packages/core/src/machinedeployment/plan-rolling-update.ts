@@ -1,0 +1,99 @@
+/**
+ * Plans the next step of a rolling update. It does not rely on MachineSets to delete unavailable Machines first: every reduction counts as
+ * one of available Machines, so that `maxUnavailable` holds in any case. Upstream: machinedeployment_rollout_rollingupdate.go, v1.14.
+ */
+import { acknowledged, preferMoves, withArrived } from './in-place-moves.ts'
+import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
+import { machinesOf, ScalePlan, sum } from './rollout-plan.ts'
+
+export function planRollingUpdate(found: Rollout): readonly Scale[] {
+  const plan = new ScalePlan()
+  const rollout = withArrived(found)
+  scaleCurrent(rollout, plan)
+  scaleOld(rollout, plan)
+  preferMoves(rollout, plan)
+  if (plan.isEmpty) breakDeadlock(rollout, plan)
+  return acknowledged(found, rollout, plan)
+}
+
+/** Scales the current set to the wanted replicas: down at once, up within the surge limit. */
+export function scaleCurrent({ replicas, maxSurge, current, old }: Rollout, plan: ScalePlan): void {
+  if (current.desired > replicas) {
+    plan.scale(current, replicas, 'scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas')
+    return
+  }
+  const machines = sum([current, ...old], machinesOf)
+  const more = Math.min(replicas + maxSurge - machines, replicas - current.desired)
+  if (more <= 0) return
+  const surge = maxSurge > 0 ? ` + ${maxSurge} maxSurge` : ''
+  plan.scale(
+    current,
+    current.desired + more,
+    `${machines} current Machines < ${replicas} MachineDeployment spec.replicas${surge}`,
+  )
+}
+
+function scaleOld({ replicas, maxUnavailable, current, old }: Rollout, plan: ScalePlan): void {
+  if (sum(old, desired) === 0) return
+  const all = [current, ...old]
+  const minAvailable = Math.max(replicas - maxUnavailable, 0)
+  // Machines being deleted, from earlier steps or by this plan, may have been available.
+  const going = sum(all, (set) => Math.max(set.existing - Math.min(set.desired, plan.target(set)), 0))
+  // New Machines that do not become available slow the rollout down, and stop it before too many are unavailable.
+  const unavailableNew = Math.max(current.desired - current.available, 0)
+  const budget: Budget = {
+    replicas: Math.max(sum(all, desired) - going - minAvailable - unavailableNew, 0),
+    available: sum(all, (set) => set.available),
+    minAvailable,
+  }
+  for (const set of old) reduce(set, Math.max(plan.target(set) - set.available, 0), budget, plan)
+  for (const set of old) reduce(set, plan.target(set), budget, plan)
+}
+
+/** Replicas that this step may still remove. */
+interface Budget {
+  replicas: number
+  available: number
+  readonly minAvailable: number
+}
+
+/** Removes up to `most` replicas from an old set, without breaching the minimum of available Machines. */
+function reduce(set: SetCounts, most: number, budget: Budget, plan: ScalePlan): void {
+  const target = plan.target(set)
+  let less = Math.min(most, budget.replicas)
+  if (less <= 0) return
+
+  let removed = 0
+  if (set.available > 0) {
+    const spare = Math.max(budget.available - budget.minAvailable, 0)
+    removed = Math.max(set.existing - (target - less), 0)
+    if (removed > spare) {
+      const lowest = Math.min(set.existing - spare, target)
+      less = target - lowest
+      removed = Math.max(set.existing - lowest, 0)
+    }
+  }
+  const lost = Math.min(set.available, removed)
+  if (less > 0) {
+    const reason =
+      lost > 0
+        ? `${budget.available} available replicas > ${budget.minAvailable} minimum available replicas`
+        : 'scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)'
+    plan.scale(set, target - less, reason)
+  }
+  budget.available -= lost
+  budget.replicas = Math.max(budget.replicas - less, 0)
+}
+
+/**
+ * When the rollout is stuck because of unavailable Machines in old sets, removes one replica, in the expectation that an unavailable
+ * Machine is deleted. By the counts it may breach the minimum.
+ */
+function breakDeadlock({ current, old }: Rollout, plan: ScalePlan): void {
+  const isScaling = [current, ...old].some((set) => set.desired !== set.existing)
+  if (isScaling || current.available !== current.existing) return
+  const stuck = old.find((set) => set.existing > 0 && set.available < set.existing)
+  if (stuck) plan.scale(stuck, stuck.desired - 1, 'unblocking rollout stuck due to unavailable Machine on an old MachineSet')
+}
+
+const desired = (set: SetCounts): number => set.desired

@@ -1,0 +1,249 @@
+import {
+  DesiredReplicasAnnotation,
+  Machine,
+  MachineDeployment,
+  MachineDeploymentNameLabel,
+  MachineSet,
+  MaxReplicasAnnotation,
+  RevisionAnnotation,
+} from '@capstan/api'
+import { type Outcome, proceed, type ReconcileContext, requeue, wait } from '@capstan/controller'
+import { type Input, isControlledBy, isDeleting, keyOf, messageOf, seconds } from '@capstan/kube'
+import { applyIntent } from '../apply-intent.ts'
+import { deleteChildren } from '../children.ts'
+import { machineDeploymentCounts } from './counts.ts'
+import { setsByRole, type SetsByRole } from './current-set.ts'
+import {
+  currentRevision,
+  machineSetIntent,
+  machineSetName,
+  newMachineSet,
+  revisionOf,
+  type SetRole,
+} from './desired-machine-set.ts'
+import { fenceposts } from './fenceposts.ts'
+import { sourcesOf } from '../machineset/plan-moves.ts'
+import { type Arrivals, arrivals, movesTo, receives } from './in-place-moves.ts'
+import { countsOf, nextStep } from './next-step.ts'
+import { planProportionalScale, type ScaledSet } from './proportional-scale.ts'
+import { planText } from './rollout-plan.ts'
+import { MachineDeploymentManager, type MachineDeploymentPhase, type MachineDeploymentScope } from './scope.ts'
+
+/** Performs the next step of the rollout: creates a missing set, scales sets, and deletes old ones. */
+export const reconcileRollout: MachineDeploymentPhase = async (scope, io) => {
+  const { machineDeployment, machineSets } = scope
+  if (!machineSets) return proceed()
+  // Upstream treats this as an error, since its webhooks set the default. Here defaulting may happen a moment later.
+  if (machineDeployment.spec.replicas === undefined) return wait('spec.replicas to be filled in')
+  const sets = setsByRole(machineDeployment, machineSets, io.clock.now())
+  if (machineDeployment.spec.paused) return scalePaused(scope, sets, io)
+
+  if (!sets.current) {
+    const obstacle = await obstacleToCreate(scope, io)
+    if (obstacle) return obstacle
+  }
+  if (sets.eligible.length > 0 && io.inPlace?.runtime.ready === false) {
+    return requeue(seconds(1), 'Runtime Extensions are still being discovered')
+  }
+  const revision = currentRevision(sets.current, sets.old)
+  const name = sets.current?.metadata.name ?? machineSetName(machineDeployment, io.random)
+  const { plan, movable, arrived } = await nextStep(name, revision, sets, scope, io)
+  const target = (set: string, replicas = 0) => plan.find((scale) => scale.set === set)?.to ?? replicas
+  if (sets.current) {
+    const more = target(name, sets.current.spec.replicas) - (sets.current.spec.replicas ?? 0) - arrived.unseen.length
+    const obstacle = more > 0 && (await obstacleToGrow(sets.current, arrived, scope, io))
+    if (obstacle) return obstacle
+  }
+  if (plan.length > 0) io.log.info('Scaling MachineSets', { plan: planText(plan) })
+  const role: SetRole = {
+    isCurrent: true,
+    revision,
+    replicas: target(name, sets.current?.spec.replicas),
+    moves: receives(movable, arrived),
+  }
+  // The current set is written first: it must expect the Machines that other sets then move to it.
+  const current = sets.current
+    ? await update(sets.current, role, scope, io)
+    : await create(newMachineSet(machineDeployment, name, role), scope, sets.createReason, io)
+  const old: MachineSet[] = []
+  for (const set of sets.old) {
+    const moves = movable.has(set.metadata.name) ? movesTo(name) : {}
+    const replicas = target(set.metadata.name, set.spec.replicas)
+    old.push(await update(set, { isCurrent: false, revision: revisionOf(set), replicas, moves }, scope, io))
+  }
+  scope.machineSets = [...old, current]
+  const { annotations } = machineDeployment.metadata
+  machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: String(revision.number) }
+
+  if (plan.length === 0 && isComplete(machineDeployment, scope.machineSets)) {
+    await cleanUp(old, scope, io)
+    io.inPlace?.forget(keyOf(machineDeployment))
+  }
+  return untilRolloutAfter(machineDeployment, io.clock.now())
+}
+
+/** Returns why no set can be created now. The final check is live: a stale cache must not lead to a second set. */
+async function obstacleToCreate(
+  scope: MachineDeploymentScope,
+  { client, signal }: ReconcileContext,
+): Promise<Outcome | undefined> {
+  const { machineDeployment, machineSets = [], bootstrapTemplate, infrastructureTemplate } = scope
+  if ([bootstrapTemplate, infrastructureTemplate].some(({ state }) => state === 'missing' || state === 'unread')) {
+    throw new Error('cannot create a MachineSet when templates do not exist')
+  }
+  const { namespace, name } = machineDeployment.metadata
+  const labelSelector = `${MachineDeploymentNameLabel}=${name}`
+  const { items } = await client.list(MachineSet, { namespace: namespace!, labelSelector, signal })
+  const isNew = (set: MachineSet) => !machineSets.some(({ metadata }) => metadata.uid === set.metadata.uid)
+  const unseen = items.filter((set) => isControlledBy(set, machineDeployment, MachineDeployment) && isNew(set))
+  return unseen.length === 0 ? undefined : requeue(seconds(1), 'the cache to know all MachineSets')
+}
+
+/**
+ * Returns why a set that receives Machines must not create any now: a Machine has arrived that the cache does not show yet. An old set's
+ * status may change before the Machine cache does.
+ */
+async function obstacleToGrow(
+  current: MachineSet,
+  { unseen }: Arrivals,
+  { machineDeployment }: MachineDeploymentScope,
+  { client, signal }: ReconcileContext,
+): Promise<Outcome | undefined> {
+  if (sourcesOf(current).size === 0) return undefined
+  const { namespace, name } = machineDeployment.metadata
+  const labelSelector = `${MachineDeploymentNameLabel}=${name}`
+  const { items } = await client.list(Machine, { namespace: namespace!, labelSelector, signal })
+  const isKnown = arrivals(current, items).unseen.every((machine) => unseen.includes(machine))
+  return isKnown ? undefined : requeue(seconds(1), 'the cache to know all Machines that have moved')
+}
+
+async function create(
+  input: Input<MachineSet>,
+  { machineDeployment }: MachineDeploymentScope,
+  reason: string,
+  io: ReconcileContext,
+): Promise<MachineSet> {
+  const { events, log } = io
+  const name = `${input.metadata.namespace}/${input.metadata.name}`
+  log.info('Creating MachineSet', { MachineSet: name, replicas: input.spec.replicas ?? 0, reason })
+  try {
+    const set = await applyIntent(io, MachineSet, undefined, input, MachineDeploymentManager)
+    events.event(
+      machineDeployment,
+      'Normal',
+      'SuccessfulCreate',
+      `Created MachineSet ${name} with ${input.spec.replicas ?? 0} replicas`,
+    )
+    return set
+  } catch (err) {
+    events.event(machineDeployment, 'Warning', 'FailedCreate', `Failed to create MachineSet ${name}: ${messageOf(err)}`)
+    throw err
+  }
+}
+
+async function update(
+  set: MachineSet,
+  role: SetRole,
+  { machineDeployment }: MachineDeploymentScope,
+  io: ReconcileContext,
+): Promise<MachineSet> {
+  if (isDeleting(set)) return set
+  const { events } = io
+  const { replicas } = role
+  const { namespace, name } = set.metadata
+  const before = set.spec.replicas ?? 0
+  const isScaled = before !== replicas
+  try {
+    const intent = machineSetIntent(machineDeployment, set, role)
+    const answer = await applyIntent(io, MachineSet, set, intent, MachineDeploymentManager)
+    const change = `Scaled ${replicas > before ? 'up' : 'down'} MachineSet ${name}: ${before} -> ${replicas}`
+    if (isScaled) events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
+    return answer
+  } catch (err) {
+    const text = `Failed to update MachineSet ${namespace}/${name}: ${messageOf(err)}`
+    events.event(machineDeployment, 'Warning', 'FailedUpdate', text)
+    throw err
+  }
+}
+
+/**
+ * While paused no set is created or replaced, but in-place fields still reach the sets, and a change of replicas is spread over them.
+ * Upstream spreads after writing the new annotations, from which it then computes: most of the change goes to the largest set.
+ */
+async function scalePaused(scope: MachineDeploymentScope, sets: SetsByRole, io: ReconcileContext): Promise<Outcome> {
+  const { machineDeployment } = scope
+  const revision = currentRevision(sets.current, sets.old)
+  const inPlace = (set: MachineSet, role: Pick<SetRole, 'isCurrent' | 'revision'>) =>
+    update(set, { ...role, replicas: set.spec.replicas ?? 0 }, scope, io)
+  const current = sets.current && (await inPlace(sets.current, { isCurrent: true, revision }))
+  const old: MachineSet[] = []
+  for (const set of sets.old) old.push(await inPlace(set, { isCurrent: false, revision: revisionOf(set) }))
+  const { annotations } = machineDeployment.metadata
+  // Upstream: without a current set there is no revision annotation.
+  const surfaced = current ? String(revision.number) : ''
+  if ((annotations?.[RevisionAnnotation] ?? '') !== surfaced)
+    machineDeployment.metadata.annotations = { ...annotations, [RevisionAnnotation]: surfaced }
+  const plan = planProportionalScale({
+    replicas: machineDeployment.spec.replicas!,
+    maxSurge: fenceposts(machineDeployment).maxSurge,
+    isRollingUpdate: machineDeployment.spec.rollout?.strategy?.type === 'RollingUpdate',
+    existing: machineDeployment.status?.replicas ?? 0,
+    current: current && scaledSet(current),
+    old: old.map(scaledSet),
+  })
+  scope.machineSets = await Promise.all(
+    [...old, ...(current ? [current] : [])].map(async (set) => {
+      const scale = plan.find(({ set: name }) => name === set.metadata.name)
+      return scale ? scalePausedSet(set, scale.to, machineDeployment, io) : set
+    }),
+  )
+  return wait('the rollout to be resumed: spec.paused is true')
+}
+
+async function scalePausedSet(
+  set: MachineSet,
+  replicas: number,
+  machineDeployment: MachineDeployment,
+  { client, events, signal }: ReconcileContext,
+): Promise<MachineSet> {
+  const { namespace, name } = set.metadata
+  try {
+    const answer = await client.patch(MachineSet, keyOf(set), { type: 'merge', body: { spec: { replicas } } }, { signal })
+    const change = `Scaled MachineSet ${namespace}/${name}: ${set.spec.replicas ?? 0} -> ${replicas}`
+    events.event(machineDeployment, 'Normal', 'SuccessfulScale', change)
+    return answer
+  } catch (err) {
+    const text = `Failed to scale MachineSet ${namespace}/${name}: ${messageOf(err)}`
+    events.event(machineDeployment, 'Warning', 'FailedScale', text)
+    throw err
+  }
+}
+
+function scaledSet(set: MachineSet): ScaledSet {
+  const number = (annotation: string): number | undefined => {
+    const value = Number.parseInt(set.metadata.annotations?.[annotation] ?? '', 10)
+    return Number.isNaN(value) ? undefined : value
+  }
+  return { ...countsOf(set), desiredThen: number(DesiredReplicasAnnotation), maxThen: number(MaxReplicasAnnotation) }
+}
+
+/** Whether all replicas exist, have the current template and are available. */
+function isComplete({ spec }: MachineDeployment, sets: readonly MachineSet[]): boolean {
+  const { replicas, upToDateReplicas, availableReplicas } = machineDeploymentCounts(sets)
+  return [replicas, upToDateReplicas, availableReplicas].every((count) => count === spec.replicas)
+}
+
+/** Deletes old sets without replicas. */
+async function cleanUp(old: readonly MachineSet[], scope: MachineDeploymentScope, io: ReconcileContext): Promise<void> {
+  const empty = old.filter(
+    ({ metadata, spec, status }) =>
+      spec.replicas === 0 && (status?.replicas ?? 0) === 0 && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+  )
+  await deleteChildren(MachineSet, empty, scope.machineDeployment, io)
+}
+
+/** Requeues at a future `rollout.after`, which no event reports. */
+function untilRolloutAfter({ spec }: MachineDeployment, now: number): Outcome {
+  const after = Date.parse(spec.rollout?.after ?? '')
+  return after > now ? requeue(after - now, 'spec.rollout.after') : proceed()
+}

@@ -1,0 +1,299 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { planOnDelete } from './on-delete.ts'
+import { planProportionalScale } from './proportional-scale.ts'
+import type { ScaledSet } from './proportional-scale.ts'
+import { planRollingUpdate } from './plan-rolling-update.ts'
+import type { Rollout, Scale, SetCounts } from './rollout-plan.ts'
+import { machinesOf, planText, sum } from './rollout-plan.ts'
+
+const aSet = (name: string, desired: number, more: Partial<SetCounts> = {}): SetCounts => ({
+  name,
+  desired,
+  existing: desired,
+  available: desired,
+  upToDate: 0,
+  ...more,
+})
+
+type Planner = (rollout: Rollout) => readonly Scale[]
+
+const withDesired = (set: SetCounts, scales: readonly Scale[]): SetCounts => ({
+  ...set,
+  desired: scales.find((scale) => scale.set === set.name)?.to ?? set.desired,
+})
+
+const planned = (rollout: Rollout, scales: readonly Scale[]): Rollout => ({
+  ...rollout,
+  current: withDesired(rollout.current, scales),
+  old: rollout.old.map((set) => withDesired(set, scales)),
+})
+
+/** MachineSets without failures: Machines become available, or are deleted, at once. */
+const settled = (set: SetCounts): SetCounts => {
+  const gone = Math.max(set.existing - set.desired, 0)
+  return { ...set, existing: set.desired, available: Math.max(set.available - gone, 0) + Math.max(set.desired - set.existing, 0) }
+}
+
+const setText = ({ name, desired, existing, available }: SetCounts): string =>
+  `${name} ${existing}/${desired}, ${available} available`
+
+function story(start: Rollout, plan: Planner): string {
+  const lines: string[] = []
+  let rollout = start
+  for (let step = 1; step < 30; step++) {
+    lines.push(`${step}. ${[rollout.current, ...rollout.old].map(setText).join('; ')}`)
+    const scales = plan(rollout)
+    if (scales.length === 0) return lines.join('\n')
+    lines.push(...planText(scales).map((line) => `   ${line}`))
+    rollout = planned(rollout, scales)
+    rollout = { ...rollout, current: settled(rollout.current), old: rollout.old.map(settled) }
+  }
+  throw new Error(`the rollout does not end:\n${lines.join('\n')}`)
+}
+
+describe('a rolling update', () => {
+  test('goes one Machine at a time with maxSurge 1', () => {
+    const start = { replicas: 3, maxSurge: 1, maxUnavailable: 0, current: aSet('new', 0), old: [aSet('old', 3)] }
+    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+      "1. new 0/0, 0 available; old 3/3, 3 available
+         new 0 -> 1: 3 current Machines < 3 MachineDeployment spec.replicas + 1 maxSurge
+      2. new 1/1, 1 available; old 3/3, 3 available
+         old 3 -> 2: 4 available replicas > 3 minimum available replicas
+      3. new 1/1, 1 available; old 2/2, 2 available
+         new 1 -> 2: 3 current Machines < 3 MachineDeployment spec.replicas + 1 maxSurge
+      4. new 2/2, 2 available; old 2/2, 2 available
+         old 2 -> 1: 4 available replicas > 3 minimum available replicas
+      5. new 2/2, 2 available; old 1/1, 1 available
+         new 2 -> 3: 3 current Machines < 3 MachineDeployment spec.replicas + 1 maxSurge
+      6. new 3/3, 3 available; old 1/1, 1 available
+         old 1 -> 0: 4 available replicas > 3 minimum available replicas
+      7. new 3/3, 3 available; old 0/0, 0 available"
+    `)
+  })
+
+  test('removes first when nothing may be added', () => {
+    const start = { replicas: 3, maxSurge: 0, maxUnavailable: 1, current: aSet('new', 0), old: [aSet('old', 3)] }
+    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+      "1. new 0/0, 0 available; old 3/3, 3 available
+         old 3 -> 2: 3 available replicas > 2 minimum available replicas
+      2. new 0/0, 0 available; old 2/2, 2 available
+         new 0 -> 1: 2 current Machines < 3 MachineDeployment spec.replicas
+      3. new 1/1, 1 available; old 2/2, 2 available
+         old 2 -> 1: 3 available replicas > 2 minimum available replicas
+      4. new 1/1, 1 available; old 1/1, 1 available
+         new 1 -> 2: 2 current Machines < 3 MachineDeployment spec.replicas
+      5. new 2/2, 2 available; old 1/1, 1 available
+         old 1 -> 0: 3 available replicas > 2 minimum available replicas
+      6. new 2/2, 2 available; old 0/0, 0 available
+         new 2 -> 3: 2 current Machines < 3 MachineDeployment spec.replicas
+      7. new 3/3, 3 available; old 0/0, 0 available"
+    `)
+  })
+
+  test('uses surge and unavailability together, and leaves the oldest set first', () => {
+    const start = {
+      replicas: 6,
+      maxSurge: 1,
+      maxUnavailable: 3,
+      current: aSet('new', 0),
+      old: [aSet('oldest', 2), aSet('old', 4)],
+    }
+    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+      "1. new 0/0, 0 available; oldest 2/2, 2 available; old 4/4, 4 available
+         new 0 -> 1: 6 current Machines < 6 MachineDeployment spec.replicas + 1 maxSurge
+         oldest 2 -> 0: 6 available replicas > 3 minimum available replicas
+         old 4 -> 3: 4 available replicas > 3 minimum available replicas
+      2. new 1/1, 1 available; oldest 0/0, 0 available; old 3/3, 3 available
+         new 1 -> 4: 4 current Machines < 6 MachineDeployment spec.replicas + 1 maxSurge
+         old 3 -> 2: 4 available replicas > 3 minimum available replicas
+      3. new 4/4, 4 available; oldest 0/0, 0 available; old 2/2, 2 available
+         new 4 -> 5: 6 current Machines < 6 MachineDeployment spec.replicas + 1 maxSurge
+         old 2 -> 0: 6 available replicas > 3 minimum available replicas
+      4. new 5/5, 5 available; oldest 0/0, 0 available; old 0/0, 0 available
+         new 5 -> 6: 5 current Machines < 6 MachineDeployment spec.replicas + 1 maxSurge
+      5. new 6/6, 6 available; oldest 0/0, 0 available; old 0/0, 0 available"
+    `)
+  })
+
+  test('follows a change of replicas on the way', () => {
+    const start = { replicas: 2, maxSurge: 1, maxUnavailable: 0, current: aSet('new', 3), old: [aSet('old', 3)] }
+    expect(story(start, planRollingUpdate)).toMatchInlineSnapshot(`
+      "1. new 3/3, 3 available; old 3/3, 3 available
+         new 3 -> 2: scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas
+         old 3 -> 0: 6 available replicas > 2 minimum available replicas
+      2. new 2/2, 2 available; old 0/0, 0 available"
+    `)
+  })
+
+  test.each([
+    ['waits for new Machines to be available', { current: aSet('new', 1, { available: 0 }), old: [aSet('old', 3)] }, []],
+    [
+      'does not add while removed Machines are still there',
+      { current: aSet('new', 1), old: [aSet('old', 2, { existing: 3, available: 3 })] },
+      [],
+    ],
+    [
+      'does not bet on the unavailable Machine being the one to go, until nothing else helps',
+      { current: aSet('new', 1), old: [aSet('old', 3, { available: 2 })] },
+      ['old 3 -> 2: unblocking rollout stuck due to unavailable Machine on an old MachineSet'],
+    ],
+    [
+      'removes a set without available Machines freely',
+      { current: aSet('new', 3), old: [aSet('old', 1, { available: 0 })] },
+      [
+        'old 1 -> 0: scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)',
+      ],
+    ],
+    [
+      'drops replicas that never became Machines',
+      { current: aSet('new', 1), old: [aSet('old', 3, { existing: 2, available: 2 })] },
+      [
+        'old 3 -> 2: scale down to align to existing Machines or scale down by removing unavailable replicas (and no available replicas exist on the MachineSet)',
+      ],
+    ],
+    ['has nothing to do at the end', { current: aSet('new', 3), old: [aSet('old', 0)] }, []],
+  ])('%s', (_, sets, plan) => {
+    expect(planText(planRollingUpdate({ replicas: 3, maxSurge: 1, maxUnavailable: 0, ...sets }))).toEqual(plan)
+  })
+})
+
+test('a rolling update never leaves its bounds, whatever is slow, and ends', () => {
+  const limits = fc
+    .record({
+      replicas: fc.integer({ min: 0, max: 8 }),
+      maxSurge: fc.integer({ min: 0, max: 3 }),
+      maxUnavailable: fc.integer({ min: 0, max: 3 }),
+    })
+    .filter(({ maxSurge, maxUnavailable }) => maxSurge + maxUnavailable > 0)
+  const shares = fc.array(fc.nat({ max: 8 }), { minLength: 1, maxLength: 3 })
+  fc.assert(
+    fc.property(limits, shares, fc.infiniteStream(fc.nat({ max: 3 })), (spec, sizes, chance) => {
+      let left = spec.replicas
+      const old = sizes.map((size, index) => {
+        const desired = index === sizes.length - 1 ? left : Math.min(size, left)
+        left -= desired
+        return aSet(`old${index}`, desired)
+      })
+      let rollout: Rollout = { ...spec, current: aSet('new', 0), old }
+      const minAvailable = spec.replicas - Math.min(spec.maxUnavailable, spec.replicas)
+      const luck = () => chance.next().value!
+
+      for (let step = 0; step < 2000; step++) {
+        rollout = planned(rollout, planRollingUpdate(rollout))
+        const all = () => [rollout.current, ...rollout.old]
+        expect(sum(all(), machinesOf)).toBeLessThanOrEqual(spec.replicas + spec.maxSurge)
+        // Some MachineSets act, others lag; deleted Machines may be available ones.
+        const act = (set: SetCounts): SetCounts => {
+          if (luck() === 0) return set
+          const existing = set.existing + Math.sign(set.desired - set.existing)
+          const lost = existing < set.existing && (luck() < 2 || set.available > existing) ? 1 : 0
+          const available = Math.min(existing, Math.max(set.available - lost, 0) + (luck() === 3 ? 1 : 0))
+          return { ...set, existing, available }
+        }
+        rollout = { ...rollout, current: act(rollout.current), old: rollout.old.map(act) }
+        expect(sum(all(), (set) => set.available)).toBeGreaterThanOrEqual(minAvailable)
+        if (rollout.current.available === spec.replicas && rollout.old.every((set) => set.existing === 0)) return
+      }
+      throw new Error('the rollout does not end')
+    }),
+    { seed: 1, numRuns: 1000 },
+  )
+})
+
+describe('on delete', () => {
+  test.each([
+    ['nothing happens until somebody deletes', { current: aSet('new', 0), old: [aSet('old', 3)] }, []],
+    [
+      'a deleted Machine is replaced by a new one',
+      { current: aSet('new', 0), old: [aSet('old', 3, { existing: 2, available: 2 })] },
+      ['old 3 -> 2: scale down to align to existing Machines'],
+    ],
+    [
+      'and then by the current set',
+      { current: aSet('new', 0), old: [aSet('old', 2)] },
+      ['new 0 -> 1: 2 current Machines < 3 MachineDeployment spec.replicas'],
+    ],
+    [
+      'fewer replicas leave the oldest set first',
+      { current: aSet('new', 1), old: [aSet('oldest', 1), aSet('old', 3)] },
+      [
+        'oldest 1 -> 0: scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',
+        'old 3 -> 2: scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',
+      ],
+    ],
+    [
+      'what is gone already counts as removed',
+      { current: aSet('new', 1), old: [aSet('old', 4, { existing: 3 })] },
+      [
+        'old 4 -> 2: scale down to align to existing Machines; scale down to align MachineSet spec.replicas to MachineDeployment spec.replicas',
+      ],
+    ],
+  ])('%s', (_, sets, plan) => {
+    expect(planText(planOnDelete({ replicas: 3, maxSurge: 0, maxUnavailable: 0, ...sets }))).toEqual(plan)
+  })
+})
+
+describe('while the rollout is paused', () => {
+  const scaled = (name: string, desired: number, more: Partial<ScaledSet> = {}): ScaledSet => ({
+    ...aSet(name, desired),
+    desiredThen: 10,
+    maxThen: 11,
+    ...more,
+  })
+  const paused = { replicas: 10, maxSurge: 1, isRollingUpdate: true, existing: 10 }
+  test.each([
+    [
+      'one active set takes all replicas',
+      { ...paused, current: scaled('new', 0), old: [scaled('old', 8)] },
+      ['old 8 -> 10: it is the only active MachineSet'],
+    ],
+    [
+      'without any, the current one does',
+      { ...paused, current: scaled('new', 0), old: [scaled('old', 0)] },
+      ['new 0 -> 10: it is the only active MachineSet'],
+    ],
+    [
+      'without a current one, the latest does',
+      { ...paused, current: undefined, old: [scaled('older', 0), scaled('old', 0)] },
+      ['old 0 -> 10: it is the only active MachineSet'],
+    ],
+    [
+      'old sets go when the current one has all replicas',
+      { ...paused, current: scaled('new', 10), old: [scaled('old', 1)] },
+      ['old 1 -> 0: the current MachineSet has all replicas'],
+    ],
+    [
+      'more replicas are shared by size',
+      { ...paused, replicas: 20, current: scaled('new', 4), old: [scaled('old', 7)] },
+      [
+        'old 7 -> 13: its share of 21 replicas while the rollout is paused',
+        'new 4 -> 8: its share of 21 replicas while the rollout is paused',
+      ],
+    ],
+    [
+      'fewer replicas too',
+      { ...paused, replicas: 5, current: scaled('new', 4), old: [scaled('old', 7)] },
+      [
+        'old 7 -> 4: its share of 6 replicas while the rollout is paused',
+        'new 4 -> 2: its share of 6 replicas while the rollout is paused',
+      ],
+    ],
+    [
+      'none at all takes everything away',
+      { ...paused, replicas: 0, current: scaled('new', 4), old: [scaled('old', 7)] },
+      [
+        'old 7 -> 0: its share of 0 replicas while the rollout is paused',
+        'new 4 -> 0: its share of 0 replicas while the rollout is paused',
+      ],
+    ],
+    ['nothing changes when nothing changed', { ...paused, current: scaled('new', 4), old: [scaled('old', 7)] }, []],
+    [
+      'OnDelete leaves several sets alone',
+      { ...paused, replicas: 20, isRollingUpdate: false, current: scaled('new', 4), old: [scaled('old', 7)] },
+      [],
+    ],
+  ])('%s', (_, rollout, plan) => {
+    expect(planText(planProportionalScale(rollout))).toEqual(plan)
+  })
+})

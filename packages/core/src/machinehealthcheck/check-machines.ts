@@ -1,0 +1,105 @@
+import {
+  ClusterConditions,
+  ClusterNameLabel,
+  hasPausedAnnotation,
+  type Machine,
+  MachineSkipRemediationAnnotation,
+} from '@capstan/api'
+import { type Outcome, proceed, requeue, wait } from '@capstan/controller'
+import { isTrue, keyOf, labelSelector, messageOf } from '@capstan/kube'
+import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
+import { MachinesByClusterName } from '../indexes.ts'
+import { endExternalRemediation, RemediationProblem, requestExternalRemediation } from './external-remediation.ts'
+import { type Health, healthOf, type Target } from './health.ts'
+import { type MachineChange, reportHealth } from './report-health.ts'
+import { remediationLimit } from './remediation-limit.ts'
+import type { MachineHealthCheckIO, MachineHealthCheckPhase, MachineHealthCheckScope } from './scope.ts'
+
+type Checked = Target & { readonly health: Health }
+
+/** Checks all selected Machines, writes their health conditions, and starts or ends their remediation. */
+export const checkMachines: MachineHealthCheckPhase = async (scope, io) => {
+  const { healthCheck, cluster } = scope
+  const isInitialized = isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)
+  const workload = isInitialized ? io.clusters.connection(keyOf(cluster)) : undefined
+  if (isInitialized && !workload) return wait('connection to the workload cluster is down')
+
+  const now = io.clock.now()
+  const checked = targetsOf(scope, io, workload).map(
+    (target): Checked => ({ ...target, health: healthOf(target, healthCheck, cluster, now) }),
+  )
+  const count = (kind: Health['kind']) => checked.filter(({ health }) => health.kind === kind).length
+  const totals = { expected: checked.length, healthy: count('healthy'), unhealthy: count('unhealthy') }
+  const status = (healthCheck.status ??= {})
+  status.expectedMachines = totals.expected
+  status.currentHealthy = totals.healthy
+  status.targets = checked.map(({ machine }) => machine.metadata.name).sort()
+  if (status.targets.length === 0) delete status.targets
+  scope.limit = remediationLimit(healthCheck, totals)
+  scope.isAnyUnhealthy = totals.unhealthy > 0
+
+  const errors: unknown[] = []
+  for (const one of checked) {
+    try {
+      await report(one, scope, io)
+    } catch (err) {
+      errors.push(err)
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+  return nextCheck(checked)
+}
+
+/** Returns the Machines to check with their Nodes, without paused Machines and those that users exclude. */
+function targetsOf(
+  { healthCheck }: MachineHealthCheckScope,
+  { cache }: MachineHealthCheckIO,
+  workload: WorkloadCluster | undefined,
+): Target[] {
+  const { metadata, spec } = healthCheck
+  const selector = labelSelector(spec.selector)
+  return cache
+    .byIndex(MachinesByClusterName, `${metadata.namespace}/${spec.clusterName}`)
+    .filter((machine) => machine.metadata.labels?.[ClusterNameLabel] === spec.clusterName)
+    .filter((machine) => selector.matches(machine.metadata.labels))
+    .filter((machine) => !hasPausedAnnotation(machine) && !skipsRemediation(machine))
+    .map((machine) => ({ machine, node: nodeOf(machine, workload) }))
+}
+
+const skipsRemediation = ({ metadata }: Machine): boolean =>
+  metadata.annotations?.[MachineSkipRemediationAnnotation] !== undefined
+
+function nodeOf({ status }: Machine, workload: WorkloadCluster | undefined): Target['node'] {
+  const name = status?.nodeRef?.name
+  if (!workload || !name) return { state: 'none' }
+  const node = workload.node(name)
+  return node ? { state: 'found', node } : { state: 'deleted', name }
+}
+
+/** Writes the health of a Machine. An unhealthy one is remediated by its owner, or by an object from the remediation template. */
+async function report(target: Checked, scope: MachineHealthCheckScope, io: MachineHealthCheckIO): Promise<void> {
+  const { machine, health } = target
+  if (health.kind === 'pending' || health.kind === 'unknown') return
+  const change: MachineChange = { conditions: [health.condition], legacy: [health.legacy] }
+  const templateRef = scope.healthCheck.spec.remediation?.templateRef
+  const mayRemediate = scope.limit?.allowed === true
+  let failure: unknown
+  if (mayRemediate && templateRef) {
+    try {
+      if (health.kind === 'healthy') await endExternalRemediation(machine, templateRef, io)
+      else change.conditions.push(...(await requestExternalRemediation(machine, templateRef, scope, io)))
+    } catch (err) {
+      failure = err
+      if (err instanceof RemediationProblem) change.conditions.push(err.condition)
+    }
+  } else if (mayRemediate && health.kind === 'unhealthy') {
+    change.remediateByOwner = true
+  }
+  await reportHealth(machine, change, scope.healthCheck, io)
+  if (failure !== undefined) throw failure
+}
+
+function nextCheck(checked: readonly Checked[]): Outcome {
+  const coming = checked.flatMap(({ health }) => (health.kind === 'pending' ? [health.after] : []))
+  return coming.length === 0 ? proceed() : requeue(Math.min(...coming), 'Machines may become unhealthy')
+}

@@ -1,0 +1,97 @@
+import { Cluster, ClusterConditions, Machine, MachineHealthCheck } from '@capstan/api'
+import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
+import {
+  conditionsOf,
+  equal,
+  getCondition,
+  isDeleting,
+  keyOf,
+  keyText,
+  labelSelector,
+  type Node,
+  type ObjectKey,
+} from '@capstan/kube'
+import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
+import { MachineHealthChecksByClusterName, objectsOfCluster } from '../indexes.ts'
+import { reconcileMachineHealthCheck } from './reconcile.ts'
+
+export interface MachineHealthCheckControllerOptions {
+  readonly clusters: ClusterCache
+  /** MachineHealthChecks reconciled concurrently. */
+  readonly concurrency?: number
+}
+
+/** Reconciles MachineHealthChecks: reports unhealthy Machines and requests their remediation. */
+export function createMachineHealthCheckController({
+  clusters,
+  concurrency = 10,
+}: MachineHealthCheckControllerOptions): Controller<MachineHealthCheck> {
+  return {
+    name: 'machinehealthcheck',
+    for: MachineHealthCheck,
+    when: whenChanged(({ metadata }: MachineHealthCheck) => {
+      const { uid, generation, labels, annotations, ownerReferences } = metadata
+      return { uid, generation, labels, annotations, ownerReferences }
+    }),
+    watches: [
+      watches(Machine, healthChecksOfMachine, machineMatters),
+      watches(Cluster, objectsOfCluster(MachineHealthChecksByClusterName), clusterMatters),
+    ],
+    sources: [clusters.source({ map: healthChecksOfEvent })],
+    concurrency,
+    reconcile: (key, context) => reconcileMachineHealthCheck(key, { ...context, clusters }),
+  }
+}
+
+/** Fields that determine the health of a Machine, and whether it is checked. */
+const machineMatters = whenChanged((machine: Machine) => ({
+  labels: machine.metadata.labels,
+  annotations: machine.metadata.annotations,
+  isDeleting: isDeleting(machine),
+  nodeRef: machine.status?.nodeRef?.name,
+  conditions: conditionsOf(machine),
+}))
+
+const clusterMatters = whenChanged((cluster: Cluster) => ({
+  paused: cluster.spec.paused ?? false,
+  infrastructureReady: getCondition(cluster, ClusterConditions.InfrastructureReady.type),
+  controlPlaneInitialized: getCondition(cluster, ClusterConditions.ControlPlaneInitialized.type),
+}))
+
+function healthChecksOfMachine({ metadata, spec }: Machine, cache: Cache): ObjectKey[] {
+  return cache
+    .byIndex(MachineHealthChecksByClusterName, `${metadata.namespace}/${spec.clusterName}`)
+    .filter((healthCheck) => selects(healthCheck, metadata.labels))
+    .map(keyOf)
+}
+
+/** An invalid selector matches nothing; the reconcile of the MachineHealthCheck reports it. */
+function selects({ spec }: MachineHealthCheck, labels: Machine['metadata']['labels']): boolean {
+  try {
+    return labelSelector(spec.selector).matches(labels)
+  } catch {
+    return false
+  }
+}
+
+function healthChecksOfEvent(event: ClusterCacheEvent, cache: Cache): readonly ObjectKey[] {
+  if (event.kind !== 'node') return cache.byIndex(MachineHealthChecksByClusterName, keyText(event.cluster)).map(keyOf)
+  const { node, previous, cluster } = event
+  if (previous && previous !== node && equal(healthFacts(previous), healthFacts(node))) return []
+  return cache
+    .byIndex(MachinesByNode, `${keyText(cluster)}/${node.metadata.name}`)
+    .flatMap((machine) => healthChecksOfMachine(machine, cache))
+}
+
+/** Heartbeats of conditions do not change the health of a Node. */
+const healthFacts = ({ metadata, status }: Node) => [
+  metadata.uid,
+  status?.conditions?.map(({ type, status, reason, lastTransitionTime }) => [type, status, reason, lastTransitionTime]),
+]
+
+const MachinesByNode: Index<Machine> = {
+  name: 'machines by status.nodeRef',
+  kind: Machine,
+  values: ({ metadata, spec, status }) =>
+    status?.nodeRef ? [`${metadata.namespace}/${spec.clusterName}/${status.nodeRef.name}`] : [],
+}

@@ -1,0 +1,100 @@
+/** Remediation by objects from a template, which a provider's controller handles. Upstream: machinehealthcheck_controller.go, v1.14. */
+import { clonedKind, fromTemplate, Machine, MachineConditions, pluralOf, type TemplateReference } from '@capstan/api'
+import {
+  getCondition,
+  isDeleting,
+  isReason,
+  type Kind,
+  keyOf,
+  keyText,
+  legacyFalse,
+  messageOf,
+  type NewCondition,
+  orAbsent,
+  ownerReference,
+  type UnknownObject,
+  unknownKind,
+} from '@capstan/kube'
+import { SeeLogs } from '../see-logs.ts'
+import type { MachineHealthCheckIO, MachineHealthCheckScope } from './scope.ts'
+
+const { ExternallyRemediated } = MachineConditions
+
+/** A remediation request that could not be created, with the condition for the Machine. */
+export class RemediationProblem extends Error {
+  override readonly name = 'RemediationProblem'
+  readonly condition: NewCondition
+
+  constructor(message: string, condition: NewCondition, options?: ErrorOptions) {
+    super(message, options)
+    this.condition = condition
+  }
+}
+
+const kindOf = ({ apiVersion, kind }: TemplateReference): Kind<UnknownObject> =>
+  unknownKind({ apiVersion, kind, plural: pluralOf(kind) })
+
+/**
+ * Creates the remediation request for the Machine unless it exists. Returns the conditions to write on the Machine.
+ * @throws RemediationProblem when the template does not exist, or the request cannot be created
+ */
+export async function requestExternalRemediation(
+  machine: Machine,
+  ref: TemplateReference,
+  { legacyProblems }: MachineHealthCheckScope,
+  { client, log, signal }: MachineHealthCheckIO,
+): Promise<NewCondition[]> {
+  const templateKind = kindOf(ref)
+  const kind = clonedKind(templateKind)
+  // Named like the Machine, so that a Machine has one request of a kind.
+  const { name } = machine.metadata
+  const namespace = machine.metadata.namespace!
+  if (await orAbsent(client.get(kind, { namespace, name }, { signal }))) return requested(machine)
+
+  const templateKey = { namespace, name: ref.name }
+  const template = await orAbsent(client.get(templateKind, templateKey, { signal }))
+  if (!template) {
+    const problem = `failed to retrieve ${ref.kind} ${keyText(templateKey)}: it does not exist`
+    legacyProblems.push(
+      legacyFalse('ExternalRemediationTemplateAvailable', 'ExternalRemediationTemplateNotFound', 'Error', problem),
+    )
+    const message = `Error retrieving remediation template ${ref.kind} ${keyText(templateKey)}`
+    throw new RemediationProblem(problem, ExternallyRemediated.false('RemediationTemplateNotFound', message))
+  }
+  const owner = ownerReference(machine, Machine)
+  const request = fromTemplate(template, { name, namespace, clusterName: machine.spec.clusterName, owner })
+  log.info('Machine has failed health check, creating an external remediation request', { Machine: name, kind: kind.kind })
+  try {
+    await client.create(kind, request, { signal })
+  } catch (err) {
+    if (isReason(err, 'AlreadyExists')) return requested(machine)
+    const text = messageOf(err)
+    legacyProblems.push(
+      legacyFalse('ExternalRemediationRequestAvailable', 'ExternalRemediationRequestCreationFailed', 'Error', text),
+    )
+    const problem = `error creating remediation request for Machine ${keyText({ namespace, name })}: ${text}`
+    const condition = ExternallyRemediated.false('RemediationRequestCreationFailed', SeeLogs)
+    throw new RemediationProblem(problem, condition, { cause: err })
+  }
+  return requested(machine)
+}
+
+/** The handler of the request reports from then on; only conditions from before the request are replaced. */
+function requested(machine: Machine): NewCondition[] {
+  const reason = getCondition(machine, ExternallyRemediated.type)?.reason
+  const isOutdated =
+    reason === undefined || reason === 'RemediationTemplateNotFound' || reason === 'RemediationRequestCreationFailed'
+  return isOutdated ? [ExternallyRemediated.false('WaitingForRemediation')] : []
+}
+
+/** Deletes the remediation request of a Machine that is healthy again. */
+export async function endExternalRemediation(
+  machine: Machine,
+  ref: TemplateReference,
+  { client, signal }: MachineHealthCheckIO,
+): Promise<void> {
+  const kind = clonedKind(kindOf(ref))
+  const request = await orAbsent(client.get(kind, keyOf(machine), { signal }))
+  if (!request || isDeleting(request)) return
+  await orAbsent(client.delete(kind, keyOf(request), { preconditions: { uid: request.metadata.uid }, signal }))
+}

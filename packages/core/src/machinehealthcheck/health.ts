@@ -1,0 +1,174 @@
+/** Determines whether a Machine is healthy. Pure. Upstream: machinehealthcheck_targets.go, v1.14. */
+import {
+  type Cluster,
+  ClusterConditions,
+  DefaultNodeStartupTimeoutSeconds,
+  type Machine,
+  MachineConditions,
+  MachineControlPlaneLabel,
+  type MachineHealthCheck,
+  RemediateMachineAnnotation,
+} from '@capstan/api'
+import {
+  durationText,
+  getCondition,
+  isDeleting,
+  isTrue,
+  legacyFalse,
+  legacyTrue,
+  type NewCondition,
+  type NewLegacyCondition,
+  type Node,
+  seconds,
+} from '@capstan/kube'
+
+/** A Machine that a MachineHealthCheck selects, with its Node. */
+export interface Target {
+  readonly machine: Machine
+  readonly node: /** The Machine has no Node yet, or its control plane is not initialized. */
+    | { readonly state: 'none' }
+    /** The Machine's Node was deleted. */
+    | { readonly state: 'deleted'; readonly name: string }
+    | { readonly state: 'found'; readonly node: Node }
+}
+
+export type Health =
+  | { readonly kind: 'unhealthy' | 'healthy'; readonly condition: NewCondition; readonly legacy: NewLegacyCondition }
+  /** Not unhealthy yet: becomes so after `after` milliseconds without a change. */
+  | { readonly kind: 'pending'; readonly after: number }
+  /** The health of the Machine cannot be determined. */
+  | { readonly kind: 'unknown' }
+
+const HealthCheckSucceeded = MachineConditions.HealthCheckSucceeded
+const legacyType = HealthCheckSucceeded.type
+
+export function healthOf(target: Target, healthCheck: MachineHealthCheck, cluster: Cluster, now: number): Health {
+  const { machine, node } = target
+  if (machine.metadata.annotations?.[RemediateMachineAnnotation] !== undefined) {
+    const message = 'Health check failed: marked for remediation via cluster.x-k8s.io/remediate-machine annotation'
+    const legacyMessage = 'Marked for remediation via remediate-machine annotation'
+    return {
+      kind: 'unhealthy',
+      condition: HealthCheckSucceeded.false('HasRemediateAnnotation', message),
+      legacy: legacyFalse(legacyType, 'HasRemediateMachineAnnotation', 'Warning', legacyMessage),
+    }
+  }
+  if (!isEvaluated(machine, cluster)) return { kind: 'unknown' }
+
+  const ofMachine = conditionProblems('Machine', healthCheck.spec.checks?.unhealthyMachineConditions, now, (type) =>
+    getCondition(machine, type),
+  )
+  const ofNode = nodeProblems(target, healthCheck, cluster, now)
+  const messages = [...ofMachine.messages, ...ofNode.messages]
+  if (messages.length > 0) return unhealthy(ofMachine.messages.length > 0 ? 'UnhealthyMachine' : ofNode.reason, messages)
+
+  const after = Math.min(ofMachine.after, ofNode.after)
+  if (after !== Infinity) return { kind: 'pending', after }
+  if (isDeleting(machine) || node.state !== 'found') return { kind: 'unknown' }
+  return { kind: 'healthy', condition: HealthCheckSucceeded.true('HealthCheckSucceeded'), legacy: legacyTrue(legacyType) }
+}
+
+/** Workers cannot be healthy before the control plane is initialized. The first control plane Machine can be remediated. */
+function isEvaluated({ metadata }: Machine, cluster: Cluster): boolean {
+  const isControlPlane = metadata.labels?.[MachineControlPlaneLabel] !== undefined
+  const isInitialized = isTrue(cluster, ClusterConditions.ControlPlaneInitialized.type)
+  return (isInitialized || isControlPlane) && isTrue(cluster, ClusterConditions.InfrastructureReady.type)
+}
+
+type Reason = 'UnhealthyMachine' | 'UnhealthyNode' | 'NodeDeleted' | 'NodeStartupTimeout'
+
+function unhealthy(reason: Reason, messages: readonly string[]): Health {
+  // Upstream: in v1beta1 conditions, a deleted Node has another reason and no message.
+  const legacy =
+    reason === 'NodeDeleted'
+      ? legacyFalse(legacyType, 'NodeNotFound', 'Warning')
+      : legacyFalse(legacyType, reason, 'Warning', messages.join('; '))
+  const message = `Health check failed:\n${messages.map((text) => `  * ${text}`).join('\n')}`
+  return { kind: 'unhealthy', condition: HealthCheckSucceeded.false(reason, message), legacy }
+}
+
+interface Problems {
+  readonly messages: readonly string[]
+  /** Milliseconds until the next problem; Infinity when there is none. */
+  readonly after: number
+}
+
+interface NodeProblems extends Problems {
+  readonly reason: Reason
+}
+
+function nodeProblems({ machine, node }: Target, { spec }: MachineHealthCheck, cluster: Cluster, now: number): NodeProblems {
+  switch (node.state) {
+    case 'deleted':
+      return { reason: 'NodeDeleted', messages: [`Node ${node.name} has been deleted`], after: Infinity }
+    case 'none':
+      return startupProblem(machine, spec.checks?.nodeStartupTimeoutSeconds, cluster, now)
+    case 'found': {
+      const conditions = node.node.status?.conditions ?? []
+      const find = (type: string) => conditions.find((condition) => condition.type === type)
+      return {
+        reason: 'UnhealthyNode',
+        ...conditionProblems('Node', spec.checks?.unhealthyNodeConditions, now, find),
+      }
+    }
+  }
+}
+
+function startupProblem(
+  machine: Machine,
+  timeoutSeconds: number | undefined = DefaultNodeStartupTimeoutSeconds,
+  cluster: Cluster,
+  now: number,
+): NodeProblems {
+  const reason = 'NodeStartupTimeout'
+  if (timeoutSeconds === 0) return { reason, messages: [], after: Infinity }
+  const timeout = seconds(timeoutSeconds)
+  const since = Math.max(
+    Date.parse(machine.metadata.creationTimestamp),
+    trueSince(getCondition(cluster, ClusterConditions.ControlPlaneInitialized.type)),
+    trueSince(getCondition(cluster, ClusterConditions.InfrastructureReady.type)),
+    trueSince(getCondition(machine, MachineConditions.InfrastructureReady.type)),
+  )
+  if (since + timeout < now) {
+    return { reason, messages: [`Node failed to report startup in ${durationText(timeout)}`], after: Infinity }
+  }
+  return { reason, messages: [], after: since + timeout - now + seconds(1) }
+}
+
+const trueSince = (condition: FoundCondition | undefined): number =>
+  condition?.status === 'True' ? Date.parse(condition.lastTransitionTime ?? '') || 0 : 0
+
+interface UnhealthyCondition {
+  readonly type: string
+  readonly status: string
+  readonly timeoutSeconds: number
+}
+
+interface FoundCondition {
+  readonly status: string
+  readonly reason?: string
+  readonly lastTransitionTime?: string | null
+}
+
+/** Finds conditions whose status is unhealthy for longer than their timeout, now or in the future. */
+function conditionProblems(
+  on: 'Machine' | 'Node',
+  rules: readonly UnhealthyCondition[] | undefined,
+  now: number,
+  find: (type: string) => FoundCondition | undefined,
+): Problems {
+  const messages: string[] = []
+  let after = Infinity
+  for (const { type, status, timeoutSeconds } of rules ?? []) {
+    const found = find(type)
+    if (found?.status !== status) continue
+    const ends = (Date.parse(found.lastTransitionTime ?? '') || 0) + seconds(timeoutSeconds)
+    if (ends < now) {
+      const state = `reporting status ${status} with reason ${found.reason ?? ''}`
+      messages.push(`Condition ${type} on ${on} is ${state} for more than ${durationText(seconds(timeoutSeconds))}`)
+    } else {
+      after = Math.min(after, ends - now + seconds(1))
+    }
+  }
+  return { messages, after }
+}

@@ -1,0 +1,192 @@
+import { Cluster, coreKinds, Machine, MachineHealthCheck, type MachineHealthCheckSpec } from '@capstan/api'
+import { Event, legacyConditionsOf, minutes, Node, seconds } from '@capstan/kube'
+import {
+  conditionText,
+  coreEnv,
+  type CoreEnv,
+  DevCluster,
+  DevClusterTemplate,
+  devKinds,
+  DevMachine,
+  devTemplateKinds,
+} from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+
+let env: CoreEnv
+afterEach(() => env.close())
+
+const labels = { pool: 'workers' }
+const notReady = { unhealthyNodeConditions: [{ type: 'Ready', status: 'False', timeoutSeconds: 300 }] }
+
+async function world(spec: Partial<MachineHealthCheckSpec> = {}, machines: readonly string[] = ['a', 'b']): Promise<void> {
+  env = await coreEnv({ kinds: [...coreKinds, ...devKinds, ...devTemplateKinds] })
+  await env.provisionCluster()
+  for (const name of machines) await env.provisionMachine(name, { labels })
+  const check = { clusterName: 'demo', selector: { matchLabels: labels }, checks: notReady, ...spec }
+  await env.create(MachineHealthCheck, 'workers', { spec: check })
+  await env.advance(seconds(30))
+}
+
+async function breakNode(name: string, status = 'False'): Promise<void> {
+  const lastTransitionTime = new Date(env.clock.now()).toISOString().replace(/\.\d+Z$/, 'Z')
+  const conditions = [{ type: 'Ready', status, reason: 'KubeletNotReady', message: 'off', lastTransitionTime }]
+  await env.workload.patch(
+    Node,
+    { name: `node-${name}` },
+    { type: 'merge', body: { status: { conditions } } },
+    { subresource: 'status' },
+  )
+  await env.advance(seconds(1))
+}
+
+const health = async (name: string) => conditionText(await env.get(Machine, name), 'HealthCheckSucceeded')
+const owner = async (name: string) => conditionText(await env.get(Machine, name), 'OwnerRemediated')
+const status = async () => (await env.get(MachineHealthCheck, 'workers')).status!
+const eventReasons = async () =>
+  (await env.client.list(Event, { namespace: 'default' })).items.map((event) => (event as { reason?: string }).reason)
+
+describe('a MachineHealthCheck', () => {
+  test('reports healthy Machines, and belongs to its Cluster', async () => {
+    await world()
+    expect(await health('a')).toBe('True HealthCheckSucceeded')
+    expect(await status()).toMatchObject({
+      expectedMachines: 2,
+      currentHealthy: 2,
+      remediationsAllowed: 2,
+      targets: ['a', 'b'],
+      observedGeneration: 1,
+    })
+    const check = await env.get(MachineHealthCheck, 'workers')
+    expect(conditionText(check, 'RemediationAllowed')).toBe('True RemediationAllowed')
+    expect(legacyConditionsOf(check)).toMatchObject([{ type: 'RemediationAllowed', status: 'True' }])
+    expect(check.metadata).toMatchObject({
+      labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
+      ownerReferences: [{ kind: 'Cluster', name: 'demo' }],
+    })
+  })
+
+  test('asks the owner to remediate once a Node condition has lasted, and not before', async () => {
+    await world()
+    await breakNode('a')
+    await env.advance(minutes(5) - seconds(5))
+    expect([await health('a'), await owner('a')]).toEqual(['True HealthCheckSucceeded', undefined])
+    expect(await status()).toMatchObject({ expectedMachines: 2, currentHealthy: 1, remediationsAllowed: 1 })
+
+    await env.advance(seconds(10))
+    expect(await health('a')).toBe(
+      'False UnhealthyNode: Health check failed:\n  * Condition Ready on Node is reporting status False with reason KubeletNotReady for more than 5m0s',
+    )
+    expect(await owner('a')).toBe('False WaitingForRemediation: Waiting for remediation')
+    expect(legacyConditionsOf(await env.get(Machine, 'a'))).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ type: 'HealthCheckSucceeded', status: 'False', reason: 'UnhealthyNode', severity: 'Warning' }),
+        expect.objectContaining({ type: 'OwnerRemediated', status: 'False', reason: 'WaitingForRemediation' }),
+      ]),
+    )
+    expect(await eventReasons()).toContain('MachineMarkedUnhealthy')
+    expect(await health('b')).toBe('True HealthCheckSucceeded')
+
+    await breakNode('a', 'True')
+    expect(await health('a')).toBe('True HealthCheckSucceeded')
+  })
+
+  test('remediates a Machine whose Node was deleted', async () => {
+    await world()
+    await env.workload.delete(Node, { name: 'node-b' })
+    await env.advance(seconds(1))
+    expect(await health('b')).toBe('False NodeDeleted: Health check failed:\n  * Node node-b has been deleted')
+    const legacy = legacyConditionsOf(await env.get(Machine, 'b')).find(({ type }) => type === 'HealthCheckSucceeded')
+    expect(legacy).toMatchObject({ status: 'False', reason: 'NodeNotFound', severity: 'Warning' })
+  })
+
+  test('remediates a Machine that gets no Node in time', async () => {
+    await world({ checks: { nodeStartupTimeoutSeconds: 60 } }, ['a'])
+    await env.create(DevMachine, 'late')
+    const { spec } = await env.get(Machine, 'a')
+    const { providerID: _, ...withoutHost } = spec
+    const infrastructureRef = { ...spec.infrastructureRef, name: 'late' }
+    await env.create(Machine, 'late', { metadata: { labels }, spec: { ...withoutHost, infrastructureRef } })
+    await env.advance(seconds(55))
+    expect(await health('late')).toBeUndefined()
+    await env.advance(seconds(10))
+    expect(await health('late')).toBe('False NodeStartupTimeout: Health check failed:\n  * Node failed to report startup in 1m0s')
+  })
+
+  test('remediates a Machine that a user marks, and leaves alone what is excluded or paused', async () => {
+    await world({}, ['a', 'b', 'c'])
+    await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
+    await env.patch(Machine, 'b', { metadata: { annotations: { 'cluster.x-k8s.io/skip-remediation': '' } } })
+    await env.patch(Machine, 'c', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+    await env.advance(seconds(5))
+    expect(await health('a')).toBe(
+      'False HasRemediateAnnotation: Health check failed: marked for remediation via cluster.x-k8s.io/remediate-machine annotation',
+    )
+    expect(await status()).toMatchObject({ expectedMachines: 1, currentHealthy: 0, targets: ['a'] })
+  })
+
+  test('remediates nothing while too many Machines are unhealthy, and records one event', async () => {
+    await world({ remediation: { triggerIf: { unhealthyLessThanOrEqualTo: 1 } } })
+    for (const name of ['a', 'b']) await env.workload.delete(Node, { name: `node-${name}` })
+    await env.advance(seconds(5))
+    const check = await env.get(MachineHealthCheck, 'workers')
+    expect(conditionText(check, 'RemediationAllowed')).toBe(
+      'False TooManyUnhealthy: Remediation is not allowed, the number of not started or unhealthy machines exceeds maxUnhealthy (total: 2, unhealthy: 2, maxUnhealthy: 1)',
+    )
+    expect(check.status).toMatchObject({ remediationsAllowed: 0 })
+    expect([await health('a'), await health('b')].map((text) => text?.slice(0, 17))).toEqual([
+      'False NodeDeleted',
+      'False NodeDeleted',
+    ])
+    expect((await eventReasons()).filter((reason) => reason === 'RemediationRestricted')).toHaveLength(1)
+  })
+
+  test('writes nothing while nothing changes', async () => {
+    await world()
+    const before = env.store.revision
+    await env.advance(minutes(3))
+    expect(env.store.revision).toBe(before)
+  })
+
+  test('does nothing while the Cluster is paused', async () => {
+    await world()
+    await env.patch(Cluster, 'demo', { spec: { paused: true } })
+    await env.workload.delete(Node, { name: 'node-a' })
+    await env.advance(seconds(5))
+    expect(await health('a')).toBe('True HealthCheckSucceeded')
+    expect(conditionText(await env.get(MachineHealthCheck, 'workers'), 'Paused')).toMatch(/^True Paused/)
+  })
+})
+
+describe('external remediation', () => {
+  // Any template is fine: this test does not look at its objects.
+  const templateRef = { apiVersion: 'infra.example.com/v1beta1', kind: 'DevClusterTemplate', name: 'reboot' }
+  const requests = async () =>
+    (await env.client.list(DevCluster, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
+  const external = async () => conditionText(await env.get(Machine, 'a'), 'ExternallyRemediated')
+
+  test('says that the template is missing, makes the request once it exists, and deletes it when the Machine is healthy', async () => {
+    await world({ remediation: { templateRef } })
+    await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': '' } } })
+    await env.advance(seconds(1))
+    expect(await external()).toBe(
+      'False RemediationTemplateNotFound: Error retrieving remediation template DevClusterTemplate default/reboot',
+    )
+
+    await env.create(DevClusterTemplate, 'reboot', { spec: { template: { spec: { reboot: true } } } })
+    await env.advance(minutes(20))
+    expect(await external()).toBe('False WaitingForRemediation')
+    expect(await env.get(DevCluster, 'a')).toMatchObject({
+      metadata: {
+        ownerReferences: [{ kind: 'Machine', name: 'a' }],
+        labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
+        annotations: { 'cluster.x-k8s.io/cloned-from-name': 'reboot' },
+      },
+      spec: { reboot: true },
+    })
+    expect([await requests(), await owner('a')]).toEqual([['a', 'demo'], undefined])
+
+    await env.patch(Machine, 'a', { metadata: { annotations: { 'cluster.x-k8s.io/remediate-machine': null } } })
+    await env.advance(seconds(5))
+    expect([await health('a'), await requests()]).toEqual(['True HealthCheckSucceeded', ['demo']])
+  })
+})

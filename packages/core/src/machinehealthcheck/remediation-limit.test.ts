@@ -1,0 +1,70 @@
+import type { MachineHealthCheck } from '@capstan/api'
+import { expect, test } from 'vitest'
+import { type MachineTotals, remediationLimit } from './remediation-limit.ts'
+
+type TriggerIf = NonNullable<NonNullable<MachineHealthCheck['spec']['remediation']>['triggerIf']>
+
+const of = (triggerIf: TriggerIf | undefined, totals: MachineTotals) =>
+  remediationLimit(
+    { spec: { clusterName: 'demo', selector: {}, ...(triggerIf ? { remediation: { triggerIf } } : {}) } } as MachineHealthCheck,
+    totals,
+  )
+const text = (triggerIf: TriggerIf | undefined, totals: MachineTotals) => {
+  const limit = of(triggerIf, totals)
+  return limit.allowed ? limit.remaining : limit.message
+}
+const machines = (expected: number, unhealthy: number, notChecked = 0): MachineTotals => ({
+  expected,
+  healthy: expected - unhealthy - notChecked,
+  unhealthy,
+})
+const denied = (rest: string) => `Remediation is not allowed, the number of not started or unhealthy machines ${rest}`
+
+// Numbers are those of TestIsAllowedRemediation and TestGetMaxUnhealthy, texts those of machinehealthcheck_controller.go, v1.14.
+test.each<[string, TriggerIf | undefined, MachineTotals, number | string]>([
+  ['allows everything without a limit', undefined, machines(3, 3), 0],
+  ['allows as many as the number', { unhealthyLessThanOrEqualTo: 2 }, machines(5, 2), 0],
+  [
+    'denies more than the number',
+    { unhealthyLessThanOrEqualTo: 1 },
+    machines(5, 2),
+    denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 1)'),
+  ],
+  ['rounds a percentage down', { unhealthyLessThanOrEqualTo: '49%' }, machines(5, 2), 0],
+  [
+    'denies more than the percentage',
+    { unhealthyLessThanOrEqualTo: '39%' },
+    machines(5, 2),
+    denied('exceeds maxUnhealthy (total: 5, unhealthy: 2, maxUnhealthy: 39%)'),
+  ],
+  [
+    'counts Machines that are not known to be healthy',
+    { unhealthyLessThanOrEqualTo: 1 },
+    machines(5, 1, 1),
+    denied('exceeds maxUnhealthy (total: 5, unhealthy: 1, maxUnhealthy: 1)'),
+  ],
+  ['says how many more may follow', { unhealthyLessThanOrEqualTo: '40%' }, machines(10, 1), 3],
+  ['allows within the range', { unhealthyInRange: '[2-4]' }, machines(10, 3), 1],
+  [
+    'denies below the range',
+    { unhealthyInRange: '[2-4]' },
+    machines(10, 1),
+    denied('does not fall within the range (total: 10, unhealthy: 1, unhealthyRange: [2-4])'),
+  ],
+  [
+    'denies above the range, which comes before the number',
+    { unhealthyInRange: '[2-4]', unhealthyLessThanOrEqualTo: '100%' },
+    machines(10, 5),
+    denied('does not fall within the range (total: 10, unhealthy: 5, unhealthyRange: [2-4])'),
+  ],
+])('%s', (_, triggerIf, totals, expected) => expect(text(triggerIf, totals)).toBe(expected))
+
+test.each<[string, TriggerIf, string]>([
+  [
+    'a range that ends before it begins',
+    { unhealthyInRange: '[6-2]' },
+    'max value 2 cannot be less than min value 6 for unhealthyRange',
+  ],
+  ['a number that is too large', { unhealthyInRange: '[1-4294967296]' }, 'has a number above 4294967295'],
+  ['text that is no percentage', { unhealthyLessThanOrEqualTo: '5' }, '"5" is neither a number nor a percentage'],
+])('rejects %s', (_, triggerIf, message) => expect(() => of(triggerIf, machines(5, 1))).toThrow(message))

@@ -1,0 +1,52 @@
+/** Determines whether a MachineHealthCheck may remediate Machines. Pure. Upstream: isAllowedRemediation, v1.14. */
+import type { MachineHealthCheck } from '@capstan/api'
+import { TerminalError } from '@capstan/kube'
+import { shareOf } from '../share-of.ts'
+
+export interface MachineTotals {
+  /** Machines that are checked. */
+  readonly expected: number
+  readonly healthy: number
+  /** Machines that failed a check. For the limit, Machines of unknown health count as well. */
+  readonly unhealthy: number
+}
+
+export type RemediationLimit =
+  | { readonly allowed: true /** Further Machines that may become unhealthy. */; readonly remaining: number }
+  | { readonly allowed: false; readonly message: string }
+
+const Everything = '100%'
+
+/** @throws TerminalError when spec.remediation.triggerIf cannot be evaluated */
+export function remediationLimit({ spec }: MachineHealthCheck, totals: MachineTotals): RemediationLimit {
+  const { unhealthyInRange, unhealthyLessThanOrEqualTo = Everything } = spec.remediation?.triggerIf ?? {}
+  const notHealthy = totals.expected - totals.healthy
+  const subject = 'Remediation is not allowed, the number of not started or unhealthy machines'
+  const counts = `total: ${totals.expected}, unhealthy: ${totals.unhealthy}`
+  if (unhealthyInRange) {
+    const { min, max } = rangeOf(unhealthyInRange)
+    if (notHealthy >= min && notHealthy <= max) return { allowed: true, remaining: max - notHealthy }
+    return {
+      allowed: false,
+      message: `${subject} does not fall within the range (${counts}, unhealthyRange: ${unhealthyInRange})`,
+    }
+  }
+  const most = shareOf(unhealthyLessThanOrEqualTo, totals.expected, Math.floor)
+  if (most === undefined) {
+    const text = JSON.stringify(unhealthyLessThanOrEqualTo)
+    throw new TerminalError(`spec.remediation.triggerIf.unhealthyLessThanOrEqualTo: ${text} is neither a number nor a percentage`)
+  }
+  if (notHealthy <= most) return { allowed: true, remaining: most - notHealthy }
+  return { allowed: false, message: `${subject} exceeds maxUnhealthy (${counts}, maxUnhealthy: ${unhealthyLessThanOrEqualTo})` }
+}
+
+const LargestUint32 = 2 ** 32 - 1
+
+/** Reads a range such as `[2-5]`, the form of which the schema guarantees. */
+function rangeOf(text: string): { min: number; max: number } {
+  const [min = 0, max = 0] = text.slice(1, -1).split('-').map(Number)
+  const field = 'spec.remediation.triggerIf.unhealthyInRange'
+  if (max > LargestUint32) throw new TerminalError(`${field}: ${text} has a number above ${LargestUint32}`)
+  if (max < min) throw new TerminalError(`max value ${max} cannot be less than min value ${min} for unhealthyRange`)
+  return { min, max }
+}

@@ -1,0 +1,65 @@
+import { ConditionOrder, Machine, MachineConditions, type MachineHealthCheck } from '@capstan/api'
+import { commitChanges } from '@capstan/controller'
+import {
+  draft,
+  getCondition,
+  isDeleting,
+  keyOf,
+  keyText,
+  legacyConditionsOf,
+  legacyFalse,
+  type NewCondition,
+  type NewLegacyCondition,
+  orAbsent,
+  setConditions,
+} from '@capstan/kube'
+import { reportLegacyConditions } from '../legacy-status.ts'
+import type { MachineHealthCheckIO } from './scope.ts'
+
+/** Changes that a MachineHealthCheck makes to a Machine's status. */
+export interface MachineChange {
+  readonly conditions: NewCondition[]
+  readonly legacy: NewLegacyCondition[]
+  /** Requests remediation by the Machine's owner, unless it was requested already. */
+  remediateByOwner?: boolean
+}
+
+const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
+
+/** Writes the health of a Machine, and records an event when it becomes unhealthy. */
+export async function reportHealth(
+  before: Machine,
+  change: MachineChange,
+  healthCheck: MachineHealthCheck,
+  { client, clock, events, signal }: MachineHealthCheckIO,
+): Promise<void> {
+  const after = draft(before)
+  const now = clock.now()
+  const { generation } = before.metadata
+  const request = change.remediateByOwner && !isDeleting(before) ? remediationRequest(before) : { conditions: [], legacy: [] }
+  const computed = [...change.conditions, ...request.conditions]
+  const conditions = setConditions(before.status?.conditions, computed, { now, generation, order: ConditionOrder })
+  after.status = { ...after.status, conditions }
+  reportLegacyConditions(after, [...change.legacy, ...request.legacy], { now })
+  // Once OwnerRemediated exists, it belongs to the owner of the Machine.
+  const owned = [HealthCheckSucceeded.type]
+  await orAbsent(commitChanges(client, Machine, before, after, { conditions: owned, legacyConditions: owned, signal }))
+
+  const [was, is] = [getCondition(before, HealthCheckSucceeded.type), getCondition(after, HealthCheckSucceeded.type)]
+  if (is?.status !== 'False' || (was?.status === 'False' && was.reason === is.reason)) return
+  const [machine, by] = [before, healthCheck].map((object) => keyText(keyOf(object)))
+  events.event(before, 'Normal', 'MachineMarkedUnhealthy', `Machine ${machine} has been marked as unhealthy by ${by}`)
+}
+
+/** A remediation in progress belongs to the owner: only a missing condition, or one from an earlier success, is replaced. */
+function remediationRequest(machine: Machine): Pick<MachineChange, 'conditions' | 'legacy'> {
+  const { type } = OwnerRemediated
+  const isDue = (status: string | undefined) => status === undefined || status === 'True'
+  const legacy = legacyConditionsOf(machine).find((condition) => condition.type === type)
+  return {
+    conditions: isDue(getCondition(machine, type)?.status)
+      ? [OwnerRemediated.false('WaitingForRemediation', 'Waiting for remediation')]
+      : [],
+    legacy: isDue(legacy?.status) ? [legacyFalse(type, 'WaitingForRemediation', 'Warning')] : [],
+  }
+}

@@ -1,0 +1,25 @@
+import type { Cluster, MachineHealthCheck } from '@capstan/api'
+import type { ReconcileContext, Phase } from '@capstan/controller'
+import type { NewLegacyCondition } from '@capstan/kube'
+import type { ClusterCache } from '../cluster-cache/cluster-cache.ts'
+import type { RemediationLimit } from './remediation-limit.ts'
+
+/** State of one reconcile of a MachineHealthCheck: what was read and what was decided. */
+export interface MachineHealthCheckScope {
+  /** A private draft, changed by phases and committed once at the end. */
+  readonly healthCheck: MachineHealthCheck
+  readonly cluster: Cluster
+  /** `undefined` until all Machines were checked. */
+  limit: RemediationLimit | undefined
+  /** Whether any Machine failed a check. */
+  isAnyUnhealthy: boolean
+  /** Problems with remediation objects, in the v1beta1 form. */
+  readonly legacyProblems: NewLegacyCondition[]
+}
+
+/** I/O available to phases. */
+export interface MachineHealthCheckIO extends ReconcileContext {
+  readonly clusters: ClusterCache
+}
+
+export type MachineHealthCheckPhase = Phase<MachineHealthCheckScope, MachineHealthCheckIO>

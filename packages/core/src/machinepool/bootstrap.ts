@@ -1,0 +1,47 @@
+import { BootstrapConfigContract } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { isDeleting } from '@capstan/kube'
+import { failureOf, setFailure } from '../external/failure.ts'
+import { read } from '../external/observed.ts'
+import { observeReference } from './reference.ts'
+import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
+
+/** Adopts the bootstrap config and, once it has created the bootstrap data, copies the name of the Secret. */
+export const bootstrap: MachinePoolPhase = async (scope, io) => {
+  const { machinePool } = scope
+  const { bootstrap } = machinePool.spec.template.spec
+  const ref = bootstrap.configRef
+  if (!ref) {
+    scope.bootstrap = { state: 'none' }
+    if (bootstrap.dataSecretName !== undefined) return created(scope, true)
+    const { namespace, name } = machinePool.metadata
+    throw new Error(
+      `neither .spec.bootstrap.configRef nor .spec.bootstrap.dataSecretName are set for MachinePool "${name}" in namespace "${namespace}"`,
+    )
+  }
+  scope.bootstrap = await observeReference(scope, io, ref)
+  if (scope.bootstrap.state !== 'found') return wait(`${ref.kind} ${ref.name} to exist`)
+  const { external } = scope.bootstrap
+  setFailure(machinePool, failureOf(external, BootstrapConfigContract))
+  if (isDeleting(external.object)) return proceed()
+
+  if (!read(external, BootstrapConfigContract.dataSecretCreated)) {
+    created(scope, false)
+    return wait(`${ref.kind} ${ref.name} to create the data secret`)
+  }
+  const dataSecretName = read(external, BootstrapConfigContract.dataSecretName)
+  if (!dataSecretName) {
+    const { namespace, name } = machinePool.metadata
+    throw new Error(
+      `retrieved empty dataSecretName from bootstrap provider for MachinePool "${name}" in namespace "${namespace}"`,
+    )
+  }
+  bootstrap.dataSecretName = dataSecretName
+  return created(scope, true)
+}
+
+function created({ machinePool }: MachinePoolScope, bootstrapDataSecretCreated: boolean) {
+  const status = (machinePool.status ??= {})
+  status.initialization = { ...status.initialization, bootstrapDataSecretCreated }
+  return proceed()
+}

@@ -1,0 +1,85 @@
+import { Cluster, Machine, MachinePool } from '@capstan/api'
+import { type Cache, type Controller, type Index, watches, whenChanged } from '@capstan/controller'
+import { equal, getCondition, isDeleting, keyOf, keyText, type Node, type ObjectKey } from '@capstan/kube'
+import type { ClusterCache, ClusterCacheEvent } from '../cluster-cache/cluster-cache.ts'
+import { nodeTexts } from '../machine/node.ts'
+import { changedByOthers } from '../changed-by-others.ts'
+import { poolOfLabels } from './machines.ts'
+import { reconcileMachinePool } from './reconcile.ts'
+import { OwnedConditions } from './status.ts'
+
+export interface MachinePoolControllerOptions {
+  readonly clusters: ClusterCache
+  /** MachinePools reconciled at once. */
+  readonly concurrency?: number
+}
+
+/** Reconciles MachinePools: see README.md for what is watched and why. */
+export function createMachinePoolController({
+  clusters,
+  concurrency = 10,
+}: MachinePoolControllerOptions): Controller<MachinePool> {
+  return {
+    name: 'machinepool',
+    for: MachinePool,
+    when: changedByOthers(OwnedConditions),
+    watches: [
+      watches(Cluster, (cluster, cache) => cache.byIndex(byCluster, keyText(keyOf(cluster))).map(keyOf), clusterMatters),
+      watches(Machine, poolOfLabels, machineMatters),
+    ],
+    sources: [clusters.source({ map: poolsOfEvent })],
+    concurrency,
+    reconcile: (key, context) => reconcileMachinePool(key, { ...context, clusters }),
+  }
+}
+
+/** What MachinePools take from their Cluster. */
+const clusterMatters = whenChanged((cluster: Cluster) => ({ paused: cluster.spec.paused ?? false }))
+
+/** What MachinePools take from their Machines, and what they correct on them. */
+const machineMatters = whenChanged((machine: Machine) => ({
+  labels: machine.metadata.labels,
+  annotations: machine.metadata.annotations,
+  owners: machine.metadata.ownerReferences,
+  isDeleting: isDeleting(machine),
+  version: machine.status?.nodeInfo?.kubeletVersion ?? machine.spec.version,
+  conditions: ['Ready', 'Available', 'UpToDate'].map((type) => getCondition(machine, type)?.status),
+}))
+
+function poolsOfEvent(event: ClusterCacheEvent, cache: Cache): ObjectKey[] {
+  if (event.kind !== 'node') return cache.byIndex(byCluster, keyText(event.cluster)).map(keyOf)
+  const { node, previous, cluster } = event
+  if (previous && previous !== node && equal(nodeFacts(previous), nodeFacts(node))) return []
+  const texts = nodeTexts(cluster, { name: node.metadata.name, providerID: node.spec?.providerID })
+  return texts.flatMap((text) => cache.byIndex(byNode, text).map(keyOf))
+}
+
+/** What MachinePools take from their Nodes: not their heartbeats. */
+const nodeFacts = ({ metadata, spec, status }: Node) => ({
+  uid: metadata.uid,
+  annotations: metadata.annotations,
+  providerID: spec?.providerID,
+  taints: spec?.taints,
+  version: status?.nodeInfo?.kubeletVersion,
+  ready: status?.conditions?.flatMap(({ type, status, lastTransitionTime }) =>
+    type === 'Ready' ? [status, lastTransitionTime] : [],
+  ),
+})
+
+const byCluster: Index<MachinePool> = {
+  name: 'MachinePool by Cluster',
+  kind: MachinePool,
+  values: ({ metadata, spec }) => [`${metadata.namespace}/${spec.clusterName}`],
+}
+
+const byNode: Index<MachinePool> = {
+  name: 'MachinePool by Node',
+  kind: MachinePool,
+  values({ metadata, spec, status }) {
+    const cluster = { namespace: metadata.namespace!, name: spec.clusterName }
+    return [
+      ...(status?.nodeRefs ?? []).flatMap(({ name }) => nodeTexts(cluster, { name })),
+      ...(spec.providerIDList ?? []).flatMap((providerID) => nodeTexts(cluster, { providerID })),
+    ]
+  },
+}

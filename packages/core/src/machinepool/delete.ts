@@ -1,0 +1,40 @@
+/** Deletes what a MachinePool refers to, then retired Nodes. Upstream: reconcileDelete in machinepool_controller.go, v1.14. */
+import { MachinePoolFinalizer } from '@capstan/api'
+import { proceed, requeue, wait } from '@capstan/controller'
+import { keyOf, removeFinalizer, seconds } from '@capstan/kube'
+import { deleteExternal, isGone } from '../external/delete.ts'
+import { observeExternal } from '../external/observe.ts'
+import { type Observed, observed } from '../external/observed.ts'
+import { deleteRetiredNodes } from './nodes.ts'
+import { machinePoolsOfReference } from './reference.ts'
+import type { MachinePoolPhase } from './scope.ts'
+
+export const remove: MachinePoolPhase = async ({ machinePool, cluster }, io) => {
+  const { bootstrap, infrastructureRef } = machinePool.spec.template.spec
+  const left: string[] = []
+  for (const ref of [...(bootstrap.configRef ? [bootstrap.configRef] : []), infrastructureRef]) {
+    const found: Observed = observed(await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference))
+    // Upstream: the object must be gone, not only going.
+    if (!isGone(await deleteExternal(found, io))) left.push(`${ref.kind} ${ref.name}`)
+  }
+  if (left.length > 0) return wait(`${left.join(', ')} to be deleted`)
+
+  const remaining = remainingNodeTime(machinePool, io.clock.now())
+  if (remaining > 0 && (machinePool.status?.nodeRefs ?? []).length > 0) {
+    const workload = io.clusters.connection(keyOf(cluster))
+    if (!workload) {
+      const why = 'connection to the workload cluster is down: its Nodes cannot be deleted'
+      return remaining === Infinity ? wait(why) : requeue(remaining, why)
+    }
+    await deleteRetiredNodes(machinePool, workload, io.signal)
+  }
+  removeFinalizer(machinePool, MachinePoolFinalizer)
+  return proceed()
+}
+
+/** How long, in milliseconds, the deletion of Nodes may still be tried: without a limit, or with 0, for ever. */
+function remainingNodeTime({ metadata, spec }: Parameters<MachinePoolPhase>[0]['machinePool'], now: number): number {
+  const limit = spec.template.spec.deletion?.nodeDeletionTimeoutSeconds
+  if (!limit) return Infinity
+  return Date.parse(metadata.deletionTimestamp!) + seconds(limit) - now
+}

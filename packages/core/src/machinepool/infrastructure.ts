@@ -1,0 +1,76 @@
+import { InfraMachinePoolContract, isPoolProvisioned, poolReplicasOf, providerIDsOf } from '@capstan/api'
+import { proceed, wait } from '@capstan/controller'
+import { equal, isDeleting, keyOf, messageOf, TerminalError } from '@capstan/kube'
+import type { External } from '../external/get.ts'
+import { failureOf, setFailure } from '../external/failure.ts'
+import { found } from '../external/observed.ts'
+import { reportLegacy } from '../legacy-status.ts'
+import { observeReference } from './reference.ts'
+import type { MachinePoolPhase, MachinePoolScope } from './scope.ts'
+
+/** Adopts the infrastructure machine pool and copies whether it is provisioned. */
+export const infrastructure: MachinePoolPhase = async (scope, io) => {
+  const { machinePool, cluster } = scope
+  const ref = machinePool.spec.template.spec.infrastructureRef
+  scope.infrastructure = await observeReference(scope, io, ref)
+  if (scope.infrastructure.state !== 'found') {
+    if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${ref.kind} ${ref.name} to exist`)
+    const failureMessage = `MachinePool infrastructure resource ${ref.kind} ${machinePool.metadata.namespace}/${ref.name} has been deleted after being ready`
+    setFailure(machinePool, { failureReason: 'InvalidConfiguration', failureMessage })
+    throw new TerminalError(failureMessage)
+  }
+  const { external } = scope.infrastructure
+  setFailure(machinePool, failureOf(external, InfraMachinePoolContract))
+  if (isDeleting(external.object)) return proceed()
+
+  const infrastructureProvisioned = readContract(scope, external, isPoolProvisioned)
+  const status = (machinePool.status ??= {})
+  status.initialization = { ...status.initialization, infrastructureProvisioned }
+  // Upstream: nothing more is read while the workload cluster is not connected.
+  scope.workload = io.clusters.connection(keyOf(cluster))
+  return scope.workload ? proceed() : wait('connection to the workload cluster is down')
+}
+
+/** Copies provider IDs and replicas of a provisioned pool, both or neither. */
+export const providerIDs: MachinePoolPhase = async (scope) => {
+  const { machinePool } = scope
+  const external = livingInfrastructure(scope)
+  if (!external || !scope.workload) return proceed()
+  const { kind, metadata } = external.object
+  if (!machinePool.status?.initialization?.infrastructureProvisioned) return wait(`${kind} ${metadata.name} to be provisioned`)
+  const [ids, replicas] = readContract(scope, external, (pool, contract) => [
+    providerIDsOf(pool, contract),
+    poolReplicasOf(pool, contract),
+  ])
+  if (replicas !== undefined) machinePool.status.replicas = replicas
+  const total = machinePool.status.replicas ?? 0
+  if (ids.length === 0 && total !== 0)
+    return wait(`${kind} ${metadata.name} to report spec.providerIDList of its ${total} replicas`)
+  if (equal(ids, machinePool.spec.providerIDList ?? [])) return proceed()
+  machinePool.spec.providerIDList = [...ids]
+  // Nodes are counted anew for the list; until then none counts.
+  reportLegacy(machinePool, { readyReplicas: 0, availableReplicas: 0, unavailableReplicas: total })
+  return proceed()
+}
+
+/** The infrastructure machine pool unless it is being deleted. */
+export function livingInfrastructure({ infrastructure }: MachinePoolScope): External | undefined {
+  const external = found(infrastructure)
+  return external && !isDeleting(external.object) ? external : undefined
+}
+
+/** Reads fields of the contract, and keeps in the scope what is wrong with them for conditions. */
+export function readContract<T>(
+  scope: MachinePoolScope,
+  { object, contract }: External,
+  readFields: (object: object, contract: External['contract']) => T,
+): T {
+  try {
+    return readFields(object, contract)
+  } catch (err) {
+    const { kind, metadata } = object
+    scope.invalid = `${kind} ${metadata.namespace}/${metadata.name} breaks the contract: ${messageOf(err)}`
+    // Only a change of the object can help, and that brings the pool back.
+    throw new TerminalError(scope.invalid)
+  }
+}

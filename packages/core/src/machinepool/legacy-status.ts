@@ -1,0 +1,64 @@
+/**
+ * What a MachinePool reports in the form of v1beta1, under `status.deprecated.v1beta1`. Pure, but for the draft that it writes on.
+ * Upstream: machinepool_controller_phases.go and machinepool_controller_noderef.go, v1.14.
+ */
+import { BootstrapConfigContract } from '@capstan/api'
+import { isDeleting, legacyFalse, legacyTrue, mirrorProviderReady, type NewLegacyCondition } from '@capstan/kube'
+import { found, read } from '../external/observed.ts'
+import { reportLegacyConditions } from '../legacy-status.ts'
+import type { MachinePoolScope } from './scope.ts'
+
+/** Legacy conditions that this controller owns. */
+export const OwnedLegacyConditions = ['Ready', 'BootstrapReady', 'InfrastructureReady', 'ReplicasReady']
+
+export function reportLegacyStatus(scope: MachinePoolScope, now: number): void {
+  const computed = [...bootstrapReady(scope), ...infrastructureReady(scope), ...replicasReady(scope)]
+  reportLegacyConditions(scope.machinePool, computed, {
+    now,
+    ready: { of: ['BootstrapReady', 'InfrastructureReady', 'ReplicasReady'] },
+  })
+}
+
+function bootstrapReady({ machinePool, bootstrap }: MachinePoolScope): NewLegacyCondition[] {
+  const type = 'BootstrapReady'
+  const { dataSecretName } = machinePool.spec.template.spec.bootstrap
+  if (bootstrap.state === 'none' && dataSecretName !== undefined) return [legacyTrue(type)]
+  const external = found(bootstrap)
+  if (!external || isDeleting(external.object)) return []
+  const fallback = read(external, BootstrapConfigContract.dataSecretCreated)
+    ? legacyTrue(type)
+    : legacyFalse(type, 'WaitingForDataSecret', 'Info')
+  return [mirrorProviderReady(external.object, type, fallback)]
+}
+
+function infrastructureReady({ machinePool, infrastructure, invalid }: MachinePoolScope): NewLegacyCondition[] {
+  const type = 'InfrastructureReady'
+  // Upstream leaves an object that breaks the contract to its log.
+  if (invalid !== undefined) return [legacyFalse(type, 'IncorrectExternalRef', 'Error', invalid)]
+  if (infrastructure.state === 'missing') {
+    const { kind, name } = machinePool.spec.template.spec.infrastructureRef
+    const message = `could not find infra reference of kind ${kind} with name ${name}`
+    return [legacyFalse(type, 'IncorrectExternalRef', 'Error', message)]
+  }
+  const external = found(infrastructure)
+  if (!external || isDeleting(external.object)) return []
+  const fallback = machinePool.status?.initialization?.infrastructureProvisioned
+    ? legacyTrue(type)
+    : legacyFalse(type, 'WaitingForInfrastructure', 'Info')
+  return [mirrorProviderReady(external.object, type, fallback)]
+}
+
+/** How many repeated IDs a message names. */
+const MaxIDs = 3
+
+function replicasReady({ machinePool, nodes }: MachinePoolScope): NewLegacyCondition[] {
+  const type = 'ReplicasReady'
+  if (!nodes) return []
+  const replicas = machinePool.status?.replicas ?? 0
+  if (replicas === nodes.ready && nodes.nodes.length === nodes.ready) return [legacyTrue(type)]
+  const { repeated } = nodes
+  const more = repeated.length > MaxIDs ? `, ... (${repeated.length - MaxIDs} more)` : ''
+  const message =
+    repeated.length === 0 ? '' : `spec.providerIDList has IDs more than once: ${repeated.slice(0, MaxIDs).join(', ')}${more}`
+  return [legacyFalse(type, 'WaitingForReplicasReady', 'Info', message)]
+}

@@ -1,0 +1,472 @@
+import { Cluster, Machine, MachinePool, ReplicasManagedByAnnotation } from '@capstan/api'
+import { Event, isReason, legacyConditionsOf, minutes, Node, orAbsent, seconds } from '@capstan/kube'
+import {
+  aMachinePool,
+  type CoreEnv,
+  conditionText,
+  coreEnv,
+  DevConfig,
+  DevControlPlane,
+  DevMachine,
+  DevMachinePool,
+  nodeConditions,
+  OldMachinePool,
+  stateText,
+} from '@capstan/testing'
+import { afterEach, describe, expect, test } from 'vitest'
+
+let env: CoreEnv
+afterEach(() => env.close())
+
+type Providers = typeof DevMachinePool
+/** Status by which a provider of each contract version reports that its pool is provisioned. */
+const twins = [
+  ['v1beta2', DevMachinePool, (provisioned: boolean) => ({ initialization: { provisioned } })],
+  ['v1beta1', OldMachinePool, (ready: boolean) => ({ ready })],
+] as const
+
+const idOf = (name: string) => `dev:///${name}`
+
+async function aNodeNamed(name: string, { version = 'v1.34.0', ready = 'True' } = {}): Promise<void> {
+  await env.workload.create(Node, {
+    metadata: { name },
+    spec: {
+      providerID: idOf(name),
+      taints: [{ key: 'node.cluster.x-k8s.io/uninitialized', effect: 'NoSchedule' }],
+    },
+  })
+  const status = { conditions: nodeConditions({ Ready: ready }), nodeInfo: { kubeletVersion: version } }
+  await env.workload.patch(Node, { name }, { type: 'merge', body: { status } }, { subresource: 'status' })
+}
+
+const nodeNames = async () => (await env.workload.list(Node)).items.map(({ metadata }) => metadata.name)
+const machineNames = async () =>
+  (await env.client.list(Machine, { namespace: 'default' })).items.map(({ metadata }) => metadata.name)
+
+/** A pool with its bootstrap data, and infrastructure that reports nothing yet. */
+async function aPool(kind: Providers, spec: Partial<MachinePool['spec']> = {}, metadata: object = {}): Promise<void> {
+  await env.provisionCluster()
+  await env.create(DevConfig, 'mp')
+  await env.create(kind, 'mp')
+  const { template } = aMachinePool().spec
+  const infrastructureRef = { ...template.spec.infrastructureRef, kind: kind.kind }
+  await env.create(MachinePool, 'mp', {
+    metadata,
+    spec: { ...aMachinePool().spec, template: { ...template, spec: { ...template.spec, infrastructureRef } }, ...spec },
+  })
+  await env.patch(DevConfig, 'mp', {
+    status: { initialization: { dataSecretCreated: true }, ready: true, dataSecretName: 'mp-data' },
+  })
+}
+
+const pool = () => env.get(MachinePool, 'mp')
+const legacy = async (type: string) => {
+  const condition = legacyConditionsOf(await pool()).find((one) => one.type === type)
+  return condition && stateText(condition)
+}
+const legacyCounts = async () => {
+  const { readyReplicas, availableReplicas, unavailableReplicas } = (await pool()).status?.deprecated?.v1beta1 ?? {}
+  return [readyReplicas, availableReplicas, unavailableReplicas]
+}
+
+describe.each(twins)('a MachinePool whose infrastructure has contract %s', (_, kind, provisioned) => {
+  const report = (ids: readonly string[], replicas = ids.length) =>
+    env.patch(kind, 'mp', { spec: { providerIDList: ids.map(idOf) }, status: { ...provisioned(true), replicas } })
+
+  test('copies provider IDs and replicas, finds its Nodes, and is Running', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    expect(await pool()).toMatchObject({
+      metadata: {
+        finalizers: ['machinepool.cluster.x-k8s.io'],
+        labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
+        ownerReferences: [{ kind: 'Cluster', name: 'demo' }],
+      },
+      spec: { template: { spec: { bootstrap: { dataSecretName: 'mp-data' } } } },
+      status: { phase: 'Provisioning', initialization: { bootstrapDataSecretCreated: true, infrastructureProvisioned: false } },
+    })
+    for (const owned of [kind, DevConfig]) {
+      expect(await env.get(owned, 'mp')).toMatchObject({
+        metadata: {
+          labels: { 'cluster.x-k8s.io/cluster-name': 'demo' },
+          ownerReferences: [{ kind: 'MachinePool', name: 'mp', controller: true }],
+        },
+      })
+    }
+    expect(await legacy('InfrastructureReady')).toBe('False WaitingForInfrastructure')
+
+    await report(['a', 'b'])
+    expect((await pool()).spec.providerIDList).toEqual(['dev:///a', 'dev:///b'])
+    expect((await pool()).status).toMatchObject({
+      phase: 'ScalingUp',
+      replicas: 2,
+      initialization: { infrastructureProvisioned: true },
+    })
+    expect(await legacyCounts()).toEqual([0, 0, 2])
+
+    await aNodeNamed('b')
+    await aNodeNamed('a', { ready: 'False' })
+    await env.settle()
+    expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['a', 'b'])
+    expect(await legacyCounts()).toEqual([1, 1, 1])
+    expect(await legacy('ReplicasReady')).toBe('False WaitingForReplicasReady')
+    const ready = { status: { conditions: nodeConditions() } }
+    await env.workload.patch(Node, { name: 'a' }, { type: 'merge', body: ready }, { subresource: 'status' })
+    await env.advance(seconds(30))
+
+    const machinePool = await pool()
+    expect(machinePool.status).toMatchObject({
+      phase: 'Running',
+      replicas: 2,
+      readyReplicas: 2,
+      availableReplicas: 2,
+      upToDateReplicas: 2,
+      versions: [{ version: 'v1.34.0', replicas: 2 }],
+      observedGeneration: machinePool.metadata.generation,
+    })
+    expect(conditionText(machinePool, 'Paused')).toBe('False NotPaused')
+    expect(legacyConditionsOf(machinePool).map((one) => `${one.type} ${one.status}`)).toEqual([
+      'Ready True',
+      'BootstrapReady True',
+      'InfrastructureReady True',
+      'ReplicasReady True',
+    ])
+    const node = await env.workload.get(Node, { name: 'a' })
+    expect(node.metadata.annotations).toMatchObject({
+      'cluster.x-k8s.io/cluster-name': 'demo',
+      'cluster.x-k8s.io/cluster-namespace': 'default',
+      'cluster.x-k8s.io/owner-kind': 'MachinePool',
+      'cluster.x-k8s.io/owner-name': 'mp',
+    })
+    expect(node.spec?.taints).toBeUndefined()
+    const { items } = await env.client.list(Event, { namespace: 'default' })
+    expect(items.filter(({ reason }) => reason === 'SuccessfulSetNodeRefs').at(-1)?.message).toMatch(
+      /^\[\{Kind:Node Namespace: Name:a UID:\S+ APIVersion:v1 ResourceVersion: FieldPath:\} \{Kind:Node /,
+    )
+  })
+
+  test('follows a list that changes order, shrinks and grows, and deletes the Nodes of IDs that are gone', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of ['a', 'b', 'c', 'd', 'other']) await aNodeNamed(name)
+    await report(['a', 'b'])
+    await report(['b', 'a'])
+    expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b', 'a'])
+    expect(await legacyCounts()).toEqual([2, 2, 0])
+
+    await report(['b', 'c'])
+    expect((await pool()).status?.nodeRefs?.map(({ name }) => name)).toEqual(['b', 'c'])
+    expect(await nodeNames()).toEqual(['b', 'c', 'd', 'other'])
+    expect((await pool()).status?.phase).toBe('Running')
+
+    await report(['b', 'c', 'd'])
+    expect((await pool()).status).toMatchObject({ phase: 'ScalingDown', replicas: 3 })
+    await env.patch(MachinePool, 'mp', { spec: { replicas: 0 } })
+    await report([])
+    expect((await pool()).status).toMatchObject({ phase: 'Running', replicas: 0 })
+    expect((await pool()).status?.nodeRefs).toBeUndefined()
+    expect(await nodeNames()).toEqual(['other'])
+  })
+
+  test('keeps its Nodes while the list lags behind the replicas, and waits for ghosts', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of ['a', 'b']) await aNodeNamed(name)
+    await report(['a', 'b'])
+    await report([], 2)
+    expect((await pool()).spec.providerIDList).toEqual(['dev:///a', 'dev:///b'])
+    expect(await nodeNames()).toEqual(['a', 'b'])
+
+    await report(['a', 'b', 'ghost'], 3)
+    expect((await pool()).status).toMatchObject({ replicas: 3, nodeRefs: [{ name: 'a' }, { name: 'b' }] })
+    expect(await legacyCounts()).toEqual([2, 2, 1])
+    expect(await legacy('ReplicasReady')).toBe('False WaitingForReplicasReady')
+  })
+
+  test('reports terminal failures of its provider, and infrastructure that has been deleted', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await env.patch(kind, 'mp', { status: { failureReason: 'Quota', failureMessage: 'no capacity' } })
+    expect((await pool()).status?.deprecated?.v1beta1).toMatchObject({
+      failureReason: 'Quota',
+      failureMessage: `Failure detected from referenced resource infra.example.com/v1beta1, Kind=${kind.kind} with name "mp": no capacity`,
+    })
+    await report(['a'])
+    await env.client.delete(kind, { namespace: 'default', name: 'mp' })
+    await env.settle()
+    expect((await pool()).status?.deprecated?.v1beta1).toMatchObject({
+      failureReason: 'InvalidConfiguration',
+      failureMessage: `MachinePool infrastructure resource ${kind.kind} default/mp has been deleted after being ready`,
+    })
+    expect(await legacy('InfrastructureReady')).toBe(
+      `False IncorrectExternalRef: could not find infra reference of kind ${kind.kind} with name mp`,
+    )
+  })
+
+  test('is not provisioned any more when its provider says so, and copies nothing meanwhile', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await report(['a', 'b'])
+    await env.patch(kind, 'mp', { status: { ...provisioned(false), replicas: 1 } })
+    await env.patch(kind, 'mp', { spec: { providerIDList: [idOf('c')] } })
+    expect(await pool()).toMatchObject({
+      spec: { providerIDList: ['dev:///a', 'dev:///b'] },
+      status: { replicas: 2, initialization: { infrastructureProvisioned: false } },
+    })
+  })
+
+  test.each([
+    ['spec.providerIDList[1]: expected a string of 1 to 512 characters, got number', { spec: { providerIDList: ['a', 7] } }],
+    ['spec.providerIDList: expected a list of strings, got string', { spec: { providerIDList: 'a' } }],
+    ['status.replicas: expected a 32-bit integer, got string', { status: { replicas: 'many' } }],
+    ['status.infrastructureMachineKind: expected a string, got number', { status: { infrastructureMachineKind: 7 } }],
+    [
+      'spec.providerIDList: expected at most 10000 entries, got 10001',
+      { spec: { providerIDList: Array.from({ length: 10_001 }, (_, index) => `i-${index}`) } },
+    ],
+  ])('names the field that breaks the contract: %s', async (message, wrong) => {
+    env = await coreEnv()
+    await aPool(kind)
+    await report(['a'])
+    const writes = await countWrites(() => env.patch(kind, 'mp', wrong))
+    expect(await legacy('InfrastructureReady')).toBe(
+      `False IncorrectExternalRef: ${kind.kind} default/mp breaks the contract: ${message}`,
+    )
+    expect((await pool()).spec.providerIDList).toEqual(['dev:///a'])
+    expect(writes).toBeLessThan(10)
+    expect(await countWrites(() => env.advance(minutes(30)))).toBe(0)
+  })
+})
+
+/** Runs `act`, and counts how much was written to the management cluster meanwhile. */
+async function countWrites(act: () => Promise<void>): Promise<number> {
+  const before = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
+  await act()
+  const after = Number((await env.client.list(MachinePool, {})).metadata.resourceVersion)
+  return after - before
+}
+
+describe('a MachinePool', () => {
+  const kind = DevMachinePool
+  const report = (ids: readonly string[], replicas = ids.length, more: object = {}) =>
+    env.patch(kind, 'mp', {
+      spec: { providerIDList: ids.map(idOf) },
+      status: { initialization: { provisioned: true }, replicas, ...more },
+    })
+
+  test('counts a Node once, however often the list has its ID, and says which', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await aNodeNamed('a')
+    await report(['a', 'a'])
+    expect((await pool()).spec.providerIDList).toEqual(['dev:///a', 'dev:///a'])
+    expect((await pool()).status?.nodeRefs).toHaveLength(1)
+    expect(await legacy('ReplicasReady')).toBe(
+      'False WaitingForReplicasReady: spec.providerIDList has IDs more than once: dev:///a',
+    )
+  })
+
+  test('is Available minReadySeconds after its Nodes are Ready', async () => {
+    env = await coreEnv()
+    const spec = aMachinePool().spec
+    await aPool(kind, { template: { spec: { ...spec.template.spec, minReadySeconds: 60 } } })
+    await env.workload.create(Node, { metadata: { name: 'a' }, spec: { providerID: idOf('a') } })
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date(env.clock.now()).toISOString() }]
+    await env.workload.patch(Node, { name: 'a' }, { type: 'merge', body: { status: { conditions } } }, { subresource: 'status' })
+    await report(['a'])
+    expect(await legacyCounts()).toEqual([1, 0, 1])
+    await env.advance(seconds(61))
+    expect(await legacyCounts()).toEqual([1, 1, 0])
+  })
+
+  test('with replicas that something else manages is Scaling, in whichever direction', async () => {
+    env = await coreEnv()
+    await aPool(kind, {}, { annotations: { [ReplicasManagedByAnnotation]: 'autoscaler' } })
+    await aNodeNamed('a')
+    await report(['a'])
+    expect((await pool()).status?.phase).toBe('Scaling')
+    await env.patch(MachinePool, 'mp', { spec: { replicas: 0 } })
+    expect((await pool()).status?.phase).toBe('Scaling')
+    await env.patch(MachinePool, 'mp', { spec: { replicas: 1 } })
+    expect((await pool()).status?.phase).toBe('Running')
+  })
+
+  test('does nothing while it is paused', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await env.patch(MachinePool, 'mp', { metadata: { annotations: { 'cluster.x-k8s.io/paused': '' } } })
+    await report(['a'])
+    expect(conditionText(await pool(), 'Paused')).toBe('True Paused: MachinePool has the cluster.x-k8s.io/paused annotation')
+    expect((await pool()).spec.providerIDList).toBeUndefined()
+    await env.patch(MachinePool, 'mp', { metadata: { annotations: { 'cluster.x-k8s.io/paused': null } } })
+    expect((await pool()).spec.providerIDList).toEqual(['dev:///a'])
+  })
+
+  test('with bootstrap data of the user needs no bootstrap config', async () => {
+    env = await coreEnv()
+    const { template } = aMachinePool().spec
+    await aPool(kind, { template: { spec: { ...template.spec, bootstrap: { dataSecretName: 'mine' } } } })
+    expect((await pool()).status?.initialization?.bootstrapDataSecretCreated).toBe(true)
+    expect(await legacy('BootstrapReady')).toBe('True ')
+  })
+
+  test('is deleted once bootstrap and infrastructure are gone, and with it the Nodes of IDs that are gone', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    for (const name of ['a', 'b']) await aNodeNamed(name)
+    await report(['a', 'b'])
+    await env.client.patch(
+      kind,
+      { namespace: 'default', name: 'mp' },
+      { type: 'merge', body: { metadata: { finalizers: ['dev/x'] } } },
+    )
+    await env.client.delete(MachinePool, { namespace: 'default', name: 'mp' })
+    await env.settle()
+    expect((await pool()).status?.phase).toBe('Deleting')
+    await expect(env.get(DevConfig, 'mp')).rejects.toSatisfy((err) => isReason(err, 'NotFound'))
+    expect((await env.get(kind, 'mp')).metadata.deletionTimestamp).toBeDefined()
+    await env.client.patch(
+      kind,
+      { namespace: 'default', name: 'mp' },
+      { type: 'merge', body: { metadata: { finalizers: null } } },
+    )
+    await env.settle()
+    expect(await orAbsent(pool())).toBeUndefined()
+  })
+
+  test('is deleted before the control plane when its Cluster is', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await report(['a'])
+    expect((await env.get(Cluster, 'demo')).status?.workers).toMatchObject({
+      desiredReplicas: 2,
+      replicas: 1,
+      upToDateReplicas: 2,
+    })
+    const held = { type: 'merge', body: { metadata: { finalizers: ['dev/x'] } } } as const
+    await env.client.patch(kind, { namespace: 'default', name: 'mp' }, held)
+    await env.client.delete(Cluster, { namespace: 'default', name: 'demo' })
+    await env.settle()
+    expect(conditionText(await env.get(Cluster, 'demo'), 'Deleting')).toBe('True WaitingForWorkersDeletion: * MachinePools: mp')
+    const released = { type: 'merge', body: { metadata: { finalizers: null } } } as const
+    await env.client.patch(kind, { namespace: 'default', name: 'mp' }, released)
+    await env.advance(seconds(30))
+    expect(await orAbsent(env.get(Cluster, 'demo'))).toBeUndefined()
+  })
+
+  test('is deleted without its Nodes when their cluster stays unreachable for nodeDeletionTimeoutSeconds', async () => {
+    env = await coreEnv()
+    await aPool(kind)
+    await aNodeNamed('a')
+    await report(['a'])
+    env.reachable = false
+    await env.advance(minutes(3))
+    await env.client.delete(MachinePool, { namespace: 'default', name: 'mp' })
+    await env.advance(seconds(8))
+    expect((await pool()).status?.phase).toBe('Deleting')
+    await env.advance(seconds(4))
+    expect(await orAbsent(pool())).toBeUndefined()
+  })
+
+  describe('with MachinePool Machines', () => {
+    const labels = { 'cluster.x-k8s.io/pool-name': 'mp', 'cluster.x-k8s.io/cluster-name': 'demo' }
+    const withMachines = { infrastructureMachineKind: 'DevMachine' }
+    const anInfraMachine = (name: string) =>
+      env.create(DevMachine, name, {
+        metadata: { labels },
+        spec: { providerID: idOf(name) },
+        status: { initialization: { provisioned: true } },
+      })
+    const provisionInfraMachine = async (name: string) => {
+      await anInfraMachine(name)
+      await env.patch(DevMachine, name, { status: { initialization: { provisioned: true } } })
+    }
+
+    test('has one Machine for each infrastructure machine, with its template metadata', async () => {
+      env = await coreEnv()
+      const { template } = aMachinePool().spec
+      const metadata = { labels: { team: 'x' }, annotations: { note: 'y' } }
+      await aPool(kind, { template: { ...template, metadata } })
+      for (const name of ['a', 'b']) await aNodeNamed(name)
+      await report(['a', 'b'], 2, withMachines)
+      for (const name of ['a', 'b']) await provisionInfraMachine(name)
+      await env.advance(seconds(30))
+      expect(await machineNames()).toEqual(['a', 'b'])
+      expect(await env.get(Machine, 'a')).toMatchObject({
+        metadata: {
+          labels: { ...labels, team: 'x' },
+          annotations: { note: 'y' },
+          ownerReferences: [{ kind: 'MachinePool', name: 'mp', controller: true }],
+        },
+        spec: {
+          clusterName: 'demo',
+          version: 'v1.34.0',
+          bootstrap: { dataSecretName: '' },
+          infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'a' },
+          providerID: 'dev:///a',
+        },
+        status: { phase: 'Running', nodeRef: { name: 'a' } },
+      })
+      expect(conditionText(await env.get(Machine, 'a'), 'UpToDate')).toBe('True UpToDate')
+      expect((await pool()).status).toMatchObject({
+        phase: 'Running',
+        readyReplicas: 2,
+        availableReplicas: 2,
+        upToDateReplicas: 2,
+        versions: [{ version: 'v1.34.0', replicas: 2 }],
+      })
+
+      await env.patch(MachinePool, 'mp', { spec: { template: { metadata: { labels: { team: null, role: 'z' } } } } })
+      const after = (await env.get(Machine, 'a')).metadata.labels
+      expect([after?.['team'], after?.['role']]).toEqual([undefined, 'z'])
+    })
+
+    test('adopts a Machine without controller, and leaves controlled ones alone', async () => {
+      env = await coreEnv()
+      await aPool(kind)
+      await report(['a'], 1, withMachines)
+      const spec = {
+        clusterName: 'demo',
+        bootstrap: { dataSecretName: '' },
+        infrastructureRef: { apiGroup: 'infra.example.com', kind: 'DevMachine', name: 'a' },
+      }
+      await env.create(Machine, 'mine', { metadata: { labels }, spec })
+      const ownerReferences = [{ apiVersion: 'v1', kind: 'Other', name: 'other', uid: 'u', controller: true }]
+      const theirs = { ...spec, infrastructureRef: { ...spec.infrastructureRef, name: 'b' } }
+      await env.create(Machine, 'theirs', { metadata: { labels, ownerReferences }, spec: theirs })
+      await provisionInfraMachine('a')
+      await provisionInfraMachine('b')
+      expect(await machineNames()).toEqual(['mine', 'theirs'])
+      expect((await env.get(Machine, 'mine')).metadata.ownerReferences).toMatchObject([{ kind: 'MachinePool', controller: true }])
+      expect((await env.get(Machine, 'theirs')).metadata.ownerReferences).toMatchObject([{ kind: 'Other' }])
+    })
+
+    test('deletes nothing itself: a Machine that goes takes its infrastructure and its Node with it', async () => {
+      env = await coreEnv()
+      await aPool(kind)
+      for (const name of ['a', 'b']) await aNodeNamed(name)
+      await report(['a', 'b'], 2, withMachines)
+      for (const name of ['a', 'b']) await provisionInfraMachine(name)
+      await env.advance(seconds(30))
+      // Otherwise Nodes stay, for want of a control plane Machine.
+      await env.patch(DevControlPlane, 'demo', { status: { externalManagedControlPlane: true } })
+      await env.client.delete(Machine, { namespace: 'default', name: 'a' })
+      await env.advance(seconds(60))
+      expect(await machineNames()).toEqual(['b'])
+      expect(await orAbsent(env.get(DevMachine, 'a'))).toBeUndefined()
+      expect(await nodeNames()).toEqual(['b'])
+      await report(['b'], 1, withMachines)
+      expect((await pool()).status).toMatchObject({ replicas: 1, readyReplicas: 1, upToDateReplicas: 1, phase: 'ScalingUp' })
+    })
+
+    test('writes the Machines of a large pool in several reconciles', async () => {
+      env = await coreEnv()
+      await aPool(kind)
+      await report(['x'], 1)
+      for (let index = 0; index < 210; index++) await anInfraMachine(`m-${index}`)
+      await report(['x'], 1, withMachines)
+      await env.advance(seconds(60))
+      expect(await machineNames()).toHaveLength(210)
+    }, 60_000)
+  })
+})

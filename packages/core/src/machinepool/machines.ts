@@ -1,0 +1,232 @@
+/**
+ * MachinePool Machines: where the infrastructure provider has an object for each machine of the pool, core makes a Machine for
+ * each of them. Upstream: reconcileMachines in machinepool_controller_phases.go, v1.14.
+ */
+import {
+  ClusterNameLabel,
+  ConditionOrder,
+  type ContractVersionedObjectReference,
+  infrastructureMachineKindOf,
+  InfraMachineContract,
+  labelValue,
+  Machine,
+  MachineConditions,
+  MachinePool,
+  MachinePoolNameLabel,
+} from '@capstan/api'
+import { commitChanges, type Index, type MapFunction, proceed, requeue } from '@capstan/controller'
+import {
+  controllerOf,
+  controllerReference,
+  draft,
+  ensureOwnerReference,
+  isControlledBy,
+  isDeleting,
+  keyOf,
+  type Kind,
+  messageOf,
+  orAbsent,
+  parseApiVersion,
+  setConditions,
+  CustomResourceDefinition,
+} from '@capstan/kube'
+import { externalKind } from '../external/contract-version.ts'
+import type { External } from '../external/get.ts'
+import { read } from '../external/observed.ts'
+import { type MetadataPatch, metadataPatch } from '../managed-metadata.ts'
+import { livingInfrastructure, readContract } from './infrastructure.ts'
+import { type MachinePoolIO, MachinePoolManager, type MachinePoolPhase, type MachinePoolScope } from './scope.ts'
+
+/** How many Machines one reconcile writes: a pool may have 10,000 of them. */
+export const MaxWrites = 200
+
+/** Brings about one Machine for each infrastructure machine of the pool. */
+export const createMachines: MachinePoolPhase = async (scope, io) => {
+  const external = livingInfrastructure(scope)
+  if (!external || !scope.workload) return proceed()
+  const infraMachines = await infraMachinesOf(scope, external, io)
+  if (!infraMachines) return proceed()
+
+  const byInfraName = new Map(machinesOf(scope.machinePool, io).map((machine) => [machine.spec.infrastructureRef.name, machine]))
+  const errors: unknown[] = []
+  let writes = 0
+  for (const infraMachine of infraMachines) {
+    if (writes >= MaxWrites) return requeue(0, `to write the other Machines of ${infraMachines.length}`)
+    try {
+      const machine = byInfraName.get(infraMachine.object.metadata.name)
+      const isWritten = machine
+        ? await updateMachine(machine, infraMachine, scope, io)
+        : await createMachine(infraMachine, scope, io)
+      if (isWritten) writes++
+    } catch (err) {
+      errors.push(err)
+      if (errors.length >= MaxErrors) break
+    }
+  }
+  if (errors.length > 0) {
+    const { namespace, name } = scope.machinePool.metadata
+    const texts = errors.map(messageOf).join('; ')
+    throw new AggregateError(errors, `failed to create machines for MachinePool "${name}" in namespace "${namespace}": ${texts}`)
+  }
+  return proceed()
+}
+
+/** A fault that every Machine has would otherwise be reported thousands of times. */
+const MaxErrors = 10
+
+/** Finds the Machines of the pool, those that something else controls aside. */
+export const listMachines: MachinePoolPhase = async (scope, io) => {
+  scope.machines = machinesOf(scope.machinePool, io).filter(
+    (machine) => !controllerOf(machine) || isControlledBy(machine, scope.machinePool, MachinePool),
+  )
+  return proceed()
+}
+
+/** Reports that the Machines are up to date: their pool replaces those that are not. */
+export const machinesUpToDate: MachinePoolPhase = async ({ machines = [] }, { client, clock, signal }) => {
+  const { UpToDate } = MachineConditions
+  for (const machine of machines) {
+    const condition = isDeleting(machine) ? UpToDate.false('NotUpToDate', 'Machine is being deleted') : UpToDate.true('UpToDate')
+    const { generation } = machine.metadata
+    const after = draft(machine)
+    const status = (after.status ??= {})
+    status.conditions = setConditions(status.conditions, [condition], { now: clock.now(), generation, order: ConditionOrder })
+    await commitChanges(client, Machine, machine, after, { conditions: [UpToDate.type], signal })
+  }
+  return proceed()
+}
+
+const poolText = (namespace: string | undefined, clusterName: string, label: string): string =>
+  `${namespace}/${clusterName}/${label}`
+
+/** Machines by the labels that say which pool they belong to. */
+const byPool: Index<Machine> = {
+  name: 'Machine by MachinePool',
+  kind: Machine,
+  values({ metadata: { namespace, labels } }) {
+    const cluster = labels?.[ClusterNameLabel]
+    const pool = labels?.[MachinePoolNameLabel]
+    return cluster === undefined || pool === undefined ? [] : [poolText(namespace, cluster, pool)]
+  },
+}
+
+const byLabels: Index<MachinePool> = {
+  name: 'MachinePool by labels of its Machines',
+  kind: MachinePool,
+  values: ({ metadata, spec }) => [poolText(metadata.namespace, spec.clusterName, labelValue(metadata.name))],
+}
+
+/** The pool of a Machine or infrastructure machine, by its labels. */
+export const poolOfLabels: MapFunction = ({ metadata: { namespace, labels } }, cache) => {
+  const cluster = labels?.[ClusterNameLabel]
+  const pool = labels?.[MachinePoolNameLabel]
+  if (cluster === undefined || pool === undefined) return []
+  return cache.byIndex(byLabels, poolText(namespace, cluster, pool)).map(keyOf)
+}
+
+const machinesOf = ({ metadata, spec }: MachinePool, { cache }: MachinePoolIO): readonly Machine[] =>
+  cache.byIndex(byPool, poolText(metadata.namespace, spec.clusterName, labelValue(metadata.name)))
+
+/** The infrastructure machines of the pool; `undefined` when its provider has none. */
+async function infraMachinesOf(
+  scope: MachinePoolScope,
+  external: External,
+  io: MachinePoolIO,
+): Promise<readonly External[] | undefined> {
+  const { machinePool } = scope
+  const kindName = readContract(scope, external, infrastructureMachineKindOf)
+  if (kindName === undefined) return undefined
+  await io.watch(CustomResourceDefinition as Kind, () => [])
+  const { group } = parseApiVersion(external.object.apiVersion)
+  const of = await externalKind(io.cache, { apiGroup: group, kind: kindName })
+  await io.watch(of.kind, poolOfLabels)
+  const { metadata, spec } = machinePool
+  const labels = { [MachinePoolNameLabel]: labelValue(metadata.name), [ClusterNameLabel]: spec.clusterName }
+  const labelSelector = Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',')
+  const { items } = await io.cache.list(of.kind, { namespace: metadata.namespace!, labelSelector })
+  return items.map((object) => ({ ...of, object }))
+}
+
+interface DesiredMachine {
+  readonly labels: { readonly [key: string]: string }
+  readonly annotations: { readonly [key: string]: string }
+  readonly infrastructureRef: ContractVersionedObjectReference
+  /** What the Node runs; absent while it is not known. */
+  readonly version: string | undefined
+}
+
+function desiredMachine({ object, kind, contract }: External, { machinePool, workload }: MachinePoolScope): DesiredMachine {
+  const { metadata, spec } = machinePool
+  const providerID = read({ object, kind, contract }, InfraMachineContract.providerID)
+  const node = typeof providerID === 'string' && providerID !== '' ? workload?.nodesByProviderID(providerID)[0] : undefined
+  return {
+    labels: {
+      ...spec.template.metadata?.labels,
+      [MachinePoolNameLabel]: labelValue(metadata.name),
+      [ClusterNameLabel]: spec.clusterName,
+    },
+    annotations: { ...spec.template.metadata?.annotations },
+    infrastructureRef: { apiGroup: kind.group, kind: kind.kind, name: object.metadata.name },
+    version: node?.status?.nodeInfo?.kubeletVersion || undefined,
+  }
+}
+
+async function createMachine(infraMachine: External, scope: MachinePoolScope, io: MachinePoolIO): Promise<boolean> {
+  // Its Machine may be gone already: a second one would wait for infrastructure that is on its way out.
+  if (isDeleting(infraMachine.object)) return false
+  const { machinePool } = scope
+  const { labels, annotations, infrastructureRef, version } = desiredMachine(infraMachine, scope)
+  const { name, namespace } = infraMachine.object.metadata
+  await io.client.create(
+    Machine,
+    {
+      metadata: {
+        name,
+        namespace: namespace!,
+        labels,
+        annotations,
+        // From the beginning, so that the Machine controller does not take it for one that stands alone.
+        ownerReferences: [controllerReference(machinePool, MachinePool)],
+      },
+      spec: {
+        clusterName: machinePool.spec.clusterName,
+        bootstrap: { dataSecretName: '' },
+        infrastructureRef,
+        ...(version === undefined ? {} : { version }),
+      },
+    },
+    { fieldManager: MachinePoolManager, signal: io.signal },
+  )
+  return true
+}
+
+async function updateMachine(
+  machine: Machine,
+  infraMachine: External,
+  scope: MachinePoolScope,
+  { client, signal }: MachinePoolIO,
+): Promise<boolean> {
+  const { machinePool } = scope
+  const { labels, annotations, infrastructureRef, version } = desiredMachine(infraMachine, scope)
+  const metadata: MetadataPatch & { ownerReferences?: unknown; resourceVersion?: string } =
+    metadataPatch(machine, MachinePoolManager, { labels, annotations }) ?? {}
+  if (!isControlledBy(machine, machinePool, MachinePool)) {
+    const other = controllerOf(machine)
+    if (other) throw new Error(`Machine ${machine.metadata.name} is already controlled by ${other.kind} ${other.name}`)
+    const adopted = draft(machine)
+    ensureOwnerReference(adopted, controllerReference(machinePool, MachinePool))
+    metadata.ownerReferences = adopted.metadata.ownerReferences
+    // The version is a lock: lists of owners belong to several.
+    metadata.resourceVersion = machine.metadata.resourceVersion
+  }
+  const spec = {
+    ...(version === undefined || version === machine.spec.version ? {} : { version }),
+    ...(machine.spec.infrastructureRef.kind === infrastructureRef.kind ? {} : { infrastructureRef }),
+  }
+  if (Object.keys(metadata).length + Object.keys(spec).length === 0) return false
+  const body = { metadata, spec }
+  await orAbsent(client.patch(Machine, keyOf(machine), { type: 'merge', body }, { fieldManager: MachinePoolManager, signal }))
+  return true
+}

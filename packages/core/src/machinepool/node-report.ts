@@ -1,0 +1,51 @@
+/** What the Nodes of a MachinePool come to. Pure. Upstream: machinepool_controller_noderef.go, v1.14. */
+import type { NodeReference } from '@capstan/api'
+import { type Node, seconds } from '@capstan/kube'
+
+export interface NodeReport {
+  /** Nodes that have an ID of the list, each once, in the order of the list. */
+  readonly nodes: readonly Node[]
+  readonly ready: number
+  readonly available: number
+  /** IDs that the list has more than once. */
+  readonly repeated: readonly string[]
+  /** When, in milliseconds, time alone makes one more Node available. */
+  readonly nextAvailable: number | undefined
+}
+
+export function nodeReport(
+  providerIDs: readonly string[],
+  nodeOf: (providerID: string) => Node | undefined,
+  { now, minReadySeconds = 0 }: { readonly now: number; readonly minReadySeconds?: number | undefined },
+): NodeReport {
+  const ids = new Set(providerIDs)
+  const repeated = ids.size === providerIDs.length ? [] : repeatedOf(providerIDs)
+  const nodes = [...ids].flatMap((id) => nodeOf(id) ?? [])
+  const times = nodes.map((node) => availableAt(node, minReadySeconds))
+  const coming = times.filter((at) => at > now && at < Infinity)
+  return {
+    nodes,
+    ready: nodes.filter((node) => readyCondition(node)?.status === 'True').length,
+    available: times.filter((at) => at <= now).length,
+    repeated,
+    nextAvailable: coming.length === 0 ? undefined : coming.reduce((a, b) => Math.min(a, b)),
+  }
+}
+
+export const nodeReferences = ({ nodes }: NodeReport): NodeReference[] =>
+  nodes.map(({ metadata }) => ({ apiVersion: 'v1', kind: 'Node', name: metadata.name, uid: metadata.uid }))
+
+function repeatedOf(ids: readonly string[]): string[] {
+  const seen = new Set<string>()
+  return [...new Set(ids.filter((id) => seen.has(id) || !seen.add(id)))]
+}
+
+const readyCondition = (node: Node) => node.status?.conditions?.find(({ type }) => type === 'Ready')
+
+function availableAt(node: Node, minReadySeconds: number): number {
+  const ready = readyCondition(node)
+  if (ready?.status !== 'True') return Infinity
+  if (minReadySeconds === 0) return 0
+  const since = Date.parse(ready.lastTransitionTime ?? '')
+  return Number.isNaN(since) ? Infinity : since + seconds(minReadySeconds)
+}

@@ -1,0 +1,108 @@
+import {
+  ClusterNameAnnotation,
+  ClusterNamespaceAnnotation,
+  MachinePool,
+  NodeUninitializedTaint,
+  OwnerKindAnnotation,
+  OwnerNameAnnotation,
+} from '@capstan/api'
+import { proceed, requeue, wait } from '@capstan/controller'
+import { type Client, equal, Node, orAbsent } from '@capstan/kube'
+import type { WorkloadCluster } from '../cluster-cache/accessor.ts'
+import { reportLegacy } from '../legacy-status.ts'
+import { type NodeReport, nodeReferences, nodeReport } from './node-report.ts'
+import type { MachinePoolIO, MachinePoolPhase } from './scope.ts'
+
+/** Deletes Nodes whose provider IDs are gone, finds those of the list, and marks them as the pool's. */
+export const nodes: MachinePoolPhase = async (scope, io) => {
+  const { machinePool, workload } = scope
+  const { spec, metadata } = machinePool
+  const ids = spec.providerIDList ?? []
+  if (!workload) return proceed()
+  if (ids.length === 0 && spec.replicas !== 0) return wait('provider IDs of the machines')
+  await deleteRetiredNodes(machinePool, workload, io.signal)
+
+  const now = io.clock.now()
+  const { minReadySeconds } = spec.template.spec
+  const report = nodeReport(ids, (id) => workload.nodesByProviderID(id)[0], { now, minReadySeconds })
+  // Upstream: as long as no Node is there at all, those seen before stay in status.
+  if (report.nodes.length === 0 && ids.length > 0) return wait('Nodes with the provider IDs of the list')
+  scope.nodes = report
+  const status = (machinePool.status ??= {})
+  const references = nodeReferences(report)
+  if (!equal(references, status.nodeRefs ?? [])) {
+    if (references.length > 0) status.nodeRefs = references
+    else delete status.nodeRefs
+    io.events.event(machinePool, 'Normal', 'SuccessfulSetNodeRefs', referencesText(report))
+  }
+  reportLegacy(machinePool, {
+    readyReplicas: report.ready,
+    availableReplicas: report.available,
+    unavailableReplicas: (status.replicas ?? 0) - report.available,
+  })
+  const owner = { namespace: metadata.namespace!, name: metadata.name, clusterName: spec.clusterName }
+  for (const node of report.nodes) await markNode(workload.client, node, owner, io)
+  return report.nextAvailable === undefined
+    ? proceed()
+    : requeue(report.nextAvailable - now, 'for Nodes to have been ready for minReadySeconds')
+}
+
+/**
+ * Deletes the Nodes of status.nodeRefs whose provider ID the list does not have: their machines are gone.
+ * A Node that cannot be found, or that has no provider ID, is left alone.
+ */
+export async function deleteRetiredNodes(
+  { spec, status }: MachinePool,
+  workload: WorkloadCluster,
+  signal: AbortSignal,
+): Promise<void> {
+  const kept = new Set(spec.providerIDList)
+  for (const { name, uid } of status?.nodeRefs ?? []) {
+    const node = name === undefined ? undefined : workload.node(name)
+    const providerID = node?.spec?.providerID
+    if (!node || !providerID || kept.has(providerID)) continue
+    const preconditions = { uid: uid ?? node.metadata.uid }
+    await orAbsent(workload.client.delete(Node, { name: node.metadata.name }, { preconditions, signal }))
+  }
+}
+
+/** Upstream: patchNodes. */
+async function markNode(
+  client: Client,
+  { metadata, spec }: Node,
+  owner: { readonly namespace: string; readonly name: string; readonly clusterName: string },
+  { signal }: MachinePoolIO,
+): Promise<void> {
+  const annotations = {
+    [ClusterNameAnnotation]: owner.clusterName,
+    [ClusterNamespaceAnnotation]: owner.namespace,
+    [OwnerKindAnnotation]: MachinePool.kind,
+    [OwnerNameAnnotation]: owner.name,
+  }
+  const isAnnotated = Object.entries(annotations).every(([key, value]) => metadata.annotations?.[key] === value)
+  const taints = spec?.taints ?? []
+  const kept = taints.filter(({ key, effect }) => key !== NodeUninitializedTaint.key || effect !== NodeUninitializedTaint.effect)
+  const isTainted = kept.length < taints.length
+  if (isAnnotated && !isTainted) return
+  // The version is a lock: lists of taints belong to several.
+  const body = {
+    metadata: { annotations, ...(isTainted ? { resourceVersion: metadata.resourceVersion } : {}) },
+    ...(isTainted ? { spec: { taints: kept.length > 0 ? kept : null } } : {}),
+  }
+  await orAbsent(client.patch(Node, { name: metadata.name }, { type: 'merge', body }, { signal }))
+}
+
+/** How many Nodes the event names. */
+const MaxNodes = 10
+
+/** As Go prints a list of object references. */
+function referencesText({ nodes }: NodeReport): string {
+  const texts = nodes
+    .slice(0, MaxNodes)
+    .map(
+      ({ metadata }) =>
+        `{Kind:Node Namespace: Name:${metadata.name} UID:${metadata.uid} APIVersion:v1 ResourceVersion: FieldPath:}`,
+    )
+  const more = nodes.length - MaxNodes
+  return `[${texts.join(' ')}${more > 0 ? ` ... (${more} more)` : ''}]`
+}

@@ -1,0 +1,52 @@
+import { ConditionOrder, MachinePool, MachinePoolFinalizer, pausedCondition } from '@capstan/api'
+import { type Outcome, proceed, reconcileObject } from '@capstan/controller'
+import { isDeleting, type ObjectKey } from '@capstan/kube'
+import { clusterOf } from '../cluster-of.ts'
+import { unread } from '../external/observed.ts'
+import { bootstrap } from './bootstrap.ts'
+import { remove } from './delete.ts'
+import { infrastructure, providerIDs } from './infrastructure.ts'
+import { OwnedLegacyConditions } from './legacy-status.ts'
+import { createMachines, listMachines, machinesUpToDate } from './machines.ts'
+import { nodes } from './nodes.ts'
+import { owner } from './owner.ts'
+import type { MachinePoolIO, MachinePoolPhase, MachinePoolScope } from './scope.ts'
+import { OwnedConditions, reportStatus } from './status.ts'
+
+const always: MachinePoolPhase[] = [owner]
+const whenLiving: MachinePoolPhase[] = [
+  bootstrap,
+  infrastructure,
+  createMachines,
+  providerIDs,
+  listMachines,
+  nodes,
+  machinesUpToDate,
+]
+const whenDeleting: MachinePoolPhase[] = [remove]
+
+/** Brings one MachinePool, and what it refers to, towards its spec. Safe to run at any moment, any number of times. */
+export const reconcileMachinePool = (key: ObjectKey, io: MachinePoolIO): Promise<Outcome> =>
+  reconcileObject(key, io, {
+    kind: MachinePool,
+    related: clusterOf,
+    finalizer: MachinePoolFinalizer,
+    paused: (machinePool, cluster) => pausedCondition(cluster, machinePool),
+    scope: (machinePool, cluster): MachinePoolScope => ({
+      machinePool,
+      cluster,
+      bootstrap: unread,
+      infrastructure: unread,
+      workload: undefined,
+      machines: undefined,
+      nodes: undefined,
+    }),
+    phases: (machinePool) => [...always, ...(isDeleting(machinePool) ? whenDeleting : whenLiving)],
+    status(scope, { clock }) {
+      reportStatus(scope, clock.now())
+      return proceed()
+    },
+    conditions: OwnedConditions,
+    legacyConditions: OwnedLegacyConditions,
+    order: ConditionOrder,
+  })

@@ -1,0 +1,37 @@
+/** The objects that a MachinePool refers to: its bootstrap config and its infrastructure machine pool. */
+import { hasPausedAnnotation, MachinePool } from '@capstan/api'
+import type { Index, MapFunction } from '@capstan/controller'
+import { controllerReference, keyOf } from '@capstan/kube'
+import { adopt } from '../external/adopt.ts'
+import type { ContractRef } from '../external/get.ts'
+import { type Observed, observed } from '../external/observed.ts'
+import { observeExternal } from '../external/observe.ts'
+import { referenceText, referredText } from '../external/reference.ts'
+import type { MachinePoolIO, MachinePoolScope } from './scope.ts'
+
+/** Reads a referenced object and makes the pool its controller. */
+export async function observeReference(
+  { machinePool }: MachinePoolScope,
+  io: MachinePoolIO,
+  ref: ContractRef,
+): Promise<Observed> {
+  const external = await observeExternal(io, ref, machinePool.metadata.namespace!, machinePoolsOfReference)
+  if (!external || hasPausedAnnotation(external.object)) return observed(external)
+  const object = await adopt(io.client, external.kind, external.object, {
+    owner: controllerReference(machinePool, MachinePool),
+    clusterName: machinePool.spec.clusterName,
+  })
+  return observed({ ...external, object })
+}
+
+/** MachinePools by what they refer to. */
+const byReference: Index<MachinePool> = {
+  name: 'MachinePool by reference',
+  kind: MachinePool,
+  values: ({ metadata, spec: { template } }) =>
+    [template.spec.infrastructureRef, template.spec.bootstrap.configRef].flatMap((ref) =>
+      ref ? referenceText(ref, metadata.namespace) : [],
+    ),
+}
+
+export const machinePoolsOfReference: MapFunction = (object, cache) => cache.byIndex(byReference, referredText(object)).map(keyOf)

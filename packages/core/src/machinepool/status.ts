@@ -1,0 +1,88 @@
+/** What one reconcile of a MachinePool reports. Pure. Upstream: machinepool_controller_status.go and reconcilePhase, v1.14. */
+import {
+  areReplicasManagedExternally,
+  ConditionOrder,
+  infrastructureMachineKindOf,
+  type Machine,
+  type MachinePool,
+  type MachinePoolStatus,
+  type ReplicasOfVersion,
+  pausedCondition,
+} from '@capstan/api'
+import { isDeleting, isTrue, setConditions } from '@capstan/kube'
+import { found } from '../external/observed.ts'
+import { mergeVersions } from '../versions-in-use.ts'
+import { reportLegacyStatus } from './legacy-status.ts'
+import type { MachinePoolScope } from './scope.ts'
+
+/** Conditions that this controller owns. */
+export const OwnedConditions = ['Paused']
+
+/** Writes counts, conditions and phase on the scope's draft. */
+export function reportStatus(scope: MachinePoolScope, now: number): void {
+  const { machinePool, cluster } = scope
+  const status = (machinePool.status ??= {})
+  reportCounts(scope, status)
+  const conditions = [pausedCondition(cluster, machinePool)]
+  const { generation } = machinePool.metadata
+  status.conditions = setConditions(status.conditions, conditions, { now, generation, order: ConditionOrder })
+  status.phase = phaseOf(machinePool)
+  reportLegacyStatus(scope, now)
+}
+
+/** Without the infrastructure there is nothing to count. */
+function reportCounts(scope: MachinePoolScope, status: MachinePoolStatus): void {
+  if (scope.invalid !== undefined) return
+  const external = found(scope.infrastructure)
+  if (!external) return
+  const { machinePool, machines, nodes } = scope
+  if (infrastructureMachineKindOf(external.object, external.contract) !== undefined) {
+    if (!machines) return
+    const count = (condition: string) => machines.filter((machine) => isTrue(machine, condition)).length
+    status.readyReplicas = count('Ready')
+    status.availableReplicas = count('Available')
+    status.upToDateReplicas = count('UpToDate')
+    reportVersions(status, machines.flatMap(versionOf))
+    return
+  }
+  // Upstream: all that there are count as ready and available.
+  if (status.replicas !== undefined) {
+    status.readyReplicas = status.replicas
+    status.availableReplicas = status.replicas
+  }
+  if (machinePool.spec.replicas !== undefined) status.upToDateReplicas = machinePool.spec.replicas
+  if (!nodes) return
+  const versions = nodes.nodes.flatMap(({ status }) => status?.nodeInfo?.kubeletVersion || [])
+  reportVersions(
+    status,
+    versions.map((version) => ({ version, replicas: 1 })),
+  )
+}
+
+function reportVersions(status: MachinePoolStatus, parts: readonly ReplicasOfVersion[]): void {
+  const versions = mergeVersions(parts)
+  if (versions) status.versions = versions
+  else delete status.versions
+}
+
+/** What the Node reports is what runs; before there is one, what is wanted stands for it. */
+function versionOf({ spec, status }: Machine): ReplicasOfVersion[] {
+  const version = status?.nodeInfo?.kubeletVersion || spec.version
+  return version ? [{ version, replicas: 1 }] : []
+}
+
+/** The last rule that applies decides. */
+export function phaseOf(machinePool: MachinePool): NonNullable<MachinePoolStatus['phase']> {
+  const { spec, status = {} } = machinePool
+  const { bootstrapDataSecretCreated, infrastructureProvisioned } = status.initialization ?? {}
+  if (isDeleting(machinePool)) return 'Deleting'
+  const ready = status.deprecated?.v1beta1?.readyReplicas ?? 0
+  if (infrastructureProvisioned && spec.replicas !== undefined) {
+    if (spec.replicas === ready) return 'Running'
+    if (areReplicasManagedExternally(machinePool)) return 'Scaling'
+    return spec.replicas > ready ? 'ScalingUp' : 'ScalingDown'
+  }
+  if ((status.nodeRefs ?? []).length > 0) return 'Provisioned'
+  if (bootstrapDataSecretCreated && !infrastructureProvisioned) return 'Provisioning'
+  return status.phase ?? 'Pending'
+}

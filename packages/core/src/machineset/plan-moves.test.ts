@@ -1,0 +1,72 @@
+import type { Machine, MachineSet } from '@capstan/api'
+import { describe, expect, test } from 'vitest'
+import { departures, isAcknowledged, surplus } from './plan-moves.ts'
+
+const prefix = 'in-place-updates.internal.cluster.x-k8s.io'
+const moved = { [`${prefix}/update-in-progress`]: '', [`${prefix}/pending-acknowledge-move`]: '' }
+
+const aSet = (annotations: Record<string, string> = {}): MachineSet =>
+  ({ metadata: { name: 'new', annotations }, spec: {} }) as unknown as MachineSet
+const receiving = (acknowledged = '') =>
+  aSet({ [`${prefix}/receive-machines-from-machinesets`]: 'a,b', [`${prefix}/acknowledged-move`]: acknowledged })
+
+const aMachine = (name: string, { status = {}, ...metadata }: { status?: object; [field: string]: unknown } = {}): Machine =>
+  ({
+    metadata: { name, creationTimestamp: '2026-01-01T00:00:00Z', ...metadata },
+    status: { nodeRef: { name }, ...status },
+  }) as unknown as Machine
+const arrived = aMachine('arrived', { annotations: moved })
+const [m1, m2, m3] = [aMachine('m1'), aMachine('m2'), aMachine('m3')]
+
+describe('the surplus of a set', () => {
+  test.each([
+    ['is what goes beyond its replicas', aSet(), [m1, m2, m3], 1, 2],
+    ['is none below them', aSet(), [m1], 3, 0],
+    ['leaves out what has arrived and is not counted yet', receiving(), [m1, m2, arrived], 1, 1],
+    ['is none when only that is too much', receiving(), [m1, arrived], 1, 0],
+    ['counts it once none is expected any more', aSet(), [m1, arrived], 1, 1],
+  ])('%s', (_, set, machines, replicas, count) => {
+    expect(surplus(set, machines, replicas)).toBe(count)
+  })
+})
+
+describe('an update begins', () => {
+  test.each([
+    ['not before the deployment knows of the Machine', receiving(), arrived, false],
+    ['when it does', receiving('other,arrived'), arrived, true],
+    ['when the set expects none any more', aSet(), arrived, true],
+    ['for a Machine that was acknowledged before', receiving(), m1, true],
+  ])('%s', (_, set, machine, expected) => {
+    expect(isAcknowledged(set, machine)).toBe(expected)
+  })
+})
+
+describe('from a set that is left', () => {
+  const deleting = aMachine('deleting', { deletionTimestamp: '2026-01-02T00:00:00Z' })
+  const pending = aMachine('pending', { annotations: { 'runtime.cluster.x-k8s.io/pending-hooks': 'UpdateMachine' } })
+  const marked = aMachine('z-marked', { annotations: { 'cluster.x-k8s.io/delete-machine': '' } })
+  const without = aMachine('without-node', { status: { nodeRef: undefined } })
+  const sick = aMachine('sick', {
+    status: {
+      conditions: [
+        { type: 'HealthCheckSucceeded', status: 'False' },
+        { type: 'OwnerRemediated', status: 'False' },
+      ],
+    },
+  })
+  const unhealthy = aMachine('unhealthy', { status: { conditions: [{ type: 'HealthCheckSucceeded', status: 'False' }] } })
+  test.each([
+    ['as many Machines move as it has too many', [m1, m2, m3], 2, ['m1', 'm2'], []],
+    ['those that users marked for deletion go first', [m1, m2, marked], 2, ['z-marked', 'm1'], []],
+    ['those being deleted make room, too', [m1, m2, deleting], 2, ['m1'], []],
+    ['those still being updated stay, and others go', [m1, m2, pending, arrived], 2, ['m1', 'm2'], []],
+    ['those without a Node stay', [m1, without], 2, ['m1'], []],
+    ['those to be remediated are deleted instead', [m1, m2, sick], 2, ['m1'], ['sick']],
+    ['those that are only unhealthy move', [m1, unhealthy], 1, ['unhealthy'], []],
+    ['nothing goes when there is no surplus', [m1, sick], 0, [], []],
+  ])('%s', (_, machines, count, move, remove) => {
+    const found = departures(machines, count, 'Oldest', Date.UTC(2026, 0, 3))
+    const names = (list: readonly Machine[]) => list.map(({ metadata }) => metadata.name)
+    expect([names(found.move), names(found.remove)]).toEqual([move, remove])
+  })
+})

@@ -1,0 +1,79 @@
+/**
+ * Plans moves of Machines from one MachineSet to another, to be updated in place there. Annotations: the old set names where its Machines
+ * move, the new one from where it receives them (both written by the MachineDeployment); a moved Machine has two, one until its deployment
+ * has counted it and one until it is updated. Pure. Upstream: machineset_controller.go, v1.14.
+ */
+import {
+  AcknowledgedMoveAnnotation,
+  isUpdateInProgress,
+  type Machine,
+  type MachineSet,
+  MachineSetReceiveMachinesFromMachineSetsAnnotation,
+  PendingAcknowledgeMoveAnnotation,
+} from '@capstan/api'
+import { isDeleting, isFalse } from '@capstan/kube'
+import { machinesToDelete } from './deletion-priority.ts'
+
+/** Whether a moved Machine may be missing in its set's `spec.replicas`. */
+export const isPendingAcknowledge = ({ metadata }: Machine): boolean =>
+  metadata.annotations?.[PendingAcknowledgeMoveAnnotation] !== undefined
+
+/** Names listed in an annotation of a set. */
+export const namesIn = ({ metadata }: MachineSet, annotation: string): ReadonlySet<string> =>
+  new Set((metadata.annotations?.[annotation] ?? '').split(',').filter((name) => name !== ''))
+
+/** Names of sets from which the set receives Machines. */
+export const sourcesOf = (machineSet: MachineSet): ReadonlySet<string> =>
+  namesIn(machineSet, MachineSetReceiveMachinesFromMachineSetsAnnotation)
+
+/** Returns how many Machines the set has beyond its wanted replicas, without those that its deployment has not counted yet. */
+export function surplus(machineSet: MachineSet, machines: readonly Machine[], replicas: number): number {
+  const pending = sourcesOf(machineSet).size === 0 ? 0 : machines.filter(isPendingAcknowledge).length
+  return Math.max(machines.length - pending - replicas, 0)
+}
+
+/**
+ * Whether the deployment has counted the Machine, so that its update may begin. A set that no longer expects moves treats the Machine as
+ * any other.
+ */
+export const isAcknowledged = (machineSet: MachineSet, machine: Machine): boolean =>
+  !isPendingAcknowledge(machine) ||
+  sourcesOf(machineSet).size === 0 ||
+  namesIn(machineSet, AcknowledgedMoveAnnotation).has(machine.metadata.name)
+
+export interface Departures {
+  readonly move: readonly Machine[]
+  /** Machines to remediate: they are replaced in the other set. */
+  readonly remove: readonly Machine[]
+}
+
+/**
+ * Selects Machines to move, in deletion order. Machines being deleted are part of `count`; those in an update or without a Node stay for
+ * now, so fewer may be returned.
+ */
+export function departures(
+  machines: readonly Machine[],
+  count: number,
+  order: NonNullable<MachineSet['spec']['deletion']>['order'],
+  now: number,
+): Departures {
+  const move: Machine[] = []
+  const remove: Machine[] = []
+  let left = count
+  for (const machine of machinesToDelete(machines, machines.length, order, now)) {
+    if (left <= 0) break
+    if (isDeleting(machine)) left--
+    else if (isToBeRemediated(machine)) {
+      remove.push(machine)
+      left--
+    } else if (!isUpdateInProgress(machine) && machine.status?.nodeRef) {
+      move.push(machine)
+      left--
+    }
+  }
+  return { move, remove }
+}
+
+/** Whether a MachineHealthCheck has handed the unhealthy Machine over to its owner. */
+export const isToBeRemediated = (machine: Machine): boolean =>
+  isFalse(machine, 'HealthCheckSucceeded') && isFalse(machine, 'OwnerRemediated')

@@ -1,0 +1,182 @@
+/** Remediates unhealthy Machines by deleting them. Upstream: reconcileUnhealthyMachines in machineset_controller.go, v1.14. */
+import { ConditionOrder, Machine, MachineConditions, type MachineDeployment, RemediateMachineAnnotation } from '@capstan/api'
+import { commitChanges, type Outcome, proceed, wait } from '@capstan/controller'
+import {
+  compareText,
+  draft,
+  getCondition,
+  isDeleting,
+  isFalse,
+  isTrue,
+  keyOf,
+  keyText,
+  legacyConditionsOf,
+  legacyFalse,
+  legacyTrue,
+  messageOf,
+  type NewCondition,
+  type NewLegacyCondition,
+  orAbsent,
+  setConditions,
+  TerminalError,
+} from '@capstan/kube'
+import { reportLegacy, reportLegacyConditions } from '../legacy-status.ts'
+import { shareOf } from '../share-of.ts'
+import { isToBeRemediated } from './plan-moves.ts'
+import { preflight } from './preflight.ts'
+import type { MachineSetIO, MachineSetPhase, MachineSetScope } from './scope.ts'
+import { isOldRevision } from './templates.ts'
+
+const { HealthCheckSucceeded, OwnerRemediated } = MachineConditions
+const type = OwnerRemediated.type
+
+/**
+ * Deletes Machines that a MachineHealthCheck has handed over; `replicas.ts` then creates others. The condition is written before the
+ * deletion, because a Machine that is being deleted is not processed here again.
+ */
+export const remediate: MachineSetPhase = async (scope, io) => {
+  if (!scope.machines) return proceed()
+  await forEach(scope.machines.filter(hasRecovered), (machine) => write(scope, machine, withoutRequest(machine), io))
+
+  const requested = scope.machines.filter((machine) => isToBeRemediated(machine) && !isDeleting(machine))
+  if (requested.length === 0) return proceed()
+  if (scope.machineDeployment && isOldRevision(scope)) {
+    const message = "Machine won't be remediated because it is pending removal due to rollout"
+    await report(scope, requested, { condition: OwnerRemediated.false('CannotBeRemediated', message) }, io)
+    return proceed()
+  }
+
+  const limit = scope.machineDeployment?.spec.remediation?.maxInFlight
+  const { now, later } = planRemediation(scope.machines, requested, mostInFlight(scope.machineDeployment))
+  if (later.length > 0) {
+    const why = 'Waiting because there are already too many remediations in progress'
+    const message = `${why} (spec.strategy.remediation.maxInFlight is ${limit})`
+    await report(scope, later, { condition: OwnerRemediated.false('RemediationDeferred', message) }, io)
+  }
+  return now.length === 0 ? proceed() : deleteUnhealthy(scope, now, io)
+}
+
+async function deleteUnhealthy(scope: MachineSetScope, unhealthy: readonly Machine[], io: MachineSetIO): Promise<Outcome> {
+  let problems: string[]
+  let failure: unknown
+  try {
+    problems = await preflight(scope, io)
+  } catch (err) {
+    problems = [messageOf(err)]
+    failure = err
+  }
+  if (problems.length > 0) {
+    const message = problems.map((problem) => `* ${problem}`).join('\n')
+    const condition = OwnerRemediated.false('RemediationDeferred', message)
+    const legacy = legacyFalse(type, 'WaitingForRemediation', 'Warning', problems.join('; '))
+    await report(scope, unhealthy, { condition, legacy }, io)
+    if (failure !== undefined) throw failure
+    return wait(problems.join('; '))
+  }
+
+  const condition = OwnerRemediated.false('MachineDeleting', 'Machine is deleting')
+  await report(scope, unhealthy, { condition, legacy: legacyTrue(type) }, io)
+  await forEach(unhealthy, async (machine) => {
+    const { name, uid } = machine.metadata
+    io.log.info('Deleting Machine (remediating unhealthy Machine)', { Machine: name })
+    await orAbsent(io.client.delete(Machine, keyOf(machine), { preconditions: { uid }, signal: io.signal }))
+  })
+  return proceed()
+}
+
+export interface RemediationPlan {
+  readonly now: readonly Machine[]
+  readonly later: readonly Machine[]
+}
+
+/**
+ * Selects the Machines to delete and those that must wait. Machines marked by a user come first, then the newest, which are the least
+ * likely to run workloads. Remediations started by this set count until their Machines are gone.
+ */
+export function planRemediation(machines: readonly Machine[], requested: readonly Machine[], most: number): RemediationPlan {
+  const inFlight = machines.filter((machine) => isDeleting(machine) && isRemediationStarted(machine)).length
+  const room = Math.max(most - inFlight, 0)
+  const ordered = [...requested].sort(byUrgency)
+  return { now: ordered.slice(0, room), later: ordered.slice(room) }
+}
+
+function isRemediationStarted(machine: Machine): boolean {
+  const condition = getCondition(machine, type)
+  return condition?.status === 'False' && condition.reason === 'MachineDeleting'
+}
+
+function byUrgency(a: Machine, b: Machine): number {
+  const [markedA, markedB] = [a, b].map(({ metadata }) => metadata.annotations?.[RemediateMachineAnnotation] !== undefined)
+  if (markedA !== markedB) return markedA ? -1 : 1
+  const age = Date.parse(b.metadata.creationTimestamp) - Date.parse(a.metadata.creationTimestamp)
+  return age || compareText(a.metadata.name, b.metadata.name)
+}
+
+/** Most concurrent remediations; without a limit, all Machines. */
+function mostInFlight(deployment: MachineDeployment | undefined): number {
+  const { remediation, replicas = 1 } = deployment?.spec ?? {}
+  if (remediation?.maxInFlight === undefined) return Infinity
+  const share = shareOf(remediation.maxInFlight, replicas, Math.ceil)
+  if (share !== undefined) return share
+  const text = JSON.stringify(remediation.maxInFlight)
+  throw new TerminalError(`failed to calculate maxInFlight to remediate machines: ${text} is neither a number nor a percentage`)
+}
+
+/** Whether the Machine became healthy before it was remediated. */
+const hasRecovered = (machine: Machine): boolean =>
+  !isDeleting(machine) &&
+  ((isTrue(machine, HealthCheckSucceeded.type) && isFalse(machine, type)) ||
+    (legacyStatus(machine, HealthCheckSucceeded.type) === 'True' && legacyStatus(machine, type) === 'False'))
+
+const legacyStatus = (machine: Machine, of: string): string | undefined =>
+  legacyConditionsOf(machine).find((condition) => condition.type === of)?.status
+
+function withoutRequest(machine: Machine): Machine {
+  const after = draft(machine)
+  const { conditions = [], deprecated } = after.status ?? {}
+  after.status = { ...after.status, conditions: conditions.filter((condition) => condition.type !== type) }
+  const legacy = deprecated?.v1beta1?.conditions
+  if (legacy) reportLegacy(after, { conditions: legacy.filter((condition) => condition.type !== type) })
+  return after
+}
+
+interface RemediationReport {
+  readonly condition: NewCondition
+  readonly legacy?: NewLegacyCondition
+}
+
+async function report(
+  scope: MachineSetScope,
+  machines: readonly Machine[],
+  { condition, legacy }: RemediationReport,
+  io: MachineSetIO,
+): Promise<void> {
+  await forEach(machines, (machine) => {
+    const after = draft(machine)
+    const now = io.clock.now()
+    const options = { now, generation: machine.metadata.generation, order: ConditionOrder }
+    after.status = { ...after.status, conditions: setConditions(machine.status?.conditions, [condition], options) }
+    if (legacy) reportLegacyConditions(after, [legacy], { now })
+    return write(scope, machine, after, io)
+  })
+}
+
+/** Writes the conditions of a Machine; later phases read the updated Machine. */
+async function write(scope: MachineSetScope, before: Machine, after: Machine, { client, signal }: MachineSetIO): Promise<void> {
+  const options = { conditions: [type], legacyConditions: [type], signal }
+  const written = await orAbsent(commitChanges(client, Machine, before, after, options))
+  if (written) scope.machines = scope.machines!.map((other) => (other.metadata.uid === written.metadata.uid ? written : other))
+}
+
+/** Attempts all before it throws the first failures. */
+async function forEach(machines: readonly Machine[], act: (machine: Machine) => Promise<void>): Promise<void> {
+  const errors: unknown[] = []
+  for (const machine of machines) {
+    try {
+      await act(machine)
+    } catch (err) {
+      errors.push(new Error(`failed to remediate Machine ${keyText(keyOf(machine))}: ${messageOf(err)}`, { cause: err }))
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, errors.map(messageOf).join('; '))
+}

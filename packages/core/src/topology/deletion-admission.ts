@@ -1,0 +1,61 @@
+/**
+ * Protects the dependents of a Cluster until BeforeClusterDelete allows the deletion: deleting the Cluster with `--cascade=foreground`, or its
+ * namespace, makes controllers of Kubernetes delete dependents without asking a hook. Upstream has no such protection.
+ */
+import { Cluster, ClusterNameLabel, OkToDeleteAnnotation } from '@capstan/api'
+import {
+  type Admission,
+  isDeleting,
+  type Kind,
+  Namespace,
+  orAbsent,
+  resourceName,
+  type SeparateWebhook,
+  StatusError,
+} from '@capstan/kube'
+
+/**
+ * Users that delete dependents because their owner or namespace is being deleted: the garbage collector and the namespace controller,
+ * with their own service accounts, and as the one user of a kube-controller-manager without `--use-service-account-credentials`.
+ */
+const Collectors: readonly string[] = [
+  'system:serviceaccount:kube-system:generic-garbage-collector',
+  'system:serviceaccount:kube-system:namespace-controller',
+  'system:kube-controller-manager',
+]
+
+/** Called for deletions by the collectors only. `Ignore`: objects can be deleted while no manager runs. */
+const webhook: SeparateWebhook = {
+  name: 'dependents',
+  failurePolicy: 'Ignore',
+  matchConditions: [{ name: 'collectors', expression: `request.userInfo.username in ${JSON.stringify(Collectors)}` }],
+}
+
+/**
+ * Rejects deletions of objects of these kinds by the collectors while their Cluster has a managed topology, it or its namespace is being
+ * deleted, and BeforeClusterDelete has not allowed it. Deletions by any other user are allowed.
+ */
+export const deletionAdmission = (kinds: readonly Kind[]): Admission[] =>
+  kinds
+    .filter((kind) => kind.scope === 'Namespaced' && resourceName(kind) !== resourceName(Cluster))
+    .map((kind) => ({
+      kind,
+      operations: ['DELETE'],
+      webhook,
+      async validate({ metadata }, { reader, userInfo }) {
+        if (!Collectors.includes(userInfo.username ?? '')) return []
+        const { namespace, labels } = metadata
+        const name = labels?.[ClusterNameLabel]
+        if (name === undefined || namespace === undefined) return []
+        const cluster = await orAbsent(reader.get(Cluster, { namespace, name }))
+        if (!cluster?.spec.topology || cluster.metadata.annotations?.[OkToDeleteAnnotation] !== undefined) return []
+        if (!isDeleting(cluster)) {
+          const space = await orAbsent(reader.get(Namespace, { name: namespace }))
+          if (!space || !isDeleting(space)) return []
+        }
+        throw new StatusError(
+          'Forbidden',
+          `${resourceName(kind)} "${metadata.name}" is forbidden: Cluster ${namespace}/${name} is being deleted and its BeforeClusterDelete hook blocks: see its condition TopologyReconciled`,
+        )
+      },
+    }))

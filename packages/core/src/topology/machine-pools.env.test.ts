@@ -1,0 +1,276 @@
+/** MachinePools of a managed topology, with the local provider, on the virtual clock. */
+import { Cluster, ClusterClass, MachinePool } from '@capstan/api'
+import { getCondition, isReason, minutes, Node, seconds } from '@capstan/kube'
+import {
+  LocalBootstrapConfig,
+  LocalBootstrapConfigTemplate,
+  LocalClusterTemplate,
+  LocalControlPlaneTemplate,
+  LocalMachinePool,
+  LocalMachinePoolTemplate,
+  LocalMachineTemplate,
+} from '@capstan/local'
+import { type PlaneEnv, planeEnv, scriptedRuntime } from '@capstan/testing'
+import { afterEach, expect, test } from 'vitest'
+
+let env: PlaneEnv
+afterEach(() => env.close())
+
+const named = (name: string) => ({ metadata: { name, namespace: 'default' } })
+const key = (name: string) => ({ name, namespace: 'default' })
+const templateRef = (group: string, kind: string) => ({
+  templateRef: { apiVersion: `${group}.capstan.dev/v1alpha1`, kind, name: 'pools' },
+})
+const noHooks = () => scriptedRuntime({})
+
+async function aClass(): Promise<void> {
+  const { client } = env
+  const spec = { template: { spec: {} } }
+  for (const kind of [LocalClusterTemplate, LocalControlPlaneTemplate, LocalMachineTemplate, LocalBootstrapConfigTemplate]) {
+    await client.create(kind as typeof LocalClusterTemplate, { ...named('pools'), spec })
+  }
+  await client.create(LocalMachinePoolTemplate, {
+    ...named('pools'),
+    spec: { template: { metadata: { labels: { shelf: '1' } }, spec: { template: { simulated: { nodeDelay: '1s' } } } } },
+  })
+  await client.create(ClusterClass, {
+    ...named('pools'),
+    spec: {
+      infrastructure: templateRef('infrastructure', 'LocalClusterTemplate'),
+      controlPlane: {
+        ...templateRef('controlplane', 'LocalControlPlaneTemplate'),
+        machineInfrastructure: templateRef('infrastructure', 'LocalMachineTemplate'),
+      },
+      workers: {
+        machinePools: [
+          {
+            class: 'worker',
+            metadata: { labels: { from: 'class', tier: 'blue' }, annotations: { note: 'class' } },
+            bootstrap: templateRef('bootstrap', 'LocalBootstrapConfigTemplate'),
+            infrastructure: templateRef('infrastructure', 'LocalMachinePoolTemplate'),
+            failureDomains: ['a'],
+            minReadySeconds: 1,
+            deletion: { nodeDrainTimeoutSeconds: 30 },
+          },
+        ],
+      },
+      variables: [{ name: 'nodeDelay', required: false, schema: { openAPIV3Schema: { type: 'string', default: '2s' } } }],
+      patches: [
+        {
+          name: 'nodeDelay',
+          definitions: [
+            {
+              selector: {
+                apiVersion: 'infrastructure.capstan.dev/v1alpha1',
+                kind: 'LocalMachinePoolTemplate',
+                matchResources: { machinePoolClass: { names: ['work*'] } },
+              },
+              jsonPatches: [
+                {
+                  op: 'replace',
+                  path: '/spec/template/spec/template/simulated/nodeDelay',
+                  valueFrom: { variable: 'nodeDelay' },
+                },
+                {
+                  op: 'add',
+                  path: '/spec/template/metadata/annotations',
+                  valueFrom: { template: 'pool: {{ .builtin.machinePool.topologyName }}/{{ .builtin.machinePool.version }}' },
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    },
+  })
+  await env.settle()
+}
+
+type Pools = NonNullable<NonNullable<NonNullable<Cluster['spec']['topology']>['workers']>['machinePools']>
+
+async function aCluster(machinePools: Pools): Promise<void> {
+  await env.client.create(Cluster, {
+    ...named('demo'),
+    spec: {
+      topology: { classRef: { name: 'pools' }, version: 'v1.35.0', controlPlane: { replicas: 1 }, workers: { machinePools } },
+    },
+  })
+  await env.advance(minutes(1))
+}
+
+const upgrade = (version: string) =>
+  env.client.patch(Cluster, key('demo'), { type: 'merge', body: { spec: { topology: { version } } } })
+const setPools = (machinePools: Pools) =>
+  env.client.patch(Cluster, key('demo'), { type: 'merge', body: { spec: { topology: { workers: { machinePools } } } } })
+const pools = async () => (await env.client.list(MachinePool, { namespace: 'default' })).items
+const poolOf = async (topologyName: string) =>
+  (await pools()).find(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/pool-name'] === topologyName)!
+const reconciled = async () => {
+  const { status, reason, message } = getCondition(await env.client.get(Cluster, key('demo')), 'TopologyReconciled')!
+  return `${status} ${reason}${message ? `: ${message.replaceAll(/demo-(\w+)-[a-z0-9]{5}/g, 'demo-$1')}` : ''}`
+}
+const nodeVersions = async () =>
+  (await env.plane.workloads.clientFor(key('demo'))!.list(Node)).items.map(({ status }) => status?.nodeInfo?.kubeletVersion)
+
+test('a topology makes MachinePools from their class, with metadata, variables and patches', async () => {
+  env = await planeEnv({ runtime: noHooks(), tells: () => false })
+  await aClass()
+  const overrides = [{ name: 'nodeDelay', value: '3s' }]
+  await aCluster([
+    {
+      class: 'worker',
+      name: 'mp0',
+      replicas: 2,
+      metadata: { labels: { from: 'topology' } },
+      deletion: { nodeDeletionTimeoutSeconds: 20 },
+      variables: { overrides },
+    },
+  ])
+  expect(await reconciled()).toBe('True ReconcileSucceeded')
+  const pool = await poolOf('mp0')
+  const { template } = pool.spec
+  expect(pool).toMatchObject({
+    metadata: {
+      labels: {
+        from: 'topology',
+        tier: 'blue',
+        'cluster.x-k8s.io/cluster-name': 'demo',
+        'topology.cluster.x-k8s.io/owned': '',
+        'topology.cluster.x-k8s.io/pool-name': 'mp0',
+      },
+      annotations: { note: 'class' },
+      ownerReferences: [{ kind: 'Cluster', name: 'demo' }],
+    },
+    spec: {
+      replicas: 2,
+      failureDomains: ['a'],
+      template: {
+        metadata: { labels: { from: 'topology', tier: 'blue' }, annotations: { note: 'class' } },
+        spec: {
+          version: 'v1.35.0',
+          minReadySeconds: 1,
+          deletion: { nodeDrainTimeoutSeconds: 30, nodeDeletionTimeoutSeconds: 20 },
+        },
+      },
+    },
+    status: { phase: 'Running', replicas: 2 },
+  })
+  expect(pool.metadata.name).toMatch(/^demo-mp0-[a-z0-9]{5}$/)
+  const infrastructure = await env.client.get(LocalMachinePool, key(template.spec.infrastructureRef.name))
+  expect(infrastructure).toMatchObject({
+    metadata: {
+      labels: { shelf: '1', 'topology.cluster.x-k8s.io/pool-name': 'mp0' },
+      annotations: {
+        pool: 'mp0/v1.35.0',
+        'cluster.x-k8s.io/cloned-from-name': 'pools',
+        'cluster.x-k8s.io/cloned-from-groupkind': 'LocalMachinePoolTemplate.infrastructure.capstan.dev',
+      },
+    },
+    spec: { template: { simulated: { nodeDelay: '3s' } } },
+  })
+  expect(infrastructure.metadata.ownerReferences?.map(({ kind, controller }) => [kind, controller])).toEqual([
+    ['Cluster', undefined],
+    ['MachinePool', true],
+  ])
+  expect((await env.client.get(Cluster, key('demo'))).status?.workers).toMatchObject({ desiredReplicas: 2, replicas: 2 })
+})
+
+test('infrastructure and bootstrap config of a pool are changed in place; a pool that is taken out is deleted', async () => {
+  env = await planeEnv({ runtime: noHooks(), tells: () => false })
+  await aClass()
+  await aCluster([{ class: 'worker', name: 'mp0', replicas: 1 }])
+  const { infrastructureRef } = (await poolOf('mp0')).spec.template.spec
+  await setPools([{ class: 'worker', name: 'mp0', replicas: 2, variables: { overrides: [{ name: 'nodeDelay', value: '5s' }] } }])
+  await env.advance(minutes(1))
+  const after = await poolOf('mp0')
+  expect(after.spec.template.spec.infrastructureRef).toEqual(infrastructureRef)
+  expect(after.status).toMatchObject({ phase: 'Running', replicas: 2 })
+  const infrastructure = await env.client.get(LocalMachinePool, key(infrastructureRef.name))
+  expect(infrastructure.spec?.template?.simulated?.nodeDelay).toBe('5s')
+
+  await setPools([{ class: 'worker', name: 'mp1', replicas: 1 }])
+  await env.advance(minutes(1))
+  expect((await pools()).map(({ metadata }) => metadata.labels?.['topology.cluster.x-k8s.io/pool-name'])).toEqual(['mp1'])
+  expect((await env.client.list(LocalMachinePool, { namespace: 'default' })).items).toHaveLength(1)
+  expect((await env.client.list(LocalBootstrapConfig, { namespace: 'default' })).items).toHaveLength(2)
+})
+
+test('pools upgrade after the control plane, one after the other, between the hooks of workers', async () => {
+  const calls: string[] = []
+  const noted = (name: string) => () => void calls.push(name)
+  env = await planeEnv({
+    tells: () => false,
+    runtime: scriptedRuntime({
+      AfterControlPlaneUpgrade: noted('AfterControlPlaneUpgrade'),
+      BeforeWorkersUpgrade: ({ nth }) => {
+        calls.push('BeforeWorkersUpgrade')
+        return nth === 1 ? { wait: 20, message: 'not yet' } : undefined
+      },
+      AfterWorkersUpgrade: noted('AfterWorkersUpgrade'),
+      AfterClusterUpgrade: noted('AfterClusterUpgrade'),
+    }),
+  })
+  await aClass()
+  await aCluster([
+    { class: 'worker', name: 'mp0', replicas: 1 },
+    { class: 'worker', name: 'mp1', replicas: 1 },
+  ])
+  await upgrade('v1.36.0')
+  const versionsSeen = new Set<string>()
+  const texts = new Set<string>()
+  for (let second = 0; second < 120; second++) {
+    await env.advance(seconds(1))
+    const [first, other] = [await poolOf('mp0'), await poolOf('mp1')]
+    versionsSeen.add(`${first.spec.template.spec.version} ${other.spec.template.spec.version} ${calls.at(-1)}`)
+    texts.add(await reconciled())
+  }
+  expect([...versionsSeen]).toEqual([
+    'v1.35.0 v1.35.0 BeforeWorkersUpgrade',
+    'v1.36.0 v1.35.0 BeforeWorkersUpgrade',
+    'v1.36.0 v1.36.0 BeforeWorkersUpgrade',
+    'v1.36.0 v1.36.0 AfterClusterUpgrade',
+  ])
+  expect(calls).toEqual([
+    'AfterControlPlaneUpgrade',
+    'BeforeWorkersUpgrade',
+    'BeforeWorkersUpgrade',
+    'AfterWorkersUpgrade',
+    'AfterClusterUpgrade',
+  ])
+  expect([...texts]).toContain(
+    'False ClusterUpgrading: Cluster is upgrading to v1.36.0\n  * MachinePool demo-mp0 upgrading to version v1.36.0\n  * MachinePool demo-mp1 pending upgrade to version v1.36.0',
+  )
+  expect(await reconciled()).toBe('True ReconcileSucceeded')
+  expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+})
+
+test('a pool with defer-upgrade stays behind until the annotation goes; meanwhile no other upgrade may begin', async () => {
+  env = await planeEnv({ runtime: noHooks(), tells: () => false })
+  await aClass()
+  const deferred = { annotations: { 'topology.cluster.x-k8s.io/defer-upgrade': '' } }
+  await aCluster([
+    { class: 'worker', name: 'mp0', replicas: 1, metadata: deferred },
+    { class: 'worker', name: 'mp1', replicas: 1 },
+  ])
+  await upgrade('v1.36.0')
+  await env.advance(minutes(2))
+  expect(await reconciled()).toBe(
+    'False MachinePoolsUpgradeDeferred: Cluster is upgrading to v1.36.0\n  * MachinePool demo-mp0 upgrade to version v1.36.0 deferred using topology.cluster.x-k8s.io/defer-upgrade or hold-upgrade-sequence annotations',
+  )
+  expect((await poolOf('mp1')).spec.template.spec.version).toBe('v1.36.0')
+  const { name } = (await poolOf('mp0')).metadata
+  // Otherwise the mark of AfterClusterUpgrade is reason enough.
+  const annotations = { 'runtime.cluster.x-k8s.io/pending-hooks': null }
+  await env.client.patch(Cluster, key('demo'), { type: 'merge', body: { metadata: { annotations } } })
+  await expect(upgrade('v1.36.1')).rejects.toSatisfy(
+    (err: Error) =>
+      isReason(err, 'Invalid') && err.message.includes(`there are still MachinePools completing a previous upgrade: [${name}]`),
+  )
+  await setPools([
+    { class: 'worker', name: 'mp0', replicas: 1 },
+    { class: 'worker', name: 'mp1', replicas: 1 },
+  ])
+  await env.advance(minutes(2))
+  expect(await reconciled()).toBe('True ReconcileSucceeded')
+  expect(await nodeVersions()).toEqual(['v1.36.0', 'v1.36.0', 'v1.36.0'])
+})

@@ -1,0 +1,88 @@
+import type { Cluster } from '@capstan/api'
+import type { ReconcileContext } from '@capstan/controller'
+import type { RuntimeClient } from '@capstan/extension'
+import { type Clock, keyOf, keyText, type ObjectKey } from '@capstan/kube'
+import { AppliedObjects } from './differences.ts'
+import { type BlockingHook, type FailedHook, type HookAnswer, LifecycleHooks } from './lifecycle-hooks.ts'
+import { changeCluster, type ClusterChange } from './pending-hooks.ts'
+import type { UpgradeReport } from './topology-reconciled.ts'
+
+/** State that outlives one reconcile. */
+export class TopologyMemory {
+  readonly hooks: LifecycleHooks
+  readonly runtime: RuntimeClient
+  readonly #clusters = new Map<string, ClusterMemory>()
+
+  constructor(runtime: RuntimeClient, clock: Clock) {
+    this.runtime = runtime
+    this.hooks = new LifecycleHooks(runtime, clock)
+  }
+
+  /** State of this very Cluster, not of an earlier one with the same name. */
+  of(cluster: Cluster): ClusterMemory {
+    const { uid } = cluster.metadata
+    const name = keyText(keyOf(cluster))
+    const known = this.#clusters.get(name)
+    if (known?.uid === uid) return known
+    const fresh = { uid, applied: new AppliedObjects(), toldInitialized: false, ignored: '' }
+    this.#clusters.set(name, fresh)
+    return fresh
+  }
+
+  forget(key: ObjectKey): void {
+    this.#clusters.delete(keyText(key))
+  }
+}
+
+interface ClusterMemory {
+  readonly uid: string
+  readonly applied: AppliedObjects
+  /** AfterControlPlaneInitialized was called, but its mark could not be removed yet. */
+  toldInitialized: boolean
+  /** Ignored parts of patches, as last reported. */
+  ignored: string
+}
+
+/** Inputs of one reconcile and what it has found so far. */
+export class TopologyScope {
+  /** As last read or returned by a write. */
+  cluster: Cluster
+  readonly context: ReconcileContext
+  readonly memory: TopologyMemory
+  readonly blocking: BlockingHook[] = []
+  /** The hook whose failure ended this reconcile. */
+  failed: FailedHook | undefined
+  /** Hooks that do not block, called or not. */
+  readonly notBlocking = new Set<string>()
+  upgrade: UpgradeReport | undefined
+
+  constructor(cluster: Cluster, context: ReconcileContext, memory: TopologyMemory) {
+    this.cluster = cluster
+    this.context = context
+    this.memory = memory
+  }
+
+  async change(change: ClusterChange): Promise<void> {
+    this.cluster = await changeCluster(this.context.client, this.cluster, change, this.context.signal)
+  }
+
+  /** Records a response. Returns whether the hook allows to proceed. @throws the error of the call */
+  recordAnswer(answer: HookAnswer): boolean {
+    switch (answer.kind) {
+      case 'go':
+        this.notBlocking.add(answer.hook)
+        return true
+      case 'blocked':
+        this.blocking.push(answer)
+        return false
+      case 'failed':
+        return this.recordFailure(answer)
+    }
+  }
+
+  /** Records a failed hook. @throws the error of the call */
+  recordFailure(hook: FailedHook & { readonly error: unknown }): never {
+    this.failed = hook
+    throw hook.error
+  }
+}
